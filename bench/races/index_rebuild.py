@@ -96,7 +96,8 @@ from segmend.logdir.release import NEWEST
 from segmend.logdir.tree import LogDir
 from segmend.surgery.execute import apply
 from segmend.surgery import ops, plan, recipes, steps
-checks.all_checks(), [ops.operation(each) for each in ops.names()], steps.kinds(), recipes.all_recipes()
+checks.all_checks(), [ops.operation(each) for each in ops.names()], steps.kinds()
+[recipes.only_log(name, {}) for name in recipes.names()]
 started = time.perf_counter()
 """
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Self
 
@@ -29,22 +29,21 @@ from segmend.surgery.derive.sources import Arguments
 Build = Callable[[LogDir, str, Arguments, Release], bytes]
 
 
-@functools.cache
-def all_recipes() -> Mapping[str, Build]:
-    """Every recipe of this package by its name."""
-    return {name: module.build for name, module in _modules().items()}
+def names() -> list[str]:
+    """Of every recipe of this package; each is the name of its file, with dashes."""
+    return [name.replace("_", "-") for name in modules_in(__path__)]
 
 
 @functools.cache
-def _modules() -> Mapping[str, ModuleType]:
-    modules = [importlib.import_module(f"{__name__}.{name}") for name in modules_in(__path__)]
-    return {module.NAME: module for module in modules}
+def _module(name: str) -> ModuleType | None:
+    """Of one recipe; what the others import stays where it is."""
+    return importlib.import_module(f"{__name__}.{name.replace('-', '_')}") if name in names() else None
 
 
 def only_log(name: str, arguments: Arguments) -> str | None:
     """The one log that a recipe reads, where it reads no more (it has `READS_ONE_LOG`); else None."""
     base = arguments.get("base_offset")
-    reads_one = getattr(_modules().get(name), "READS_ONE_LOG", False)
+    reads_one = getattr(_module(name), "READS_ONE_LOG", False)
     return f"{base:020d}.log" if reads_one and isinstance(base, int) else None
 
 
@@ -79,10 +78,11 @@ class Rebuild:
 
 def build(name: str, log_dir: LogDir, partition: str, arguments: Arguments, release: Release) -> bytes:
     """The bytes that the recipe `name` gives; raises `SegmendError` for a name that is none, or arguments."""
-    recipe = all_recipes().get(name)
-    if recipe is None:
+    module = _module(name)
+    if module is None:
         raise SegmendError(f"the plan asks for the recipe '{name}', which this segmend does not have")
     try:
+        recipe: Build = module.build
         return recipe(log_dir, partition, arguments, release)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         given = str(dict(arguments))[:80]

@@ -16,8 +16,6 @@ from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.surgery.derive.sources import Arguments, partition_of, scanned, segment_of
 
-NAME = "leader-epochs"
-
 
 def build(log_dir: LogDir, partition: str, arguments: Arguments, _release: Release) -> bytes:
     """See the module; raises `SegmendError` without the partition, `Unreadable`."""

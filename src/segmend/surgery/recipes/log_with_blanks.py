@@ -12,8 +12,6 @@ from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.surgery.derive.sources import Arguments, log_of, partition_of, segment_of
 
-NAME = "log-with-blanks"
-
 
 def build(log_dir: LogDir, partition: str, arguments: Arguments, _release: Release) -> bytes:
     """See the module; raises `SegmendError` without the segment, `Unreadable`."""

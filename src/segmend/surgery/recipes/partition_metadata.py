@@ -11,8 +11,6 @@ from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.surgery.derive.sources import Arguments
 
-NAME = "partition-metadata"
-
 
 def build(_log_dir: LogDir, _partition: str, arguments: Arguments, _release: Release) -> bytes:
     """See the module."""

@@ -22,8 +22,6 @@ from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.derive.hash_order import HASH_ORDER
 from segmend.surgery.derive.sources import Arguments, data_timestamps, partition_of, producers_before
 
-NAME = "producer-snapshot"
-
 MARKER_TIMES: Rule[bool] = Rule(
     "ProducerStateEntry.lastTimestamp: that of a marker too, 2.4.1", (((0, 8), False), ((2, 4, 1), True))
 )

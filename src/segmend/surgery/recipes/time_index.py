@@ -15,7 +15,6 @@ from segmend.logdir.tree import LogDir
 from segmend.surgery.derive.segment_indexes import built_indexes
 from segmend.surgery.derive.sources import Arguments
 
-NAME = "time-index"
 READS_ONE_LOG = True
 
 

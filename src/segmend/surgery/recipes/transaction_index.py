@@ -16,8 +16,6 @@ from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.surgery.derive.sources import Arguments, partition_of, producers_before, replayed, segment_of
 
-NAME = "transaction-index"
-
 
 def build(log_dir: LogDir, partition: str, arguments: Arguments, _release: Release) -> bytes:
     """See the module; raises `SegmendError` without the segment or snapshot, `Unreadable`."""
