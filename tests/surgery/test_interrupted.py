@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -74,3 +76,26 @@ class _Late(Effects):
 def test_two_that_make_the_state_dir_at_one_moment(tmp_path: Path) -> None:
     make_dirs(_Late(), str(tmp_path / "state" / "journals"))
     assert (tmp_path / "state" / "journals").is_dir()
+
+
+@pytest.mark.slow
+def test_what_is_in_the_way_is_mended_by_the_command_that_is_printed(clean: Desk) -> None:
+    (clean.dirs[0] / "recovery-point-offset-checkpoint").write_bytes(b"0\nno number\n")
+    move = ("move", "--partition", "txn-0", "--to", clean.dirs[1])
+    ran = clean.plan(*move)
+    assert (ran.code, "; mend it first: segmend plan repair" in ran.err) == (8, True), ran.err
+    words = shlex.split(ran.err.partition("mend it first: segmend ")[2])
+    assert clean.run(*words[:-1], clean.plan_file).code == 0
+    clean.apply()
+    assert clean.plan(*move).code == 0
+
+
+def test_what_a_compaction_left_in_the_way_is_explained_by_the_command_that_is_printed(clean: Desk) -> None:
+    home = next(path / "compacted-0" for path in clean.dirs if (path / "compacted-0").is_dir())
+    leader = shutil.copytree(home, clean.root / "leader" / "compacted-0")
+    log = min(home.glob("*.log"))
+    shutil.copy(log, f"{log}.swap")
+    ran = clean.plan("graft", "--partition", "compacted-0", "--from", leader)
+    assert (ran.code, "see what to do with it: segmend check" in ran.err) == (8, True), ran.err
+    words = shlex.split(ran.err.partition("see what to do with it: segmend ")[2])
+    assert "N14" in clean.run(*words, "--json").out

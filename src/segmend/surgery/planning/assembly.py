@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from segmend.checks import remedies
 from segmend.errors import SegmendError, UsageError
 from segmend.formats import clean_shutdown
 from segmend.formats.offset_checkpoint import CheckpointEntry, OffsetCheckpoint, render
@@ -142,9 +143,8 @@ def checkpoint_step(log_dir: LogDir, name: str, changes: Lines, reason: str, lik
     """
     loaded = log_dir.offset_checkpoint(name).readable()
     if loaded.damages:
-        raise SegmendError(
-            f"{log_dir.path}/{name}: {loaded.damages[0].reason}; mend it first: segmend plan repair"
-        )
+        first = remedies.repair(log_dir.path).command
+        raise SegmendError(f"{log_dir.path}/{name}: {loaded.damages[0].reason}; mend it first: {first}")
     old = loaded.value.entries if loaded.value is not None else ()
     new = [entry for entry in old if (entry.topic, entry.partition) not in changes]
     new += [CheckpointEntry(*key, offset) for key, offset in changes.items() if offset is not None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 
@@ -114,7 +115,7 @@ def refuse_unfinished(partition: PartitionDir | None) -> None:
     if odd:
         raise SegmendError(
             f"{partition.path}/{odd[0]}: a broker that starts would make another log of this; "
-            "start it once, or mend it first: segmend plan repair"
+            f"start it once, or see what to do with it: segmend check {shlex.quote(partition.path)}"
         )
 
 
