@@ -451,3 +451,27 @@ def test_each_operation_says_what_it_does_in_a_line() -> None:
     for name in ops.names():
         assert name == ops.operation(name).NAME
         assert ops.summary(name)[0].islower()
+
+
+def test_relative_places_where_the_working_directory_is_gone(
+    dirs: tuple[Path, Path], tmp_path: Path, capsys: Cap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line for each, and no search for a directory above a path that has no beginning."""
+    (dirs[0] / "recovery-point-offset-checkpoint").write_bytes(GARBAGE)
+    plan = tmp_path / "plan.json"
+    assert run(capsys, "plan", "repair", *dirs, "-o", plan).code == 0
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    refused = [
+        run(capsys, "plan", "repair", *dirs, "-o", "plan.json"),
+        run(capsys, "apply", "--yes", plan, "--state-dir", "state"),
+        run(capsys, "apply", "--yes", plan, "--backup-dir", "backups"),
+        run(capsys, "rescue", *dirs, "--out", "out", "--as", "jsonl"),
+    ]
+    done = run(capsys, "apply", "--yes", plan)
+    monkeypatch.chdir(tmp_path)
+    assert [(ran.code, ran.err.count("\n")) for ran in refused] == [(8, 1)] * 4
+    assert all("the directory in which segmend was started is gone" in ran.err for ran in refused)
+    assert done.code == 1

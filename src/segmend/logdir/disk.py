@@ -122,11 +122,11 @@ def size_and_allocated(path: str) -> tuple[int, int]:
 
 
 def real_path(path: str) -> str:
-    """The path with all links resolved, as a broker compares log dirs."""
+    """The path with all links resolved, as a broker compares log dirs; raises `Unreadable` without a cwd."""
     try:
         return os.path.realpath(path)
-    except FileNotFoundError:  # the directory in which we were started is gone
-        return path
+    except FileNotFoundError:
+        raise Unreadable(path, "the directory in which segmend was started is gone", errno.ENOENT) from None
 
 
 def attributes(path: str) -> tuple[tuple[str, str], ...]:
