@@ -88,3 +88,10 @@ def test_relative_log_dirs_where_the_working_directory_is_gone(
     ran = run(capsys, "forecast", "--config", given, "--kafka", "4.3.1")
     assert (ran.code, ran.err.count("\n")) == (8, 1)
     monkeypatch.chdir(tmp_path)
+
+
+def test_a_log_dir_with_a_nul_is_no_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = tmp_path / "server.properties"
+    given.write_text(r"log.dirs=/x\u0000y")
+    ran = run(capsys, "forecast", "--config", given)
+    assert (ran.code, ran.err) == (8, "segmend: /x\\0y: not a path\n")

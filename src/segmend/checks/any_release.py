@@ -63,7 +63,8 @@ class CheckOfAny(CheckRun):
         if guess.several:
             said = self.summary.releases or ["by the rules of each of them the same is found"]
             how = ", compared by what a start looks at" if self._shortened else ""
-            self.summary.releases[:] = [f"any Kafka of {guess.words} may be (--kafka says which){how}", *said]
+            may_be = f"any Kafka of {guess.words} may be (--kafka says which; a plan that depends on it asks)"
+            self.summary.releases[:] = [f"{may_be}{how}", *said]
 
     def _run(self, broker: BrokerDirs) -> Iterable[Finding]:
         return super().__iter__() if broker is self._given else CheckRun(broker, **self._options)

@@ -53,6 +53,8 @@ def listing(path: str) -> dict[str, EntryType]:
             return {e.name: "file" if e.is_file(follow_symlinks=False) else _entry_type(e) for e in entries}
     except OSError as error:
         raise Unreadable.of(error, path) from None
+    except ValueError:
+        raise _no_path(path) from None
 
 
 def names(path: str) -> list[str]:
@@ -83,7 +85,12 @@ def path_type(path: str) -> EntryType | None:
             return None
         raise
     except ValueError:
-        raise Unreadable(path.replace("\0", "\\0"), "not a path") from None
+        raise _no_path(path) from None
+
+
+def _no_path(text: str) -> Unreadable:
+    """For text with a NUL, which no system takes for a path."""
+    return Unreadable(text.replace("\0", "\\0"), "not a path")
 
 
 def file_stat(path: str, *, follow: bool = True) -> FileStat:
@@ -127,6 +134,8 @@ def real_path(path: str) -> str:
         return os.path.realpath(path)
     except FileNotFoundError:
         raise Unreadable(path, "the directory in which segmend was started is gone", errno.ENOENT) from None
+    except ValueError:
+        raise _no_path(path) from None
 
 
 def attributes(path: str) -> tuple[tuple[str, str], ...]:
