@@ -20,7 +20,8 @@ import pyarrow as pa
 from tests.faults.hands import positions
 from tests.kernel.log_writer import seal, varied_log
 
-from segmend.kernel.arrow import COLUMNS, batch_headers, record_batches
+from segmend.kernel.arrow import batch_headers, record_batches
+from segmend.kernel.columns import COLUMNS, WantedRecords
 from segmend.kernel.engine import engine_named
 from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.types import BytesReader, Problem, ProducerState
@@ -135,18 +136,22 @@ def compare_scans(chance: random.Random, data: bytes) -> None:
 
 def compare_records(chance: random.Random, data: bytes) -> None:
     """Records and headers as Arrow."""
+    wanted = WantedRecords(
+        control=chance.random() < 0.5,
+        columns=frozenset(chance.sample(COLUMNS, chance.randrange(1, len(COLUMNS)))),
+        first_offset=chance.choice([0, 150]),
+    )
     options: dict[str, Any] = {
         "base_offset": BASE,
         "crc": chance.random() < 0.6,
-        "control": chance.random() < 0.5,
-        "columns": chance.sample(COLUMNS, chance.randrange(1, len(COLUMNS))),
-        "first_offset": chance.choice([0, 150]),
         "target": chance.choice([50, 2000, 4 << 20]),
     }
     found = []
     for engine in ENGINES:
         problems: list[Problem] = []
-        batches = list(record_batches(BytesReader(data), engine=engine, problems=problems.append, **options))
+        batches = list(
+            record_batches(BytesReader(data), wanted, engine=engine, problems=problems.append, **options)
+        )
         for batch in batches:
             batch.validate(full=True)
         headers = list(batch_headers(BytesReader(data), engine=engine, base_offset=BASE, crc=options["crc"]))
@@ -154,7 +159,7 @@ def compare_records(chance: random.Random, data: bytes) -> None:
             pa.Table.from_batches(each).combine_chunks() if each else None for each in (batches, headers)
         ]
         found.append((tables, sorted(problems, key=lambda problem: (problem.position, problem.kind))))
-    assert found[0][1] == found[1][1], f"problems: {found[0][1]} != {found[1][1]} with {options}"
+    assert found[0][1] == found[1][1], f"problems: {found[0][1]} != {found[1][1]} with {wanted}, {options}"
     for one, two in zip(found[0][0], found[1][0], strict=True):
         assert (one is None and two is None) or one.equals(two), f"columns differ with {options}"
 

@@ -14,6 +14,7 @@ from bench.measure import Contender, race
 from bench.scale import Scale
 from bench.table import Target, show
 from segmend.kernel.arrow import record_batches
+from segmend.kernel.columns import WantedRecords
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.disk import FileReader
 
@@ -27,7 +28,9 @@ def ours(files: Sequence[Path]) -> int:
         with FileReader(str(file)) as reader:
             rows += sum(
                 batch.num_rows
-                for batch in record_batches(reader, base_offset=int(file.stem), columns=COLUMNS)
+                for batch in record_batches(
+                    reader, WantedRecords(columns=frozenset(COLUMNS)), base_offset=int(file.stem)
+                )
             )
     return rows
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from segmend.checks import CheckOfAny, CheckRun, Level
 from segmend.cluster import ClusterForecast, Nodes, members
 from segmend.errors import MissingExtra, UsageError
+from segmend.formats.java_number import LONG_MAX, LONG_MIN
+from segmend.kernel.columns import COLUMNS, WantedRecords
 from segmend.kernel.types import Problem
 from segmend.loading import Forecast, Options
 from segmend.loading import forecast_any as play
@@ -131,7 +133,7 @@ def records(
         raise UsageError(
             f"no such column: {', '.join(sorted(unknown))}; have {', '.join(arrow.RECORD_FIELDS)}"
         )
-    low, high = arrow.LONG_MIN, arrow.LONG_MAX
+    low, high = LONG_MIN, LONG_MAX
     selection = Selection(
         first_offset=low if first_offset is None else first_offset,
         last_offset=high if last_offset is None else last_offset,
@@ -154,14 +156,16 @@ def _records(
             with segment.log.reader() as reader:
                 yield from arrow.record_batches(
                     reader,
+                    WantedRecords(
+                        columns=frozenset(COLUMNS if columns is None else columns),
+                        first_offset=selection.first_offset,
+                        last_offset=selection.last_offset,
+                        since=LONG_MIN if selection.since is None else selection.since,
+                        until=LONG_MAX if selection.until is None else selection.until,
+                        control=control,
+                    ),
                     base_offset=segment.base_offset,
-                    columns=arrow.COLUMNS if columns is None else columns,
                     start=start_of(segment.log, reader, selection),
-                    first_offset=selection.first_offset,
-                    last_offset=selection.last_offset,
-                    since=arrow.LONG_MIN if selection.since is None else selection.since,
-                    until=arrow.LONG_MAX if selection.until is None else selection.until,
-                    control=control,
                     problems=_teller(segment, on_problem),
                 )
 

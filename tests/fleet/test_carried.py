@@ -23,6 +23,7 @@ from segmend.fleet.audit import AuditOutcome, AuditRequest, audit
 from segmend.fleet.driver import LocalDriver
 from segmend.fleet.publish import finding_objects
 from segmend.fleet.schemas import AUDIT_TABLES
+from segmend.kernel.scan import ScanTask
 from segmend.kernel.types import BytesReader, SegmentScan
 from segmend.logdir import disk, scans
 from segmend.logdir.file_system import FileStat
@@ -280,9 +281,9 @@ def test_a_scan_is_the_same_after_a_file_and_nothing_else_is_taken_for_one(tmp_p
     for log in folder.rglob("*.log"):
         flip(log, log.stat().st_size // 2)
         with log.open("rb") as file:
-            found = scans.scan_log(BytesReader(file.read()), base_offset=int(log.stem), records=True)
-        text = plain_values.to_text(found)
-        assert plain_values.from_text(SegmentScan, text) == found
+            scan = scans.scan_log(BytesReader(file.read()), ScanTask(base_offset=int(log.stem), records=True))
+        text = plain_values.to_text(scan)
+        assert plain_values.from_text(SegmentScan, text) == scan
         for other in ("{}", "[1]", text.replace("true", "1"), text[:-1] + ",1]"):
             with pytest.raises(ValueError):  # noqa: PT011
                 plain_values.from_text(SegmentScan, other)

@@ -42,10 +42,14 @@ BASE = 100
 def records(data: bytes, engine: str, **options: Any) -> tuple[pa.Table, list[Problem]]:
     options = {"base_offset": BASE, "columns": RECORD_FIELDS, **options}
     problems: list[Problem] = []
-    batches = list(record_batches(BytesReader(data), engine=engine, problems=problems.append, **options))
+    which = {name: options.pop(name) for name in WantedRecords.__dataclass_fields__ if name in options}
+    wanted = WantedRecords(**{**which, "columns": frozenset(which["columns"])})
+    batches = list(
+        record_batches(BytesReader(data), wanted, engine=engine, problems=problems.append, **options)
+    )
     for batch in batches:
         batch.validate(full=True)
-    names = [name for name in RECORD_FIELDS if name in options["columns"]]
+    names = [name for name in RECORD_FIELDS if name in wanted.columns]
     schema = pa.schema([(name, RECORD_FIELDS[name]) for name in names])
     table = pa.Table.from_batches(batches, schema=schema).combine_chunks()
     return table, sorted(problems, key=lambda problem: (problem.position, problem.kind))
@@ -75,7 +79,9 @@ def test_only_the_columns_asked_for_and_even_none(engine: str) -> None:
     data = varied_log(2)
     table, _ = records(data, engine, columns=("value", "offset"))
     assert table.column_names == ["offset", "value"]
-    rows = record_batches(BytesReader(data), base_offset=BASE, columns=(), engine=engine)
+    rows = record_batches(
+        BytesReader(data), WantedRecords(columns=frozenset(())), base_offset=BASE, engine=engine
+    )
     assert sum(batch.num_rows for batch in rows) == table.num_rows
 
 

@@ -66,10 +66,14 @@ def header_records(
             else:
                 last = part.num_rows - 1
                 yield from record_batches(
-                    reader, base_offset=piece.base_offset, columns=needed,
-                    start=part["position"][0].as_py(), stop=part["position"][last].as_py() + 1,
-                    first_offset=wanted.low, last_offset=wanted.high, crc=crc, problems=inside,
-                )  # fmt: skip
+                    reader,
+                    wanted.records(needed),
+                    base_offset=piece.base_offset,
+                    start=part["position"][0].as_py(),
+                    stop=part["position"][last].as_py() + 1,
+                    crc=crc,
+                    problems=inside,
+                )
     for problem in problems:
         report(problem)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from segmend.fleet.listing import Place
 from segmend.fleet.pack import FILE_COST
 from segmend.fleet.split import cuts
-from segmend.formats.java_number import LONG_MAX
+from segmend.formats.java_number import LONG_MAX, LONG_MIN
 from segmend.frozen import frozen
+from segmend.kernel.columns import WantedRecords
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import Reader
 from segmend.logdir.file_system import OpenFile, Unreadable
@@ -31,6 +34,16 @@ class Wanted:
         """What both want; the times are those of the first."""
         low, high = max(self.low, other.low), min(self.high, other.high)
         return Wanted(low=low, high=high, since=self.since, until=self.until)
+
+    def records(self, columns: Iterable[str]) -> WantedRecords:
+        """So many columns of these records, as the kernel is told."""
+        return WantedRecords(
+            columns=frozenset(columns),
+            first_offset=self.low,
+            last_offset=self.high,
+            since=LONG_MIN if self.since is None else self.since,
+            until=LONG_MAX if self.until is None else self.until,
+        )
 
 
 @frozen

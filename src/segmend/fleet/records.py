@@ -217,14 +217,10 @@ def _raw(
         return
     chunks = record_batches(
         reader,
+        wanted.records(needed | ({"producer_id", "is_transactional"} if aborted else set())),
         base_offset=piece.base_offset,
-        columns=needed | ({"producer_id", "is_transactional"} if aborted else set()),
         start=start,
         stop=stop,
-        first_offset=wanted.low,
-        last_offset=wanted.high,
-        since=-LONG_MAX if wanted.since is None else wanted.since,
-        until=LONG_MAX if wanted.until is None else wanted.until,
         crc=options.crc is not False,
         problems=report,
     )

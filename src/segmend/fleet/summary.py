@@ -184,11 +184,14 @@ class _Piece:
         """One batch by its records; its bytes are of the day of the last one."""
         wanted = self._piece.wanted
         chunks = record_batches(
-            self._reader, base_offset=self._piece.base_offset, columns=_COLUMNS, start=position,
-            stop=position + 1, first_offset=wanted.low, last_offset=wanted.high, crc=False,
-            since=-LONG_MAX if wanted.since is None else wanted.since,
-            until=LONG_MAX if wanted.until is None else wanted.until, problems=self._report,
-        )  # fmt: skip
+            self._reader,
+            wanted.records(_COLUMNS),
+            base_offset=self._piece.base_offset,
+            start=position,
+            stop=position + 1,
+            crc=False,
+            problems=self._report,
+        )
         told = _Row(batches=1, size=size)
         for chunk in chunks:
             offsets, times = chunk["offset"].to_numpy(), chunk["timestamp"].to_numpy()

@@ -5,16 +5,15 @@ The only module of the kernel that imports numpy and pyarrow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from segmend.formats.batch import CODEC_NAMES
-from segmend.formats.java_number import LONG_MAX, LONG_MIN
 from segmend.kernel.batch_rows import CRC_OK, batch_rows
-from segmend.kernel.columns import COLUMNS, BatchRun, Binary, Buffer, Headers, RecordColumns, WantedRecords
+from segmend.kernel.columns import BatchRun, Binary, Buffer, Headers, RecordColumns, WantedRecords
 from segmend.kernel.decode import TARGET, record_columns
 from segmend.kernel.engine import ENGINE
 from segmend.kernel.types import WINDOW, Problem, Reader
@@ -71,38 +70,24 @@ _CODECS = pa.array([*CODEC_NAMES, None, None, None], pa.string())
 
 def record_batches(
     reader: Reader,
+    wanted: WantedRecords,
     *,
     base_offset: int,
-    columns: Collection[str] = COLUMNS,
     start: int = 0,
     stop: int | None = None,
-    first_offset: int = LONG_MIN,
-    last_offset: int = LONG_MAX,
-    since: int = LONG_MIN,
-    until: int = LONG_MAX,
-    control: bool = False,
     crc: bool = True,
     problems: Callable[[Problem], None] | None = None,
     engine: str = ENGINE.name,
     target: int = TARGET,
     window: int = WINDOW,
 ) -> Iterator[pa.RecordBatch]:
-    """The records of the batches that begin in bytes [start, stop), some thousands at a time.
+    """The wanted records of the batches that begin in bytes [start, stop), some thousands at a time.
 
-    `columns` are names of `RECORD_FIELDS`, given in that order; `first_offset`,
-    `last_offset`, `since` and `until` (ms) are inclusive. Control records are left out
-    unless `control`. What cannot be decoded is skipped and given to `problems`. `start`
-    must be a batch boundary. `target` is about the bytes of keys or values of one batch.
+    Their columns are names of `RECORD_FIELDS`, given in that order. What cannot be decoded is skipped and
+    given to `problems`. `start` must be a batch boundary. `target` is about the bytes of keys or values of
+    one batch.
     """
-    names = [name for name in RECORD_FIELDS if name in columns]
-    wanted = WantedRecords(
-        columns=frozenset(names),
-        control=control,
-        first_offset=first_offset,
-        last_offset=last_offset,
-        since=since,
-        until=until,
-    )
+    names = [name for name in RECORD_FIELDS if name in wanted.columns]
     schema = pa.schema([(name, RECORD_FIELDS[name]) for name in names])
     pieces = record_columns(
         reader,

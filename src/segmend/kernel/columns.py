@@ -41,7 +41,7 @@ Allocate = Callable[[int], Buffer]
 class WantedRecords:
     """Which records, and what of them. Offsets and timestamps (ms) are inclusive bounds."""
 
-    columns: frozenset[str]
+    columns: frozenset[str] = frozenset(COLUMNS)
     control: bool = False
     first_offset: int = LONG_MIN
     last_offset: int = LONG_MAX

@@ -66,12 +66,15 @@ def batches(
             told(piece.size)
             continue
         with piece.log.reader() as reader:
-            which = wanted_of(piece, job.request)
             decoded = record_batches(
-                reader, base_offset=piece.base_offset, start=piece.start, stop=piece.stop,
-                first_offset=which.first_offset, last_offset=which.last_offset, since=which.since,
-                until=which.until, problems=tally.problems(piece), target=_TARGET,
-            )  # fmt: skip
+                reader,
+                wanted_of(piece, job.request),
+                base_offset=piece.base_offset,
+                start=piece.start,
+                stop=piece.stop,
+                problems=tally.problems(piece),
+                target=_TARGET,
+            )
             for batch in decoded:
                 yield from _of_contract(batch, piece, job, wanted, tally)
         require_whole(piece)
