@@ -89,6 +89,9 @@ def test_every_pair_ends_as_forecast(tmp_path: Path) -> None:
     agree(PAIRS, tmp_path)
 
 
+NO_LEVEL = ("Unsupported metadata version - ", "Tried to apply FeatureLevelRecord ")
+
+
 def test_every_pair_is_recorded() -> None:
     wanted = {each: sorted(upgrade.STARTED) for each in upgrade.WRITTEN} | {
         each: sorted(variant.started) for each, variant in VARIANTS.items()
@@ -99,7 +102,14 @@ def test_every_pair_is_recorded() -> None:
 @pytest.mark.broker
 @pytest.mark.parametrize(("written", "started"), [("3.9.2+segment-bytes", "4.1.1"), ("4.1.1", "4.0.1")])
 def test_a_live_broker_does_as_recorded(written: str, started: str) -> None:
-    assert upgrade.trial(written, started) == RECORD[written][started]
+    assert first_of_two(upgrade.trial(written, started)) == first_of_two(RECORD[written][started])
+
+
+def first_of_two(row: dict[str, Any]) -> dict[str, Any]:
+    """Two threads complain of a metadata level that 4.0 does not know; which is first, varies."""
+    says = row.get("says", "")
+    known = [each for each in NO_LEVEL if each in says]
+    return {**row, "says": NO_LEVEL} if known else row
 
 
 def in_words(served: list[bool] | None) -> str:
