@@ -9,6 +9,7 @@ import json
 import lzma
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -59,6 +60,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """The fast tests take few examples, and have their files in memory if it has room: they make 100,000."""
     if may_be_used() and not hasattr(config, "workerinput"):
         remove_leftovers()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A job that a shell began with `&` ignores Ctrl-C, and so would every command that a test starts.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     fast = "not slow" in config.option.markexpr
     settings.load_profile("few" if fast else "all")
     chosen = config.option.basetemp or os.environ.get("TMPDIR") or os.environ.get("PYTEST_DEBUG_TEMPROOT")

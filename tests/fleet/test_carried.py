@@ -54,9 +54,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     sizes: list[int] = []
     plainly = scans.scan_log
 
-    def counted(reader: Any, **more: Any) -> SegmentScan:
+    def counted(reader: Any, task: ScanTask, **more: Any) -> SegmentScan:
         sizes.append(reader.size)
-        return plainly(reader, **more)
+        return plainly(reader, task, **more)
 
     monkeypatch.setattr(scans, "scan_log", counted)
     return sizes
