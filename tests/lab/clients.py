@@ -6,6 +6,7 @@ import asyncio
 import re
 import subprocess
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from aiokafka import AIOKafkaConsumer, TopicPartition  # type: ignore[import-untyped]
 from aiokafka.errors import CorruptRecordException  # type: ignore[import-untyped]
@@ -25,8 +26,12 @@ def by_librdkafka(broker: Broker, topic: str) -> list[int]:
 
 
 def by_aiokafka(broker: Broker, topic: str) -> list[int]:
-    """What aiokafka gets until the end, or until a batch is refused."""
-    return asyncio.run(_by_aiokafka(broker.bootstrap, topic))
+    """What aiokafka gets until the end, or until a batch is refused.
+
+    In a thread of its own, for Playwright leaves an event loop running in the one that tested a page.
+    """
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(lambda: asyncio.run(_by_aiokafka(broker.bootstrap, topic))).result()
 
 
 async def _by_aiokafka(bootstrap: str, topic: str) -> list[int]:

@@ -44,13 +44,9 @@ def report_file(tmp_path_factory: pytest.TempPathFactory, page_html: str) -> Pat
     return path
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
-    """A running browser. CI must have one; elsewhere its absence skips the browser tests.
-
-    It ends with the tests of this folder, for Playwright keeps an event loop running: `asyncio.run` would
-    fail in whatever this process tests afterwards.
-    """
+    """A running browser. CI must have one; elsewhere its absence skips the browser tests."""
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         lacking("no Chromium on PATH: the report's browser tests need one (apt-get install chromium)")

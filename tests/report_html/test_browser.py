@@ -139,8 +139,7 @@ def test_it_follows_the_system_until_told_otherwise(open_page: Open, scheme: str
         page.reload()
         return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
 
-    page.wait_for_timeout(500)  # a process of its own stores the choice; a reload at once may lose it
-    soon(page, reloaded, after)
+    soon(page, reloaded, after)  # a process of its own stores the choice, and a quick reload may overtake it
 
 
 def test_the_copy_button_copies_the_command(open_page: Open) -> None:
