@@ -13,7 +13,7 @@ from tests.golden.judge import copy_tree
 
 from segmend.checks import CheckOfAny, Level
 from segmend.findings import Severity
-from segmend.loading import BrokerOutcome, Options, forecast_any
+from segmend.loading import BrokerOutcome, Forecast, Options, forecast_any
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 
@@ -92,6 +92,17 @@ def test_an_index_that_is_corrupt_to_some_of_the_releases_is_named(
     assert "fewer" not in found
     (row,) = (row for row in run(capsys, "check", *dirs, "--startup", "--json").json if row.get("file"))
     assert row["detail"]["kafka"] == "0.11"
+
+
+@pytest.mark.parametrize("name", ["4.3.1-clean", "4.3.1-killed"])
+def test_no_other_release_is_asked_where_nothing_on_the_disk_depends_on_it(golden: Golden, name: str) -> None:
+    """How many threads load a dir, how an offset is searched, when epochs are written: here it is all one."""
+    homes = (path.parent for path in golden(name).rglob("meta.properties"))
+    broker = broker_of(home for home in homes if not (home / "__cluster_metadata-0").exists())
+    assert broker.guess.words == "3.7 to 4.4"
+    assert list(Forecast(broker, Options()))
+    assert broker.release.asked is not None
+    assert [each for each in broker.release.asked if each > (3, 7, 1)] == []
 
 
 @pytest.mark.parametrize("name", golden_params())

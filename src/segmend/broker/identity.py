@@ -54,7 +54,8 @@ def is_kraft(
     if release < (2, 8):
         return False
     versions = {value.version for value in values} - {None}
-    return roles or release >= (4, 0) or 1 in versions or (not versions and has_metadata_log)
+    # The release comes last: where the files tell, nobody need ask of which one they are.
+    return roles or 1 in versions or (not versions and has_metadata_log) or release >= (4, 0)
 
 
 @frozen

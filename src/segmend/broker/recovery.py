@@ -75,7 +75,7 @@ REPLAYS_UNGUARDED: Rule[bool] = Rule(
     "these are; 2.0 goes through rebuildProducerState",
     (((0, 8), False), ((0, 11), True), ((2, 0), False)),
 )
-RECOVERED_OF: Rule[str] = Rule(
+RECOVERED_OF = Words(
     "LogLoader.recoverLog; the Java LogLoader of 4.0 divides the two numbers",
     (
         ((0, 8), "Recovering unflushed segment {base} in log {log}."),

@@ -125,5 +125,7 @@ def less_than_start(entry: AbortedTxn, base_offset: int) -> str:
 
 def txn_version_fault(release: Release, name: str, entry: AbortedTxn) -> str | None:
     """The words of the exception that this release throws over the entry's version."""
+    if entry.version <= VERSION:
+        return None
     version = entry.version >> TXN_VERSION_SHIFT.of(release)
     return TXN_VERSION_WORDS.of(release).format(version, name) if version > VERSION else None

@@ -224,8 +224,8 @@ def _recover_unflushed(state: LoadState) -> None:
     total, number = len(waiting), 0
     while waiting:
         segment = waiting.pop(0)
-        words = RECOVERED_OF.of(state.settings.release)
-        says = words.format(base=segment.base_offset, number=number, total=total, log=state.partition.name)
+        release, base = state.settings.release, segment.base_offset
+        says = RECOVERED_OF.say(release, base=base, number=number, total=total, log=state.partition.name)
         try:
             cut = _recover_one(state, segment, says)
         except Overflow:
@@ -237,7 +237,7 @@ def _recover_unflushed(state: LoadState) -> None:
             return
 
 
-def _recover_one(state: LoadState, segment: Segment, says: str) -> int:
+def _recover_one(state: LoadState, segment: Segment, says: str | None) -> int:
     invalid = INVALID_OFFSET.format(segment.base_offset)
     state.note("recovery-scan", segment.name, offset=segment.base_offset, says=says)
     try:

@@ -253,8 +253,9 @@ class _Run:
     def _outcome(self, states: Sequence[DirState], partitions: Sequence[PartitionOutcome]) -> BrokerOutcome:
         broker = self._broker
         told: list[PartitionOutcome | DirectoryOutcome] = [*partitions, *self._others]
-        threads = broker.config.number("num.recovery.threads.per.data.dir")
-        time = estimate([state.work for state in states], broker.release, threads, self._options.machine)
+        settled = broker.settled  # a release that only takes longer is not compared
+        threads = settled.config.number("num.recovery.threads.per.data.dir")
+        time = estimate([state.work for state in states], settled.release, threads, self._options.machine)
         return BrokerOutcome(
             starts=self._refusal is None, reason=self._refusal, partitions=len(partitions),
             joined=self._refusal is not None and not self._untouched,

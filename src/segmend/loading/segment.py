@@ -161,21 +161,22 @@ def end_of(segment: Segment, release: Release) -> End:
 
 
 def _walk(segment: Segment, reader: Prefix, start: int, target: int, release: Release) -> End:
-    how = SEARCH.of(release)
-    next_offset, position, highest, found = segment.base_offset, start, -1, False
-    sure, last = True, None
+    next_offset, position, highest = segment.base_offset, start, -1
+    sure, by_last, by_base, is_last = True, False, False, False
     for batch in iter_batches(reader, start=start) if start < reader.size else ():
-        last = batch
-        if not found:
-            offset = batch.last_offset if how == Search.LAST_OFFSET else first_in(batch, reader)
-            found = offset >= target
+        is_last = batch.last_offset >= target
+        by_last = by_last or is_last
+        if not by_base and (_says_first(batch) or SEARCH.of(release) == Search.BASE_OFFSET):
+            by_base = first_in(batch, reader) >= target
         if position == start and not segment.base_offset <= batch.base_offset <= max(target, 0):
             sure = start == 0
         next_offset, position = wrap_long(batch.last_offset + 1), batch.end
         sure = sure and batch.last_offset > highest
         highest = max(highest, batch.last_offset)
     check_end(segment, reader, position, release)
-    found = found or (last is not None and last.last_offset >= target)
+    by_base = by_base or is_last
+    # The release is asked only where it makes a difference: then it need not be known elsewhere.
+    found = by_base if by_base != by_last and SEARCH.of(release) == Search.BASE_OFFSET else by_last
     whole = found or (start == 0 and position == start)
     return End(
         next_offset=next_offset if found else segment.base_offset,
@@ -198,7 +199,7 @@ def first_in(batch: RecordBatch, reader: Prefix) -> int:
 
     Raises `LoadFailure` for one that cannot be: the load catches none of what is thrown then.
     """
-    if batch.magic >= 2 or batch.codec == 0:
+    if _says_first(batch):
         return batch.base_offset
     data = bytearray(batch.size)
     got = reader.read_into(memoryview(data), batch.position)
@@ -208,6 +209,11 @@ def first_in(batch: RecordBatch, reader: Prefix) -> int:
         says = unknown if batch.codec > MAX_CODEC else f"no first record in the batch at {batch.position}"
         raise fatal("RuntimeException", says)
     return offset
+
+
+def _says_first(batch: RecordBatch) -> bool:
+    """Whether the header tells the offset of the first record."""
+    return batch.magic >= 2 or batch.codec == 0
 
 
 def check_end(segment: Segment, reader: Prefix, position: int, release: Release) -> None:

@@ -44,7 +44,8 @@ class LoadState:
     `held_back` are those that the broker's user may not use, by their names on disk.
     `snapshots` go from offset to a file, or to the states of one that was just taken. `ongoing` are
     the first offsets of open transactions where they are not those of `states`. `closed_index` is what the
-    broker says of the first index that it cannot open when it is looked up.
+    broker says of the first index that it cannot open when it is looked up, `closed_epochs` why the leader
+    epochs cannot be written with the first batch.
     """
 
     partition: PartitionDir
@@ -60,6 +61,7 @@ class LoadState:
     end: End | None = None
     effects: list[Effect] = field(default_factory=list)
     closed_index: str | None = None
+    closed_epochs: str | None = None
     scanned_bytes: int = 0
     scanned_batches: int = 0
     scanned_segments: int = 0

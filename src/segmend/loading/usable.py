@@ -62,8 +62,11 @@ def note_lazy(state: LoadState, *indexes: str) -> None:
 def leave(state: LoadState) -> None:
     """The leader epochs are written down, beside and renamed into place: the directory must let the user."""
     denied, release = _epochs_denied(state), state.settings.release
+    if denied is None:
+        return
     when = EPOCHS_WRITTEN.of(release)
-    if denied is None or when == EpochWrite.APPENDING:
+    if when == EpochWrite.APPENDING:
+        state.closed_epochs = denied
         return
     says = CANNOT_WRITE_CHECKPOINT.format(f"{state.path(epoch_checkpoint.FILE_NAME)}: {denied}")
     epochs = state.partition.leader_epochs.value
@@ -76,10 +79,8 @@ def leave(state: LoadState) -> None:
 def fails_later(state: LoadState) -> tuple[str, str] | None:
     """What takes the dir offline after the start, and the broker's words: the first write of a producer, or
     the first look-up in an index that is opened only then; None where nothing does, or sooner."""
-    later = EPOCHS_WRITTEN.of(state.settings.release) == EpochWrite.APPENDING
-    why = _epochs_denied(state) if later else None
-    if why is not None:
-        return "the first write", why
+    if state.closed_epochs is not None:
+        return "the first write", state.closed_epochs
     return None if state.closed_index is None else ("the first look-up in it", state.closed_index)
 
 
