@@ -20,8 +20,16 @@ from segmend.loading.values import (
 )
 from segmend.logdir.release import AS_GIVEN
 from segmend.report import text
+from segmend.report.folded import (
+    TakenWhole,
+    Unserved,
+    cause_of,
+    folded,
+    refused_lines,
+    taken_lines,
+    unserved_line,
+)
 from segmend.report.style import PLAIN, Style
-from segmend.report.taken_whole import taken_lines, taken_whole
 from segmend.wording import plural
 
 _PART_TOLD = 0.05
@@ -41,38 +49,27 @@ def partition_lines(
 ) -> Iterator[str]:
     """The partitions that matter, the worst first; the others fold into one line unless `every`.
 
-    So do those that nothing ails but what keeps others from service as well; where that is the broker's own
-    refusal to start, with the next command. Those that one cause takes away whole are one block.
+    So do those that one cause keeps from service or takes away whole (`folded.py`).
     """
-    alike = Counter(each.reason for each in outcomes if not every and _only_unserved(each))
-    refusal = broker.reason if broker is not None and not broker.starts else None
-    shared = [reason for reason, number in alike.items() if number > 1 or reason == refusal]
-    folded = sum(alike[reason] for reason in shared)
-    if refusal is not None and alike[refusal]:
-        dirs = " ".join(shlex.quote(path) for path in dict.fromkeys(each.dir for each in outcomes))
-        yield f"{plural(alike[refusal], 'partition')} not served: the broker refuses to start"
-        yield f"  next:   {style.command(f'segmend check {dirs}{_rules(broker)}')}"
+    rules = _rules(broker)
+    refusal = Unserved(reason=broker.reason) if broker is not None and not broker.starts else None
+    groups = {} if every else folded(outcomes, refusal)
+    if refusal in groups:
+        yield from refused_lines(len(groups[refusal]), outcomes, style, rules)
         yield ""
-    groups = [] if every else taken_whole(outcomes)
-    for group in groups:
-        yield from taken_lines(group, style, _rules(broker))
-        yield ""
-    grouped = {id(each) for group in groups for each in group}
-    told = [
-        each
-        for each in outcomes
-        if every
-        or (each.matters and id(each) not in grouped and not (each.reason in shared and _only_unserved(each)))
-    ]
+    for cause, group in groups.items():
+        if isinstance(cause, TakenWhole):
+            yield from taken_lines(group, style, rules)
+            yield ""
+    told = [each for each in outcomes if every or (each.matters and cause_of(each) not in groups)]
     told.sort(key=lambda o: (o.failure is None, -o.records_lost, -o.bytes_lost, o.dir, o.name))
     for outcome in told:
-        yield from _partition(outcome, style, _rules(broker))
+        yield from _partition(outcome, style, rules)
         yield ""
-    for reason in shared:
-        if reason != refusal:
-            words = f"{plural(alike[reason], 'more partition')} with nothing of their own (--all shows each)"
-            yield f"{words}: {style('red', 'unserved')}: {text.clean(reason or '')}"
-    rest = len(outcomes) - len(told) - folded - len(grouped)
+    for cause, group in groups.items():
+        if isinstance(cause, Unserved) and cause != refusal:
+            yield unserved_line(cause, group, style)
+    rest = len(outcomes) - len(told) - sum(map(len, groups.values()))
     if rest:
         scanned = sum(_scans(each.effects) for each in outcomes if not each.matters)
         recovered = f", {plural(scanned, 'segment')} recovered" if scanned else ""
@@ -86,11 +83,6 @@ def _rules(broker: BrokerOutcome | None) -> str:
     """The release for the next command, where it was given for this one."""
     given = broker is not None and broker.release_reason == AS_GIVEN
     return f" --kafka {broker.release}" if broker is not None and given else ""
-
-
-def _only_unserved(outcome: PartitionOutcome) -> bool:
-    """Whether nothing is amiss with it but what keeps others from service as well."""
-    return outcome.unserved and outcome.failure is None and not outcome.loses
 
 
 def _scans(effects: Iterable[Effect]) -> int:
