@@ -24,7 +24,7 @@ from segmend.kernel.arrow import batch_headers, record_batches
 from segmend.kernel.columns import COLUMNS, WantedRecords
 from segmend.kernel.engine import engine_named
 from segmend.kernel.scan import ScanTask, scan_log
-from segmend.kernel.types import BytesReader, Problem, ProducerState
+from segmend.kernel.types import BatchRange, BytesReader, Problem, ProducerState
 
 ENGINES = ("native", "reference")
 BASE = 100
@@ -141,27 +141,28 @@ def compare_records(chance: random.Random, data: bytes) -> None:
         columns=frozenset(chance.sample(COLUMNS, chance.randrange(1, len(COLUMNS)))),
         first_offset=chance.choice([0, 150]),
     )
-    options: dict[str, Any] = {
-        "base_offset": BASE,
-        "crc": chance.random() < 0.6,
-        "target": chance.choice([50, 2000, 4 << 20]),
-    }
+    among = BatchRange(base_offset=BASE, crc=chance.random() < 0.6)
+    target = chance.choice([50, 2000, 4 << 20])
     found = []
     for engine in ENGINES:
         problems: list[Problem] = []
         batches = list(
-            record_batches(BytesReader(data), wanted, engine=engine, problems=problems.append, **options)
+            record_batches(
+                BytesReader(data), wanted, among, engine=engine, problems=problems.append, target=target
+            )
         )
         for batch in batches:
             batch.validate(full=True)
-        headers = list(batch_headers(BytesReader(data), engine=engine, base_offset=BASE, crc=options["crc"]))
+        headers = list(batch_headers(BytesReader(data), among, engine=engine))
         tables = [
             pa.Table.from_batches(each).combine_chunks() if each else None for each in (batches, headers)
         ]
         found.append((tables, sorted(problems, key=lambda problem: (problem.position, problem.kind))))
-    assert found[0][1] == found[1][1], f"problems: {found[0][1]} != {found[1][1]} with {wanted}, {options}"
+    assert found[0][1] == found[1][1], (
+        f"problems: {found[0][1]} != {found[1][1]} with {wanted}, {among}, {target}"
+    )
     for one, two in zip(found[0][0], found[1][0], strict=True):
-        assert (one is None and two is None) or one.equals(two), f"columns differ with {options}"
+        assert (one is None and two is None) or one.equals(two), f"columns differ with {among}, {target}"
 
 
 def main() -> int:

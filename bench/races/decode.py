@@ -16,6 +16,7 @@ from bench.table import Target, show
 from segmend.kernel.arrow import record_batches
 from segmend.kernel.columns import WantedRecords
 from segmend.kernel.scan import iter_batches
+from segmend.kernel.types import BatchRange
 from segmend.logdir.disk import FileReader
 
 COLUMNS = ("offset", "timestamp", "key", "value")
@@ -29,7 +30,9 @@ def ours(files: Sequence[Path]) -> int:
             rows += sum(
                 batch.num_rows
                 for batch in record_batches(
-                    reader, WantedRecords(columns=frozenset(COLUMNS)), base_offset=int(file.stem)
+                    reader,
+                    WantedRecords(columns=frozenset(COLUMNS)),
+                    BatchRange(base_offset=int(file.stem)),
                 )
             )
     return rows

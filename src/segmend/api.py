@@ -13,7 +13,7 @@ from segmend.cluster import ClusterForecast, Nodes, members
 from segmend.errors import MissingExtra, UsageError
 from segmend.formats.java_number import LONG_MAX, LONG_MIN
 from segmend.kernel.columns import COLUMNS, WantedRecords
-from segmend.kernel.types import Problem
+from segmend.kernel.types import BatchRange, Problem
 from segmend.loading import Forecast, Options
 from segmend.loading import forecast_any as play
 from segmend.logdir import disk
@@ -164,8 +164,9 @@ def _records(
                         until=LONG_MAX if selection.until is None else selection.until,
                         control=control,
                     ),
-                    base_offset=segment.base_offset,
-                    start=start_of(segment.log, reader, selection),
+                    BatchRange(
+                        base_offset=segment.base_offset, start=start_of(segment.log, reader, selection)
+                    ),
                     problems=_teller(segment, on_problem),
                 )
 
@@ -190,8 +191,7 @@ def _batches(
             with segment.log.reader() as reader:
                 yield from arrow.batch_headers(
                     reader,
-                    base_offset=segment.base_offset,
-                    crc=crc,
+                    BatchRange(base_offset=segment.base_offset, crc=crc),
                     problems=_teller(segment, on_problem),
                 )
 

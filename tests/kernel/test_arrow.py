@@ -34,7 +34,7 @@ from segmend.kernel.arrow import BATCH_SCHEMA, RECORD_FIELDS, batch_headers, rec
 from segmend.kernel.batches import iter_batches
 from segmend.kernel.columns import SIZES, WantedRecords
 from segmend.kernel.decode import record_columns
-from segmend.kernel.types import BytesReader, Problem
+from segmend.kernel.types import BatchRange, BytesReader, Problem
 
 BASE = 100
 
@@ -42,10 +42,20 @@ BASE = 100
 def records(data: bytes, engine: str, **options: Any) -> tuple[pa.Table, list[Problem]]:
     options = {"base_offset": BASE, "columns": RECORD_FIELDS, **options}
     problems: list[Problem] = []
-    which = {name: options.pop(name) for name in WantedRecords.__dataclass_fields__ if name in options}
+    which, among = (
+        {name: options.pop(name) for name in each.__dataclass_fields__ if name in options}
+        for each in (WantedRecords, BatchRange)
+    )
     wanted = WantedRecords(**{**which, "columns": frozenset(which["columns"])})
     batches = list(
-        record_batches(BytesReader(data), wanted, engine=engine, problems=problems.append, **options)
+        record_batches(
+            BytesReader(data),
+            wanted,
+            BatchRange(**among),
+            engine=engine,
+            problems=problems.append,
+            **options,
+        )
     )
     for batch in batches:
         batch.validate(full=True)
@@ -55,8 +65,8 @@ def records(data: bytes, engine: str, **options: Any) -> tuple[pa.Table, list[Pr
     return table, sorted(problems, key=lambda problem: (problem.position, problem.kind))
 
 
-def headers(data: bytes, engine: str, **options: Any) -> pa.Table:
-    rows = batch_headers(BytesReader(data), engine=engine, base_offset=BASE, **options)
+def headers(data: bytes, engine: str, *, crc: bool = False) -> pa.Table:
+    rows = batch_headers(BytesReader(data), BatchRange(base_offset=BASE, crc=crc), engine=engine)
     return pa.Table.from_batches(rows, schema=BATCH_SCHEMA).combine_chunks()
 
 
@@ -80,7 +90,7 @@ def test_only_the_columns_asked_for_and_even_none(engine: str) -> None:
     table, _ = records(data, engine, columns=("value", "offset"))
     assert table.column_names == ["offset", "value"]
     rows = record_batches(
-        BytesReader(data), WantedRecords(columns=frozenset(())), base_offset=BASE, engine=engine
+        BytesReader(data), WantedRecords(columns=frozenset(())), BatchRange(base_offset=BASE), engine=engine
     )
     assert sum(batch.num_rows for batch in rows) == table.num_rows
 
@@ -94,7 +104,7 @@ def test_sizes_take_none_of_the_bytes(engine: str) -> None:
         return bytearray(size)
 
     pieces = record_columns(
-        BytesReader(data), WantedRecords(columns=frozenset(SIZES)), base_offset=0, report=lambda _: None,
+        BytesReader(data), WantedRecords(columns=frozenset(SIZES)), BatchRange(base_offset=0), lambda _: None,
         engine=engine, allocate=allocate, target=1 << 20,
     )  # fmt: skip
     for piece in pieces:

@@ -17,6 +17,7 @@ from segmend.fleet.rows import Row, dir_keys, table
 from segmend.fleet.schemas import DECODED
 from segmend.formats import offset_index, time_index, txn_index
 from segmend.kernel.arrow import batch_headers
+from segmend.kernel.types import BatchRange
 from segmend.logdir.file_system import OpenFile, Unreadable
 
 ROWS: Final = 16_384
@@ -29,10 +30,8 @@ def batches(piece: Range, reader: OpenFile, options: Options, _report: Report) -
     """The batches of a range that overlap the wanted offsets and times."""
     start, stop = verified(piece, reader)
     keys, schema = _keys(piece), options.schema
-    headers = batch_headers(
-        reader, base_offset=piece.base_offset, start=start, stop=stop, crc=bool(options.crc)
-    )
-    for chunk in headers:
+    among = BatchRange(base_offset=piece.base_offset, start=start, stop=stop, crc=bool(options.crc))
+    for chunk in batch_headers(reader, among):
         kept = _overlapping(chunk, piece)
         columns = [_constant_or(field, keys, kept) for field in schema]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -18,7 +18,7 @@ from segmend.formats.batch import RecordBatch
 from segmend.frozen import dataclass, field
 from segmend.kernel.batch_rows import WIDTH, batch_rows
 from segmend.kernel.records import signed64
-from segmend.kernel.types import Problem, Reader
+from segmend.kernel.types import BatchRange, Problem, Reader
 
 _I64: TypeAlias = npt.NDArray[np.int64]
 _COLUMNS = tuple(
@@ -55,7 +55,7 @@ class PartitionDigest:
 
     def add(self, reader: Reader, base_offset: int) -> None:
         """Take the batches of one `.log`; those behind damage too."""
-        for data in batch_rows(reader, base_offset=base_offset, report=_ignore):
+        for data in batch_rows(reader, BatchRange(base_offset=base_offset, crc=False), _ignore):
             rows = np.frombuffer(data, np.int64).reshape(-1, WIDTH)
             self._waiting.append(rows)
             self._bases.append(base_offset)

@@ -15,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from segmend.fleet.ranges import Range
+from segmend.frozen import replace
 from segmend.kernel.arrow import RECORD_FIELDS, batch_headers, record_batches
-from segmend.kernel.types import Problem, Reader
+from segmend.kernel.types import BatchRange, Problem, Reader
 
 _HEADER: Final = {
     "timestamp_type": "timestamp_type",
@@ -35,20 +36,16 @@ _ROWS: Final = 1 << 17
 def header_records(
     piece: Range,
     reader: Reader,
-    start: int,
-    stop: int,
+    batches: BatchRange,
     *,
     needed: AbstractSet[str],
-    crc: bool,
     report: Callable[[Problem], None],
 ) -> Iterator[pa.RecordBatch]:
-    """The records of the batches that begin in bytes [start, stop), as `record_batches` gives them."""
+    """The records of these batches, as `record_batches` gives them."""
     schema = pa.schema([(name, kind) for name, kind in RECORD_FIELDS.items() if name in needed])
     wanted = piece.wanted
     problems: list[Problem] = []
-    headers = batch_headers(
-        reader, base_offset=piece.base_offset, start=start, stop=stop, crc=crc, problems=problems.append
-    )
+    headers = batch_headers(reader, batches, problems=problems.append)
 
     def inside(problem: Problem) -> None:
         if problem.kind != "crc-mismatch":  # these the headers have told
@@ -64,16 +61,9 @@ def header_records(
             if plain:
                 yield _within(_expanded(part, schema), wanted.low, wanted.high)
             else:
-                last = part.num_rows - 1
-                yield from record_batches(
-                    reader,
-                    wanted.records(needed),
-                    base_offset=piece.base_offset,
-                    start=part["position"][0].as_py(),
-                    stop=part["position"][last].as_py() + 1,
-                    crc=crc,
-                    problems=inside,
-                )
+                first, last = part["position"][0].as_py(), part["position"][part.num_rows - 1].as_py()
+                among = replace(batches, start=first, stop=last + 1)
+                yield from record_batches(reader, wanted.records(needed), among, problems=inside)
     for problem in problems:
         report(problem)
 

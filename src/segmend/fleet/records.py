@@ -24,7 +24,7 @@ from segmend.formats.record import iter_records
 from segmend.frozen import dataclass, replace
 from segmend.kernel.arrow import record_batches
 from segmend.kernel.scan import iter_batches
-from segmend.kernel.types import DECODE_LIMIT, Problem
+from segmend.kernel.types import DECODE_LIMIT, BatchRange, Problem
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.transactions import Aborted, aborted_in
@@ -211,17 +211,14 @@ def _raw(
     wanted, aborted = piece.wanted, aborted_of(piece, reader, options, start, stop)
     needed = {_FROM_KERNEL[name] for name in options.schema.names if name in _FROM_KERNEL} | _ALWAYS
     untimed = wanted.since is None and wanted.until is None
+    batches = BatchRange(base_offset=piece.base_offset, start=start, stop=stop, crc=options.crc is not False)
     if untimed and not aborted and needed <= OF_HEADERS:
-        crc = options.crc is not False
-        yield from header_records(piece, reader, start, stop, needed=needed, crc=crc, report=report)
+        yield from header_records(piece, reader, batches, needed=needed, report=report)
         return
     chunks = record_batches(
         reader,
         wanted.records(needed | ({"producer_id", "is_transactional"} if aborted else set())),
-        base_offset=piece.base_offset,
-        start=start,
-        stop=stop,
-        crc=options.crc is not False,
+        batches,
         problems=report,
     )
     for chunk in chunks:

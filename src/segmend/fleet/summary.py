@@ -20,7 +20,7 @@ from segmend.fleet.records import aborted_of
 from segmend.fleet.tables import TableTask
 from segmend.formats.java_number import LONG_MAX
 from segmend.kernel.arrow import batch_headers, record_batches
-from segmend.kernel.types import Problem
+from segmend.kernel.types import BatchRange, Problem
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.transactions import Aborted
 
@@ -112,10 +112,8 @@ class _Piece:
         piece = self._piece
         start, stop = verified(piece, self._reader)
         aborted = aborted_of(piece, self._reader, self._work.options, start, stop)
-        chunks = batch_headers(
-            self._reader, base_offset=piece.base_offset, start=start, stop=stop, problems=self._report
-        )
-        for chunk in chunks:
+        batches = BatchRange(base_offset=piece.base_offset, start=start, stop=stop, crc=False)
+        for chunk in batch_headers(self._reader, batches, problems=self._report):
             kept = self._of_interest(chunk, aborted)
             plain = self._is_told(kept)
             yield from self._of_headers(kept.filter(pa.array(plain)))
@@ -182,16 +180,9 @@ class _Piece:
 
     def _decoded(self, position: int, size: int) -> Iterator[tuple[int | None, _Row]]:
         """One batch by its records; its bytes are of the day of the last one."""
-        wanted = self._piece.wanted
-        chunks = record_batches(
-            self._reader,
-            wanted.records(_COLUMNS),
-            base_offset=self._piece.base_offset,
-            start=position,
-            stop=position + 1,
-            crc=False,
-            problems=self._report,
-        )
+        wanted, base = self._piece.wanted.records(_COLUMNS), self._piece.base_offset
+        batch = BatchRange(base_offset=base, start=position, stop=position + 1, crc=False)
+        chunks = record_batches(self._reader, wanted, batch, problems=self._report)
         told = _Row(batches=1, size=size)
         for chunk in chunks:
             offsets, times = chunk["offset"].to_numpy(), chunk["timestamp"].to_numpy()

@@ -16,7 +16,7 @@ from segmend.kernel.batch_rows import CRC_OK, batch_rows
 from segmend.kernel.columns import BatchRun, Binary, Buffer, Headers, RecordColumns, WantedRecords
 from segmend.kernel.decode import TARGET, record_columns
 from segmend.kernel.engine import ENGINE
-from segmend.kernel.types import WINDOW, Problem, Reader
+from segmend.kernel.types import WINDOW, BatchRange, Problem, Reader
 
 HEADER_TYPE = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
 HEADERS_TYPE = pa.list_(pa.field("element", HEADER_TYPE))
@@ -71,32 +71,25 @@ _CODECS = pa.array([*CODEC_NAMES, None, None, None], pa.string())
 def record_batches(
     reader: Reader,
     wanted: WantedRecords,
+    batches: BatchRange,
     *,
-    base_offset: int,
-    start: int = 0,
-    stop: int | None = None,
-    crc: bool = True,
     problems: Callable[[Problem], None] | None = None,
     engine: str = ENGINE.name,
     target: int = TARGET,
     window: int = WINDOW,
 ) -> Iterator[pa.RecordBatch]:
-    """The wanted records of the batches that begin in bytes [start, stop), some thousands at a time.
+    """The wanted records of these batches, some thousands at a time.
 
     Their columns are names of `RECORD_FIELDS`, given in that order. What cannot be decoded is skipped and
-    given to `problems`. `start` must be a batch boundary. `target` is about the bytes of keys or values of
-    one batch.
+    given to `problems`. `target` is about the bytes of keys or values of one batch.
     """
     names = [name for name in RECORD_FIELDS if name in wanted.columns]
     schema = pa.schema([(name, RECORD_FIELDS[name]) for name in names])
     pieces = record_columns(
         reader,
         wanted,
-        base_offset=base_offset,
-        report=problems or _ignore,
-        start=start,
-        stop=stop,
-        crc=crc,
+        batches,
+        problems or _ignore,
         engine=engine,
         allocate=pa.allocate_buffer,
         target=target,
@@ -210,29 +203,17 @@ def _text(keys: pa.Array) -> pa.Array:
 
 def batch_headers(
     reader: Reader,
+    batches: BatchRange,
     *,
-    base_offset: int,
-    start: int = 0,
-    stop: int | None = None,
-    crc: bool = False,
     problems: Callable[[Problem], None] | None = None,
     engine: str = ENGINE.name,
 ) -> Iterator[pa.RecordBatch]:
-    """The headers of the batches that begin in bytes [start, stop), as `BATCH_SCHEMA`.
+    """The headers of these batches, as `BATCH_SCHEMA`.
 
-    With `crc` a batch with a wrong checksum has `crc_ok` false if the next one shows that
-    its size is right; other damage is passed and given to `problems`.
+    A batch with a wrong checksum has `crc_ok` false if the next one shows that its size is right;
+    other damage is passed and given to `problems`.
     """
-    rows = batch_rows(
-        reader,
-        base_offset=base_offset,
-        report=problems or _ignore,
-        start=start,
-        stop=stop,
-        crc=crc,
-        engine=engine,
-    )
-    for piece in rows:
+    for piece in batch_rows(reader, batches, problems or _ignore, engine=engine):
         numbers = np.frombuffer(piece, np.int64).reshape(-1, CRC_OK + 1)
         yield pa.RecordBatch.from_arrays(_batch_arrays(numbers), schema=BATCH_SCHEMA)
 

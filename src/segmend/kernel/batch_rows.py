@@ -22,7 +22,7 @@ from segmend.kernel.engine import ENGINE, engine_named
 from segmend.kernel.records import signed64
 from segmend.kernel.reference import checksum, prefix_fault
 from segmend.kernel.salvage import Salvage
-from segmend.kernel.types import TAIL_KINDS, WINDOW, WINDOW_LIMIT, Problem, Reader
+from segmend.kernel.types import TAIL_KINDS, WINDOW, WINDOW_LIMIT, BatchRange, Problem, Reader
 from segmend.kernel.walker import DAMAGE as WALK_DAMAGE
 from segmend.kernel.walker import Stop
 from segmend.kernel.window import Window
@@ -110,18 +110,15 @@ def _row(head: bytes, position: int, crc_ok: int) -> bytes:
 
 def batch_rows(
     reader: Reader,
-    *,
-    base_offset: int,
+    batches: BatchRange,
     report: Callable[[Problem], None],
-    start: int = 0,
-    stop: int | None = None,
-    crc: bool = False,
+    *,
     engine: str = ENGINE.name,
-    window: int = WINDOW,
 ) -> Iterator[bytes]:
-    """Rows of int64, some thousands at a time, of the batches that begin in bytes [start, stop)."""
-    with Window(reader, size=window) as opened:
-        limits = (start, opened.end if stop is None else min(stop, opened.end), opened.end)
+    """Rows of int64 of these batches, some thousands at a time."""
+    base_offset, crc = batches.base_offset, batches.crc
+    with Window(reader, size=WINDOW) as opened:
+        limits = batches.limits(opened.end)
         walker = _walker(engine, limits, crc=crc)
         salvage = Salvage(engine_named(engine), opened, base_offset)
         while (step := walker.fill(opened.view, opened.start, opened.end)).status != END:

@@ -30,7 +30,16 @@ from segmend.kernel.native_decoder import NativeDecoder, zeros
 from segmend.kernel.records import check_wrapper, problem_of, signed64, unpack_payload
 from segmend.kernel.reference_decoder import ReferenceDecoder, run_of
 from segmend.kernel.salvage import Salvage
-from segmend.kernel.types import TAIL_KINDS, WINDOW, WINDOW_LIMIT, NoProblem, Problem, ProblemKind, Reader
+from segmend.kernel.types import (
+    TAIL_KINDS,
+    WINDOW,
+    WINDOW_LIMIT,
+    BatchRange,
+    NoProblem,
+    Problem,
+    ProblemKind,
+    Reader,
+)
 from segmend.kernel.walker import DAMAGE as WALK_DAMAGE
 from segmend.kernel.walker import Stop
 from segmend.kernel.window import Window
@@ -44,28 +53,24 @@ Report = Callable[[Problem], None]
 def record_columns(
     reader: Reader,
     wanted: WantedRecords,
-    *,
-    base_offset: int,
+    batches: BatchRange,
     report: Report,
-    start: int = 0,
-    stop: int | None = None,
-    crc: bool = True,
+    *,
     engine: str = ENGINE.name,
     allocate: Allocate = zeros,
     target: int = TARGET,
     window: int = WINDOW,
 ) -> Iterator[RecordColumns]:
-    """The wanted records of the batches that begin in bytes [start, stop) of a `.log` file.
+    """The wanted records of these batches; `report` is called with every problem that cost records.
 
-    `start` must be a batch boundary. `report` is called with every problem that cost
-    records. With `crc` every checksum is computed first, and a batch that fails is skipped.
+    A batch whose checksum is computed, and fails, is skipped.
     """
     with Window(reader, size=window) as opened:
-        limits = (start, opened.end if stop is None else min(stop, opened.end), opened.end)
-        decoder = decoder_class(engine)(wanted, limits, crc=crc, target=target, allocate=allocate)
-        salvage = Salvage(engine_named(engine), opened, base_offset)
+        limits = batches.limits(opened.end)
+        decoder = decoder_class(engine)(wanted, limits, crc=batches.crc, target=target, allocate=allocate)
+        salvage = Salvage(engine_named(engine), opened, batches.base_offset)
         driver = _Driver(decoder, opened, wanted, report, salvage)
-        yield from driver.run(base_offset, limits[1])
+        yield from driver.run(batches.base_offset, limits[1])
 
 
 def decoder_class(name: str) -> type[NativeDecoder] | type[ReferenceDecoder]:

@@ -131,6 +131,23 @@ class BytesReader:
 
 
 @frozen
+class BatchRange:
+    """Which batches of a `.log` file are read: those that begin in bytes [start, stop), a batch at `start`.
+
+    `base_offset` is the number in the file's name. With `crc` every checksum is computed first.
+    """
+
+    base_offset: int
+    start: int = 0
+    stop: int | None = None
+    crc: bool = True
+
+    def limits(self, size: int) -> tuple[int, int, int]:
+        """Where reading begins and where batches may begin no more, in a file of this size, and the size."""
+        return self.start, size if self.stop is None else min(self.stop, size), size
+
+
+@frozen
 class Problem:
     """One located fault of a `.log` file.
 

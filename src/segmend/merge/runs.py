@@ -14,7 +14,7 @@ from segmend.formats.batch import CRC_START_LEGACY, CRC_START_V2, HEADER_SIZE_V2
 from segmend.formats.java_number import INT_MAX
 from segmend.frozen import replace
 from segmend.kernel.batch_rows import batch_rows
-from segmend.kernel.types import DECODE_LIMIT, TAIL_KINDS, Problem
+from segmend.kernel.types import DECODE_LIMIT, TAIL_KINDS, BatchRange, Problem
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogSegment, PartitionDir
@@ -114,25 +114,23 @@ class Row(NamedTuple):
 def iter_rows(log: FileEntry, *, base_offset: int, start: int = 0, stop: int | None = None) -> Iterator[Row]:
     """The batches from byte `start` on; those whose checksum fails, too, where their end is known."""
     with log.reader() as reader:
-        yield from _rows(reader, base_offset, start, stop, [])
+        yield from _rows(reader, BatchRange(base_offset=base_offset, start=start, stop=stop), [])
 
 
 def _rows(
     reader: OpenFile,
-    base_offset: int,
-    start: int,
-    stop: int | None,
+    batches: BatchRange,
     problems: list[Problem],
     follow: Callable[[memoryview], int] = lambda _: 0,
 ) -> Iterator[Row]:
     """`follow` is given rows before they are made, and says how many of them it takes, from the first on."""
-    position, ends = start, set[int]()
+    position, ends = batches.start, set[int]()
 
     def report(problem: Problem) -> None:
         problems.append(problem)
         ends.add(problem.end)
 
-    for chunk in batch_rows(reader, base_offset=base_offset, report=report, start=start, stop=stop, crc=True):
+    for chunk in batch_rows(reader, batches, report):
         rows, at = memoryview(chunk), 0
         while at < len(rows):
             if taken := follow(rows[at:]):
@@ -146,7 +144,7 @@ def _rows(
                 yield _huge(reader, position)
             position = numbers[0] + numbers[1]
             yield Row(RecordBatch._make(numbers[:-1]), numbers[-1] == 1)
-    limit = reader.size if stop is None else min(stop, reader.size)
+    _, limit, _ = batches.limits(reader.size)
     if position < limit and not any(problem.end > position for problem in problems):
         yield _huge(reader, position)
 
@@ -218,7 +216,7 @@ class _Reading:
         try:
             with log.reader() as reader:
                 size = reader.size
-                for row in _rows(reader, base, 0, None, problems, walk.follow):
+                for row in _rows(reader, BatchRange(base_offset=base), problems, walk.follow):
                     walk.take(row)
         except Unreadable as error:
             self.unreadable.append(str(error))

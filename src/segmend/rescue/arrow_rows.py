@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from segmend.kernel.arrow import HEADERS_TYPE, record_batches
+from segmend.kernel.types import BatchRange
 from segmend.merge.pieces import Piece, require_whole
 from segmend.rescue.decoders import SIDES
 from segmend.rescue.decoding import Decoding, columns
@@ -69,9 +70,7 @@ def batches(
             decoded = record_batches(
                 reader,
                 wanted_of(piece, job.request),
-                base_offset=piece.base_offset,
-                start=piece.start,
-                stop=piece.stop,
+                BatchRange(base_offset=piece.base_offset, start=piece.start, stop=piece.stop),
                 problems=tally.problems(piece),
                 target=_TARGET,
             )

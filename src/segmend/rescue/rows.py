@@ -8,9 +8,8 @@ from typing import Any, Final, Literal, NamedTuple
 
 from segmend.formats.java_number import LONG_MAX, LONG_MIN
 from segmend.kernel.columns import COLUMNS, BatchRun, Binary, RecordColumns, WantedRecords
-from segmend.kernel.decode import TARGET, record_columns
-from segmend.kernel.native_decoder import zeros
-from segmend.kernel.types import Problem
+from segmend.kernel.decode import record_columns
+from segmend.kernel.types import BatchRange, Problem
 from segmend.merge.pieces import Piece, require_whole
 from segmend.merge.salvage import records_of
 from segmend.merge.spans import has
@@ -131,10 +130,11 @@ def rows(job: Job, tally: Tally, told: Callable[[int], None]) -> Iterator[Row]:
             continue
         with piece.log.reader() as reader:
             columns_read = record_columns(
-                reader, wanted_of(piece, job.request),
-                base_offset=piece.base_offset, report=tally.problems(piece),
-                start=piece.start, stop=piece.stop, allocate=zeros, target=TARGET,
-            )  # fmt: skip
+                reader,
+                wanted_of(piece, job.request),
+                BatchRange(base_offset=piece.base_offset, start=piece.start, stop=piece.stop),
+                tally.problems(piece),
+            )
             for columns in columns_read:
                 yield from _rows(columns, piece, job, tally)
         require_whole(piece)

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeAlias
 from segmend.formats.batch import RecordBatch
 from segmend.frozen import dataclass
 from segmend.kernel.batch_rows import CRC_OK, WIDTH, batch_rows
-from segmend.kernel.types import Problem, ProblemKind, Reader
+from segmend.kernel.types import BatchRange, Problem, ProblemKind, Reader
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import PartitionDir
 
@@ -93,7 +93,7 @@ class ReplicaLog:
 def _items(base: int, opened: Open) -> Iterator[BatchOrDamage]:
     problems: list[Problem] = []
     with opened() as reader:
-        for data in batch_rows(reader, base_offset=base, report=problems.append, crc=True):
+        for data in batch_rows(reader, BatchRange(base_offset=base), problems.append):
             for row in _ROW.iter_unpack(data):
                 while problems and problems[0].position < row[0]:
                     yield Damaged(base, problems.pop(0))
