@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import segmend
-from segmend.formats.build import NewRecord, build_batch, build_marker
+from segmend.formats.build import BatchProducer, NewRecord, build_batch, build_marker
 from segmend.loading import PartitionOutcome
 from tests.cli.run import python
 from tests.conftest import expected, golden_names
@@ -118,7 +118,7 @@ def long_partition(tmp_path: Path) -> segmend.PartitionDir:
             build_batch(
                 [NewRecord(b"v%d" % n, key=b"k", timestamp=1000 + n) for n in range(first, first + 5)],
                 base_offset=first,
-                producer_id=7,
+                producer=BatchProducer(7),
             )
             for first in (base, base + 5)
         )

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.run import run
 
 from segmend.formats import control
-from segmend.formats.build import NewRecord, build_batch, build_marker
+from segmend.formats.build import BatchProducer, NewRecord, build_batch, build_marker
 
 ZERO = "00000000000000000000"
 NOW = 1_761_955_200_000
@@ -181,7 +181,7 @@ def test_long_values_are_shortened_unless_full(tmp_path: Path, capsys: pytest.Ca
 def test_control_records_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = log_of(
         tmp_path,
-        build_batch([NewRecord(b"v")], producer_id=7, producer_epoch=1, base_sequence=3, transactional=True),
+        build_batch([NewRecord(b"v")], producer=BatchProducer(7, 1, 3, transactional=True)),
         build_marker(offset=1, commit=False, producer_id=7, producer_epoch=1, coordinator_epoch=9),
     )
     marker = run(capsys, "show", path, "--records", "--json").of("record")[1]

@@ -19,7 +19,7 @@ from segmend.formats.batch import (
     read_header,
     render_header,
 )
-from segmend.formats.build import NewRecord, build_batch, build_marker
+from segmend.formats.build import BatchProducer, NewRecord, build_batch, build_marker
 
 # A transaction marker, written out field by field.
 V2 = bytes.fromhex(
@@ -111,7 +111,7 @@ def test_magic_is_taken_as_the_broker_takes_it() -> None:
 
 def damaged(at: int, new: bytes, raw: bytes | None = None) -> tuple[str, ...]:
     """The damage kinds after `new` was written over `raw` at `at`."""
-    out = bytearray(raw or build_batch([NewRecord(b"v" * 60, b"k")] * 3, producer_id=1))
+    out = bytearray(raw or build_batch([NewRecord(b"v" * 60, b"k")] * 3, producer=BatchProducer(1)))
     out[at : at + len(new)] = new
     return tuple(damage.kind for damage in parse(bytes(out))[1])
 

@@ -6,7 +6,7 @@ import pytest
 from aiokafka.record.memory_records import MemoryRecords
 
 from segmend.formats.batch import parse, read_header
-from segmend.formats.build import NewRecord, build_batch, build_marker, render, seal
+from segmend.formats.build import BatchProducer, NewRecord, build_batch, build_marker, render, seal
 from segmend.formats.record import decode
 
 ROWS = [
@@ -38,9 +38,7 @@ def test_another_client_reads_what_is_built(magic: int, codec: int) -> None:
 
 
 def test_a_batch_byte_by_byte() -> None:
-    raw = build_batch(
-        [NewRecord(b"v", b"k", 5)], base_offset=9, producer_id=3, producer_epoch=1, base_sequence=2
-    )
+    raw = build_batch([NewRecord(b"v", b"k", 5)], base_offset=9, producer=BatchProducer(3, 1, 2))
     assert raw.hex(" ").replace(" ", "") == (
         "0000000000000009" "0000003a" "00000000" "02" + raw[17:21].hex() + "0000" "00000000"
         "0000000000000005" "0000000000000005" "0000000000000003" "0001" "00000002" "00000001"

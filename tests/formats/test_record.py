@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.conftest import examples
 
 from segmend.formats.batch import RecordBatch, read_header
-from segmend.formats.build import NewRecord, build_batch, render, seal
+from segmend.formats.build import BatchProducer, NewRecord, build_batch, render, seal
 from segmend.formats.codec_write import compress
 from segmend.formats.cursor import write_varint
 from segmend.formats.record import Record, decode, iter_records
@@ -51,7 +51,7 @@ def test_null_is_not_empty() -> None:
 @CODECS
 def test_every_codec_gives_the_same_records(codec: int) -> None:
     rows = [NewRecord(b"value %d" % i * 20, b"key", 50 + i, offset=i * 3) for i in range(200)]
-    raw = build_batch(rows, codec=codec, producer_id=1, base_sequence=2**31 - 2)
+    raw = build_batch(rows, codec=codec, producer=BatchProducer(1, base_sequence=2**31 - 2))
     records, damages = decode(raw, read_header(raw))
     assert damages == ()
     assert [record.offset for record in records] == [i * 3 for i in range(200)]

@@ -14,7 +14,7 @@ from tests.cli.run import run
 from tests.golden.unpack import unpack
 from tests.lab.elections import HERE
 
-from segmend.formats.build import NewRecord, build_batch
+from segmend.formats.build import BatchProducer, NewRecord, build_batch
 
 Golden = Callable[[str], Path]
 
@@ -22,7 +22,8 @@ Golden = Callable[[str], Path]
 def batch(first: int, epoch: int, word: str = "", count: int = 10) -> bytes:
     """So many records."""
     records = [NewRecord(value=b"%s %d" % (word.encode(), at)) for at in range(first, first + count)]
-    return build_batch(records, base_offset=first, leader_epoch=epoch, producer_id=epoch + 7, base_sequence=0)
+    producer = BatchProducer(epoch + 7, base_sequence=0)
+    return build_batch(records, base_offset=first, leader_epoch=epoch, producer=producer)
 
 
 def broker(

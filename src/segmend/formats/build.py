@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from struct import Struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from segmend.formats import control
 from segmend.formats.batch import HEADER_SIZE_V2, LOG_OVERHEAD, RecordBatch, compute_crc, render_header
@@ -29,6 +29,19 @@ class NewRecord(NamedTuple):
     offset: int | None = None
 
 
+class BatchProducer(NamedTuple):
+    """The producer of a batch, as its header names it."""
+
+    id: int = -1
+    epoch: int = -1
+    base_sequence: int = -1
+    transactional: bool = False
+
+
+NO_PRODUCER: Final = BatchProducer()
+"""Of a batch of a producer that is neither idempotent nor transactional."""
+
+
 def build_batch(
     records: Sequence[NewRecord],
     *,
@@ -36,10 +49,7 @@ def build_batch(
     magic: int = 2,
     codec: int = 0,
     append_time: int | None = None,
-    producer_id: int = -1,
-    producer_epoch: int = -1,
-    base_sequence: int = -1,
-    transactional: bool = False,
+    producer: BatchProducer = NO_PRODUCER,
     is_control: bool = False,
     leader_epoch: int = 0,
 ) -> bytes:
@@ -50,7 +60,7 @@ def build_batch(
     numbered = _number(records, base_offset)
     if magic < 2:
         return _build_legacy(numbered, magic, codec, append_time)
-    attributes = codec | (append_time is not None) << 3 | transactional << 4 | is_control << 5
+    attributes = codec | (append_time is not None) << 3 | producer.transactional << 4 | is_control << 5
     base_timestamp = numbered[0][1].timestamp if numbered else -1
     last = numbered[-1][0] if numbered else base_offset
     newest = max((record.timestamp for _, record in numbered), default=-1)
@@ -70,9 +80,9 @@ def build_batch(
         last_offset_delta=last - base_offset,
         base_timestamp=base_timestamp,
         max_timestamp=newest if append_time is None else append_time,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        base_sequence=base_sequence,
+        producer_id=producer.id,
+        producer_epoch=producer.epoch,
+        base_sequence=producer.base_sequence,
         records_count=len(numbered),
     )
     return seal(header, _packed(codec, body))
@@ -95,9 +105,7 @@ def build_marker(
     return build_batch(
         [NewRecord(key=key, value=value, timestamp=timestamp)],
         base_offset=offset,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        transactional=True,
+        producer=BatchProducer(producer_id, producer_epoch, transactional=True),
         is_control=True,
         leader_epoch=leader_epoch,
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from segmend.formats.batch import compute_crc
-from segmend.formats.build import NewRecord, build_batch, build_marker
+from segmend.formats.build import BatchProducer, NewRecord, build_batch, build_marker
 from segmend.formats.producer_snapshot import ProducerSnapshot, ProducerStateEntry, render
 from tests.lab.compaction.draw import DrawnBatch, DrawnLog, DrawnRecord, DrawnSegment
 
@@ -125,8 +125,8 @@ def _bytes(batch: DrawnBatch, state: _State) -> Iterator[tuple[bytes, int]]:
         data = build_batch(records, base_offset=base, magic=batch.magic, codec=batch.codec)
     else:
         data = build_batch(
-            records, base_offset=base, codec=batch.codec, producer_id=batch.producer, producer_epoch=0,
-            base_sequence=sequence, transactional=batch.transactional,
+            records, base_offset=base, codec=batch.codec,
+            producer=BatchProducer(batch.producer, 0, sequence, batch.transactional),
         )  # fmt: skip
         first = state.starts.setdefault(batch.producer, base) if batch.transactional else -1
         state.producers[batch.producer] = ProducerStateEntry(

@@ -4,7 +4,7 @@ import os
 import struct
 from pathlib import Path
 
-from segmend.formats.build import NewRecord, build_batch
+from segmend.formats.build import NO_PRODUCER, BatchProducer, NewRecord, build_batch
 from tests.lab.retention.draw import Trial, TrialSegment, TrialTopic
 
 MARKER = ".kafka_cleanshutdown"
@@ -67,8 +67,7 @@ def _segment(stem: Path, segment: TrialSegment, base: int, now: int, *, grown: b
         data += build_batch(
             records, base_offset=offset, magic=segment.magic,
             append_time=stamp if segment.kind == "append-time" else None,
-            transactional=open_one, producer_id=7 if open_one else -1, producer_epoch=0 if open_one else -1,
-            base_sequence=offset if open_one else -1,
+            producer=BatchProducer(7, 0, offset, transactional=True) if open_one else NO_PRODUCER,
         )  # fmt: skip
         if stamp > newest[0] and segment.magic:
             newest = (stamp, offset + 1 - base)
