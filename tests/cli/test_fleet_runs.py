@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from tests.cli.run import Ran, run
+from tests.cli.run import Ran, as_one_who_may_not, python, run
 from tests.fleet.build import three_brokers
 
 from segmend.fleet import delta, growth
@@ -103,6 +103,27 @@ def test_no_run_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         assert (ran.code, ran.out) == (8, "")
         assert "no finished run of `segmend fleet audit` in it" in ran.err
     assert run(capsys, "fleet", "vacuum", tmp_path, "--keep", 0).code == 16
+
+
+@pytest.mark.slow
+def test_an_out_that_may_not_be_changed_is_one_line(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        audit(capsys, fleet)
+    logs = [*(fleet.parent / "out").glob("*/_delta_log")]
+    for log in logs:
+        log.chmod(0o555)
+    args = ("fleet", "vacuum", fleet.parent / "out", "--keep", 1)
+    ran = python("-m", "segmend", *args, prefix=as_one_who_may_not())
+    for log in logs:
+        log.chmod(0o755)
+    assert (ran.returncode, ran.stderr.count("\n")) == (8, 1)
+    assert "it cannot be changed" in ran.stderr
+
+
+def test_what_a_script_left_empty_is_refused(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for option in ("--out", "--since-run"):
+        ran = audit(capsys, fleet, option, "")
+        assert (ran.code, f"{option}: it is empty" in ran.err) == (16, True)
 
 
 @pytest.mark.slow

@@ -47,3 +47,16 @@ def mixed(root: Path) -> Path:
     """One broker whose partition has every kind of batch: idempotent, transactional, gzip, control."""
     write_broker(root, 1, [story("t", rounds=2)])
     return root
+
+
+def cut(batches: int) -> Edit:
+    """The last batches never arrived."""
+
+    def edit(writer: PartitionWriter) -> None:
+        segment = writer.segments[-1]
+        del segment.log[segment.positions[-batches] :]
+        writer.next_offset -= 3 * batches
+        del segment.index[-8:]
+        del segment.timeindex[-12:]
+
+    return edit

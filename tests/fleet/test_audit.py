@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import re
 import shutil
 import struct
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests.checks.build_partition import PartitionWriter, batch, record
 from tests.fleet.build import Edit, plain, three_brokers, write_broker
+from tests.fleet.refused import refuse
 
 from segmend.checks import Level
 from segmend.errors import SegmendError, UsageError
@@ -22,8 +22,6 @@ from segmend.fleet.audit import AuditOutcome, AuditRequest, audit
 from segmend.fleet.driver import LocalDriver
 from segmend.fleet.publish import finding_objects, summary, write_summary
 from segmend.fleet.schemas import AUDIT_TABLES, STORED, SUMMARY_KEYS
-from segmend.logdir import disk
-from segmend.logdir.file_system import EntryType, Unreadable
 
 
 def run(root: Path, out: Path, *, level: Level = Level.DEEP, processes: int = 1) -> AuditOutcome:
@@ -62,19 +60,6 @@ def rewrite(epoch: int, value: bytes) -> Edit:
         )  # fmt: skip
         assert len(fresh) == size
         segment.log[position:] = fresh
-
-    return edit
-
-
-def cut(batches: int) -> Edit:
-    """The last batches never arrived."""
-
-    def edit(writer: PartitionWriter) -> None:
-        segment = writer.segments[-1]
-        del segment.log[segment.positions[-batches] :]
-        writer.next_offset -= 3 * batches
-        del segment.index[-8:]
-        del segment.timeindex[-12:]
 
     return edit
 
@@ -276,18 +261,6 @@ def _fail(task: int) -> int:
 def test_a_task_that_cannot_go_on_is_one_line() -> None:
     with pytest.raises(SegmendError, match="a task failed: no space left"):
         list(LocalDriver(2).run(_fail, [1, 2]))
-
-
-def refuse(monkeypatch: pytest.MonkeyPatch, place: str, number: int) -> None:
-    """No directory of that name can be listed."""
-    listing = disk.listing
-
-    def refused(path: str) -> dict[str, EntryType]:
-        if path.endswith(place):
-            raise Unreadable(path, os.strerror(number).lower(), number)
-        return listing(path)
-
-    monkeypatch.setattr(disk, "listing", refused)
 
 
 def test_a_log_dir_that_cannot_be_listed_is_a_finding(

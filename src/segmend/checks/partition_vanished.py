@@ -84,8 +84,11 @@ def _finding(broker: BrokerContext, key: Key, context: DirContext) -> Finding:
     name, reached = f"{key[0]}-{key[1]}", _reached(context, key)
     known = {each: offsets[key] for each in _CHECKPOINTS if key in (offsets := _lines(context, each))}
     message = f"{name} is in none of the log dirs, but its lines are here: it reached offset {reached}"
-    severity = None
-    if not reached and context.clean:
+    severity, unlisted = None, broker.broker_dirs.unlisted
+    if unlisted:
+        severity = Severity.WARNING
+        message = f"{name} is in no log dir that could be read; it may lie in {unlisted[0]}, which could not"
+    elif not reached and context.clean:
         severity, message = Severity.INFO, f"{message}, so it was empty"
     elif (doubt := _doubt(broker, context, known)) is not None:
         severity = doubt
@@ -96,7 +99,7 @@ def _finding(broker: BrokerContext, key: Key, context: DirContext) -> Finding:
         Where(name, offset=reached),
         topic=key[0],
         partition=key[1],
-        remedy=remedies.graft(context.path, name),
+        remedy=None if unlisted else remedies.graft(context.path, name),
         severity=severity,
         detail=known,
     )

@@ -10,7 +10,7 @@ from segmend.formats.names import parse_dir_name, parse_file_name
 from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.file_system import Unreadable
+from segmend.logdir.file_system import Unreadable, place_of
 from segmend.logdir.tree import LOCK, LOG_DIR_FILES, PARTITION_KINDS, LogDir
 from segmend.node.broker_dirs import BrokerDirs
 
@@ -49,7 +49,7 @@ def open_targets(paths: Sequence[str], *, blank: bool = False) -> Targets:
 
 def open_log_dirs(paths: Sequence[str]) -> list[LogDir]:
     """The log dirs of one broker; raises `UsageError` for what is no directory, or given twice."""
-    seen: dict[str, str] = {}
+    seen: dict[object, str] = {}
     log_dirs = []
     for path in paths:
         kind = disk.path_type(path)
@@ -59,10 +59,10 @@ def open_log_dirs(paths: Sequence[str]) -> list[LogDir]:
             raise Unreadable(path, "no such directory")
         if kind != "dir":
             raise UsageError(f"{path}: not a directory; give the log dir that holds it")
-        real = disk.real_path(path)
-        if real in seen:
-            raise UsageError(f"{path}: the same directory as {seen[real]}")
-        seen[real] = path
+        place = place_of(disk, path)
+        if place in seen:
+            raise UsageError(f"{path}: the same directory as {seen[place]}")
+        seen[place] = path
         log_dirs.append(LogDir.open(path))
     return log_dirs
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
@@ -25,7 +25,7 @@ from segmend.fleet.cross.replica import Cluster, Divergence, Group, Replica
 from segmend.fleet.delta import AuditRun, Part
 from segmend.fleet.driver import Driver
 from segmend.fleet.healing import heal
-from segmend.fleet.listing import Place, absolute, brokers
+from segmend.fleet.listing import Place, absolute, brokers, compared_with_nobody
 from segmend.fleet.pack import pack
 from segmend.fleet.plan import AuditPlan, make_plan
 from segmend.fleet.schemas import REPLICAS
@@ -37,7 +37,7 @@ from segmend.logdir.release import Release
 from segmend.wording import plural
 
 SCANNED = ("log_dirs", "partitions", "segments", "checkpoints", "findings", "digests", "scans")
-_SKIPPED = {
+SKIPPED = {
     Level.STARTUP: ("batches", "indexes against batches", "CRCs", "records", "replicas against each other"),
     Level.DEFAULT: ("CRCs", "records"),
     Level.DEEP: (),
@@ -100,7 +100,7 @@ def audit(request: AuditRequest, driver: Driver, progress: OnProgress = lambda *
     compared = _compare(plan, driver, parts)
     delta.commit(request.out, run, "join", ("findings", "replicas"), compared.parts)
     row = _run_row(request, driver, plan, results, compared.codes)
-    row |= _carried(request, results, earlier, time.monotonic() - started)
+    row |= _carried(request, plan.places, results, earlier, time.monotonic() - started)
     last = delta.write_part(request.out, run, "runs", rows.table("runs", [row]))
     delta.commit(request.out, run, "run", ("runs",), [last] if last else [])
     codes = _add_up(result.codes for result in results) + compared.codes
@@ -201,11 +201,15 @@ def _groups(
         )
 
 
-def _clusters(places: Iterable[Place]) -> dict[str, Cluster]:
+def _clusters(places: Collection[Place]) -> dict[str, Cluster]:
     by_cluster: dict[str, dict[int, list[str]]] = {}
     for (cluster, broker), group in brokers(places).items():
         by_cluster.setdefault(cluster, {})[broker] = [place.path for place in group]
-    return {name: Cluster(cluster_id=name or None, brokers=members) for name, members in by_cluster.items()}
+    unreadable = {place.path for place in places if place.unreadable}
+    return {
+        name: Cluster(cluster_id=name or None, brokers=members, unreadable=unreadable)
+        for name, members in by_cluster.items()
+    }
 
 
 def _replica(row: Row, diverged: Diverged, places: Mapping[int, Place]) -> Replica:
@@ -270,7 +274,11 @@ def _run_row(
 
 
 def _carried(
-    request: AuditRequest, results: Sequence[Result], earlier: Sequence[str], seconds: float
+    request: AuditRequest,
+    places: Sequence[Place],
+    results: Sequence[Result],
+    earlier: Sequence[str],
+    seconds: float,
 ) -> dict[str, Any]:
     """Of the run's row: how long it took, and what was not read again."""
     by_run = _add_up(result.carried for result in results)
@@ -283,8 +291,14 @@ def _carried(
         "since_run": earlier[-1] if earlier else None,
         "carried_segments": segments,
         "carried_bytes": size,
-        "skipped": [*_SKIPPED[request.level], *([told] if segments else [])],
+        "skipped": [*_not_looked_at(request.level, places), *([told] if segments else [])],
     }
+
+
+def _not_looked_at(level: Level, places: Sequence[Place]) -> Iterator[str]:
+    yield from SKIPPED[level]
+    if (alone := compared_with_nobody(places)) is not None:
+        yield alone
 
 
 def _add_up(counts: Iterable[Mapping[Key, int]]) -> Counter[Key]:

@@ -102,6 +102,12 @@ def stopped(out: str) -> list[str]:
     return sorted(runs - done)
 
 
+def to_go_on_with(out: str) -> str | None:
+    """The newest of them, unless an audit finished after it: that one has read what it had not."""
+    newest = max(delta.runs(out), default="")[: history.SECOND]
+    return next((each for each in reversed(stopped(out)) if each[: history.SECOND] > newest), None)
+
+
 def files(out: str, runs: Sequence[str]) -> list[Earlier]:
     """The files of these runs, the newest first; one that a killed run left torn gives nothing."""
     folder = os.path.join(out, _TABLE)

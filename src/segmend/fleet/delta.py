@@ -170,7 +170,7 @@ def opened(out: str, name: str) -> DeltaTable | None:
         return DeltaTable(home)
     except TableNotFoundError:
         return None
-    except (DeltaError, OSError) as error:
+    except (DeltaError, OSError, UnicodeError) as error:
         raise SegmendError(
             f"{out}/{name}: its Delta log cannot be read ({folder.one_line(error)}); give another --out"
         ) from error

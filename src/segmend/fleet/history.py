@@ -18,7 +18,7 @@ from segmend.fleet import delta
 from segmend.fleet.schemas import STORED
 from segmend.frozen import frozen
 
-_SECOND: Final = len("20260101T000000")
+SECOND: Final = len("20260101T000000")
 """So far the id of a run says when it began."""
 
 
@@ -82,7 +82,7 @@ def finished(out: str) -> list[Mapping[str, Any]]:
 def newest(out: str) -> Mapping[str, Any] | None:
     """The row of the newest run, None without any: of a thousand, those of its second alone are read."""
     known = delta.runs(out)
-    close = [each for each in known if each[:_SECOND] == known[-1][:_SECOND]]
+    close = [each for each in known if each[:SECOND] == known[-1][:SECOND]]
     rows = (row for each in close for row in delta.read(out, "runs", run_id=each).to_pylist())
     return max(rows, key=_age, default=None)
 

@@ -5,7 +5,8 @@ brokers, or a glob of any of these. A directory is a log dir when it holds what 
 dir holds: meta.properties, a checkpoint, a lock, or a partition directory with segments in
 it. Its name says nothing: `broker-1` is as good a name for a broker as for a partition.
 An empty directory that a glob names, or that lies beside a log dir, may be a disk that was
-replaced or is not mounted: it counts as a log dir, too.
+replaced or is not mounted: it counts as a log dir, too. A directory that has several names (links,
+mounts) is found once, by the first of them.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ from segmend.formats import partition_metadata
 from segmend.formats.names import parse_dir_name, parse_file_name
 from segmend.frozen import frozen, replace
 from segmend.logdir import disk
-from segmend.logdir.file_system import EntryType, Files, Unreadable
-from segmend.logdir.tree import LOG_DIR_FILES, PARTITION_KINDS, LogDir
+from segmend.logdir.file_system import EntryType, Files, Unreadable, place_of
+from segmend.logdir.tree import LOG_DIR_FILES, PARTITION_KINDS, LogDir, PartitionDir
 
 DEPTH: Final = 4
 """How far below a given path log dirs are looked for."""
 
 _LOOKED_AT: Final = 8
+_ASKED: Final = 64
+"""So many partitions of a log dir that names no cluster are asked for their topic ids."""
 _BROKER_NAME: Final = re.compile(r"(?:broker|kafka|node|server)[-_.]?(\d{1,9})", re.ASCII | re.IGNORECASE)
 _DIRS: Final = ("dir", "link-dir")
 _EMPTY: Final = "the directory is empty: a disk that was replaced, or is not mounted?"
@@ -39,7 +42,10 @@ _OF_A_DISK: Final = "lost+found"
 
 @frozen
 class Place:
-    """A log dir of the fleet. `broker` is negative where nothing on the disk or its path names one."""
+    """A log dir of the fleet. `broker` is negative where nothing on the disk or its path names one.
+
+    `cluster_id` is that of meta.properties; without one it is what else tells, None without that.
+    """
 
     log_dir_id: int
     path: str
@@ -91,7 +97,8 @@ def find_places(paths: Sequence[str]) -> list[Place]:
             for each in below
             if not each.empty or each.path in named or _parent(each.path) in beside
         )
-    return _numbered([_place(each) for each in by_path.values()])
+    once = {place_of(files_of(path), path): each for path, each in reversed(by_path.items())}
+    return _numbered([_place(each) for each in reversed(once.values())])
 
 
 def _is_under(path: str, given: str) -> bool:
@@ -182,6 +189,7 @@ def _numbered(places: list[Place]) -> list[Place]:
     named = [_named(place, by_parent) for place in places]
     strangers = sorted({_parent(p.path) for p in named if p.broker < 0})
     named = [p if p.broker >= 0 else replace(p, broker=-1 - strangers.index(_parent(p.path))) for p in named]
+    named = _in_clusters(named)
     ordered = sorted(named, key=lambda p: (p.cluster_id or "", p.broker < 0, p.broker, p.path))
     return [replace(place, log_dir_id=number) for number, place in enumerate(ordered)]
 
@@ -199,6 +207,65 @@ def _named(place: Place, by_parent: Mapping[str, Sequence[Place]]) -> Place:
         if match:
             return replace(place, broker=int(match.group(1)))
     return place
+
+
+def _in_clusters(places: Sequence[Place]) -> list[Place]:
+    """The places, each with a cluster as far as anything tells it.
+
+    Without one a log dir would be compared with nobody, and a replica that is behind pass for sound. Where
+    all others are of one cluster it is taken for one of that; else the topic ids in partition.metadata
+    tell: no two clusters have one in common.
+    """
+    known = {place.cluster_id for place in places} - {None}
+    if not known or all(place.cluster_id for place in places):
+        return list(places)
+    if len(known) == 1:
+        return [replace(place, cluster_id=place.cluster_id or min(filter(None, known))) for place in places]
+    ids = {place.path: dict(_topic_ids(place)) for place in places if place.cluster_id is None}
+    whose = _owners([place for place in places if place.cluster_id], ids.values())
+    return [
+        place if place.cluster_id else replace(place, cluster_id=_only(whose, ids[place.path].values()))
+        for place in places
+    ]
+
+
+def compared_with_nobody(places: Iterable[Place]) -> str | None:
+    """Words for the log dirs of no known cluster among those of several; None without any."""
+    every = list(places)
+    alone = [place.path for place in every if place.cluster_id is None]
+    if not alone or len(alone) == len(every):
+        return None
+    more = f" and {len(alone) - 1} more" if len(alone) > 1 else ""
+    return f"replicas of {alone[0]}{more} against other brokers' (nothing tells of which cluster they are)"
+
+
+def _partitions(place: Place) -> Iterator[PartitionDir]:
+    log_dir = place.opened()
+    yield from () if log_dir is None else log_dir.partitions
+
+
+def _topic_ids(place: Place) -> Iterator[tuple[str, str]]:
+    """Topics, and the ids that its partitions have for them."""
+    told = ((each.topic, topic_id) for each in _partitions(place) if (topic_id := each.topic_id) is not None)
+    return islice(told, _ASKED)
+
+
+def _owners(places: Sequence[Place], wanted: Iterable[Mapping[str, str]]) -> dict[str, set[str]]:
+    """The clusters that have these topic ids."""
+    names = {topic for each in wanted for topic in each}
+    ids = {topic_id for each in wanted for topic_id in each.values()}
+    owners: dict[str, set[str]] = {}
+    for place in places:
+        for each in _partitions(place):
+            if each.topic in names and each.topic_id in ids:
+                owners.setdefault(each.topic_id, set()).add(place.cluster_id or "")
+    return owners
+
+
+def _only(owners: Mapping[str, set[str]], topic_ids: Iterable[str]) -> str | None:
+    """The one cluster that has them; None without one, or with several."""
+    found = {cluster for topic_id in topic_ids for cluster in owners.get(topic_id, ())}
+    return found.pop() if len(found) == 1 else None
 
 
 def _parent(path: str) -> str:

@@ -46,6 +46,8 @@ def _clean(value: object) -> object:
         return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     if isinstance(value, list):
         return [_clean(item) for item in value]
+    if isinstance(value, dict):
+        return {_clean(key): _clean(item) for key, item in value.items()}
     return tuple(_clean(item) for item in value) if isinstance(value, tuple) else value
 
 

@@ -161,8 +161,10 @@ def gather(task: Task) -> Sink:
 
 def _run_broker(job: AuditJob, share: Share, sink: Sink) -> None:
     places, pieces, release = share.places, share.pieces, Release.parse(share.release)
-    dirs = [log_dir for place in places if (log_dir := place.opened()) is not None]
-    checked = BrokerDirs(dirs, release=release)
+    opened = [(place, place.opened()) for place in places]
+    dirs = [log_dir for _, log_dir in opened if log_dir is not None]
+    unlisted = [place.path for place, log_dir in opened if log_dir is None]
+    checked = BrokerDirs(dirs, release=release, unlisted=unlisted)
     paths = {place.log_dir_id: place.path for place in places}
     by_path = {place.path: place for place in places}
     names = frozenset((paths[p.log_dir_id], p.name) for p in pieces if p.name is not None)

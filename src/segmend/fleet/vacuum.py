@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 
+from segmend.errors import SegmendError
 from segmend.fleet import delta, folder
 from segmend.fleet.history import finished
 from segmend.fleet.schemas import STORED
@@ -36,21 +38,30 @@ def vacuum(out: str, *, keep: int | None, older_than_ms: int | None, dry_run: bo
     going = _going(out, keep, older_than_ms)
     count = size = 0
     for name in STORED:
-        table = delta.opened(out, name)
-        if table is None:
-            continue
-        of_runs = delta.files(table)
-        live = {path for path, run in of_runs.items() if run not in going}
-        known = set(of_runs)
-        if not dry_run:
-            live, known = _cut(table, going, one_file=name == delta.RUNS)
-        for each in _loose(os.path.join(out, name), live=live, dropped=known - live):
-            count, size = count + 1, size + each.bytes
-            if not dry_run:
-                folder.remove(each.path)
-        if not dry_run:
-            _sum_up(table)
+        try:
+            gone = list(_swept(out, name, going, dry_run=dry_run))
+        except (DeltaError, OSError) as error:
+            raise SegmendError(f"{out}/{name}: it cannot be changed: {folder.one_line(error)}") from error
+        count, size = count + len(gone), size + sum(each.bytes for each in gone)
     return Swept(runs=tuple(going), files=count, bytes=size)
+
+
+def _swept(out: str, name: str, going: Sequence[str], *, dry_run: bool) -> Iterator[folder.Entry]:
+    """The files of one table that go."""
+    table = delta.opened(out, name)
+    if table is None:
+        return
+    of_runs = delta.files(table)
+    live = {path for path, run in of_runs.items() if run not in going}
+    known = set(of_runs)
+    if not dry_run:
+        live, known = _cut(table, going, one_file=name == delta.RUNS)
+    for each in _loose(os.path.join(out, name), live=live, dropped=known - live):
+        if not dry_run:
+            folder.remove(each.path)
+        yield each
+    if not dry_run:
+        _sum_up(table)
 
 
 def _cut(table: DeltaTable, going: Sequence[str], *, one_file: bool) -> tuple[set[str], set[str]]:

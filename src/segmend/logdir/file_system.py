@@ -150,6 +150,15 @@ def is_full(files: Files, path: str) -> bool:
         return True
 
 
+def place_of(files: Files, path: str) -> tuple[int, int] | str:
+    """What all names of one directory have in common, be they links or mounts of it."""
+    try:
+        stat = files.file_stat(path)
+    except Unreadable:
+        return files.real_path(path)
+    return (stat.device, stat.inode) if stat.inode else files.real_path(path)
+
+
 HELD_BACK_NOTHING: Final = HeldBack()
 
 

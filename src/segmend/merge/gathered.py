@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from segmend.logdir.file_system import Unreadable
+from segmend.logdir.file_system import place_of
 from segmend.logdir.tree import LogDir, PartitionDir
 
 Key = tuple[str, int]
@@ -25,19 +25,10 @@ def gathered(
         for partition in log_dir.partitions:
             if partition.name not in wanted if wanted else partition.kind not in taken:
                 continue
-            place = _place(partition)
+            place = place_of(partition.log_dir.files, partition.path)
             if place in seen:
                 twice.append(f"{partition.path}: the same directory as {seen[place]}")
                 continue
             seen[place] = partition.path
             by_key.setdefault(partition.key, []).append(partition)
     return {key: by_key[key] for key in sorted(by_key)}, tuple(twice)
-
-
-def _place(partition: PartitionDir) -> tuple[int, int] | str:
-    files = partition.log_dir.files
-    try:
-        stat = files.file_stat(partition.path)
-    except Unreadable:
-        return files.real_path(partition.path)
-    return (stat.device, stat.inode) if stat.inode else files.real_path(partition.path)

@@ -29,7 +29,8 @@ class BrokerDirs:
     """The entries of its `log.dirs` (and `metadata.log.dir`), as far as they were given.
 
     `release` says whose rules count, read off the dirs if it is None; `given` is server.properties;
-    `learned` the metadata that the node gets of its fellows before it loads a log, where they are known.
+    `learned` the metadata that the node gets of its fellows before it loads a log, where they are known;
+    `unlisted` are log dirs of it that nobody could look into.
     """
 
     def __init__(
@@ -39,9 +40,11 @@ class BrokerDirs:
         release: Release | None = None,
         release_reason: str = AS_GIVEN,
         given: ServerConfig | None = None,
+        unlisted: Iterable[str] = (),
     ) -> None:
         self.dirs = tuple(dirs)
         self.given = given
+        self.unlisted = tuple(unlisted)
         self._release = None if release is None else Guess(release, release_reason, release, release)
         self._metadata_logs: dict[str, MetadataLog] = {}
         self._present: BrokerDirs | None = None
@@ -81,7 +84,7 @@ class BrokerDirs:
         return broker
 
     def _with(self, dirs: Iterable[LogDir], given: ServerConfig | None) -> BrokerDirs:
-        broker = BrokerDirs(dirs, given=given)
+        broker = BrokerDirs(dirs, given=given, unlisted=self.unlisted)
         broker._release = self.guess
         broker._present, broker.learned = self, self.learned
         return broker
@@ -93,7 +96,10 @@ class BrokerDirs:
 
     def of_release(self, release: Release) -> BrokerDirs:
         """The same dirs by the rules of another release that they may be of."""
-        broker = BrokerDirs(self.dirs, release=release, release_reason="it may be this one", given=self.given)
+        broker = BrokerDirs(
+            self.dirs, release=release, release_reason="it may be this one", given=self.given,
+            unlisted=self.unlisted,
+        )  # fmt: skip
         broker.learned = self.learned
         return broker
 

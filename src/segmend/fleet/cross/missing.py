@@ -15,7 +15,7 @@ PAGE = Page(
     meaning="""
         Most partitions of the topic are on more brokers than this one. Where all brokers of the cluster were
         audited, the finding names the broker that lacks it: its log dir was lost, renamed, or is not among
-        the given paths.""",
+        the given paths. Where a log dir of such a broker could not be read, the replica may lie in that.""",
     broker="""
         It creates an empty log and fetches everything from the leader. If the others are lost too, the
         partition starts again at offset 0.""",
@@ -32,11 +32,16 @@ def run(group: Group) -> Iterator[Finding]:
     if len(held) >= group.expected_replicas or group.topic == CLUSTER_METADATA_TOPIC:
         return
     lacking = sorted(set(group.cluster.brokers) - set(held))
+    cluster = group.cluster
+    unread = [path for each in lacking for path in cluster.brokers[each] if path in cluster.unreadable]
     # Only when the topic should be on every broker is it certain which one lacks it.
-    certain = group.expected_replicas == len(group.cluster.brokers)
+    certain = group.expected_replicas == len(cluster.brokers) and not unread
     known = group.reference
     where = f"not on {numbers(lacking)}" if certain else f"one of {numbers(lacking)} may lack it"
-    lacking_dir = group.cluster.brokers[lacking[0]][0] if lacking else known.dir
+    if unread:
+        more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
+        where = f"it may lie in {unread[0]}{more}, which could not be read"
+    lacking_dir = cluster.brokers[lacking[0]][0] if lacking else known.dir
     yield Finding(
         code="R03",
         severity=Severity.WARNING,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Literal
 
 from segmend.findings import NOWHERE, Finding, Remedy, Severity, Where
@@ -77,10 +78,14 @@ class Replica:
 
 @frozen
 class Cluster:
-    """The brokers of one cluster that were audited, each with the paths of its log dirs."""
+    """The brokers of one cluster that were audited, each with the paths of its log dirs.
+
+    `unreadable` are log dirs of which nobody knows what is in them.
+    """
 
     cluster_id: str | None
     brokers: Mapping[int, Sequence[str]]
+    unreadable: AbstractSet[str] = frozenset()
 
 
 @frozen

@@ -49,9 +49,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _tell_of_stopped(args: argparse.Namespace) -> None:
     """A stopped audit goes on only for who says so: what it read may be old."""
-    halves = carried.stopped(args.out)
-    if halves and not args.full and args.since_run is None and not args.startup:
-        note(f"the audit {halves[-1]} did not end; --since-run {halves[-1]} goes on from what it has read")
+    half = carried.to_go_on_with(args.out)
+    if half is not None and not args.full and args.since_run is None and not args.startup:
+        note(f"the audit {half} did not end; --since-run {half} goes on from what it has read")
 
 
 def _publish(args: argparse.Namespace, outcome: AuditOutcome) -> None:

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from segmend.fleet.audit import AuditOutcome
+from segmend.checks import Level
+from segmend.fleet.audit import SKIPPED, AuditOutcome
 from segmend.report import text
 from segmend.report.style import Style
 from segmend.wording import plural
@@ -72,8 +73,10 @@ def _totals(row: Mapping[str, Any]) -> Iterator[str]:
     yield f"{verdict} in {', '.join(looked)}; {text.duration(row['seconds'])} on {row['driver']}"
     if row["new_findings"] is not None:
         yield f"since the run before: {row['new_findings']} new, {row['gone_findings']} gone"
-    unseen = row["skipped"][:-1] if carried else row["skipped"]
+    unseen = SKIPPED[Level[row["level"].upper()]]
     if unseen:
         yield f"not looked at: {', '.join(unseen)} (--deep)"
+    for words in row["skipped"][len(unseen) : -1 if carried else None]:
+        yield f"not compared: {text.clean(words)}"
     if carried:
         yield f"not read again: {row['skipped'][-1]} (--full)"
