@@ -275,7 +275,7 @@ FAULTS = [
     alone("partition-moved", moved, "", "0..220", marks="clean killed"),
     alone("partition-future-only", renamed(f".{HEX}-future"), "N18", "", since=V11),
     alone("partition-delete", renamed(f".{HEX}-delete"), "N19", "", since=V11),
-    alone("partition-stray", renamed(f".{HEX}-stray"), "N20", "", since=V11),
+    alone("partition-stray", renamed(f".{HEX}-stray"), "N20", "", under("3.6", "N01", "refuses"), since=V11),
     alone("partition-delete-without-id", renamed("-delete"), "N21", "refuses"),
     fault("foreign-file", left("notes.txt", b"x"), "N22", "0..220"),
     fault("foreign-folder", lambda p: put(p.partition / "old" / "notes.txt", "x"), "N22", "0..220"),

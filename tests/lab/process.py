@@ -36,6 +36,9 @@ rootLogger.level=info
 rootLogger.appenderRef.out.ref=out
 """
 
+STOPS_IN = 300.0
+"""Seconds that a process may take to end: how long says nothing, and a loaded machine takes its time."""
+
 _running: set[subprocess.Popen[bytes]] = set()
 
 
@@ -142,7 +145,7 @@ class KafkaProcess:
         if self.child is not None and self.child.poll() is None:
             os.kill(self.child.pid, signal.SIGTERM)
 
-    def stop(self, timeout: float = 60) -> None:
+    def stop(self, timeout: float = STOPS_IN) -> None:
         """SIGTERM and wait: the clean stop."""
         self._end(signal.SIGTERM, timeout)
 

@@ -13,9 +13,11 @@ from tests.golden.judge import copy_tree
 
 from segmend.checks import CheckOfAny, Level
 from segmend.findings import Severity
-from segmend.loading import BrokerOutcome, Forecast, Options, forecast_any
+from segmend.loading import BrokerOutcome, Forecast, Options, forecast, forecast_any
+from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
+from segmend.node.candidates import each_release
 
 MAY_BE = "any Kafka of 0.11 to 2.3 may be (--kafka says which; a plan that depends on it asks)"
 
@@ -149,3 +151,41 @@ def test_what_lies_beside_a_dir_tells_its_release_if_it_speaks_of_it(
     broker = broker_of([home])
     assert str(broker.release) == release
     assert why in broker.release_reason
+
+
+def test_a_release_told_without_its_patch_is_each_of_its_patches(
+    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """2.4.1 writes other times into producer snapshots; 3.6.1 is the first that knows `-stray`."""
+    dirs = world(golden, "2.8.2-clean", tmp_path)
+    max(dirs[1].glob("txn-0/*.snapshot")).unlink()
+    planned = {each: tmp_path / f"{each}.json" for each in ("2.4", "2.4.0", "2.4.1", "2.5")}
+    answers = {
+        each: run(capsys, "plan", "repair", *dirs, "--kafka", each, "-o", path)
+        for each, path in planned.items()
+    }
+    assert {each: answer.code for each, answer in answers.items()} == {
+        "2.4": 16, "2.4.0": 0, "2.4.1": 0, "2.5": 0,
+    }  # fmt: skip
+    assert "of any Kafka of 2.4, which would not have the same plan (2.4.0: 1 step, 2.4.1: 1 step)" in (
+        answers["2.4"].err
+    )
+    (dirs[0] / f"empty-1.{'0' * 32}-stray").mkdir()
+    told = {
+        each: run(capsys, "forecast", *dirs, "--kafka", each) for each in ("3.6", "3.6.0", "3.6.1", "3.5")
+    }
+    assert "of any Kafka of 3.6 (--kafka says which): by the rules of 3.6.1 it starts" in told["3.6"].out
+    assert not any("any Kafka of" in told[each].out for each in ("3.6.0", "3.6.1", "3.5"))
+    found = run(capsys, "check", *dirs, "--kafka", "3.6").out
+    assert "N01" in found
+    assert "broker: refuses to start" in found
+    assert "by the rules of Kafka 3.6.1, which this may be" in found
+    assert "-stray --kafka 3.6.1 -o plan.json" in found, "the next command asks by those rules"
+
+
+def test_patches_are_asked_only_where_they_differ(golden: Golden, tmp_path: Path) -> None:
+    dirs = [LogDir.open(str(path)) for path in world(golden, "2.8.2-clean", tmp_path)]
+    for told in ("1.1", "2.3", "2.4", "2.5", "3.6", "3.7"):
+        broker = BrokerDirs(dirs, release=Release.parse(told))
+        assert len(list(each_release(broker, lambda each: list(forecast(each, Options()))))) == 1, told
+    assert BrokerDirs(dirs, release=Release.parse("3.7.2")).release.asked is None

@@ -219,21 +219,23 @@ def again_ratio(rewritten: int, segment_bytes: int) -> float:
 
 def first_dirty(view: CleanerView, release: Release) -> tuple[int, Reset | None]:
     """Where the dirty part begins, and why not where the checkpoint says."""
-    start = view.log_start if RESETS.of(release) else view.segments[0].base_offset
+    start = view.segments[0].base_offset
+    if view.log_start != start and RESETS.of(release):
+        start = view.log_start
     if view.checkpoint is None:
         return start, None
     if view.checkpoint < start:
         return start, Reset.BELOW
-    if RESETS.of(release) and view.checkpoint > view.log_end:
+    if view.checkpoint > view.log_end and RESETS.of(release):
         return start, Reset.BEYOND
     return view.checkpoint, None
 
 
 def dirty_part(view: CleanerView, release: Release, first: int, stop: int) -> list[Cleanable]:
     """The segments that count as dirty."""
-    if EMPTY_RANGES.of(release):
-        return view.between(first, stop) if first < stop else []
-    return view.between(first, max(first, stop))
+    if first < stop:
+        return view.between(first, stop)
+    return [] if EMPTY_RANGES.of(release) else view.between(first, first)
 
 
 def _uncleanable(

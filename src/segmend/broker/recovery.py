@@ -217,7 +217,7 @@ MAX_FILE_BYTES = 2**31 - 1
 
 def size_wraps(release: Release, position: int, size: int) -> bool:
     """Whether the end of a batch of `size` bytes at `position` is negative to that release."""
-    return SIZES_WRAP.of(release) and size > MAX_FILE_BYTES - LOG_OVERHEAD - position
+    return size > MAX_FILE_BYTES - LOG_OVERHEAD - position and SIZES_WRAP.of(release)
 
 
 def first_recovered(base_offsets: Sequence[int], recovery_point: int) -> int:

@@ -28,7 +28,8 @@ class Rule(Generic[T]):
         return self.steps[0][1]
 
     def _note(self, asked: Asked) -> None:
-        asked.update(since for since, _ in self.steps[1:])
+        for since, _ in self.steps[1:]:
+            asked.add(since)
 
 
 class Words(Rule[str | None]):

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from segmend.broker.rule import Rule, Words
+from segmend.logdir.release import Release
 
 
 class StrayHandling(StrEnum):
@@ -40,6 +41,7 @@ SUFFIXES: Rule[frozenset[str]] = Rule(
     ),
 )
 """What a directory may be called besides topic and partition: `-delete`, `-future`, `-stray`."""
+KNOWN_KINDS = frozenset({"current", "cluster-metadata"})
 STRAYS: Rule[StrayHandling] = Rule(
     "BrokerMetadataPublisher.deleteStrayReplicas; LogManager.isStrayKraftReplica, KAFKA-14616, 3.7",
     (((0, 8), StrayHandling.NONE), ((3, 0), StrayHandling.DELETE), ((3, 7), StrayHandling.RENAME)),
@@ -87,6 +89,11 @@ NOT_EXPECTED = (
 )
 NOT_KNOWN = "Found stray log dir {}: the topicId {} does not exist in the metadata image."
 RENAMED = "Log in {} marked stray and renamed to {}"
+
+
+def knows(kind: str, release: Release) -> bool:
+    """Whether a partition directory of that kind has a name that the release can read."""
+    return kind in KNOWN_KINDS or kind in SUFFIXES.of(release)
 
 
 class Image(Protocol):

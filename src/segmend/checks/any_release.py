@@ -60,7 +60,7 @@ class CheckOfAny(CheckRun):
         for other, run in runs:
             yield from self._more(other.release, run, usual, ranks)
         guess = self._given.guess
-        if guess.several:
+        if guess.several or self.summary.releases:
             said = self.summary.releases or ["by the rules of each of them the same is found"]
             how = ", compared by what a start looks at" if self._shortened else ""
             may_be = f"any Kafka of {guess.words} may be (--kafka says which; a plan that depends on it asks)"

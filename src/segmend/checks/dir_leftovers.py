@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from segmend.broker.strays import ABANDONED_FUTURE, LOADED_STRAY, stray_reason
+from segmend.broker.strays import ABANDONED_FUTURE, LOADED_STRAY, knows, stray_reason
 from segmend.findings import Finding, Remedy, Safety, Severity
 from segmend.logdir.tree import PartitionDir
 
@@ -55,6 +55,8 @@ _MISSED = "; the metadata here expects this replica, and nothing else of it has 
 
 def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
     """What the directory's name and type say, and whether it is what the cluster expects to find here."""
+    if not knows(partition.kind, context.release):
+        return  # N01
     missed = _is_missed(partition, context)
     if partition.kind == "future" and not context.dir.broker.has_current(context.key):
         message = "a future replica whose current replica is in none of the log dirs looked at"

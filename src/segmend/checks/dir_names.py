@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from segmend.broker.checkpoints import MARKER_GOES_FIRST
 from segmend.broker.failures import DIR_FAILED, NOT_A_PARTITION
 from segmend.broker.log_dirs import is_minded
+from segmend.broker.strays import knows
 from segmend.findings import Finding, Remedy, Where
 from segmend.formats import clean_shutdown
 from segmend.formats.names import parse_dir_name
@@ -59,6 +60,9 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     for name in log_dir.foreign:
         if is_minded(name, apart=apart) and not _is_marker(log_dir, name, context):
             yield _finding(name, context)
+    for partition in log_dir.partitions:
+        if not apart and not knows(partition.kind, context.release):
+            yield _finding(partition.name, context)
 
 
 def _is_marker(log_dir: LogDir, name: str, context: DirContext) -> bool:
@@ -70,7 +74,10 @@ def _is_marker(log_dir: LogDir, name: str, context: DirContext) -> bool:
 def _finding(name: str, context: DirContext) -> Finding:
     code, message = "N01", f"directory {name!r} is no partition"
     mangled = _MANGLED.match(name)
-    if _SUFFIX.search(name):
+    kind = parse_dir_name(name).kind
+    if kind != "foreign":
+        message = f"directory {name!r} is no partition to Kafka {context.release}, which knows no -{kind}"
+    elif _SUFFIX.search(name):
         code, message = "N21", f"directory {name!r} ends like a renamed partition but has no unique id"
     elif mangled and parse_dir_name(mangled["name"]).kind == "current":
         code, message = "N24", f"directory {name!r} looks like a mangled copy of {mangled['name']!r}"

@@ -124,8 +124,8 @@ def check_deep(path: str) -> Remedy:
 
 
 def by_rules_of(release: str, remedy: Remedy) -> Remedy:
-    """The same where somebody said whose rules count: a command that goes by them is told it, too."""
-    if not remedy.command.startswith(_BY_RULES) or "; " in remedy.command:
+    """The same where somebody said whose rules count: a command that goes by them is told it, too, once."""
+    if not remedy.command.startswith(_BY_RULES) or "; " in remedy.command or " --kafka " in remedy.command:
         return remedy
     command = remedy.command.removesuffix(_TO_FILE)
     more = f" --kafka {shlex.quote(release)}{_TO_FILE if command != remedy.command else ''}"

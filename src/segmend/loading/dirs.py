@@ -14,7 +14,7 @@ from segmend.broker.failures import DIR_FAILED, NOT_A_PARTITION, NOT_EMPTY
 from segmend.broker.identity import Identity
 from segmend.broker.log_dirs import is_minded
 from segmend.broker.old_identity import READING, Reading
-from segmend.broker.strays import SUFFIXES
+from segmend.broker.strays import knows
 from segmend.formats.clean_shutdown import FILE_NAME as MARKER
 from segmend.formats.damage import Damage
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
@@ -93,7 +93,8 @@ def read_dir(log_dir: LogDir, release: Release, *, clean: bool | None, cleaner: 
     """
     state = DirState(log_dir=log_dir, clean=log_dir.is_clean if clean is None else clean)
     taken = MARKER if MARKER_GOES_FIRST.of(release) else None
-    state.foreign = [name for name in log_dir.foreign if name != taken]
+    unknown = [each.name for each in log_dir.partitions if not knows(each.kind, release)]
+    state.foreign = [*(name for name in log_dir.foreign if name != taken), *unknown]
     for name in (RECOVERY_POINT, LOG_START_OFFSET, HIGH_WATERMARK, CLEANER_OFFSET):
         read_checkpoint(state, name, release, heeded=cleaner or name != CLEANER_OFFSET)
     marker = f"{log_dir.path}/{MARKER}"
@@ -107,9 +108,7 @@ def refuse_foreign(state: DirState, release: Release, *, apart: bool | None) -> 
 
     `apart`: see `BrokerDirs.is_apart`. Played on 3.9.2 and 4.3.1, which mind a directory as `.lock` alone.
     """
-    named = SUFFIXES.of(release) | {"current", "cluster-metadata"}
-    kinds = (each.name for each in state.log_dir.partitions if each.kind not in named)
-    foreign = [name for name in (*state.foreign, *kinds) if is_minded(name, apart=bool(apart))]
+    foreign = [name for name in state.foreign if is_minded(name, apart=bool(apart))]
     if not foreign or state.unread:
         return
     says = NOT_A_PARTITION.of(release).format(f"{state.path}/{foreign[0]}", foreign[0])

@@ -35,10 +35,13 @@ def missing_replicas(
     known = {(one.outcome.topic, one.outcome.partition) for one in loaded if _is_current(one)}
     futures = {one.key[1:]: one for one in loaded if one.key is not None and one.key[0] == "future"}
     homes = {state.log_dir.directory_id: state for state in states}
-    for (topic_id, partition), replicas in sorted(image.replicas.items()):
-        topic = image.names.get(topic_id)
-        if topic is None or node_id not in replicas or (topic, partition) in known:
-            continue
+    wanted_here = [
+        (topic_id, image.names[topic_id], partition)
+        for (topic_id, partition), replicas in sorted(image.replicas.items())
+        if node_id in replicas and topic_id in image.names and (image.names[topic_id], partition) not in known
+    ]
+    others = len(wanted_here) - 1 + sum(_is_made_anew(one) for one in loaded)
+    for topic_id, topic, partition in wanted_here:
         directory = image.directory(topic_id, partition, node_id)
         assigned = None if directory is None else homes.get(directory)
         future = futures.get((topic, partition))
@@ -50,6 +53,7 @@ def missing_replicas(
             if home is None:
                 yield _awaited(assigned or online[0], topic, partition)
                 continue
+            _doubt(wanted[wanted.index(home) + 1 :], home, f"{topic}-{partition}", others, loaded)
             created = _created(home, topic, partition)
             dropped = directory is not None and directory not in homes and directory not in NO_DIR_IDS
             unled = dropped and len(online) == len(states) and not LEADS_WITHOUT_ITS_DIR.of(broker.release)
@@ -100,14 +104,38 @@ def _recreates(broker: BrokerDirs, image: MetadataImage, topic: str, partition: 
 
 def _emptiest(states: Sequence[DirState], loaded: Sequence[Loaded]) -> list[DirState]:
     """The dirs in the order in which one without a dir is given to them (`LogManager.nextLogDirs`)."""
-    logs = Counter(one.dir_state.path for one in loaded if one.key is not None)
+    logs = _logs(loaded)
     return sorted(states, key=lambda state: logs[state.path])
+
+
+def _logs(loaded: Sequence[Loaded]) -> Counter[str]:
+    return Counter(one.dir_state.path for one in loaded if one.key is not None)
+
+
+def _doubt(
+    states: Iterable[DirState | None], home: DirState, name: str, others: int, loaded: Sequence[Loaded]
+) -> None:
+    """Dirs that the name is taken in, and that are the emptiest if some of the `others` are made before."""
+    logs = _logs(loaded)
+    for state in filter(None, states):
+        if _is_taken(state, name) and logs[state.path] - logs[home.path] <= others:
+            says = NAME_TAKEN.format(name, state.path)
+            state.unknown.append(f"{says}, if enough of the other new logs are made before it")
+
+
+def _is_taken(state: DirState, name: str) -> bool:
+    """Whether something else than a directory has the name."""
+    return state.log_dir.entries.get(name) not in (None, "dir", "link-dir")
+
+
+def _is_made_anew(one: Loaded) -> bool:
+    return isinstance(one.outcome, PartitionOutcome) and one.outcome.outcome is Service.EMPTY
 
 
 def _home(states: Iterable[DirState | None], name: str) -> DirState | None:
     """The first in which a directory of that name can be made; those before it fail, once all is loaded."""
     for state in filter(None, states):
-        if state.log_dir.entries.get(name) in (None, "dir", "link-dir"):
+        if not _is_taken(state, name):
             return state
         state.offline, state.late = state.offline or NAME_TAKEN.format(name, state.path), name
     return None

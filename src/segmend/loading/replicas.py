@@ -133,8 +133,8 @@ class Loaded:
 def searched(situation: Situation) -> Situation:
     """With the partition that has no topic id, and so ends the search for strays, if there is one."""
     release = situation.broker.release
-    if situation.image is None or MISSING_TOPIC_ID.of(release) != MissingTopicId.KEPT:
-        return situation
+    if situation.image is None or STRAYS.of(release) == StrayHandling.RENAME:
+        return situation  # Each is looked at by itself.
     for log_dir in situation.broker.dirs:
         for each in log_dir.current:
             if FILE_NAME not in each.entries and not situation.assigned(each):

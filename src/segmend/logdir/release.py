@@ -59,6 +59,11 @@ class Release:
         """Four numbers, whatever was given."""
         return _padded(self.numbers)
 
+    @property
+    def exact(self) -> Release:
+        """The first patch release of one that is told without it: `3.7.0` of `3.7`."""
+        return Release(self.padded[: max(len(self.numbers), 3)])
+
     def __eq__(self, other: object) -> bool:
         key = _key(other)
         return NotImplemented if key is None else self.padded == key
@@ -119,6 +124,8 @@ _BY_METADATA_VERSION: Final = (
     (1, (3, 0)), (2, (3, 1)), (3, (3, 2)), (7, (3, 3)), (8, (3, 4)), (11, (3, 5)), (14, (3, 6)),
     (19, (3, 7)), (20, (3, 8)), (21, (3, 9)), (25, (4, 0)), (27, (4, 1)), (29, (4, 2)), (30, (4, 3)),
 )  # fmt: skip
+_PATCHES: Final = 99
+"""Of patch releases the last, whichever it is."""
 _LOOKED_AT: Final = 32
 """Partitions whose names are looked at; more would say the same."""
 
@@ -147,6 +154,13 @@ class Guess:
     oldest: Release
     newest: Release
 
+    @classmethod
+    def named(cls, release: Release, reason: str) -> Guess:
+        """Of a release that somebody names: `3.7` is each of its patches, `3.7.2` only that one."""
+        whole = len(release.numbers) >= (4 if release < (1, 0) else 3)
+        newest = release if whole else Release((*release.numbers, _PATCHES))
+        return cls(release, reason, release, newest)
+
     @property
     def several(self) -> bool:
         """Whether it may be another one than the one taken, as far as words tell them apart."""
@@ -161,9 +175,8 @@ class Guess:
 
     @property
     def _ends(self) -> tuple[Release, Release]:
-        low, high = (
-            Release(each.numbers[: 3 if each < (1, 0) else 2]) for each in (self.oldest, self.newest)
-        )
+        ends = (each.numbers[: 3 if each < (1, 0) else 2] for each in (self.oldest, self.newest))
+        low, high = (Release(tuple(part for part in each if part != _PATCHES)) for each in ends)
         return low, high
 
     @property
@@ -209,14 +222,14 @@ def _narrowed(guess: Guess, told: Told | None) -> Guess:
     if told is None or not guess.oldest <= _last_of(told.release) or not told.release <= guess.newest:
         return guess
     if told.exact:
-        return Guess(told.release, told.reason, told.release, told.release)
+        return Guess.named(told.release, told.reason)
     oldest = max(guess.oldest, told.release)
     return Guess(max(guess.release, oldest), f"{guess.reason}; {told.reason}", oldest, guess.newest)
 
 
 def _last_of(release: Release) -> Release:
     """The last patch release of it."""
-    return Release((*release.padded[: 3 if release < (1, 0) else 2], 99))
+    return Release((*release.padded[: 3 if release < (1, 0) else 2], _PATCHES))
 
 
 def release_of_level(metadata_version: int) -> Release:

@@ -28,9 +28,9 @@ from segmend.node.metadata_version import registered_metadata_version
 class BrokerDirs:
     """The entries of its `log.dirs` (and `metadata.log.dir`), as far as they were given.
 
-    `release` says whose rules count, read off the dirs if it is None; `given` is server.properties;
-    `learned` the metadata that the node gets of its fellows before it loads a log, where they are known;
-    `unlisted` are log dirs of it that nobody could look into.
+    `release` says whose rules count (`3.7`: those of each of its patches), read off the dirs if it is None;
+    `given` is server.properties; `learned` the metadata that the node gets of its fellows before it loads a
+    log, where they are known; `unlisted` are log dirs of it that nobody could look into.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class BrokerDirs:
         self.dirs = tuple(dirs)
         self.given = given
         self.unlisted = tuple(unlisted)
-        self._release = None if release is None else Guess(release, release_reason, release, release)
+        self._release = None if release is None else _noting(Guess.named(release, release_reason))
         self._metadata_logs: dict[str, MetadataLog] = {}
         self._present: BrokerDirs | None = None
         self._same: Mapping[str, LogDir] = {}
@@ -96,10 +96,8 @@ class BrokerDirs:
 
     def of_release(self, release: Release) -> BrokerDirs:
         """The same dirs by the rules of another release that they may be of."""
-        broker = BrokerDirs(
-            self.dirs, release=release, release_reason="it may be this one", given=self.given,
-            unlisted=self.unlisted,
-        )  # fmt: skip
+        broker = BrokerDirs(self.dirs, given=self.given, unlisted=self.unlisted)
+        broker._release = Guess(release, "it may be this one", release, release)
         broker.learned = self.learned
         return broker
 
@@ -116,12 +114,7 @@ class BrokerDirs:
             if level is not None
             else told_beside(self.dirs, None if self.given is None else self.given.given)
         )
-        guess = guess_release(self.dirs, level, told)
-        return (
-            guess
-            if guess.oldest == guess.newest
-            else replace(guess, release=replace(guess.release, asked=Asked()))
-        )
+        return _noting(guess_release(self.dirs, level, told))
 
     @property
     def release(self) -> Release:
@@ -294,6 +287,13 @@ class BrokerDirs:
     def image(self) -> MetadataImage | None:
         """The metadata that the broker goes by; None in ZooKeeper mode."""
         return self.metadata if self.kraft else None
+
+
+def _noting(guess: Guess) -> Guess:
+    """Of several releases the one taken notes what it is asked."""
+    if guess.oldest == guess.newest:
+        return guess
+    return replace(guess, release=replace(guess.release, asked=Asked()))
 
 
 def _metadata_is_in(log_dir: LogDir, touched: Iterable[str]) -> bool:

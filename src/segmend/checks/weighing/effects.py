@@ -40,8 +40,8 @@ def effect_of(finding: Finding, start: Start) -> BrokerEffect:
     if state is None or known_codes()[finding.code].code.unplayed:
         return _manual(finding)
     partition = state.log_dir.partition((finding.file or "").partition("/")[0])
-    if partition is None:
-        gone = finding.topic is not None
+    if partition is None or partition.name in state.foreign:
+        gone = partition is None and finding.topic is not None
         return _of_gone(finding, start) if gone else _of_dir(finding, start, state)
     if partition.kind == "cluster-metadata":
         return _of_metadata(finding, start, state, partition)

@@ -29,7 +29,9 @@ def plan_for_any(make: Callable[[Request[object]], Plan], request: Request[objec
     _, taken = next(plans)
     others = [(candidate.release, plan) for candidate, plan in plans]
     if any(_deeds(plan) != _deeds(taken) for _, plan in others):
-        said = ", ".join(f"{release}: {_words(plan)}" for release, plan in [(broker.release, taken), *others])
+        each = [(broker.release, taken), *others]
+        exact = any(release.numbers[:2] == broker.release.numbers for release, _ in others)
+        said = ", ".join(f"{release.exact if exact else release}: {_words(plan)}" for release, plan in each)
         raise UsageError(
             f"these dirs may be of any Kafka of {broker.guess.words}, which would not have the same plan "
             f"({said}); say which it is: --kafka VERSION"
