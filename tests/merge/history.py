@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from segmend.formats.batch import RecordBatch
-from segmend.merge.runs import Row, Walk
+from segmend.merge.runs import LONELY, Row, Walk
 from segmend.merge.second_look import Keyed
 from segmend.merge.spans import Span
 from segmend.merge.values import Batch, Damaged, Replica
@@ -166,15 +166,22 @@ class History:
             self.nodes[number].gap = log[at - 1].last + 1, log[behind].first - 1
             del log[at:behind]
 
-    def replicas(self) -> list[Replica]:
-        """What would be read from the disks."""
-        return [self._replica(number) for number in range(len(self.nodes))]
+    def cut_out(self, number: int) -> None:
+        """A few batches are gone from between two others, and their bytes with them."""
+        log = self.nodes[number].log
+        for _ in range(self.draw.randrange(1, 12)):
+            if len(log) > 2:
+                del log[self.draw.randrange(1, len(log) - 1)]
 
-    def _replica(self, number: int) -> Replica:
+    def replicas(self, *, lonely: int = LONELY) -> list[Replica]:
+        """What would be read from the disks; `lonely` is as of `Walk`."""
+        return [self._replica(number, lonely) for number in range(len(self.nodes))]
+
+    def _replica(self, number: int, lonely: int) -> Replica:
         node = self.nodes[number]
         starts = [0] if node.gap is None else [0, node.gap[1] + 1]
         walks = [
-            Walk(f"{base}.log", base, following)
+            Walk(f"{base}.log", base, following, lonely=lonely)
             for base, following in zip(starts, [*starts[1:], None], strict=True)
         ]
         position = 0

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from tests.merge.history import History, played
 from tests.seeds import sampled
 
 from segmend.merge.rule import merge
+from segmend.merge.runs import LONELY, MANY
 from segmend.merge.values import Merged
 
 
@@ -22,10 +25,13 @@ def taken(history: History, merged: Merged) -> dict[int, tuple[int, int, bytes, 
     return found
 
 
-def judge(seed: int) -> None:
+def judge(seed: int, *, cut_out: bool = False) -> None:
     """Without compaction: byte for byte, and every missing offset is missing everywhere."""
     history = played(seed, compacted=False)
-    merged = merge(history.replicas(), history)
+    for number in range(len(history.nodes) if cut_out else 0):
+        history.cut_out(number)
+    replicas = history.replicas(lonely=MANY if cut_out else LONELY)
+    merged = merge(replicas, history, compacted=False if cut_out else None)
     found = taken(history, merged)
     held = {
         (batch.crc, offset)
@@ -40,7 +46,9 @@ def judge(seed: int) -> None:
             above = merged.high_watermark is not None and batch.first >= merged.high_watermark
             if part.first_offset <= batch.first <= part.last_offset:
                 assert part.unacknowledged == (above and copies == 1), (seed, part)
-    missing = {offset for first, last in merged.missing for offset in range(first, last + 1)}
+    told = (re.match(r"offsets (\d+) to (\d+): no byte", each) for each in merged.doubts)
+    spans = (*merged.missing, *((int(each[1]), int(each[2])) for each in told if each))
+    missing = {offset for first, last in spans for offset in range(first, last + 1)}
     for batch in history.truth:
         for offset, key, gone in batch.records:
             if (batch.crc, offset) in held:
@@ -57,7 +65,7 @@ def judge_compacted(seed: int) -> None:
     history = played(seed, compacted=True)
     if history.unknowable:
         return
-    merged = merge(history.replicas(), history)
+    merged = merge(history.replicas(), history, compacted=bool(seed % 2) or None)
     found = taken(history, merged)
     true = {
         offset: (batch.epoch, key, gone) for batch in history.truth for offset, key, gone in batch.records
@@ -85,6 +93,7 @@ def test_the_merge_is_the_true_log_wherever_a_sound_copy_exists() -> None:
     """A few hundred histories."""
     for seed in (*range(150), 649, 1008, 1053, 1128, 1144, 1798, 3773, 22283):
         judge(seed)
+        judge(seed, cut_out=True)
         judge_compacted(seed)
 
 
@@ -93,4 +102,5 @@ def test_the_merge_is_the_true_log_in_many_histories() -> None:
     """More of them; a sweep takes all."""
     for seed in range(150, sampled(20_000, 2_000)):
         judge(seed)
+        judge(seed, cut_out=True)
         judge_compacted(seed)

@@ -6,17 +6,17 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from segmend.cli.output import emit, emit_json, style
 from segmend.cluster.members import members
-from segmend.cluster.vanished import newest_image, vanished
+from segmend.cluster.newest_metadata import newest_image
+from segmend.cluster.vanished import vanished
 from segmend.errors import ExitCode
-from segmend.frozen import frozen, replace
+from segmend.frozen import frozen
 from segmend.logdir.tree import LogDir
 from segmend.merge.compared import Compared
-from segmend.merge.rule import held_to
 from segmend.node.metadata_image import MetadataImage
 from segmend.report.diff import (
     partition_json,
@@ -43,12 +43,9 @@ class _Metadata:
     image: MetadataImage | None
     brokers: frozenset[int]
 
-    def held_to(self, partition: Compared) -> Compared:
-        """The partition, with a doubt of each gap if its topic is not compacted."""
-        if self.image is None or partition.merged is None:
-            return partition
-        merged = held_to(partition.merged, compacted=self.image.compacts(partition.topic))
-        return replace(partition, merged=merged)
+    def compacts(self, topic: str) -> bool | None:
+        """Whether the topic is compacted; None where nothing tells."""
+        return None if self.image is None else self.image.compacts(topic)
 
     def leader(self, partition: Compared) -> int | None:
         """Who leads the partition; None where nobody does, or nothing tells."""
@@ -69,11 +66,16 @@ class _Metadata:
 
 
 def tell(
-    args: argparse.Namespace, dirs: Sequence[LogDir], every: Iterable[Compared], *, whole: bool = True
+    args: argparse.Namespace,
+    dirs: Sequence[LogDir],
+    every: Callable[[Callable[[str], bool | None]], Iterable[Compared]],
+    *,
+    whole: bool = True,
 ) -> int:
     """Tell of each partition of `dirs` as it comes, and by the exit code whether all are equal.
 
-    `whole`: the dirs were given, and not some partitions in them.
+    `every` compares them, and is given what tells whether a topic is compacted. `whole`: the dirs were given,
+    and not some partitions in them.
     """
     begun = time.monotonic()
     metadata = _metadata(dirs)
@@ -81,7 +83,7 @@ def tell(
     code = ExitCode.NOTHING_WRONG
     progress = Progress(sys.stderr)
     try:
-        for partition in map(metadata.held_to, every):
+        for partition in every(metadata.compacts):
             progress.update(counts["partitions"], 0, f"{partition.topic}-{partition.partition}")
             absent = metadata.absent(partition)
             code |= _code(partition, absent)

@@ -6,10 +6,10 @@ that a broker has in a dir (`LogManager.checkpointLogRecoveryOffsets`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from segmend.cluster.members import members
-from segmend.cluster.nodes import image_of
+from segmend.cluster.newest_metadata import by_cluster, newest_image
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
@@ -19,31 +19,15 @@ Key = tuple[str, int]
 
 def vanished(dirs: Sequence[LogDir]) -> dict[Key, str]:
     """By topic and partition: how it is known, and that it is in none of these."""
-    clusters: dict[str | None, list[LogDir]] = {}
-    for log_dir in dirs:
-        identity = log_dir.meta_properties.value
-        clusters.setdefault(None if identity is None else identity.cluster_id, []).append(log_dir)
     there = {partition.key for log_dir in dirs for partition in log_dir.current}
     found: dict[Key, str] = {}
-    for group in clusters.values():
+    for group in by_cluster(dirs):
         brokers = members(group).brokers
         image = newest_image(brokers.values())
         found |= {} if image is None else dict(_assigned(image, brokers))
         for log_dir in group:
             found |= dict(_in_checkpoints(log_dir, image))
     return {key: found[key] for key in sorted(found.keys() - there)}
-
-
-def newest_image(brokers: Iterable[BrokerDirs]) -> MetadataImage | None:
-    """What the newest metadata log among the dirs says."""
-    newest: tuple[tuple[int, int], MetadataImage] | None = None
-    for broker in brokers:
-        home = broker.metadata_dir
-        log = None if home is None else broker.metadata_log(home)
-        image = image_of(broker)
-        if log is not None and image is not None and log.position is not None:
-            newest = max(newest or (log.position, image), (log.position, image), key=lambda each: each[0])
-    return newest and newest[1]
 
 
 def _assigned(image: MetadataImage, brokers: Mapping[int, BrokerDirs]) -> Iterator[tuple[Key, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from segmend.errors import SegmendError
 from segmend.fleet.driver import Driver
@@ -22,27 +22,31 @@ class Replicas:
     key: Key
     places: tuple[tuple[str, str], ...]
     weight: int
+    compacted: bool | None
 
 
-def compare_fleet(groups: Mapping[Key, Sequence[PartitionDir]], driver: Driver) -> Iterator[Compared]:
-    """Each partition compared, in the order of their names."""
-    pieces = [_piece(key, partitions) for key, partitions in groups.items()]
+def compare_fleet(
+    groups: Mapping[Key, Sequence[PartitionDir]], driver: Driver, compacts: Callable[[str], bool | None]
+) -> Iterator[Compared]:
+    """Each partition compared, in the order of their names; `compacts` is as of `compared`."""
+    pieces = [_piece(key, partitions, compacts(key[0])) for key, partitions in groups.items()]
     tasks = pack(pieces, cores=driver.cores)
     unordered = (each for group in driver.run(compare_group, tasks) for each in group)
     yield from sorted(unordered, key=lambda each: (each.topic, each.partition))
 
 
-def _piece(key: Key, partitions: Sequence[PartitionDir]) -> Replicas:
+def _piece(key: Key, partitions: Sequence[PartitionDir], compacted: bool | None) -> Replicas:
     weight = sum(each.size + len(each.entries) * FILE_COST for each in partitions)
     places = tuple((each.log_dir.path, each.name) for each in partitions)
-    return Replicas(key=key, places=places, weight=weight)
+    return Replicas(key=key, places=places, weight=weight, compacted=compacted)
 
 
 def compare_group(group: Sequence[Replicas]) -> list[Compared]:
     """What one task does. Of the runs travels what they are, without the marks within."""
     opened = {path: _opened(path) for path in {path for each in group for path, _ in each.places}}
     partitions = {each.key: [_there(opened[path], name) for path, name in each.places] for each in group}
-    return [_slim(each) for each in compared(partitions, jobs=1)]
+    compacts = {each.key[0]: each.compacted for each in group}.get
+    return [_slim(each) for each in compared(partitions, jobs=1, compacts=compacts)]
 
 
 def _opened(path: str) -> LogDir:

@@ -118,6 +118,15 @@ class Tally:
         )  # fmt: skip
 
 
+def tell_vanished(why: Iterable[str], mode: str) -> None:
+    """Partitions of which there is no directory, in the log; SegmendError with FAILFAST."""
+    for words in why:
+        if mode == FAILFAST:
+            raise SegmendError(f"{words} (mode FAILFAST)")
+        if mode == PERMISSIVE:
+            LOG.warning("kafka-log: %s", words)
+
+
 def tell_unread(places: Iterable[Place], mode: str) -> None:
     """Log dirs of which no row can come, in the log; SegmendError with FAILFAST."""
     for place in places:

@@ -35,7 +35,7 @@ def patches(piece: Range, first: int | None, last: int | None) -> list[Patch]:
     """What there is for offsets first to last, in order; None stands for the ends of the log."""
     mine = Copy(place=piece.place, dir_name=piece.dir_name)
     copies = (mine, *piece.others)
-    merged = _merged(copies)
+    merged = _merged(copies, piece.compacted)
     low, high = first or 0, LONG_MAX if last is None else last
     if merged is None:
         return [Patch(copy=None, first_offset=low, last_offset=high)]
@@ -65,13 +65,13 @@ def forget() -> None:
 
 
 @functools.lru_cache(maxsize=_KEPT)
-def _merged(copies: tuple[Copy, ...]) -> Merged | None:
+def _merged(copies: tuple[Copy, ...], compacted: bool | None) -> Merged | None:
     """None where one of them is gone, or they are no replicas of one partition after all."""
     dirs = [log_dir for copy in copies if (log_dir := copy.opened()) is not None]
     if len(dirs) < len(copies):
         return None
-    replicas = [read_replica(each) for each in dirs]
+    replicas = [read_replica(each, compacted=compacted) for each in dirs]
     try:
-        return merge(replicas, Second(dirs, replicas))
+        return merge(replicas, Second(dirs, replicas), compacted=compacted)
     except UsageError:
         return None

@@ -30,6 +30,7 @@ SOUND_RUNS: Final = pa.schema(
         ("log_end_offset", pa.int64()),
         ("high_watermark", pa.int64()),  # null: its disk does not say
         ("damaged", pa.int32()),  # places that are no sound batch
+        ("compacted", pa.bool_()),  # whether the topic is, by a metadata log; null: none tells
         ("runs", pa.list_(pa.field("element", RUN))),
         ("replica", pa.binary()),  # all of it, for `merge` of this version of segmend
     ]

@@ -65,7 +65,7 @@ class Range:
 
     `begin` is a batch for sure, `stop` is one or None for the end of the file, whatever it will be
     then. `later` are the following cuts of the same file. `next_base` is the base offset of the
-    segment behind it.
+    segment behind it. `compacted` says whether its topic is, None where nothing tells.
     """
 
     place: Place
@@ -81,6 +81,7 @@ class Range:
     next_base: int | None
     wanted: Wanted
     others: tuple[Copy, ...] = ()
+    compacted: bool | None = None
 
     @property
     def weight(self) -> int:
@@ -109,7 +110,13 @@ class Range:
 
 
 def ranges_of(
-    segment: LogSegment, place: Place, *, target: int, wanted: Wanted, others: tuple[Copy, ...] = ()
+    segment: LogSegment,
+    place: Place,
+    *,
+    target: int,
+    wanted: Wanted,
+    others: tuple[Copy, ...] = (),
+    compacted: bool | None = None,
 ) -> list[Range]:
     """The ranges of a segment that hold what is wanted; none when its log is not there.
 
@@ -144,6 +151,7 @@ def ranges_of(
             next_base=following,
             wanted=wanted,
             others=others,
+            compacted=compacted,
         )
         for number, (start, until) in enumerate(pieces)
     ]

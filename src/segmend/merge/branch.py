@@ -74,13 +74,20 @@ def on_branch(replica: Replica, chain: Sequence[Epoch]) -> Branch:
     )  # fmt: skip
 
 
-def without_lost(branches: Sequence[Branch], replicas: Sequence[Replica], look: Look) -> list[Branch]:
-    """Each without what it lacks between two files, where another replica shows that no cleaner took it."""
+def without_lost(
+    branches: Sequence[Branch], replicas: Sequence[Replica], look: Look, *, compacted: bool | None
+) -> list[Branch]:
+    """Each without what it lacks where another replica, or its topic, shows that no cleaner took it.
+
+    Between two files, that is, or anywhere if nothing but a few gaps shows that a cleaner has been there.
+    """
     covers = [branch.cover for branch in branches]
     hurts = [
         without(_hurt(replica, -1), united((part.first, part.last) for part in branch.parts))
         for branch, replica in zip(branches, replicas, strict=True)
     ]
+    if not _is_proven(replicas):
+        return [_no_further(number, branches, hurts, look, compacted) for number in range(len(branches))]
     branches_left = []
     for branch, replica in zip(branches, replicas, strict=True):
         lost: list[Span] = []
@@ -112,10 +119,51 @@ def untold(branches: Sequence[Branch], replicas: Sequence[Replica], look: Look) 
 
 def gaps_alone(branches: Sequence[Branch], replicas: Sequence[Replica]) -> list[Span]:
     """Offsets that no replica has, where a few gaps are all that shows compaction on any of them."""
-    if any(each.cleaned or each.proven for each in replicas):
+    if _is_proven(replicas):
         return []
     held = united((part.first, part.last) for branch in branches for part in branch.parts)
     return without(united(span for branch in branches for span in branch.cover), held)
+
+
+def _is_proven(replicas: Sequence[Replica]) -> bool:
+    """Whether more than a few gaps shows that a cleaner has been at one of them."""
+    return any(each.cleaned or each.proven for each in replicas)
+
+
+def _no_further(
+    number: int,
+    branches: Sequence[Branch],
+    hurts: Sequence[Sequence[Span]],
+    look: Look,
+    compacted: bool | None,
+) -> Branch:
+    """One of which only gaps say that it was compacted, without those where others have something to lose."""
+    branch, covers = branches[number], [each.cover for each in branches]
+    others = [part for other in branches if other is not branch for part in other.parts]
+    theirs = united(
+        [*((part.first, part.last) for part in others), *(each for hurt in hurts for each in hurt)]
+    )
+    lost, thinned = list[Span](), 0
+    for gap in without(branch.cover, united((part.first, part.last) for part in branch.parts)):
+        there = common([gap], theirs)
+        if there and (
+            compacted is False
+            or _keeps_keyless(look, number, branch, gap[0])
+            or _lost_in(gap, branch, branches, look, covers)
+        ):
+            lost += there
+        else:
+            thinned = gap[1] + 1
+    return replace(
+        branch, cover=tuple(without(branch.cover, lost)), lost=tuple(lost),
+        thinned=0 if compacted is False else min(thinned, branch.thinned),
+    )  # fmt: skip
+
+
+def _keeps_keyless(look: Look, number: int, branch: Branch, end: int) -> bool:
+    """Whether it has a record without a key below an offset: a cleaner leaves none."""
+    below = ((part.first, min(part.last, end)) for part in branch.parts if part.first < end)
+    return any(each.is_keyless for span in below for each in look.keys(number, *span))
 
 
 def _sizes(replica: Replica, gap: Span) -> dict[Span, int]:

@@ -76,7 +76,7 @@ class Second:
                 if first <= record.offset <= last:
                     plain = record.key is None or batch.is_control
                     key = None if plain else blake2b(record.key or b"", digest_size=16).digest()
-                    yield Keyed(record.offset, key, record.value is None)
+                    yield Keyed(record.offset, key, record.value is None, plain and not batch.is_control)
 
     def aborted(self, replica: int, first: int, last: int) -> Iterator[Span]:
         """See `Look`."""

@@ -6,7 +6,6 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from segmend.errors import UsageError
-from segmend.frozen import replace
 from segmend.merge.agreement import disagreements
 from segmend.merge.branch import Branch, gaps_alone, on_branch, untold, without_lost
 from segmend.merge.lineage import claims_of, lineage
@@ -19,10 +18,16 @@ from segmend.merge.values import Conflict, Epoch, Merged, Range, Replica
 
 
 def merge(
-    replicas: Sequence[Replica], look: Look, *, prefer: int | None = None, home: int | None = None
+    replicas: Sequence[Replica],
+    look: Look,
+    *,
+    compacted: bool | None,
+    prefer: int | None = None,
+    home: int | None = None,
 ) -> Merged:
     """The log of the newest leader's branch, each offset from a replica that has it sound.
 
+    `compacted` says whether the topic is, None where nobody says: a gap may mean nothing else.
     `prefer` is a replica whose branch, and whose bytes where they conflict, are taken instead. `home` is the
     one that the merged log is for: what it has sound stays, unless it would bring back what a cleaner took.
     Raises `UsageError` for replicas of different partitions, topics (by id) or clusters.
@@ -30,7 +35,8 @@ def merge(
     refuse_strangers(replicas)
     replicas, doubts = believed(replicas, look)
     chain, unproven = lineage(replicas, prefer)
-    branches = without_lost([on_branch(replica, chain) for replica in replicas], replicas, look)
+    branches = [on_branch(replica, chain) for replica in replicas]
+    branches = without_lost(branches, replicas, look, compacted=compacted)
     diverged = [
         each for number in range(len(branches)) for each in diverged_of(branches[number], number, look)
     ]
@@ -64,21 +70,9 @@ def merge(
             *unproven,
             *_doubts(replicas, branches, marks, end),
             *_untold(replicas, branches, look, missing),
+            *(() if compacted is not False else _left_out(replicas, branches, (first, end - 1))),
         ),
-        gaps=tuple(common(gaps_alone(branches, replicas), [(first, end - 1)])) if first < end else (),
     )
-
-
-def held_to(merged: Merged, *, compacted: bool | None) -> Merged:
-    """The same, of a topic that is `compacted`, or is not (None: nobody says): then each gap is a doubt."""
-    if compacted is not False or not merged.gaps:
-        return merged
-    doubts = (
-        f"offsets {first} to {last}: no byte of them is here, and its topic is not compacted; whether they "
-        "are lost, or were compacted before that was changed, nothing tells"
-        for first, last in merged.gaps
-    )
-    return replace(merged, doubts=(*merged.doubts, *doubts))
 
 
 def refuse_strangers(replicas: Sequence[Replica]) -> None:
@@ -294,6 +288,15 @@ def _untold(
         )
 
 
+def _left_out(replicas: Sequence[Replica], branches: Sequence[Branch], whole: Span) -> Iterator[str]:
+    """Gaps of all replicas of a topic that is not compacted, in words."""
+    for first, last in common(gaps_alone(branches, replicas), united([whole])):
+        yield (
+            f"offsets {first} to {last}: no byte of them is here, and its topic is not compacted; whether "
+            "they are lost, or were compacted before that was changed, nothing tells"
+        )
+
+
 def _doubts(
     replicas: Sequence[Replica], branches: Sequence[Branch], marks: Sequence[int | None], end: int
 ) -> Iterator[str]:
@@ -312,7 +315,7 @@ def _doubts(
                     f"{replica.path}/{each.file} at byte {each.position}: {each.kind}; whether there were "
                     f"records from offset {each.first_offset} on nothing tells"
                 )
-        if branch.thinned < replica.thinned:
+        if branch.left is not None and branch.left < replica.thinned:
             yield (
                 f"{replica.path} was compacted up to offset {replica.thinned} with records of a branch that "
                 "lost; what it lacks below may have been removed for them"

@@ -26,17 +26,22 @@ from segmend.merge.values import NO_EPOCH, Damaged, Replica, Run
 LONELY: Final = 8
 """So many batches of a file with a gap behind them are runs of their own: one may be misplaced. More are
 compaction."""
+MANY: Final = 1 << 16
+"""The same of a topic that is not compacted: as many as a run each costs little memory."""
 _PIECE: Final = 1 << 20
 # Bytes behind the last batch that no broker takes for one; what they may have been, nothing tells.
 _QUIET: Final = frozenset({"header-fragment", "zero-tail"})
 
 
-def read_replica(partition: PartitionDir) -> Replica:
-    """What this directory says as one of several replicas; damage and refusals are part of the answer."""
+def read_replica(partition: PartitionDir, *, compacted: bool | None) -> Replica:
+    """What this directory says as one of several replicas; damage and refusals are part of the answer.
+
+    Of a topic that is not `compacted` (None: nobody says) no number of gaps shows that it was.
+    """
     log_dir, key = partition.log_dir, partition.key
     loaded = partition.leader_epochs.value
     lines = tuple((entry.epoch, entry.start_offset) for entry in loaded.entries) if loaded else ()
-    reading = _Reading(partition, lines)
+    reading = _Reading(partition, lines, LONELY if compacted is not False else MANY)
     runs, odd = in_order(tuple(reading.runs()))
     runs, denied = without_denied(runs, lines)
     reading.damaged += (*odd, *denied)
@@ -162,9 +167,9 @@ def _huge(reader: OpenFile, position: int) -> Row:
 class _Reading:
     """The state of one pass over the segments of a partition."""
 
-    def __init__(self, partition: PartitionDir, lines: Lines) -> None:
+    def __init__(self, partition: PartitionDir, lines: Lines, lonely: int) -> None:
         self._partition = partition
-        self._lines = lines
+        self._lines, self._lonely = lines, lonely
         self.damaged: list[Damaged] = []
         self.unreadable: list[str] = []
         self.removed_below = self.proven_below = 0
@@ -209,8 +214,9 @@ class _Reading:
     def _walked(self, segment: LogSegment, log: FileEntry, *, most: int = INT_MAX) -> Walk:
         base, following = segment.base_offset, segment.next_base_offset
         walk = Walk(
-            log.name, base, following, lambda batch: _first_inside(log, batch), self._epoch, most, self._lines
-        )
+            log.name, base, following, lambda batch: _first_inside(log, batch), self._epoch, most,
+            self._lines, self._lonely,
+        )  # fmt: skip
         problems: list[Problem] = []
         size = 0
         try:
@@ -247,15 +253,16 @@ class Walk:
         epoch: int = NO_EPOCH,
         most: int = INT_MAX,
         lines: Lines = (),
+        lonely: int = LONELY,
     ) -> None:
         """`epoch` is that of the file before; no batch with one above `most` is believed.
 
-        `lines` are those of leader-epoch-checkpoint."""
+        `lines` are those of leader-epoch-checkpoint. More than `lonely` gaps are compaction."""
         self._starts = dict(lines)
         self.runs: list[Run] = []
         self.damaged: list[Damaged] = []
         self.removed_below = self.proven_below = 0
-        self._lonely, self._alone = 0, False
+        self._lonely, self._alone, self._few = 0, False, lonely
         self._disputed = False
         """Of the batch held back and the one before it both could not be right: it is a run of its own."""
         self.leaps: dict[int, tuple[int, int | None]] = {}
@@ -370,7 +377,7 @@ class Walk:
         run = self._open
         alone = self._alone
         self._alone = (
-            behind is not None and behind > batch.last_offset + 1 and self._lonely < LONELY
+            behind is not None and behind > batch.last_offset + 1 and self._lonely < self._few
             and not self.proven_below
         )  # fmt: skip
         self._lonely += self._alone

@@ -12,12 +12,13 @@ from segmend.merge.values import Batch
 class Keyed(NamedTuple):
     """A record as compaction sees it: its key (or a hash of it), None without one and of control records.
 
-    A `tombstone` may be gone although no later record has its key.
+    A `tombstone` may be gone although no later record has its key. No cleaner keeps one that `is_keyless`.
     """
 
     offset: int
     key: bytes | None
     tombstone: bool
+    is_keyless: bool = False
 
 
 class Look(Protocol):

@@ -224,8 +224,7 @@ class Merged:
 
     `best` is the replica that has most of it, and that is taken where several have the same. `missing`
     are offsets that nobody has sound. `next_offset` is the end of the log. `doubts` is what could not
-    be known, in words. `gaps` are offsets that no replica has, and nothing but the gap itself shows that
-    compaction took them.
+    be known, in words.
     """
 
     ranges: tuple[Range, ...]
@@ -239,7 +238,6 @@ class Merged:
     next_offset: int
     high_watermark: int | None
     doubts: tuple[str, ...] = ()
-    gaps: tuple[tuple[int, int], ...] = ()
 
     @property
     def verdict(self) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
+from segmend.cluster.newest_metadata import compacts_by
 from segmend.errors import SegmendError, UsageError
 from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import replace
@@ -20,7 +21,7 @@ from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue import forms
 from segmend.rescue.outlet import Folder, Line, in_words, refuse_overlap
 from segmend.rescue.request import Request
-from segmend.rescue.run import Each, Task, compacts, gone_whole, replicas_wanted, summary_of
+from segmend.rescue.run import Each, Task, gone_whole, replicas_wanted, summary_of
 from segmend.surgery.writing.atomic import TEMPORARY
 from segmend.surgery.writing.effects import Effects, sync_dir
 
@@ -44,16 +45,13 @@ def export(
     form = forms.growing(request.form)
     refuse_overlap(request.out, (log_dir.path for log_dir in dirs))
     wanted, fx = replicas_wanted(request, dirs, names), fx or Effects()
-    brokers = BrokerDirs(dirs, release=request.release)
+    brokers, compacts = BrokerDirs(dirs, release=request.release), compacts_by(dirs)
     with _opened(request.out, form, fx):
         folder = Folder(request.out, fx)
         tasks = [
-            Task(
-                request=request, places=wanted[key], release=brokers.release,
-                compacted=compacts(brokers, key[0]),
-            )
+            Task(request=request, places=wanted[key], release=brokers.release, compacted=compacts(key[0]))
             for key in sorted(wanted)
-        ]  # fmt: skip
+        ]
         table = form.grow(request, folder, [task.due for task in tasks], lambda: brokers.metadata)
         lows = {key: table.reached(f"{key[0]}-{key[1]}").next_offset for key in wanted}
         tasks = [

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
+from functools import cache, partial
 from operator import attrgetter
 from typing import Any, Final
 
+from segmend.cluster.newest_metadata import compacts_by
 from segmend.cluster.vanished import vanished
 from segmend.errors import UsageError
 from segmend.frozen import frozen, replace
@@ -18,7 +19,7 @@ from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.gathered import gathered
 from segmend.merge.look import Second
 from segmend.merge.pieces import Piece, pieces
-from segmend.merge.rule import held_to, merge, refuse_strangers
+from segmend.merge.rule import merge, refuse_strangers
 from segmend.merge.runs import read_replica
 from segmend.merge.salvage import salvaged
 from segmend.merge.spans import common, united
@@ -55,7 +56,7 @@ def rescue(
     refuse_overlap(request.out, (log_dir.path for log_dir in dirs))
     form, home = forms.form(request.form), home_of(dirs, request.broker)
     wanted = replicas_wanted(request, dirs, names)
-    brokers = BrokerDirs(dirs, release=request.release)
+    brokers, compacts = BrokerDirs(dirs, release=request.release), compacts_by(dirs)
     release = brokers.release
     with open_outlet(request.out, request.identity, fx or Effects()) as outlet:
         yield from outlet.done
@@ -63,7 +64,7 @@ def rescue(
             return
         done = {(line["topic"], line["partition"]) for line in outlet.done}
         todo = [
-            Task(request=request, places=wanted[key], release=release, compacted=compacts(brokers, key[0]))
+            Task(request=request, places=wanted[key], release=release, compacted=compacts(key[0]))
             for key in wanted
             if key not in done
         ]
@@ -79,11 +80,6 @@ def rescue(
         yield lines[-1]
 
 
-def compacts(node: BrokerDirs, topic: str) -> bool | None:
-    """Whether the metadata among the dirs says that the topic is compacted; None where it says nothing."""
-    return None if node.image is None else node.image.compacts(topic)
-
-
 @frozen
 class Task:
     """One partition to write, out of the replicas in these directories."""
@@ -91,7 +87,7 @@ class Task:
     request: Request
     places: Sequence[PartitionDir]
     release: Release
-    compacted: bool | None = None
+    compacted: bool | None
     """Whether the metadata says so of its topic; None where it says nothing of it."""
 
     @property
@@ -186,8 +182,8 @@ def job_of(task: Task) -> Job:
     """The replicas of one partition read and merged, and where what is wanted of them lies."""
     request, places = task.request, task.places
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        replicas = [*pool.map(read_replica, places)]
-    merged = held_to(merge(replicas, Second(places, replicas)), compacted=task.compacted)
+        replicas = [*pool.map(partial(read_replica, compacted=task.compacted), places)]
+    merged = merge(replicas, Second(places, replicas), compacted=task.compacted)
     chosen = tuple(pieces(replicas, places, ranges_within(merged.ranges, request)))
     if request.salvage:
         asked = common(merged.missing, [(request.low, request.high)])
@@ -197,7 +193,7 @@ def job_of(task: Task) -> Job:
         request=request, topic=replicas[0].topic, partition=replicas[0].partition, places=places,
         replicas=replicas, merged=merged, pieces=chosen, release=task.release,
         # How a transaction ended may stand behind the offsets that are wanted.
-        fates=functools.cache(
+        fates=cache(
             lambda: fates(tuple(pieces(replicas, places, merged.ranges)), merged.missing, places)
         ),
     )  # fmt: skip

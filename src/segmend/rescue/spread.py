@@ -40,6 +40,12 @@ class Sent:
             request=task.request, places=places, release=task.release, compacted=task.compacted, form=form
         )
 
+    def opened(self) -> Task:
+        """It again, where it runs; raises `SegmendError`."""
+        return Task(
+            request=self.request, places=opened(self.places), release=self.release, compacted=self.compacted
+        )
+
 
 @frozen
 class Refused:
@@ -95,7 +101,6 @@ def opened(places: Sequence[tuple[str, str]]) -> list[PartitionDir]:
 
 
 def _written(sent: Sent) -> Line:
-    places, out = opened(sent.places), sent.request.out
+    task, out = sent.opened(), sent.request.out
     with in_words(out):
-        task = Task(request=sent.request, places=places, release=sent.release, compacted=sent.compacted)
         return written(task, Folder(out, Effects()), form=sent.form)

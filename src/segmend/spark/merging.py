@@ -20,8 +20,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from segmend.cluster.newest_metadata import compacts_by
 from segmend.errors import UsageError
-from segmend.fleet.damaged import tell_unread
+from segmend.fleet.damaged import tell_unread, tell_vanished
 from segmend.fleet.listing import absolute, find_places
 from segmend.fleet.merge_schemas import MERGED_RANGES, RUN, SOUND_RUNS
 from segmend.fleet.options import PERMISSIVE
@@ -34,7 +35,7 @@ from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue.arrow_rows import batches, schema
 from segmend.rescue.request import Request
 from segmend.rescue.rows import Tally
-from segmend.rescue.run import Task, job_of, replicas_wanted
+from segmend.rescue.run import Task, gone_whole, job_of, replicas_wanted
 from segmend.rescue.spread import Sent, opened
 from segmend.spark.tasks import run_tasks
 
@@ -63,7 +64,8 @@ def rescue(
 ) -> DataFrame:
     """The records of the merged log, in the columns of `segmend rescue --as delta`: a task a partition.
 
-    What is missing or diverged is no row here: `merge` tells it.
+    What is missing or diverged is no row here: `merge` tells it, and the log of a partition of which no
+    directory is left.
     """
     if isolation not in ("read_uncommitted", "read_committed"):
         raise UsageError(f"isolation is read_uncommitted or read_committed, not {isolation}")
@@ -78,22 +80,24 @@ def _sent(paths: str | Sequence[str], request: Request) -> list[Sent]:
     places = find_places(absolute([paths] if isinstance(paths, str) else paths))
     tell_unread(places, PERMISSIVE)
     dirs = [LogDir.attempt(place.path, place.files) for place in places]
+    tell_vanished((str(each["why"]) for each in gone_whole(request, dirs, ())), PERMISSIVE)
     release = BrokerDirs(dirs).release
+    compacts = compacts_by(dirs)
     tasks = [
-        Task(request=request, places=replicas, release=release)
-        for replicas in replicas_wanted(request, dirs, ()).values()
+        Task(request=request, places=replicas, release=release, compacted=compacts(topic))
+        for (topic, _), replicas in replicas_wanted(request, dirs, ()).items()
     ]
     return [Sent.of(task) for task in sorted(tasks, key=lambda task: -task.size)]
 
 
 def _read(one: tuple[Sent, int]) -> Iterator[pa.RecordBatch]:
     sent, number = one
-    replica = read_replica(opened([sent.places[number]])[0])
+    replica = read_replica(opened([sent.places[number]])[0], compacted=sent.compacted)
     row = {
         "topic": replica.topic, "partition": replica.partition, "number": number, "broker": replica.broker,
         "dir": replica.dir, "dir_name": replica.name, "log_start_offset": replica.log_start_offset,
         "log_end_offset": replica.log_end_offset, "high_watermark": replica.high_watermark,
-        "damaged": len(replica.damaged),
+        "damaged": len(replica.damaged), "compacted": sent.compacted,
         "runs": [{field.name: getattr(run, field.name) for field in RUN} for run in replica.runs],
         "replica": zlib.compress(pickle.dumps(replica), 1),
     }  # fmt: skip
@@ -106,12 +110,15 @@ def _merge(table: pa.Table) -> pa.Table:
     replicas = [pickle.loads(zlib.decompress(row["replica"])) for row in rows]
     places = opened([(row["dir"], row["dir_name"]) for row in rows])
     common = {"topic": rows[0]["topic"], "partition": rows[0]["partition"]}
-    return pa.Table.from_pylist([{**common, **each} for each in _ranges(replicas, places)], MERGED_RANGES)
+    ranges = _ranges(replicas, places, rows[0]["compacted"])
+    return pa.Table.from_pylist([{**common, **each} for each in ranges], MERGED_RANGES)
 
 
-def _ranges(replicas: Sequence[Replica], places: Sequence[PartitionDir]) -> Iterator[dict[str, Any]]:
+def _ranges(
+    replicas: Sequence[Replica], places: Sequence[PartitionDir], compacted: bool | None
+) -> Iterator[dict[str, Any]]:
     try:
-        merged = merged_by_the_rule(replicas, Second(places, replicas))
+        merged = merged_by_the_rule(replicas, Second(places, replicas), compacted=compacted)
     except UsageError as error:
         yield {"outcome": "refused", "why": str(error)}
         return
@@ -137,5 +144,4 @@ def _offsets(each: Any) -> dict[str, int]:
 
 def _records(wanted: pa.Schema, sent: Sent) -> Iterator[pa.RecordBatch]:
     """In a task: the records of one partition."""
-    task = Task(request=sent.request, places=opened(sent.places), release=sent.release)
-    yield from batches(job_of(task), wanted, Tally(), lambda _: None)
+    yield from batches(job_of(sent.opened()), wanted, Tally(), lambda _: None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from functools import partial
 
 from segmend.cli.differences import add_diff_options, tell
 from segmend.cli.options import add_output_options
@@ -48,5 +49,5 @@ def run(args: argparse.Namespace) -> int:
     """Compare, tell, and say by the exit code whether all are equal."""
     targets = open_targets(args.paths)
     groups = replicas_in(args, targets.dirs, targets.names)
-    every = compared(groups, jobs=args.jobs if args.jobs > 0 else len(os.sched_getaffinity(0)))
-    return tell(args, targets.dirs, every, whole=not targets.names)
+    every = partial(compared, groups, jobs=args.jobs if args.jobs > 0 else len(os.sched_getaffinity(0)))
+    return tell(args, targets.dirs, lambda compacts: every(compacts=compacts), whole=not targets.names)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Final
 
 from segmend.errors import SegmendError, UsageError
@@ -13,7 +14,7 @@ from segmend.logdir import disk
 from segmend.logdir.tree import PartitionDir
 from segmend.merge.committed import committed
 from segmend.merge.look import Second
-from segmend.merge.rule import held_to, merge, refuse_strangers
+from segmend.merge.rule import merge, refuse_strangers
 from segmend.merge.runs import read_replica
 from segmend.merge.values import Merged, Replica
 from segmend.node.broker_dirs import BrokerDirs
@@ -30,6 +31,7 @@ class Case:
     """All replicas by number: where they lie and what they say; `brokers` are the nodes they are of.
 
     `limits` has the high watermark of each that a broker writes to, beyond which nothing of it is read.
+    `compacted` says whether the topic is, by the metadata of one of them.
     """
 
     places: tuple[PartitionDir, ...]
@@ -37,6 +39,7 @@ class Case:
     look: Second
     brokers: tuple[BrokerDirs, ...]
     limits: tuple[int | None, ...]
+    compacted: bool | None
 
     @property
     def target(self) -> PartitionDir:
@@ -50,10 +53,7 @@ class Case:
 
     def merged(self, prefer: int | None) -> Merged:
         """The merge of all for this replica, by the newest branch or that of the replica `prefer`."""
-        merged = merge(self.replicas, self.look, prefer=prefer, home=HOME)
-        images = (broker.image for broker in self.brokers)
-        told = (image.compacts(self.own.topic) for image in images if image is not None)
-        return held_to(merged, compacted=next((each for each in told if each is not None), None))
+        return merge(self.replicas, self.look, compacted=self.compacted, prefer=prefer, home=HOME)
 
     def called(self, number: int) -> str:
         """A replica as `--prefer` takes it: by its broker, or by its directory."""
@@ -83,13 +83,17 @@ def open_case(request: Request[object], partition: str, sources: Sequence[str], 
         raise UsageError(f"{twice}: is given twice")
     for place in places:
         refuse_unfinished(place)
-    read = zip(places, _read(places, request.on_progress), limits, strict=True)
+    homes = [BrokerDirs([each.home], release=request.release) for each in leaders if each.home is not None]
+    brokers = (request.broker, *homes)
+    images = (broker.image for broker in brokers)
+    told = (image.compacts(target.topic) for image in images if image is not None)
+    compacted = next((each for each in told if each is not None), None)
+    read = zip(places, _read(places, compacted, request.on_progress), limits, strict=True)
     replicas = tuple(each if at is None else committed(place, each, at) for place, each, at in read)
     refuse_strangers(replicas)
-    homes = [BrokerDirs([each.home], release=request.release) for each in leaders if each.home is not None]
     return Case(
-        places=places, replicas=replicas, look=Second(places, replicas), brokers=(request.broker, *homes),
-        limits=limits,
+        places=places, replicas=replicas, look=Second(places, replicas), brokers=brokers,
+        limits=limits, compacted=compacted,
     )  # fmt: skip
 
 
@@ -138,11 +142,11 @@ def _other(path: str, target: PartitionDir) -> Leader:
     return Leader.open(real, *target.key)
 
 
-def _read(places: Sequence[PartitionDir], tell: Tell) -> Iterator[Replica]:
+def _read(places: Sequence[PartitionDir], compacted: bool | None, tell: Tell) -> Iterator[Replica]:
     """Each replica once, several at a time: the kernel lets go of Python's lock."""
-    total, done = sum(place.size for place in places), 0
+    total, done, read = sum(place.size for place in places), 0, partial(read_replica, compacted=compacted)
     with ThreadPoolExecutor(2) as pool:
-        for place, replica in zip(places, pool.map(read_replica, places), strict=True):
+        for place, replica in zip(places, pool.map(read, places), strict=True):
             done += place.size
             tell(done, total)
             yield replica

@@ -48,8 +48,10 @@ Compaction
     compaction, one whose bytes another replica has in that gap is misplaced, and the gap tells nothing. Of
     two batches in one place, too, the one whose bytes another replica has elsewhere is misplaced.
 
-    Where the metadata log says that a topic is not compacted, and nothing but such gaps shows that it ever
-    was, each gap that no replica fills is told as a doubt: only a cleaner leaves offsets out.
+    Where nothing but a few gaps shows compaction, one is a loss if another replica has there what no cleaner
+    takes, or the log records without a key, which none leaves. Where the metadata log says that a topic is
+    not compacted, it is one if another has anything there, however many gaps there are, and if none has, it
+    is told as a doubt. Why: only a cleaner leaves offsets out.
 
 Retention
     Each broker deletes at its own time, so what one still has is taken; but nothing below the highest log
@@ -87,6 +89,7 @@ from collections.abc import Sequence
 
 from segmend.cli.output import emit, emit_json, style
 from segmend.cli.replicas import replicas_asked
+from segmend.cluster.newest_metadata import compacts_by
 from segmend.errors import ExitCode
 from segmend.merge.compared import compared
 from segmend.report.merge import merge_json, merge_lines
@@ -98,9 +101,9 @@ OPTIONS = ("topic", "partition")
 
 def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     """Say of each partition which epochs make its branch, and whose batches are taken."""
-    _, groups = replicas_asked(args, paths)
+    dirs, groups = replicas_asked(args, paths)
     code = ExitCode.NOTHING_WRONG
-    for partition in compared(groups, jobs=1):
+    for partition in compared(groups, jobs=1, compacts=compacts_by(dirs)):
         if args.json:
             emit_json([merge_json(partition)])
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 
 from segmend.cli.differences import tell
 from segmend.cli.replicas import replicas_in
@@ -21,4 +22,4 @@ def run(args: argparse.Namespace) -> int:
     groups = replicas_in(args, dirs)
     with driver_of(args) as running:
         running.ready(places)
-        return code | tell(args, dirs, compare_fleet(groups, running))
+        return code | tell(args, dirs, partial(compare_fleet, groups, running))

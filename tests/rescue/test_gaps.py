@@ -1,0 +1,61 @@
+"""Offsets that one replica leaves out, and whether that is compaction: what is lost, what is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cli.run import run
+from tests.golden.judge import copy_tree
+from tests.rescue.replicas import replicas
+
+from segmend.kernel.batches import iter_batches
+from segmend.logdir.disk import FileReader
+
+Golden = Callable[[str], Path]
+
+
+def cut_out(log: Path, *numbers: int) -> int:
+    """Take the bytes of these batches out of a file; how many offsets that were."""
+    with FileReader(str(log)) as reader:
+        batches = list(iter_batches(reader))
+    gone = [batches[number] for number in numbers]
+    data = log.read_bytes()
+    kept = (data[each.position : each.end] for each in batches if each not in gone)
+    log.write_bytes(b"".join(kept))
+    return sum(each.last_offset - each.base_offset + 1 for each in gone)
+
+
+@pytest.mark.parametrize("many", [1, pytest.param(5, marks=pytest.mark.slow)])
+def test_of_a_topic_that_is_not_compacted_they_come_from_the_others(
+    many: int, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy_tree(golden("4.3.1-fleet"), root := tmp_path / "root")
+    logs = sorted(root.glob("b2/*/orders-0/*.log"))[1:-1]
+    gone = sum(cut_out(log, *([2, 4] if many > 1 else [2])) for log in logs[:many])
+    where = (*sorted(root.glob("b*/d*")), "--topic", "orders", "--json")
+    ran = run(capsys, "diff", *where)
+    told = {line["broker"]: line for line in ran.of("replica") if line["partition"] == 0}
+    assert (ran.code, told[2]["relation"], told[2]["behind_records"]) == (4, "damaged", gone)
+    assert {told[1]["relation"], told[3]["relation"]} == {"best", "equal"}
+    ran = run(capsys, "rescue", *where, "--out", tmp_path / "out", "--as", "jsonl")
+    assert (ran.code, sum(line["records"] for line in ran.of("partition"))) == (0, 6 * 880)
+
+
+def test_where_no_metadata_tells_records_without_a_key_do(
+    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dirs = replicas(golden("1.1.0-killed"), tmp_path, ("codec-none-0", "nulls-0"))
+    whole = {
+        line["topic"]: line["records"]
+        for line in run(capsys, "rescue", *dirs, "--out", tmp_path / "whole", "--as", "jsonl", "--json").of(
+            "partition"
+        )
+    }
+    for name in ("codec-none-0", "nulls-0"):
+        log = max((dirs[1] / name).glob("*.log"), key=lambda path: path.stat().st_size)
+        assert cut_out(log, 2)
+    ran = run(capsys, "rescue", *dirs, "--out", tmp_path / "out", "--as", "jsonl", "--json")
+    assert {line["topic"]: line["records"] for line in ran.of("partition")} == whole
+    assert run(capsys, "diff", *dirs).code == 4
