@@ -27,7 +27,8 @@ def cut_out(log: Path, *numbers: int) -> int:
     return sum(each.last_offset - each.base_offset + 1 for each in gone)
 
 
-@pytest.mark.parametrize("many", [1, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("many", [1, 5])
 def test_of_a_topic_that_is_not_compacted_they_come_from_the_others(
     many: int, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

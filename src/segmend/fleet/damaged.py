@@ -118,8 +118,8 @@ class Tally:
         )  # fmt: skip
 
 
-def tell_vanished(why: Iterable[str], mode: str) -> None:
-    """Partitions of which there is no directory, in the log; SegmendError with FAILFAST."""
+def tell_gone(why: Iterable[str], mode: str) -> None:
+    """What has left no byte in the place where it would be read, in the log; SegmendError with FAILFAST."""
     for words in why:
         if mode == FAILFAST:
             raise SegmendError(f"{words} (mode FAILFAST)")

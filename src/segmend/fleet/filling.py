@@ -51,7 +51,7 @@ def patches(piece: Range, first: int | None, last: int | None) -> list[Patch]:
     ]
     fillings += [
         Patch(copy=None, first_offset=max(low, begin), last_offset=min(high, end))
-        for begin, end in merged.missing
+        for begin, end in (*merged.missing, *merged.left_out)
     ]
     fillings = sorted((p for p in fillings if p.first_offset <= p.last_offset), key=lambda p: p.first_offset)
     if not fillings and last is None:

@@ -76,9 +76,15 @@ def decoded(piece: Range, reader: OpenFile, options: Options, report: Report) ->
                 rest = rest.slice(row)
             first = problem.offset if at.offset is None else at.offset
             damage = damage_of(piece, problem, first, _last_offset(piece, reader, problem.end))
+            at.told = max(at.told, damage.last_offset or -1)
             yield from instead(damage, options, report)
         problems.clear()
         if rest is not None:
+            for behind, gap in _left_out(piece, reader, at, rest):
+                row = int(np.searchsorted(rest["batch_position"].to_numpy(), behind))
+                yield _finished(rest.slice(0, row), piece, options)
+                rest = rest.slice(row)
+                yield from instead(missing(piece, behind, *gap), options, report)
             yield _finished(rest, piece, options)
             at.move(rest)
     for error in stopped:
@@ -90,10 +96,19 @@ def decoded(piece: Range, reader: OpenFile, options: Options, report: Report) ->
 
 @dataclass(slots=True)
 class _At:
-    """How far a range was read: the next offset, None if nothing tells, and a batch before it."""
+    """How far a range was read: the next offset, None if nothing tells, and a batch before it.
+
+    Of what comes up to `told` damage has told.
+    """
 
     offset: int | None
     position: int
+    told: int = -1
+
+    @property
+    def next_offset(self) -> int:
+        """The first one of which nothing was said."""
+        return max(self.offset or 0, self.told + 1)
 
     def move(self, chunk: pa.RecordBatch) -> None:
         """Behind these records."""
@@ -112,11 +127,44 @@ def _readable(
         stopped.append(error)
 
 
+def _left_out(
+    piece: Range, reader: OpenFile, at: _At, chunk: pa.RecordBatch | None
+) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Offsets that no batch has up to the last one of a chunk (or of the range), and where the next begins.
+
+    Only of a topic that is not compacted; and only where records lack offsets, as they do at markers, too,
+    headers are read.
+    """
+    if piece.compacted is not False:
+        return
+    stop = verified(piece, reader)[1] + 1
+    if chunk is not None:
+        offsets = chunk["offset"].to_numpy()
+        goes_on = len(offsets) and at.offset in (None, offsets[0])
+        if not len(offsets) or (goes_on and offsets[-1] - offsets[0] + 1 == len(offsets)):
+            return
+        stop = chunk["batch_position"][chunk.num_rows - 1].as_py() + 1
+    end = piece.base_offset if at.position == 0 else None
+    try:
+        for batch in iter_batches(reader, start=at.position, stop=stop):
+            first = _first_offset(reader, batch)
+            if end is not None and max(end, at.next_offset) < first:
+                yield batch.position, (max(end, at.next_offset), first - 1)
+            end = batch.last_offset + 1
+    except Unreadable:
+        return
+
+
 def _gap(
     piece: Range, reader: OpenFile, at: _At, options: Options, report: Report
 ) -> Iterator[pa.RecordBatch]:
-    """What other replicas have between the end of this segment and the next one: a segment may be gone."""
-    if not piece.others or not piece.is_last or piece.next_base is None:
+    """What is in gaps behind the last record, and before the next segment: one may be gone.
+
+    Other replicas tell it, or that the topic is not compacted.
+    """
+    for behind, gap in _left_out(piece, reader, at, None):
+        yield from instead(missing(piece, behind, *gap), options, report)
+    if not (piece.others or piece.compacted is False) or not piece.is_last or piece.next_base is None:
         return
     end = piece.base_offset
     try:
@@ -124,7 +172,7 @@ def _gap(
             end = batch.last_offset + 1
     except Unreadable:
         return
-    if end < piece.next_base and end >= (at.offset or 0):
+    if max(end, at.told + 1) < piece.next_base and end >= (at.offset or 0):
         yield from instead(missing(piece, reader.size, end, piece.next_base - 1), options, report)
 
 

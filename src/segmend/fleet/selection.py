@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from segmend.errors import UsageError
 from segmend.fleet.listing import Place
@@ -16,6 +16,7 @@ from segmend.logdir.seek import newest_by_index, offset_by_time
 from segmend.logdir.tail import tail
 from segmend.logdir.transactions import last_stable_offset
 from segmend.logdir.tree import LogSegment, PartitionDir
+from segmend.merge.runs import cut_off
 
 Found = tuple[Place, PartitionDir]
 
@@ -47,6 +48,29 @@ def wanted_logs(everything: Sequence[Found], options: Options) -> list[WantedLog
         else:
             logs.extend(_wanted_log(*each, options, ()) for each in replicas)
     return logs
+
+
+def lacking(log: WantedLog) -> Iterator[str]:
+    """In words: what the files beside a log know to have been before its first segment, or behind its last.
+
+    Damage between them is told by who reads it.
+    """
+    partition, wanted = log.partition, log.wanted
+    beside, key, loaded = partition.log_dir, partition.key, partition.leader_epochs.value
+    lines = [(each.epoch, each.start_offset) for each in loaded.entries] if loaded else []
+    for each in cut_off(partition, lines, beside.log_start_offsets.get(key)):
+        if each.last_offset is not None and each.last_offset >= wanted.low:
+            yield (
+                f"{partition.path}: has nothing from offset {each.first_offset} to {each.last_offset}, where "
+                "its leader-epoch-checkpoint begins"
+            )
+    try:
+        end = tail(partition.segments[-1]) if partition.segments else None
+    except Unreadable:
+        return
+    last, mark = end.next_offset if end else 0, beside.high_watermarks.get(key, 0)
+    if last < mark and last <= wanted.high and not (end and end.unread_bytes):
+        yield f"{partition.path}: ends at offset {last}, below its high watermark {mark}"
 
 
 def _by_partition(replicas: Iterable[Found]) -> dict[tuple[str, str, int], list[Found]]:

@@ -6,15 +6,17 @@ them, and so may anything else that can move a pickled value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 import pyarrow as pa
 
 from segmend.checks import Level
+from segmend.cluster.newest_metadata import compacts_by
+from segmend.cluster.vanished import vanished
 from segmend.errors import UsageError
 from segmend.fleet import columns, filling, rows
-from segmend.fleet.damaged import Tally, tell_unread, unreadable
+from segmend.fleet.damaged import Tally, tell_gone, tell_unread, unreadable
 from segmend.fleet.delta import AuditRun
 from segmend.fleet.internal_topics import as_records, said
 from segmend.fleet.listing import Place, brokers, find_places
@@ -24,7 +26,7 @@ from segmend.fleet.plan import pack_shares
 from segmend.fleet.ranges import Range, ranges_of
 from segmend.fleet.records import instead
 from segmend.fleet.schemas import DECODED
-from segmend.fleet.selection import wanted_logs
+from segmend.fleet.selection import lacking, wanted_logs
 from segmend.fleet.task import AuditJob, Piece, Share, Task, gather
 from segmend.frozen import frozen
 from segmend.logdir.file_system import Unreadable
@@ -84,16 +86,31 @@ def _by_range(
     logs = wanted_logs(logs_wanted, options)
     target = _target(sum(log.partition.size for log in logs), options, cores)
     whole = 1 << 62 if options.table == "index_entries" else target
+    compacts = _told_by_metadata(places, options)
+    tell_gone((words for log in logs if options.consumes for words in lacking(log)), options.mode)
     pieces: Iterator[Range] = (
         each
         for log in logs
         for segment in log.partition.segments
-        for each in ranges_of(segment, log.place, target=whole, wanted=log.wanted, others=log.others)
-    )
+        for each in ranges_of(
+            segment, log.place, target=whole, wanted=log.wanted, others=log.others,
+            compacted=compacts(log.partition.topic),
+        )
+    )  # fmt: skip
     if only is not None:
         pieces = _only(pieces, only, places)
     packed = pack(pieces, cores=max(cores, options.min_partitions), target=target)
     return [TableTask(options=options, ranges=tuple(sorted(p, key=lambda r: r.order))) for p in packed]
+
+
+def _told_by_metadata(places: Sequence[Place], options: Options) -> Callable[[str], bool | None]:
+    """What tells whether a topic is compacted; and tells of partitions that are in none of the log dirs."""
+    if options.table not in CONSUMED:
+        return lambda _: None
+    dirs = [log_dir for _, log_dir in _opened(places)]
+    gone = vanished(() if options.brokers else dirs).items()
+    tell_gone((words for key, words in gone if options.wants(-1, *key)), options.mode)
+    return compacts_by(dirs)
 
 
 def _only(pieces: Iterable[Range], only: AbstractSet[Key], places: Iterable[Place]) -> Iterator[Range]:

@@ -54,6 +54,8 @@ def merge(
     missing = without(
         [(first, end - 1)] if first < end else [], united((r.first_offset, r.last_offset) for r in ranges)
     )
+    never = gaps_alone(branches, replicas) if compacted is False else []
+    left_out = tuple(common(never, united([(first, end - 1)])))
     return Merged(
         ranges=tuple(ranges),
         missing=tuple(missing),
@@ -70,8 +72,9 @@ def merge(
             *unproven,
             *_doubts(replicas, branches, marks, end),
             *_untold(replicas, branches, look, missing),
-            *(() if compacted is not False else _left_out(replicas, branches, (first, end - 1))),
+            *_unexplained(left_out),
         ),
+        left_out=left_out,
     )
 
 
@@ -288,9 +291,9 @@ def _untold(
         )
 
 
-def _left_out(replicas: Sequence[Replica], branches: Sequence[Branch], whole: Span) -> Iterator[str]:
+def _unexplained(left_out: Sequence[Span]) -> Iterator[str]:
     """Gaps of all replicas of a topic that is not compacted, in words."""
-    for first, last in common(gaps_alone(branches, replicas), united([whole])):
+    for first, last in left_out:
         yield (
             f"offsets {first} to {last}: no byte of them is here, and its topic is not compacted; whether "
             "they are lost, or were compacted before that was changed, nothing tells"

@@ -77,7 +77,7 @@ def read_replica(partition: PartitionDir, *, compacted: bool | None) -> Replica:
         epochs=lines,
         runs=runs,
         damaged=(
-            *_cut_off(partition, lines, start),
+            *cut_off(partition, lines, start),
             *reading.damaged,
             *(_damage(max(a, thinned), b, name, 0, 0, "missing") for a, b, name in gaps if b >= thinned),
         ),
@@ -472,7 +472,7 @@ def _gaps(
             yield first, following - 1, segment.name
 
 
-def _cut_off(
+def cut_off(
     partition: PartitionDir, lines: Sequence[tuple[int, int]], start: int | None
 ) -> Iterator[Damaged]:
     """Offsets before the first file that no broker deleted.

@@ -224,7 +224,8 @@ class Merged:
 
     `best` is the replica that has most of it, and that is taken where several have the same. `missing`
     are offsets that nobody has sound. `next_offset` is the end of the log. `doubts` is what could not
-    be known, in words.
+    be known, in words. `left_out` are offsets that no replica has, of a topic that is not compacted, though
+    nothing but the gap shows that they were: of each there is a doubt.
     """
 
     ranges: tuple[Range, ...]
@@ -238,6 +239,7 @@ class Merged:
     next_offset: int
     high_watermark: int | None
     doubts: tuple[str, ...] = ()
+    left_out: tuple[tuple[int, int], ...] = ()
 
     @property
     def verdict(self) -> str:

@@ -22,7 +22,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from segmend.cluster.newest_metadata import compacts_by
 from segmend.errors import UsageError
-from segmend.fleet.damaged import tell_unread, tell_vanished
+from segmend.fleet.damaged import tell_gone, tell_unread
 from segmend.fleet.listing import absolute, find_places
 from segmend.fleet.merge_schemas import MERGED_RANGES, RUN, SOUND_RUNS
 from segmend.fleet.options import PERMISSIVE
@@ -80,7 +80,7 @@ def _sent(paths: str | Sequence[str], request: Request) -> list[Sent]:
     places = find_places(absolute([paths] if isinstance(paths, str) else paths))
     tell_unread(places, PERMISSIVE)
     dirs = [LogDir.attempt(place.path, place.files) for place in places]
-    tell_vanished((str(each["why"]) for each in gone_whole(request, dirs, ())), PERMISSIVE)
+    tell_gone((str(each["why"]) for each in gone_whole(request, dirs, ())), PERMISSIVE)
     release = BrokerDirs(dirs).release
     compacts = compacts_by(dirs)
     tasks = [

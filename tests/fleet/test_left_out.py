@@ -1,0 +1,71 @@
+"""What left no damaged byte behind: a read takes it from another replica, or says that it is not there."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.fleet.test_tables import rows_of
+from tests.golden.judge import copy_tree
+from tests.rescue.test_gaps import cut_out
+
+from segmend.errors import SegmendError
+
+pytestmark = pytest.mark.slow
+Golden = Callable[[str], Path]
+COUNT = 880
+
+
+@pytest.fixture
+def orders(golden: Golden, swift_path: Path) -> list[Path]:
+    """The three replicas of a partition whose topic is not compacted by the metadata log beside them."""
+    copy_tree(golden("4.3.1-fleet"), root := swift_path / "root")
+    return sorted(root.glob("b*/d*/orders-0"))
+
+
+def offsets(replica: Path, **options: str) -> list[int]:
+    found = rows_of(replica.parents[2], columns="offset", topics="orders", partitions="0", **options)
+    return sorted(row["offset"] for row in found)
+
+
+@pytest.mark.parametrize("split", ["700", "100000000"])
+def test_batches_that_one_replica_lacks_come_from_the_others(orders: list[Path], split: str) -> None:
+    for number, log in enumerate(sorted(orders[0].glob("*.log"))):
+        cut_out(log, *((0, 3), (2,), (-1,), (1, -2))[number % 4])
+    assert offsets(orders[0], mode="FAILFAST", splitBytes=split) == [*range(COUNT)]
+    assert offsets(orders[0], mode="FAILFAST", offsets="100..500", splitBytes=split) == [*range(100, 501)]
+    committed = {"isolation": "read_committed", "splitBytes": split}
+    assert offsets(orders[0], mode="FAILFAST", **committed) == [*range(COUNT)]
+
+
+def _batch(replica: Path) -> None:
+    cut_out(sorted(replica.glob("*.log"))[1], 2)
+
+
+GONE: dict[str, Callable[[Path], object]] = {
+    "a batch": _batch,
+    "a segment": lambda replica: sorted(replica.glob("*.log"))[1].unlink(),
+    "the first segment": lambda replica: min(replica.glob("*.log")).unlink(),
+    "the last segment": lambda replica: max(replica.glob("*.log")).unlink(),
+    "all segments": lambda replica: [each.unlink() for each in replica.glob("*.log")],
+    "the directory": shutil.rmtree,
+}
+
+
+@pytest.mark.parametrize("what", GONE)
+@pytest.mark.parametrize("alone", [False, True])
+def test_what_nobody_has_is_said(
+    what: str, alone: bool, orders: list[Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    for replica in orders:
+        (shutil.rmtree if alone and replica != orders[0] else GONE[what])(replica)
+    with caplog.at_level(logging.WARNING, "segmend.fleet"):
+        assert len(offsets(orders[0])) < COUNT
+    assert "orders-0" in caplog.text
+    with pytest.raises(SegmendError, match=r"orders-0.*FAILFAST"):
+        offsets(orders[0], mode="FAILFAST")
+    # Who reads what lies elsewhere is not stopped by it.
+    assert rows_of(orders[0].parents[2], topics="orders", partitions="1", mode="FAILFAST")
