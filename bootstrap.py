@@ -63,7 +63,7 @@ def test(arguments):
     workers = "2"
     if everything:
         options += ["-m", ""]
-        workers = "3"  # three quarters of a test with brokers is waiting for them
+        workers = "4"  # three quarters of a test with brokers is waiting for them
     os.chdir(HERE)
     become([PYTHON, "-m", "pytest", "-n", workers, *options])
 

@@ -22,7 +22,7 @@ from hypothesis import settings
 from segmend.surgery.execute import lock
 from tests.golden.unpack import unpack
 from tests.lacking import lacking
-from tests.memory import MEMORY, has_room, may_be_used, prefix, remove_leftovers
+from tests.memory import MEMORY, another_disk, has_room, may_be_used, prefix, remove_leftovers
 from tests.removal import remove
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -57,7 +57,10 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The fast tests take few examples, and have their files in memory if it has room: they make 100,000."""
+    """The fast tests take few examples; all have their files in memory if it has room.
+
+    On ext4 each new file has to look past those that went a moment ago, and each sync waits for the disk.
+    """
     if may_be_used() and not hasattr(config, "workerinput"):
         remove_leftovers()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -66,7 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
     fast = "not slow" in config.option.markexpr
     settings.load_profile("few" if fast else "all")
     chosen = config.option.basetemp or os.environ.get("TMPDIR") or os.environ.get("PYTEST_DEBUG_TEMPROOT")
-    if not chosen and fast and not hasattr(config, "workerinput") and has_room():
+    if not chosen and not hasattr(config, "workerinput") and has_room():
         os.environ["PYTEST_DEBUG_TEMPROOT"] = str(MEMORY)
 
 
@@ -198,8 +201,7 @@ def swift_path(tmp_path: Path) -> Iterator[Path]:
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Iterator[Path]:
     """A directory on another file system."""
-    others = [Path(name) for name in ("/dev/shm", "/var/tmp", "/tmp") if Path(name).is_dir()]
-    other = next((path for path in others if path.stat().st_dev != tmp_path.stat().st_dev), None)
+    other = another_disk(tmp_path)
     if other is None:
         lacking("no second file system to write to")
     place = Path(tempfile.mkdtemp(prefix=prefix("elsewhere"), dir=other))

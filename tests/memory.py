@@ -33,6 +33,13 @@ def has_room() -> bool:
     return may_be_used() and shutil.disk_usage(MEMORY).free > ROOM
 
 
+def another_disk(than: Path) -> Path | None:
+    """Where files may be made on another file system, if there is one."""
+    places = (MEMORY, Path("/var/tmp"), Path("/tmp"))
+    usable = (place for place in places if os.access(place, os.W_OK | os.X_OK))
+    return next((place for place in usable if place.stat().st_dev != than.stat().st_dev), None)
+
+
 def remove_leftovers(memory: Path = MEMORY) -> None:
     """Remove what processes of this user made there that are no more."""
     for folder, maker in _made(memory):

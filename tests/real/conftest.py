@@ -5,6 +5,7 @@ In CI (`CI=true`) nothing is skipped: a missing Java or missing jars fail the te
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from tests.lab.jars import jars
 from tests.lab.java import find_java
 from tests.lab.releases import release
 from tests.lacking import lacking
+from tests.memory import MEMORY, prefix
+from tests.removal import remove
 
 
 def need_kafka(version: str) -> None:
@@ -26,6 +29,17 @@ def need_kafka(version: str) -> None:
         share_classes(version)
     except LabError as missing:
         lacking(str(missing))
+
+
+@pytest.fixture
+def tmp_path(tmp_path: Path) -> Iterator[Path]:
+    """On a disk, as the logs of brokers are; the files of all other tests lie in memory."""
+    if MEMORY not in tmp_path.parents:
+        yield tmp_path
+        return
+    place = Path(tempfile.mkdtemp(prefix=prefix("real"), dir="/var/tmp"))
+    yield place
+    remove(place)
 
 
 Start = Callable[..., Cluster]

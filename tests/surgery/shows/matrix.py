@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.golden.judge import CORRUPT
-from tests.memory import MEMORY, may_be_used, prefix
+from tests.memory import another_disk, prefix
 from tests.surgery.shows import damages, leftovers, metadata, names, places, server
 from tests.surgery.shows.bed import Asked, Bed, Case, Refused, operate, operate_for_good, stage
 from tests.surgery.story import plans_read_once
@@ -20,12 +20,12 @@ CASES: Sequence[Case] = (
 
 
 @contextmanager
-def another_disk(other_than: Path) -> Iterator[Path | None]:
+def another_place(root: Path) -> Iterator[Path | None]:
     """A directory on another file system, if there is one."""
-    if not may_be_used() or MEMORY.stat().st_dev == other_than.stat().st_dev:
+    if (disk := another_disk(root)) is None:
         yield None
         return
-    place = Path(tempfile.mkdtemp(prefix=prefix("disk"), dir=MEMORY))
+    place = Path(tempfile.mkdtemp(prefix=prefix("disk"), dir=disk))
     try:
         yield place
     finally:
@@ -48,7 +48,7 @@ def refusal(golden: str, case: Case) -> str | None:
 
 def alone(golden: str, whole: Path, root: Path, case: Case, *, start: bool) -> str:
     """One operation on a fresh copy: `ok`, or why it is rightly refused; raises AssertionError."""
-    with another_disk(root) as spare:
+    with another_place(root) as spare:
         bed = Bed(golden, whole, root, spare)
         wanted = refusal(golden, case)
         try:
@@ -67,7 +67,7 @@ def alone(golden: str, whole: Path, root: Path, case: Case, *, start: bool) -> s
 def together(golden: str, whole: Path, root: Path, *, start: bool) -> list[str]:
     """All operations one after the other on one copy, then a start if it is asked for; their names."""
     chosen = [case for case in cases_of(golden) if refusal(golden, case) is None]
-    with another_disk(root) as spare, plans_read_once():
+    with another_place(root) as spare, plans_read_once():
         bed = Bed(golden, whole, root, spare)
         done = []
         for case in chosen:
