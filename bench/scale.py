@@ -20,6 +20,8 @@ class Scale:
     partitions: int = 42
     """Of a broker of those."""
     planned: tuple[int, ...] = (10, 100, 1_000, 10_000)
+    reported: tuple[int, ...] = (12_000, 120_000, 1_000_000)
+    """Replicas in the tables of a report."""
     live: bool = True
     """Whether a broker is started, where there is one in the race."""
 
@@ -28,5 +30,5 @@ def smoke(folder: Path) -> Scale:
     """Just enough to see every race run and print."""
     return Scale(
         folder=folder, kib_bytes=4 << 20, small_bytes=2 << 20, segments=600, tiny_segments=60, runs=1,
-        live=False, brokers=(3,), partitions=3, planned=(2,),
+        live=False, brokers=(3,), partitions=3, planned=(2,), reported=(600,),
     )  # fmt: skip

@@ -96,8 +96,9 @@ def _tables() -> Iterator[str]:
 def _summary() -> Iterator[str]:
     yield "\n## summarize\n"
     yield '`segmend.spark.summarize(spark, paths, by=["topic", "partition"], **options)`; `by` may'
-    yield "also name `day`. The times come as timestamps. The options are those of `records` but for columns,"
-    yield "includeHeaders and crc: no checksum is computed."
+    yield "also name `day`, and has to name `cluster_id` beside topic or partition where there are several."
+    yield "The times come as timestamps. The options are those of `records` but for columns, includeHeaders"
+    yield "and crc: no checksum is computed."
     yield "\n| column | type | |\n|---|---|---|"
     yield from _columns(SUMMARY, _notes(summary))
 

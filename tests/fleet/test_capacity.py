@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,12 +19,16 @@ from tests.cli.run import run as command
 from tests.conftest import examples
 from tests.fleet.build import write_broker
 
+from segmend.errors import UsageError
 from segmend.fleet import capacity_run, disks, evening_out
 from segmend.fleet.capacity import COMPACTED, GROWS, KEPT, LIMITED, UNKNOWN, Growth, Measured, growth_of
 from segmend.fleet.disks import Disk, days_until
 from segmend.fleet.driver import LocalDriver
 from segmend.fleet.encoding import FULL_BATCH, advice, encode, plain_of, sample
 from segmend.fleet.listing import Place, find_places
+from segmend.fleet.options import parse_options
+from segmend.fleet.summary import check_clusters, summarize_task
+from segmend.fleet.tables import open_table
 from segmend.formats.batch import read_header
 from segmend.formats.build import NewRecord, build_batch
 from segmend.loading.limits import Known, Retention, retention_of
@@ -270,6 +275,39 @@ def test_an_empty_node_is_a_target_only_where_the_metadata_calls_it_a_broker() -
     unsaid = evening_out.between_brokers(shared, replicas, registered=(), **LIMITS)
     assert unsaid is not None
     assert unsaid.why_not == "brokers share a disk here"
+    nobodys = [*three[:2], replace(three[2], brokers=(-1,))]
+    unsaid = evening_out.between_brokers(
+        nobodys, [*replicas, replica("u", 0, -1, 10)], registered=(), **LIMITS
+    )
+    assert unsaid is not None
+    assert unsaid.why_not == "nothing tells whose some log dirs are"
+    assert evening_out.between_disks([nobodys[2], replace(nobodys[2], dirs=("/e",))], [], **LIMITS) == []
+
+
+def test_disks_and_searches_name_their_clusters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("one", "other"):
+        for broker in (1, 2):
+            data = write_broker(tmp_path / name, broker, [hourly("t", 30)])
+            meta = data / "meta.properties"
+            meta.write_text(re.sub("(?m)^cluster.id=.*", f"cluster.id={name}", meta.read_text()))
+    told = ("fleet", "capacity", tmp_path, "--driver", "local")
+    assert "1, 2 of one, other" in (out := command(capsys, *told).out)
+    assert "between brokers of one: not looked at" in out
+    assert "brokers of 2 clusters are on one disk here" in out
+    lines = [json.loads(line) for line in command(capsys, *told, "--json").out.splitlines()]
+    assert [each["cluster_ids"] for each in lines if each["type"] == "disk"] == [["one", "other"]]
+    assert [each["cluster_id"] for each in lines if each["type"] == "balance"] == ["one", "other"]
+    by = parse_options({"table": "records"})
+    works = open_table([str(tmp_path)], by, cores=1)
+    with pytest.raises(UsageError, match="by cluster_id, too"):
+        check_clusters(("topic",), works)
+    check_clusters(("topic", "cluster_id"), works)
+    check_clusters(("day",), works)
+    (rows, *_) = (summarize_task(work, by_day=False) for work in works)
+    assert sorted(zip(rows["cluster_id"].to_pylist(), rows["records"].to_pylist(), strict=True)) == [
+        ("one", 90),
+        ("other", 90),
+    ]
 
 
 @pytest.fixture

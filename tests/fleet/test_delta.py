@@ -182,6 +182,20 @@ def test_the_newest_run_is_known_without_the_rows_of_others(tmp_path: Path) -> N
     assert newest["run_id"] == "20260101T000002Z-000009"
 
 
+def test_a_large_table_is_read_some_files_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, run = str(tmp_path), delta.AuditRun(run_id="20260101T000001Z-aaaaaa", number=1)
+    written = [
+        delta.write_part(out, run, "log_dirs", table("log_dirs", [{"broker": n, "path": "/d"}] * 3))
+        for n in range(5)
+    ]
+    delta.commit(out, run, "scan", ["log_dirs"], [part for part in written if part])
+    monkeypatch.setattr(delta, "_AT_ONCE", 6)
+    parts = list(delta.parts(out, "log_dirs", run_id=run.run_id, columns=["broker"]))
+    assert [part.num_rows for part in parts] == [6, 6, 3]
+    assert sorted(delta.read(out, "log_dirs")["broker"].to_pylist()) == sorted([*range(5)] * 3)
+    assert list(delta.parts(out, "segments", run_id=None, columns=["file"])) == []
+
+
 def test_vacuum_makes_one_file_of_the_rows_of_all_runs(tmp_path: Path) -> None:
     out = str(tmp_path)
 

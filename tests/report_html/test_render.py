@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from html.parser import HTMLParser
 from typing import Any
@@ -153,6 +154,35 @@ def test_of_several_runs_the_newest_counts() -> None:
 def test_columns_that_an_older_audit_lacks_read_as_null() -> None:
     tables = {name: table.select(table.column_names[:6]) for name, table in sample.tables().items()}
     assert Elements(html(tables)).open == []
+
+
+class InParts:
+    """A table that is there a few rows at a time only, as one that is larger than memory."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+        self.column_names, self.num_rows = table.column_names, table.num_rows
+
+    def select(self, columns: list[str]) -> pa.Table:
+        # Of log dirs and runs there are few.
+        assert self.num_rows < 50
+        return self.table.select(columns)
+
+    def parts(self, columns: list[str]) -> Iterator[pa.Table]:
+        for first in range(0, self.num_rows, 7):
+            yield self.table.select(columns).slice(first, 7)
+
+
+def test_the_page_is_the_same_of_tables_that_are_read_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("segmend.report.html.columns._FEW", 20)
+    monkeypatch.setattr("segmend.report.html.explorer.PARTITIONS", 100)
+    for made in (sample.tables(), sample.big_fleet(brokers=8, findings=300, words=2), sample.hostile()):
+        # As those of one run, whose files say whose they are.
+        of_run = {
+            name: table.select([c for c in table.column_names if c != "run_id"])
+            for name, table in made.items()
+        }
+        assert html({name: InParts(table) for name, table in of_run.items()}) == html(of_run)
 
 
 def test_nothing_found_is_said_calmly() -> None:

@@ -321,6 +321,20 @@ def test_brokers_of_two_clusters_are_told_apart_everywhere() -> None:
     colours = palette(tables)
     assert [each.brokers for each in disks(tables, where, colours).biggest] == ["1 of a", "1 of b"]
     assert findings(tables, where, {}).brokers == ("1 of b",)
+    bars = times(
+        told_apart(
+            {
+                **tables,
+                "partitions": table(
+                    "partitions",
+                    [{**w, **part, "min_timestamp_ms": 10**12, "max_timestamp_ms": 10**12} for w in whose],
+                ),
+            }
+        ),
+        colours,
+        NOW,
+    )
+    assert [row.topic for row in bars.rows] == ["t of a", "t of b"]
 
 
 def test_of_one_cluster_the_ids_say_enough() -> None:

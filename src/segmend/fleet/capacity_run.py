@@ -12,7 +12,7 @@ from segmend.fleet.driver import Driver
 from segmend.fleet.evening_out import Assignment, Evened, MoveOf, between_brokers, between_disks, reassignment
 from segmend.fleet.listing import Place, absolute, brokers, find_places
 from segmend.fleet.pack import FILE_COST, pack
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.logdir.overview import log_end_offset
 from segmend.logdir.release import Release
 from segmend.node.broker_dirs import BrokerDirs
@@ -69,7 +69,11 @@ def capacity(
     results = driver.run(measure_brokers, pack(tasks, cores=driver.cores))
     measured = sorted((each for result in results for each in result), key=lambda each: each.broker)
     clusters = [_Cluster.of(group) for group in _by_cluster(places).values()]
-    evened = [each for cluster in clusters for each in cluster.evened(measured, spread)]
+    evened = [
+        replace(each, cluster_id=cluster.places[0].cluster_id)
+        for cluster in clusters
+        for each in cluster.evened(measured, spread)
+    ]
     across = [move for each in evened if each.scope == "brokers" for move in each.moves]
     within = [move for each in evened if each.scope == "disks" for move in each.moves]
     # A file of moves has no place for a cluster.

@@ -15,7 +15,8 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,6 +40,8 @@ RUNS = "runs"
 _PART, _PARQUET = "part-", ".parquet"
 _ASKED_BY = (RUN, "cluster_id", "broker", "topic", "partition", "code", "severity")
 """Columns that files have statistics of."""
+_AT_ONCE = 200_000
+"""About so many rows are read at a time of tables that may be larger than memory."""
 _SETTINGS = {"delta.checkpointInterval": "10"}
 """Whoever opens a table reads all commits since the last checkpoint: as often as Spark makes them."""
 
@@ -184,7 +187,10 @@ def refuse_torn(out: str) -> None:
 
 def files(table: DeltaTable) -> dict[str, str | None]:
     """The run of each file, by its path in the table; None where only its rows tell."""
-    actions = pa.table(table.get_add_actions(flatten=True))
+    return _by_run(table, pa.table(table.get_add_actions(flatten=True)))
+
+
+def _by_run(table: DeltaTable, actions: pa.Table) -> dict[str, str | None]:
     paths = actions["path"].to_pylist()
     if partitioned(table):
         return dict(zip(paths, actions[f"partition.{RUN}"].to_pylist(), strict=True))
@@ -208,25 +214,52 @@ def runs(out: str, name: str = RUNS) -> list[str]:
 
 def read(out: str, name: str, *, run_id: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
     """The committed rows of a table, of one run or all; no rows when the table is not there."""
+    columns = STORED[name].names if columns is None else list(columns)
+    found = list(parts(out, name, run_id=run_id, columns=columns))
+    return pa.concat_tables([STORED[name].empty_table().select(columns), *found])
+
+
+def parts(out: str, name: str, *, run_id: str | None, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """The same rows, those of some files at a time: of a table that need not fit into memory."""
     table, schema = opened(out, name), STORED[name]
-    columns = schema.names if columns is None else list(columns)
     if table is None:
-        return schema.empty_table().select(columns)
-    own: list[str] = []
+        return
+    actions = pa.table(table.get_add_actions(flatten=True))
+    told = actions["num_records"].to_pylist() if "num_records" in actions.column_names else repeat(None)
+    rows = dict(zip(actions["path"].to_pylist(), told, strict=False))
+    own: dict[str, int] = {}
     rewritten: dict[str | None, list[str]] = {}
-    for path, run in files(table).items():
-        if run_id is None or run in (None, run_id):
-            alike = own if run is not None and run == run_of(path) else rewritten.setdefault(run, [])
-            alike.append(os.path.join(out, name, path))
+    for path, run in _by_run(table, actions).items():
+        if run_id is not None and run not in (None, run_id):
+            continue
+        if run is not None and run == run_of(path):
+            own[os.path.join(out, name, path)] = rows[path] or 0
+        else:
+            rewritten.setdefault(run, []).append(os.path.join(out, name, path))
     try:
         # Files that an audit wrote say of each row whose it is, so those of a thousand runs are one reading.
-        parts = [_read_files(own, schema, columns)] if own else []
-        parts += [_read(paths, schema, run, run_id, columns) for run, paths in rewritten.items()]
+        for some in _some_at_a_time(own):
+            yield _read_files(some, schema, columns)
+        for run, paths in rewritten.items():
+            yield _read(paths, schema, run, run_id, columns)
     except (OSError, pa.ArrowInvalid, Unreadable) as error:
         raise SegmendError(
             f"{out}/{name}: a file of an earlier run is gone or damaged ({error}); give another --out"
         ) from error
-    return pa.concat_tables([schema.empty_table().select(columns), *parts])
+
+
+def _some_at_a_time(rows: Mapping[str, int]) -> Iterator[list[str]]:
+    """The paths of files, by how many rows they have, in lists of about `_AT_ONCE` rows."""
+    some: list[str] = []
+    count = 0
+    for path, number in rows.items():
+        some.append(path)
+        count += number
+        if count >= _AT_ONCE:
+            yield some
+            some, count = [], 0
+    if some:
+        yield some
 
 
 def _read(

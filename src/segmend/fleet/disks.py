@@ -20,13 +20,17 @@ from segmend.logdir.file_system import Unreadable
 
 @frozen
 class Disk:
-    """A file system with log dirs on it; `brokers` are several where they share it. None: not seen."""
+    """A file system with log dirs on it; `brokers` are several where they share it. None: not seen.
+
+    `clusters` are those of the brokers, None for one that nothing tells.
+    """
 
     brokers: tuple[int, ...]
     dirs: tuple[str, ...]
     total: int | None
     used: int | None
     available: int | None
+    clusters: tuple[str | None, ...] = ()
 
 
 @frozen
@@ -81,6 +85,7 @@ def seen(places: Iterable[Place]) -> list[Disk]:
         replace(
             by_device[key], dirs=tuple(absolute(place.path for place in group)),
             brokers=tuple(sorted({place.broker for place in group})),
+            clusters=tuple(sorted({place.cluster_id for place in group}, key=str)),
         )
         for key, group in groups.items()
     ]  # fmt: skip
@@ -150,7 +155,9 @@ def days_until(available: int, growing: Iterable[tuple[float, int | None]]) -> f
 def _unknown(disk: Disk, replicas: Sequence[Measured]) -> Iterator[str]:
     if disk.total is None:
         yield "the size of the disk was not seen"
-    if len(disk.brokers) > 1:
+    if len(disk.clusters) > 1:
+        yield f"brokers of {len(disk.clusters)} clusters are on one disk here"
+    elif len(disk.brokers) > 1:
         yield f"brokers {', '.join(map(str, disk.brokers))} are on one disk here"
     reasons: dict[str, list[Measured]] = {}
     for each in replicas:

@@ -50,6 +50,7 @@ class Evened:
     moves: tuple[MoveOf, ...]
     exact: bool
     why_not: str | None = None
+    cluster_id: str | None = None
 
     @property
     def bytes(self) -> int:
@@ -65,7 +66,7 @@ def between_disks(
     for each in replicas:
         by_dir.setdefault(each.dir, []).append(each)
     evened = []
-    for broker in sorted({b for disk in disks for b in disk.brokers}):
+    for broker in sorted({b for disk in disks for b in disk.brokers if b >= 0}):
         mine = [disk for disk in disks if disk.brokers == (broker,) and disk.total is not None]
         if len(mine) < 2:
             continue
@@ -103,6 +104,9 @@ def between_brokers(
     if len(numbers) < 2:
         return None
     names = tuple(f"broker {number}" for number in numbers)
+    if numbers[0] < 0:
+        # Kafka knows no broker of such a number, and it may be another of these.
+        return _not_looked_at(names, "nothing tells whose some log dirs are")
     mine = {number: [disk for disk in disks if number in disk.brokers] for number in numbers}
     if any(len(disk.brokers) > 1 for each in mine.values() for disk in each):
         return _not_looked_at(names, "brokers share a disk here")

@@ -74,6 +74,11 @@ class Stored:
         out, name, run_id = self._of
         return delta.read(out, name, run_id=run_id, columns=columns)
 
+    def parts(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """The same, some rows at a time."""
+        out, name, run_id = self._of
+        return delta.parts(out, name, run_id=run_id, columns=columns)
+
 
 def tables_of(out: str, run_id: str) -> dict[str, Stored]:
     """Every table of a run, for the report; those that no report shows are left out."""

@@ -34,7 +34,7 @@ _HEADERS = _list_of(pa.struct([pa.field("key", pa.string()), pa.field("value", p
 _EPOCHS = _list_of(pa.struct([pa.field("epoch", pa.int32()), pa.field("start_offset", pa.int64())]))
 
 _DIR: Final = [
-    ("cluster_id", pa.string()),  # of meta.properties; null: it does not say
+    ("cluster_id", pa.string()),  # of meta.properties, else of what else tells; null: nothing does
     ("broker", pa.int32()),  # node id; negative: nothing on the disk or in its path names one
     ("log_dir_id", pa.int32()),  # numbers the log dirs of one read
 ]

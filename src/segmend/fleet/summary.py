@@ -7,7 +7,7 @@ lies across the end of a range or across midnight. No checksum is computed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -24,7 +24,7 @@ from segmend.kernel.types import BatchRange, Problem
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.transactions import Aborted
 
-KEYS: Final = ("topic", "partition", "day")
+KEYS: Final = ("topic", "partition", "day", "cluster_id")
 SUMMARY: Final = pa.schema(
     [
         ("topic", pa.string()),
@@ -37,9 +37,10 @@ SUMMARY: Final = pa.schema(
         ("max_offset", pa.int64()),
         ("min_timestamp_ms", pa.int64()),  # the smallest time of a batch's first record
         ("max_timestamp_ms", pa.int64()),
+        ("cluster_id", pa.string()),  # null: nothing tells it
     ]
 )
-"""What one task says: a row a topic, partition and day."""
+"""What one task says: a row a partition and day."""
 
 _DAY_MS: Final = 86_400_000
 _DELETE_HORIZON: Final = 0x40
@@ -53,20 +54,30 @@ def check_keys(by: tuple[str, ...]) -> None:
         raise UsageError(f"a summary is by {', '.join(KEYS)}, not by {', '.join(unknown)}")
 
 
+def check_clusters(by: tuple[str, ...], works: Iterable[TableTask]) -> None:
+    """Raise `UsageError` where topics or partitions of several clusters would be added up."""
+    if {"topic", "partition"}.isdisjoint(by) or "cluster_id" in by:
+        return
+    clusters = {piece.place.cluster_id for work in works for piece in work.ranges}
+    if len(clusters) > 1:
+        raise UsageError("these are log dirs of several clusters: a summary of them is by cluster_id, too")
+
+
 def summarize_task(work: TableTask, *, by_day: bool) -> pa.RecordBatch:
     """The rows of one task; without `by_day` the day is null."""
-    rows: dict[tuple[str, int, int | None], _Row] = {}
+    rows: dict[tuple[str | None, str, int, int | None], _Row] = {}
     tally = Tally(work.options.mode)
     for piece in work.ranges:
         try:
             with piece.file(".log").reader() as reader:
                 for day, row in _Piece(piece, reader, work, by_day=by_day, tally=tally).days():
-                    rows.setdefault((piece.topic, piece.partition, day), _Row()).add(row)
+                    key = piece.place.cluster_id, piece.topic, piece.partition, day
+                    rows.setdefault(key, _Row()).add(row)
         except Unreadable as error:
             if piece.start == piece.begin:
                 tally.report(unreadable(piece, error, piece.base_offset, None))
     tally.tell()
-    cells = [(*key, *row.values()) for key, row in rows.items()]
+    cells = [(*key, *row.values(), cluster) for (cluster, *key), row in rows.items()]
     columns = list(zip(*cells, strict=True)) if cells else [()] * len(SUMMARY)
     return pa.RecordBatch.from_arrays(
         [pa.array(column, field.type) for column, field in zip(columns, SUMMARY, strict=True)], schema=SUMMARY

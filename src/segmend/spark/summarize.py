@@ -11,7 +11,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from segmend.fleet.listing import absolute
 from segmend.fleet.options import parse_options
-from segmend.fleet.summary import KEYS, SUMMARY, check_keys, summarize_task
+from segmend.fleet.summary import KEYS, SUMMARY, check_clusters, check_keys, summarize_task
 from segmend.fleet.tables import TableTask, open_table
 from segmend.spark.tasks import cores, run_tasks
 
@@ -19,8 +19,9 @@ from segmend.spark.tasks import cores, run_tasks
 def summarize(
     spark: SparkSession, paths: str | Sequence[str], *, by: Sequence[str] = KEYS[:2], **options: str
 ) -> DataFrame:
-    """A row for each of `by` (topic, partition, day): records, batches, bytes, min and max offset and time.
+    """A row for each of `by`: records, batches, bytes, min and max offset and time.
 
+    `by` names any of topic, partition, day and cluster_id, which has to be there for topics of several.
     No value is read and next to nothing decompressed (see `segmend.fleet.summary` for what is).
     The options are those of the table `records`, but for columns, includeHeaders and crc:
     no checksum is computed. UsageError for anything else.
@@ -29,6 +30,7 @@ def summarize(
     parsed = parse_options({**options, "table": "records"})
     given = absolute([paths] if isinstance(paths, str) else paths)
     works = open_table(given, parsed, cores=cores(spark))
+    check_clusters(tuple(by), works)
     by_day = "day" in by
 
     def work(task: TableTask) -> Iterator[pa.RecordBatch]:

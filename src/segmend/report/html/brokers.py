@@ -10,7 +10,7 @@ from segmend.checks.manual import Consequence
 from segmend.frozen import frozen
 from segmend.wording import plural
 
-from .columns import Row, Tables, broker_id, broker_name, broker_order, number, select, sums
+from .columns import Row, Tables, broker_id, broker_name, broker_order, folded, number, parts, sums
 from .findings import SEVERITIES, consequence, effects_flat, shown_dir
 from .places import Places
 from .units import percent, share, size
@@ -148,8 +148,8 @@ def _by_dir(tables: Tables, places: Places) -> dict[str, dict[int | None, list[_
     """Of each broker and log dir."""
     columns = ["broker", "log_dir_id", "code", "severity"]
     found: dict[str, dict[int | None, list[_Found]]] = defaultdict(lambda: defaultdict(list))
-    table = effects_flat(select(tables, "findings", [*columns, "broker_effect"]))
-    for row in sums(table, table.column_names, []):
+    flat = map(effects_flat, parts(tables, "findings", [*columns, "broker_effect"]))
+    for row in folded(flat, [*columns, "effect", "lost"], {}).to_pylist():
         severity = row["severity"] if row["severity"] in SEVERITIES else "info"
         mine = found[broker_name(row["broker"])][row["log_dir_id"]]
         mine.append((severity, consequence(row, places), row["rows"]))
@@ -157,8 +157,7 @@ def _by_dir(tables: Tables, places: Places) -> dict[str, dict[int | None, list[_
 
 
 def _sums(tables: Tables, name: str, values: list[str]) -> dict[str, Row]:
-    table = select(tables, name, ["broker", *values])
-    return {broker_name(row["broker"]): row for row in sums(table, ["broker"], values)}
+    return {broker_name(row["broker"]): row for row in sums(tables, name, ["broker"], values)}
 
 
 def _broker(

@@ -1,14 +1,15 @@
 """Arrow tables as plain rows, and sums by group.
 
-A fleet's tables may have millions of rows: group in Arrow first, then read rows.
+A fleet's tables may have millions of rows, and more than memory has room for: they are read in parts, grouped
+or cut down in Arrow part by part, and only then made rows.
 A table or a column that is missing (an older audit, a run that stored less) reads as empty
 or as null, so that a report can be made of whatever there is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol, TypeAlias, TypeGuard
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,8 +35,19 @@ class Columns(Protocol):
         ...
 
 
+class InParts(Columns, Protocol):
+    """One that can be read some rows at a time."""
+
+    def parts(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """What `select` gives, in parts."""
+        ...
+
+
 Tables: TypeAlias = Mapping[str, Columns]
 Row: TypeAlias = dict[str, Any]
+NUMBER: Final = "rows"
+"""What `folded` calls the number of rows."""
+_FEW: Final = 100_000
 _OF: Final = " of "
 """Between a broker's id and its cluster's."""
 
@@ -46,8 +58,27 @@ def select(tables: Tables, name: str, columns: Sequence[str]) -> pa.Table:
     if table is None:
         return pa.table({column: pa.nulls(0) for column in columns})
     there = table.select([column for column in columns if column in table.column_names])
-    rows = there.num_rows if there.num_columns else table.num_rows
+    return _filled(there, columns, there.num_rows if there.num_columns else table.num_rows)
+
+
+def _filled(there: pa.Table, columns: Sequence[str], rows: int) -> pa.Table:
     return pa.table({c: there[c] if c in there.column_names else pa.nulls(rows) for c in columns})
+
+
+def _is_in_parts(table: Columns | None) -> TypeGuard[InParts]:
+    return hasattr(table, "parts")
+
+
+def parts(tables: Tables, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """The same, some rows at a time where the table can be read so; at least one part."""
+    table = tables.get(name)
+    empty = True
+    if _is_in_parts(table) and (there := [column for column in columns if column in table.column_names]):
+        for part in table.parts(there):
+            empty = False
+            yield _filled(part, columns, part.num_rows)
+    if empty:
+        yield select(tables, name, columns)
 
 
 def newest_run(tables: Tables) -> Tables:
@@ -85,9 +116,23 @@ class _WithClusters:
 
     def select(self, columns: Sequence[str]) -> pa.Table:
         """These columns, the broker's as text."""
-        if not {"broker", "cluster_id"} <= {*self.column_names} or "broker" not in columns:
-            return self.table.select(columns)
-        there = self.table.select(list(dict.fromkeys([*columns, "cluster_id"])))
+        return self._named(self.table.select(self._needed(columns)), columns)
+
+    def parts(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """The same in parts."""
+        if not _is_in_parts(self.table):
+            yield self.select(columns)
+            return
+        for part in self.table.parts(self._needed(columns)):
+            yield self._named(part, columns)
+
+    def _needed(self, columns: Sequence[str]) -> list[str]:
+        named = "broker" in columns and "cluster_id" in self.column_names
+        return list(dict.fromkeys([*columns, *(["cluster_id"] if named else [])]))
+
+    def _named(self, there: pa.Table, columns: Sequence[str]) -> pa.Table:
+        if not {"broker", "cluster_id"} <= {*there.column_names} or "broker" not in columns:
+            return there.select(columns)
         ids = pc.fill_null(there["broker"].cast(pa.string()), broker_name(None))
         names = pc.binary_join_element_wise(ids, there["cluster_id"], _OF, null_handling="skip")
         return there.set_column(there.column_names.index("broker"), "broker", names).select(columns)
@@ -112,19 +157,42 @@ def rows(tables: Tables, name: str, columns: Sequence[str]) -> list[Row]:
 
 def total(tables: Tables, name: str, column: str) -> int:
     """The sum of a column, 0 when it is empty."""
-    values = select(tables, name, [column])[column]
-    return 0 if values.null_count == len(values) else int(pc.sum(values).as_py() or 0)
+    return sum(
+        int(pc.sum(part[column].cast(pa.int64())).as_py() or 0) for part in parts(tables, name, [column])
+    )
 
 
-def sums(table: pa.Table, keys: Sequence[str], values: Sequence[str]) -> list[Row]:
+def sums(tables: Tables, name: str, keys: Sequence[str], values: Sequence[str]) -> list[Row]:
     """`SELECT keys, count(*) rows, sum(values) GROUP BY keys`, nulls summed as 0."""
-    if table.num_rows == 0:
-        return []
-    numeric = {v: pc.fill_null(table[v].cast(pa.int64()), 0) for v in values}
-    plain = pa.table({**{k: table[k] for k in keys}, **numeric})
-    grouped = plain.group_by(list(keys)).aggregate([*((v, "sum") for v in values), ([], "count_all")])
-    names = {**{f"{v}_sum": v for v in values}, "count_all": "rows"}
-    return list(grouped.rename_columns([names.get(c, c) for c in grouped.column_names]).to_pylist())
+    wanted = parts(tables, name, [*keys, *values])
+    return list(folded(wanted, keys, dict.fromkeys(values, "sum")).to_pylist())
+
+
+def folded(found: Iterable[pa.Table], keys: Sequence[str], values: Mapping[str, str]) -> pa.Table:
+    """A row for each of the keys: sum (null counts as 0), min or max of the values, and how many `rows`.
+
+    It takes as much memory as there are keys, in how many parts the rows may come.
+    """
+    how = {**values, NUMBER: "sum"}
+    waiting: list[pa.Table] = []
+    done = 0
+    for part in found:
+        columns = {key: part[key] for key in keys} | {v: part[v].cast(pa.int64()) for v in values}
+        ones = pa.repeat(pa.scalar(1, pa.int64()), part.num_rows)
+        waiting.append(_grouped(pa.table({**columns, NUMBER: ones}), keys, how))
+        # What is done is not grouped again for each small part.
+        if sum(each.num_rows for each in waiting[1:]) > max(done, _FEW):
+            waiting = [_grouped(pa.concat_tables(waiting), keys, how)]
+            done = waiting[0].num_rows
+    return _grouped(pa.concat_tables(waiting), keys, how)
+
+
+def _grouped(table: pa.Table, keys: Sequence[str], how: Mapping[str, str]) -> pa.Table:
+    filled = {v: pc.fill_null(table[v], 0) if how[v] == "sum" else table[v] for v in how}
+    plain = pa.table({**{key: table[key] for key in keys}, **filled})
+    grouped = plain.group_by(list(keys), use_threads=False).aggregate([*how.items()])
+    names = {f"{v}_{each}": v for v, each in how.items()}
+    return grouped.rename_columns([names.get(c, c) for c in grouped.column_names])
 
 
 def number(value: int | None) -> int:

@@ -7,7 +7,7 @@ to nothing on the disk, so that all files together would tell of a killed broker
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from segmend.frozen import frozen
 
-from .columns import Row, Tables, broker_name, broker_order, number, select, sums
+from .columns import Row, Tables, broker_name, broker_order, folded, number, parts, sums
 from .places import Places
 from .topics import Palette, Slice, stack
 from .units import percent, share, size
@@ -100,7 +100,7 @@ def disks(tables: Tables, places: Places, palette: Palette) -> DisksSection:
 def _bytes_by_dir(tables: Tables) -> defaultdict[int | None, dict[str, int]]:
     keys = ["log_dir_id", "topic"]
     parts: defaultdict[int | None, dict[str, int]] = defaultdict(dict)
-    for row in sums(select(tables, "partitions", [*keys, "log_bytes"]), keys, ["log_bytes"]):
+    for row in sums(tables, "partitions", keys, ["log_bytes"]):
         parts[row["log_dir_id"]][row["topic"] or ""] = number(row["log_bytes"])
     return parts
 
@@ -128,14 +128,13 @@ def _dir(row: Row, parts: Mapping[str, int], palette: Palette, whole: int) -> Di
 
 def _biggest(tables: Tables, places: Places, palette: Palette) -> tuple[tuple[PartitionBar, ...], int]:
     """One row a partition, its largest replica standing for it; the rest of them are named."""
-    table = select(tables, "partitions", _PARTITION)
-    if table.num_rows == 0:
+    most = folded(parts(tables, "partitions", [*_KEY, "log_bytes"]), _KEY, {"log_bytes": "max"})
+    if most.num_rows == 0:
         return (), 0
-    most = table.group_by(list(_KEY)).aggregate([("log_bytes", "max")])
-    order = pc.select_k_unstable(most, min(PARTITIONS, most.num_rows), [("log_bytes_max", "descending")])
+    order = pc.select_k_unstable(most, min(PARTITIONS, most.num_rows), [("log_bytes", "descending")])
     top = most.take(order)
-    copies = _copies(table, top)
-    widest = max(number(row["log_bytes_max"]) for row in top.to_pylist())
+    copies = _copies(parts(tables, "partitions", _PARTITION), top)
+    widest = max(number(row["log_bytes"]) for row in top.to_pylist())
     bars = tuple(_partition(copies[_key(row)], places, palette, widest) for row in top.to_pylist())
     return bars, most.num_rows - len(bars)
 
@@ -144,13 +143,14 @@ def _key(row: Row) -> tuple[str | int | None, ...]:
     return tuple(row[name] for name in _KEY)
 
 
-def _copies(table: pa.Table, top: pa.Table) -> Mapping[tuple[str | int | None, ...], list[Row]]:
+def _copies(found: Iterable[pa.Table], top: pa.Table) -> Mapping[tuple[str | int | None, ...], list[Row]]:
     """The replicas of the chosen partitions, the largest first."""
     copies: defaultdict[tuple[str | int | None, ...], list[Row]] = defaultdict(list)
     wanted = {_key(row) for row in top.to_pylist()}
-    for row in table.filter(pc.is_in(table["topic"], top["topic"].unique())).to_pylist():
-        if _key(row) in wanted:
-            copies[_key(row)].append(row)
+    for part in found:
+        for row in part.filter(pc.is_in(part["topic"], top["topic"].unique())).to_pylist():
+            if _key(row) in wanted:
+                copies[_key(row)].append(row)
     for replicas in copies.values():
         replicas.sort(key=lambda row: number(row["log_bytes"]), reverse=True)
     return copies

@@ -7,7 +7,6 @@ does not carry is counted, and a replica says where its segments are to be had.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -17,7 +16,7 @@ import pyarrow.compute as pc
 
 from segmend.frozen import frozen
 
-from .columns import Tables, broker_name, broker_order, number, select, sums
+from .columns import NUMBER, Tables, broker_name, broker_order, folded, number, parts
 from .packing import exact, packed
 from .places import Places
 
@@ -26,6 +25,7 @@ SEGMENTS: Final = 100_000
 
 _SEVERITIES: Final = ("error", "warning", "info")
 _KEY: Final = ("broker", "topic", "partition")
+_NAME: Final = "name"
 _NUMBERS: Final = {
     "bytes": "log_bytes",
     "segments": "segments",
@@ -39,6 +39,7 @@ _NUMBERS: Final = {
     "newest": "max_timestamp_ms",
 }
 """What the page calls it, and the column of `partitions`."""
+_ORDER: Final = [*((severity, "descending") for severity in _SEVERITIES), ("size", "descending")]
 _OF_SEGMENT: Final = {
     "base": "segment",
     "bytes": "log_bytes",
@@ -92,16 +93,14 @@ class _Replica:
 
 def explorer(tables: Tables, places: Places) -> Explorer:
     """Packs `partitions` and `segments`."""
-    table = select(tables, "partitions", [*_KEY, "log_dir_id", "dir_name", "kind", *_NUMBERS.values()])
-    every = _replicas(table, _found(tables))
-    chosen = sorted(every, key=lambda each: each.weight)[:PARTITIONS]
-    chosen.sort(key=_by_name)
+    table, total, segments = _worst(tables)
+    chosen = sorted(_replicas(table), key=_by_name)
     held, of_segments = _segments(tables, _with_segments(chosen))
     told = _partitions(table, chosen, places) | {"held": [held.get(_dir_of(each), 0) for each in chosen]}
     return Explorer(
-        total=len(every),
+        total=total,
         carried=len(chosen),
-        segments=sum(each.segments for each in every),
+        segments=segments,
         carried_segments=sum(held.values()),
         partitions_packed=packed(told) if chosen else "",
         segments_packed=packed(of_segments) if held else "",
@@ -116,25 +115,57 @@ def _dir_of(each: _Replica) -> tuple[int | None, str]:
     return each.log_dir_id, each.name
 
 
-def _found(tables: Tables) -> Mapping[tuple[Any, ...], Counts]:
+def _worst(tables: Tables) -> tuple[pa.Table, int, int]:
+    """The worst and the biggest rows of `partitions`; how many there are, and how many segments they have."""
+    found = _found(tables)
+    best, total, segments = list[pa.Table](), 0, 0
+    for part in parts(tables, "partitions", [*_KEY, "log_dir_id", "dir_name", "kind", *_NUMBERS.values()]):
+        total += part.num_rows
+        segments += int(pc.sum(part["segments"].cast(pa.int64())).as_py() or 0)
+        both = pa.concat_tables([*best, _with_found(part, found)])
+        # Sorting is stable: of equals those that come first in the table stay.
+        best = [both.take(pc.sort_indices(both, _ORDER).slice(0, PARTITIONS))]
+    return best[0], total, segments
+
+
+def _found(tables: Tables) -> pa.Table:
     """How many findings each has; a comparison of replicas knows the broker, but no log dir."""
-    counts: defaultdict[tuple[Any, ...], list[int]] = defaultdict(lambda: [0] * len(_SEVERITIES))
-    for row in sums(select(tables, "findings", [*_KEY, "severity"]), [*_KEY, "severity"], []):
-        severity = row["severity"] if row["severity"] in _SEVERITIES else "info"
-        counts[tuple(row[name] for name in _KEY)][_SEVERITIES.index(severity)] += row["rows"]
-    return counts
+    told = map(_by_severity, parts(tables, "findings", [*_KEY, "severity"]))
+    return folded(told, [_NAME], dict.fromkeys(_SEVERITIES, "sum")).drop_columns([NUMBER])
 
 
-def _replicas(table: pa.Table, found: Mapping[tuple[Any, ...], Counts]) -> list[_Replica]:
-    names = (*_KEY, "log_dir_id", "dir_name", "kind", "log_bytes", "segments")
-    none = (0,) * len(_SEVERITIES)
+def _by_severity(table: pa.Table) -> pa.Table:
+    said = pc.fill_null(table["severity"].cast(pa.string()), "")
+    known = [pc.equal(said, severity) for severity in _SEVERITIES[:-1]]
+    counts = [*known, pc.invert(pc.or_(*known))]
+    columns = {name: each.cast(pa.int64()) for name, each in zip(_SEVERITIES, counts, strict=True)}
+    return pa.table({_NAME: _name(table), **columns})
+
+
+def _name(table: pa.Table) -> pa.ChunkedArray:
+    """Broker, topic and partition as one text."""
+    texts = [pc.fill_null(table[name].cast(pa.string()), "") for name in _KEY]
+    return pc.binary_join_element_wise(*texts, "/")
+
+
+def _with_found(part: pa.Table, found: pa.Table) -> pa.Table:
+    """With the findings of each, and a size to sort by."""
+    place = pc.index_in(_name(part), value_set=found[_NAME].combine_chunks())
+    for severity in _SEVERITIES:
+        counts = pc.fill_null(pc.take(found[severity].combine_chunks(), place), 0)
+        part = part.append_column(severity, counts)
+    return part.append_column("size", pc.fill_null(part["log_bytes"].cast(pa.int64()), 0))
+
+
+def _replicas(table: pa.Table) -> list[_Replica]:
+    names = (*_KEY, "log_dir_id", "dir_name", "kind", "size", "segments", *_SEVERITIES)
     return [
         _Replica(
             at=at, broker=broker_name(broker), log_dir_id=log_dir, topic=topic or "", partition=partition,
-            name=name or f"{topic}-{partition}", kind=kind or "", bytes=number(size),
-            segments=number(segments), found=found.get((broker, topic, partition), none),
+            name=name or f"{topic}-{partition}", kind=kind or "", bytes=size,
+            segments=number(segments), found=tuple(found),
         )
-        for at, (broker, topic, partition, log_dir, name, kind, size, segments)
+        for at, (broker, topic, partition, log_dir, name, kind, size, segments, *found)
         in enumerate(zip(*(table[name].to_pylist() for name in names), strict=True))
     ]  # fmt: skip
 
@@ -180,14 +211,16 @@ def _segments(
     tables: Tables, wanted: Mapping[tuple[int | None, str], int]
 ) -> tuple[Mapping[tuple[int | None, str], int], dict[str, list[Any]]]:
     """How many of each replica there are, and their columns, in the order of the replicas."""
-    whose = select(tables, "segments", ["log_dir_id", "file"])
-    if whose.num_rows == 0 or not wanted or pa.types.is_null(whose["file"].type):
+    kept = []
+    for part in parts(tables, "segments", ["log_dir_id", "file", *_OF_SEGMENT.values()]):
+        if part.num_rows and wanted and not pa.types.is_null(part["file"].type):
+            placed = part.drop_columns(["log_dir_id", "file"]).append_column(
+                "place", pa.array(_places(part, wanted))
+            )
+            kept.append(placed.filter(pc.greater_equal(placed["place"], 0)))
+    if not kept:
         return {}, {}
-    # Of a million segments the names are the most: they are gone before the numbers come.
-    place = _places(whose, wanted)
-    del whose
-    table = select(tables, "segments", [*_OF_SEGMENT.values()]).append_column("place", pa.array(place))
-    table = table.filter(pc.greater_equal(table["place"], 0))
+    table = pa.concat_tables(kept)
     table = table.sort_by([("place", "ascending"), ("segment", "ascending")]).slice(0, SEGMENTS)
     counts = np.bincount(table["place"].to_numpy(), minlength=max(wanted.values()) + 1)
     held = {key: int(counts[at]) for key, at in wanted.items() if counts[at]}

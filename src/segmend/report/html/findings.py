@@ -9,7 +9,7 @@ counted and said.
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 from markupsafe import escape
 
 from segmend.checks.manual import Consequence, Entry
-from segmend.frozen import frozen, replace
+from segmend.frozen import dataclass, field, frozen, replace
 from segmend.wording import plural
 
-from .columns import Row, Tables, broker_name, broker_order, rows
+from .columns import NUMBER, Row, Tables, broker_name, broker_order, folded, parts
 from .consequences import of
 from .packing import packed
 from .places import Places
@@ -35,6 +35,7 @@ _ROW_OVERHEAD: Final = 1_300
 _TEXT_LIMIT: Final = 600
 _COMMAND_LIMIT: Final = 4_000
 _BROKERS_NAMED: Final = 6
+_GROUP: Final = ("code", "cause")
 _WHERE: Final = ("broker", "log_dir_id", "topic", "partition", "dir", "file", "position", "offset", "source")
 _COLUMNS: Final = (
     "code",
@@ -167,27 +168,108 @@ def findings(
 
     `budget` is about how many characters the printed rows may take.
     """
-    table = [_known_severity(row) for row in rows(tables, "findings", _COLUMNS)]
-    by_code: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in table:
-        by_code[row["code"] or "?", _cause(row).partition(" ")[0]].append(row)
-    heads = {code for code, cause in by_code if not cause}
-    ordered = sorted(by_code.values(), key=lambda group: _group_order(group, places))
+    tallies = sorted(_tallies(tables, places), key=lambda tally: tally.order)
+    heads = {tally.code for tally in tallies if not tally.cause}
+    ordered = _first_rows(tables, tallies)
     groups = tuple(
-        _group(chosen, group, places, manual, heads)
-        for chosen, group in zip(_within_budget(ordered, budget), ordered, strict=True)
+        _group(chosen, tally, group, manual, heads)
+        for chosen, tally, group in zip(_within_budget(ordered, budget), tallies, ordered, strict=True)
     )
     groups = tuple(_with_packed(groups, ordered, PACKED_ROWS))
-    shown = [row for group in groups for row in group.rows]
-    severities = Counter(row["severity"] for row in table)
+    severities = sum((tally.severities for tally in tallies), Counter[str]())
     return Findings(
         counts={severity: severities[severity] for severity in SEVERITIES},
-        total=len(table),
-        shown=len(shown),
+        total=severities.total(),
+        shown=sum(len(group.rows) for group in groups),
         groups=groups,
-        brokers=tuple(sorted({broker_name(row["broker"]) for row in table}, key=broker_order)),
+        brokers=tuple(sorted(set[str]().union(*(tally.brokers for tally in tallies)), key=broker_order)),
         topics=tuple(sorted({row.topic for g in groups for row in (*g.rows, *g.packed) if row.topic})),
     )
+
+
+@dataclass(slots=True)
+class _Tally:
+    """All findings of one code that nothing explains, or that one other code explains (`cause`)."""
+
+    code: str
+    cause: str
+    severities: Counter[str] = field(default_factory=Counter)
+    worst: Consequence = Consequence.NONE
+    brokers: set[str] = field(default_factory=set)
+    said: set[str] = field(default_factory=set)
+
+    @property
+    def severity(self) -> str:
+        """The worst one."""
+        return min(self.severities, key=SEVERITIES.index)
+
+    @property
+    def order(self) -> tuple[int, bool, int, int, str]:
+        """Errors first; what others explain comes behind them."""
+        severity = SEVERITIES.index(self.severity)
+        return severity, bool(self.cause), self.worst.rank, -self.severities.total(), self.code
+
+
+def _tallies(tables: Tables, places: Places) -> Iterable[_Tally]:
+    """What is said of each group, from the whole table; of its rows none is kept."""
+    tallies: dict[tuple[str, str], _Tally] = {}
+    whose = ["broker", "log_dir_id", "severity"]
+    for part in parts(tables, "findings", ["code", *whose, "broker_effect", "broker_says", "detail"]):
+        named = effects_flat(_with_group(part))
+        for row in folded([named], [*_GROUP, *whose, "effect", "lost"], {}).to_pylist():
+            row = _known_severity(row)
+            tally = tallies.setdefault(_group_of(row), _Tally(code=row["code"], cause=row["cause"]))
+            tally.severities[row["severity"]] += row[NUMBER]
+            tally.worst = min(tally.worst, consequence(row, places), key=lambda each: each.rank)
+            tally.brokers.add(broker_name(row["broker"]))
+        for row in folded([named], [*_GROUP, "broker_says"], {}).to_pylist():
+            if len(said := tallies[_group_of(row)].said) < 2:
+                said.add(row["broker_says"] or "")
+    return tallies.values()
+
+
+def _group_of(row: Row) -> tuple[str, str]:
+    return row["code"], row["cause"]
+
+
+def _with_group(table: pa.Table) -> pa.Table:
+    """The code, and the code of what explains it, in the place of `detail`."""
+    told = table["detail"].combine_chunks()
+    causes = pa.nulls(len(told), pa.string())
+    if pa.types.is_map(told.type):
+        causes = pc.map_lookup(told, pa.scalar("cause", told.type.key_type), "first").cast(pa.string())
+    coded = causes.dictionary_encode()
+    words = pa.array(
+        [_explained(text).partition(" ")[0] for text in coded.dictionary.to_pylist()], pa.string()
+    )
+    code = pc.fill_null(table["code"].cast(pa.string()), "?")
+    table = table.set_column(table.column_names.index("code"), "code", code)
+    return table.append_column("cause", pc.fill_null(words.take(coded.indices), ""))
+
+
+def _first_rows(tables: Tables, tallies: Sequence[_Tally]) -> list[list[Row]]:
+    """Of each group as many rows as the page may print and carry."""
+    found: list[list[Row]] = [[] for _ in tallies]
+    wanted, left = {}, PACKED_ROWS
+    for number, tally in enumerate(tallies):
+        total = tally.severities.total()
+        wanted[tally.code, tally.cause] = number, min(total, ROWS_PER_CODE + left)
+        left -= min(max(total - ROWS_PER_CODE, 0), left)
+    for part in parts(tables, "findings", _COLUMNS):
+        named = _with_group(part)
+        for group, rows in _rows_by_group(named).items():
+            number, most = wanted[group]
+            some = named.take(rows[: most - len(found[number])])
+            found[number].extend(map(_known_severity, some.to_pylist()))
+    return found
+
+
+def _rows_by_group(table: pa.Table) -> dict[tuple[str, str], pa.Array]:
+    """The numbers of the rows of each group, in their order."""
+    numbered = table.select(_GROUP).append_column("row", pa.array(range(table.num_rows), pa.int64()))
+    grouped = numbered.group_by(list(_GROUP), use_threads=False).aggregate([("row", "list")])
+    lists = grouped["row_list"].combine_chunks()
+    return {_group_of(row): lists[n].values for n, row in enumerate(grouped.select(_GROUP).to_pylist())}
 
 
 def _known_severity(row: Row) -> Row:
@@ -221,17 +303,6 @@ def _effect(row: Row) -> Row:
     if "effect" in row:
         return {"effect": row["effect"], "records_lost": int(row["lost"] or 0)}
     return row["broker_effect"] or {}
-
-
-def _worst(group: Iterable[Row], places: Places) -> Consequence:
-    return min((consequence(row, places) for row in group), key=lambda c: c.rank)
-
-
-def _group_order(group: list[Row], places: Places) -> tuple[int, bool, int, int, str]:
-    """Errors first; what others explain comes behind them."""
-    severity = min(SEVERITIES.index(row["severity"]) for row in group)
-    explained = all(map(_cause, group))
-    return severity, explained, _worst(group, places).rank, -len(group), group[0]["code"] or "?"
 
 
 def _within_budget(groups: list[list[Row]], left: int) -> list[list[FindingRow]]:
@@ -291,7 +362,10 @@ def shown_dir(path: str) -> str:
 
 def _cause(row: Row) -> str:
     """The finding that explains this one, as its code and file; empty where none does."""
-    told = dict(row["detail"] or ()).get("cause")
+    return _explained(dict(row["detail"] or ()).get("cause"))
+
+
+def _explained(told: str | None) -> str:
     cause = json.loads(told) if told else {}
     return " ".join(filter(None, [cause.get("code"), shortened(cause.get("file") or "", 160)]))
 
@@ -316,21 +390,18 @@ def _facts(row: Row) -> Iterable[str]:
 
 
 def _group(
-    chosen: list[FindingRow], group: list[Row], places: Places, manual: Mapping[str, Entry], heads: set[str]
+    chosen: list[FindingRow], tally: _Tally, group: list[Row], manual: Mapping[str, Entry], heads: set[str]
 ) -> FindingGroup:
-    code, cause = group[0]["code"] or "?", _cause(group[0]).partition(" ")[0]
-    brokers = sorted({broker_name(row["broker"]) for row in group}, key=broker_order)
-    said = {row["broker_says"] or "" for row in group}
-    worst, entry = _worst(group, places), manual.get(code)
+    cause, said, worst, entry = tally.cause, tally.said, tally.worst, manual.get(tally.code)
     return FindingGroup(
-        code=code,
-        severity=min((row["severity"] for row in group), key=SEVERITIES.index),
+        code=tally.code,
+        severity=tally.severity,
         title=_title(entry.code.title) if entry else shortened(group[0]["message"] or "", 140),
         manual=_sections(entry) if entry else (),
         consequence="" if worst is Consequence.NONE else worst.value,
-        brokers=_named(brokers),
-        broker_says=shortened(said.pop(), _TEXT_LIMIT) if len(said) == 1 else "",
-        total=len(group),
+        brokers=_named(sorted(tally.brokers, key=broker_order)),
+        broker_says=shortened(min(said), _TEXT_LIMIT) if len(said) == 1 else "",
+        total=tally.severities.total(),
         rows=tuple(chosen),
         explained=bool(cause),
         under=cause if cause in heads else "",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping
 from typing import Final, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from segmend.frozen import frozen
 from segmend.wording import plural
 
-from .columns import Row, Tables, broker_name, broker_order, number, rows
+from .columns import NUMBER, Row, Tables, broker_name, broker_order, folded, number, parts
 from .units import count, percent, share
 
 ROWS: Final = 60
@@ -25,6 +28,8 @@ _Key: TypeAlias = tuple[str, str, int]
 """Cluster, topic, partition."""
 _COUNTS: Final = ("expected_replicas", "last_epoch", "behind", "status")
 _COLUMNS: Final = ("cluster_id", "broker", "topic", "partition", *_OFFSETS, *_COUNTS)
+_KEY: Final = ("cluster_id", "topic", "partition")
+_JUDGED_BY: Final = ("expected_replicas", "behind", "status")
 
 
 @frozen
@@ -76,21 +81,73 @@ class Replication:
 
 def replication(tables: Tables) -> Replication:
     """Reads `replicas`; partitions with one expected replica have nobody to be compared with."""
-    by_partition: dict[_Key, list[Row]] = defaultdict(list)
-    for row in rows(tables, "replicas", _COLUMNS):
-        by_partition[row["cluster_id"] or "", row["topic"] or "", number(row["partition"])].append(row)
-    compared = {key: group for key, group in by_partition.items() if _copies(group) > 1}
-    statuses = {key: _status(group) for key, group in compared.items()}
-    hurt = [key for key, status in statuses.items() if status != "in-step"]
-    hurt.sort(key=lambda key: (STATUSES.index(statuses[key]), -_behind(compared[key]), key))
-    counts = Counter(statuses.values())
+    judged = _judged(tables)
+    compared = judged.filter(pc.greater(judged["copies"], 1))
+    hurt = compared.filter(pc.less(compared["status"], len(STATUSES) - 1))
+    by_badness = [("status", "ascending"), ("behind", "descending"), *((k, "ascending") for k in _KEY)]
+    shown = hurt.sort_by(by_badness).slice(0, ROWS)
+    groups = _members(tables, shown)
+    counts = Counter(STATUSES[status] for status in compared["status"].to_pylist())
     return Replication(
-        partitions=len(compared),
-        single=len(by_partition) - len(compared),
-        statuses=tuple(_shares(counts, len(compared))),
-        rows=tuple(_partition(key, statuses[key], compared[key]) for key in hurt[:ROWS]),
-        hidden=max(0, len(hurt) - ROWS),
+        partitions=compared.num_rows,
+        single=judged.num_rows - compared.num_rows,
+        statuses=tuple(_shares(counts, compared.num_rows)),
+        rows=tuple(
+            _partition(key, STATUSES[status], groups[key])
+            for key, status in zip(_keys(shown), shown["status"].to_pylist(), strict=True)
+        ),
+        hidden=max(0, hurt.num_rows - ROWS),
     )
+
+
+def _named(table: pa.Table) -> pa.Table:
+    """With a value in each column of the key."""
+    empty = (pa.scalar("", pa.string()), pa.scalar("", pa.string()), pa.scalar(0, pa.int32()))
+    for name, nothing in zip(_KEY, empty, strict=True):
+        column = pc.fill_null(table[name].cast(nothing.type), nothing)
+        table = table.set_column(table.column_names.index(name), name, column)
+    return table
+
+
+def _keys(table: pa.Table) -> list[_Key]:
+    return list(zip(*(table[name].to_pylist() for name in _KEY), strict=True))
+
+
+def _judged(tables: Tables) -> pa.Table:
+    """A row a partition: how many copies there should be, how far one is behind, its status by number."""
+    named = (_told(_named(part)) for part in parts(tables, "replicas", [*_KEY, *_JUDGED_BY]))
+    how = {"expected_replicas": "max", "behind": "max", **dict.fromkeys(("diverged", "lag"), "max")}
+    found = folded(named, _KEY, how)
+    copies = pc.max_element_wise(found[NUMBER], pc.fill_null(found["expected_replicas"], 0))
+    status = pc.case_when(
+        pc.make_struct(
+            pc.greater(found["diverged"], 0), pc.greater(copies, found[NUMBER]), pc.greater(found["lag"], 0)
+        ),
+        *(pa.scalar(number, pa.int64()) for number in range(len(STATUSES))),
+    )
+    behind = pc.fill_null(found["behind"], 0)
+    found = found.set_column(found.column_names.index("behind"), "behind", behind)
+    return found.append_column("copies", copies).append_column("status", status)
+
+
+def _told(table: pa.Table) -> pa.Table:
+    status = table["status"].cast(pa.string())
+    for name, meant in (("diverged", "diverged"), ("lag", "behind")):
+        said = pc.fill_null(pc.equal(status, meant), fill_value=False)
+        table = table.append_column(name, said.cast(pa.int64()))
+    return table
+
+
+def _members(tables: Tables, shown: pa.Table) -> Mapping[_Key, list[Row]]:
+    """The replicas of these partitions."""
+    groups: dict[_Key, list[Row]] = {key: [] for key in _keys(shown)}
+    for part in parts(tables, "replicas", _COLUMNS):
+        named = _named(part)
+        some = named.filter(pc.is_in(named["topic"], value_set=shown["topic"].combine_chunks()))
+        for key, row in zip(_keys(some), some.to_pylist(), strict=True):
+            if key in groups:
+                groups[key].append(row)
+    return groups
 
 
 def _copies(group: list[Row]) -> int:
@@ -103,15 +160,6 @@ def _missing(group: list[Row]) -> int:
 
 def _behind(group: list[Row]) -> int:
     return max(number(row["behind"]) for row in group)
-
-
-def _status(group: list[Row]) -> str:
-    found = {row["status"] for row in group}
-    if "diverged" in found:
-        return "diverged"
-    if _missing(group):
-        return "missing"
-    return "behind" if "behind" in found else "in-step"
 
 
 def _shares(counts: Mapping[str, int], whole: int) -> list[StatusShare]:

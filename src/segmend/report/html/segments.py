@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 import pyarrow as pa
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from segmend.frozen import frozen
 from segmend.wording import plural
 
-from .columns import Tables, number, select, sums
+from .columns import Tables, folded, number, parts
 from .units import count, percent, share, size
 
 _NOTHING: Final = "no batches"
@@ -54,30 +54,46 @@ class SegmentsSection:
 
 def segments(tables: Tables) -> SegmentsSection:
     """Groups `segments` by the codecs and the magics they hold, and by size."""
-    table = select(tables, "segments", ["log_bytes", "codecs", "magics"])
-    if table.num_rows == 0:
+    codecs, magics, sizes = _Counts(), _Counts(), _Counts()
+    for part in parts(tables, "segments", ["log_bytes", "codecs", "magics"]):
+        codecs.add(_grouped(part, "codecs"))
+        magics.add((_format(name), times, size_) for name, times, size_ in _grouped(part, "magics"))
+        sizes.add(_by_size(part["log_bytes"]))
+    total = sum(times for times, _ in sizes.found.values())
+    if not total:
         return SegmentsSection(total=0, codecs=(), magics=(), sizes=())
     return SegmentsSection(
-        total=table.num_rows,
-        codecs=_shares(_grouped(table, "codecs"), _codec_css),
-        magics=_shares({_format(k): v for k, v in _grouped(table, "magics").items()}, _magic_css),
-        sizes=_sizes(table["log_bytes"]),
+        total=total,
+        codecs=_shares(codecs.found, _codec_css),
+        magics=_shares(magics.found, _magic_css),
+        sizes=_sizes(sizes.found),
     )
 
 
-def _grouped(table: pa.Table, column: str) -> dict[str, tuple[int, int]]:
+class _Counts:
+    """Segments and bytes by kind, added up over parts of the table."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, tuple[int, int]] = {}
+
+    def add(self, counted: Iterable[tuple[str, int, int]]) -> None:
+        """(kind, segments, bytes)."""
+        for name, times, size_ in counted:
+            before = self.found.get(name, (0, 0))
+            self.found[name] = before[0] + times, before[1] + size_
+
+
+def _grouped(table: pa.Table, column: str) -> Iterator[tuple[str, int, int]]:
     """Segments and bytes by what the list column holds; segments that hold more than one kind go together."""
     values = table[column]
     if pa.types.is_null(values.type):
-        return {}
+        return
     texts = values.combine_chunks().cast(pa.list_(pa.string()))
     alone = pc.less_equal(pc.fill_null(pc.list_value_length(texts), 0), 1)
     joined = pc.if_else(alone, pc.fill_null(pc.binary_join(texts, ""), ""), _SEVERAL)
     plain = pa.table({"name": joined, "log_bytes": table["log_bytes"]})
-    return {
-        row["name"] or _NOTHING: (row["rows"], number(row["log_bytes"]))
-        for row in sums(plain, ["name"], ["log_bytes"])
-    }
+    for row in folded([plain], ["name"], {"log_bytes": "sum"}).to_pylist():
+        yield row["name"] or _NOTHING, row["rows"], number(row["log_bytes"])
 
 
 def _format(magics: str) -> str:
@@ -111,14 +127,16 @@ def _shares(groups: Mapping[str, tuple[int, int]], css: Callable[[str], str]) ->
     )
 
 
-def _sizes(log_bytes: pa.ChunkedArray) -> tuple[Share, ...]:
-    """The histogram; every class is there, for an empty one says something too."""
+def _by_size(log_bytes: pa.ChunkedArray) -> Iterator[tuple[str, int, int]]:
     column = pc.fill_null(log_bytes.cast(pa.int64()), 0)
-    found = []
     for name, low, high in _SIZES:
         inside = pc.filter(column, pc.and_(pc.greater_equal(column, low), pc.less(column, high)))
-        found.append((name, len(inside), number(pc.sum(inside).as_py())))
-    most = max(times for _, times, _ in found)
+        yield name, len(inside), number(pc.sum(inside).as_py())
+
+
+def _sizes(found: Mapping[str, tuple[int, int]]) -> tuple[Share, ...]:
+    """The histogram; every class is there, for an empty one says something too."""
+    most = max(times for times, _ in found.values())
     return tuple(
         Share(
             name=name,
@@ -129,5 +147,5 @@ def _sizes(log_bytes: pa.ChunkedArray) -> tuple[Share, ...]:
             share="",
             tip=f"{name}\n{count(times)} segments · {size(bytes_)}",
         )
-        for name, times, bytes_ in found
+        for name, (times, bytes_) in found.items()
     )

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from segmend.explain.timestamp_units import other_unit
 from segmend.frozen import frozen
 
-from .columns import Row, Tables, number, select
+from .columns import Row, Tables, broker_name, folded, number, parts, several
 from .topics import Palette
 from .units import age, instant
 
@@ -39,7 +39,7 @@ _AGE_TICKS: Final = (
 )
 _CALENDAR_TICKS: Final = 5
 _SLIVER: Final = 4.0
-_RANGE: Final = ["topic", "bytes", "oldest", "newest"]
+_TOPIC: Final = ("topic", "cluster_id")
 
 
 @frozen
@@ -116,8 +116,8 @@ def times(tables: Tables, palette: Palette, generated_at: datetime) -> Times:
     now_ms = int(generated_at.timestamp() * 1000)
     ranges = _ranges(tables)
     timed = [row for row in ranges if row["oldest"] is not None and row["newest"] is not None]
-    timed.sort(key=lambda row: (-number(row["bytes"]), row["topic"] or ""))
-    shown = sorted(timed[:ROWS], key=lambda row: (_sane(row["oldest"], now_ms), row["topic"] or ""))
+    timed.sort(key=lambda row: (-number(row["bytes"]), row["name"]))
+    shown = sorted(timed[:ROWS], key=lambda row: (_sane(row["oldest"], now_ms), row["name"]))
     real = [ms for row in shown for ms in (row["oldest"], row["newest"]) if _is_sane(ms, now_ms)]
     start = min(real, default=now_ms - _DAY_MS)
     axis = _Axis(start_ms=start - max(1, (now_ms - start) // 50), now_ms=now_ms)
@@ -133,19 +133,26 @@ def times(tables: Tables, palette: Palette, generated_at: datetime) -> Times:
 
 
 def _ranges(tables: Tables) -> list[Row]:
-    """Topic, bytes, oldest and newest; -1 is Kafka's word for no time, so it does not count."""
-    table = select(tables, "partitions", ["topic", "log_bytes", "min_timestamp_ms", "max_timestamp_ms"])
-    if table.num_rows == 0:
-        return []
-    columns = {"topic": table["topic"], "bytes": table["log_bytes"].cast(pa.int64())}
+    """Topic, its cluster, bytes, oldest and newest."""
+    columns = [*_TOPIC, "log_bytes", "min_timestamp_ms", "max_timestamp_ms"]
+    found = map(_timed, parts(tables, "partitions", columns))
+    ranges = list(folded(found, _TOPIC, {"bytes": "sum", "oldest": "min", "newest": "max"}).to_pylist())
+    apart = several(row["cluster_id"] for row in ranges)
+    return [row | {"name": _called(row, apart=apart)} for row in ranges]
+
+
+def _timed(table: pa.Table) -> pa.Table:
+    """-1 is Kafka's word for no time, so it does not count."""
+    columns = {**{key: table[key] for key in _TOPIC}, "bytes": table["log_bytes"]}
     for name, source in (("oldest", "min_timestamp_ms"), ("newest", "max_timestamp_ms")):
         column = table[source].cast(pa.int64())
         columns[name] = pc.if_else(pc.equal(column, -1), pa.scalar(None, pa.int64()), column)
-    grouped = pa.table(columns).group_by("topic")
-    ranges = grouped.aggregate([("bytes", "sum"), ("oldest", "min"), ("newest", "max")])
-    return list(
-        ranges.select(["topic", "bytes_sum", "oldest_min", "newest_max"]).rename_columns(_RANGE).to_pylist()
-    )
+    return pa.table(columns)
+
+
+def _called(row: Row, *, apart: bool) -> str:
+    """A topic's name, with its cluster where there are several."""
+    return broker_name(row["topic"] or "", row["cluster_id"] if apart else None)
 
 
 def _is_sane(ms: int, now_ms: int) -> bool:
@@ -160,7 +167,7 @@ def _sane(ms: int, now_ms: int) -> int:
 def _topic(row: Row, axis: _Axis, palette: Palette) -> TopicTime:
     oldest, newest = row["oldest"], row["newest"]
     return TopicTime(
-        topic=row["topic"] or "",
+        topic=row["name"],
         colour=palette.colour(row["topic"]),
         calendar=_bar(axis.calendar(oldest), axis.calendar(newest)),
         by_age=_bar(axis.by_age(oldest), axis.by_age(newest)),

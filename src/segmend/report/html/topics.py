@@ -7,7 +7,7 @@ from typing import Final
 
 from segmend.frozen import frozen
 
-from .columns import Tables, number, select, sums
+from .columns import Tables, number, sums
 from .units import percent, share, size
 
 COLOURS: Final = 8
@@ -48,9 +48,9 @@ class Palette:
 
 def palette(tables: Tables) -> Palette:
     """The topics by bytes of log, over the whole fleet."""
-    table = select(tables, "partitions", ["topic", "log_bytes"])
+    rows = sums(tables, "partitions", ["topic"], ["log_bytes"])
     by_size = sorted(
-        ((number(row["log_bytes"]), row["topic"] or "") for row in sums(table, ["topic"], ["log_bytes"])),
+        ((number(row["log_bytes"]), row["topic"] or "") for row in rows),
         key=lambda pair: (-pair[0], pair[1]),
     )
     whole = sum(bytes_ for bytes_, _ in by_size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 
@@ -88,32 +88,33 @@ def _reassign(measured: Capacity, *, given: bool) -> int:
 
 
 def _lines(measured: Capacity, args: argparse.Namespace, look: Style) -> Iterator[str]:
-    yield from table(_DISKS, map(_disk_cells, measured.disks), look)
+    apart = _is_of_several(measured)
+    yield from table(_DISKS, (_disk_cells(each, apart=apart) for each in measured.disks), look)
     for each in measured.disks:
         for words in each.unknown:
             yield f"  {text.clean(each.disk.dirs[0])}: {words}"
     yield ""
     yield from table(
-        _TOPICS, (_topic_cells(each, _name(each, measured)) for each in measured.topics[:_SHOWN]), look
+        _TOPICS, (_topic_cells(each, _name(each, apart=apart)) for each in measured.topics[:_SHOWN]), look
     )
     if len(measured.topics) > _SHOWN:
         yield f"... and {len(measured.topics) - _SHOWN:,} more topics (--json has all of them)"
     yield ""
     advised = [each for each in measured.topics if each.advice is not None]
     for topic in advised[:_SHOWN]:
-        yield f"{_name(topic, measured)}: {_advice(topic)}"
+        yield f"{_name(topic, apart=apart)}: {_advice(topic)}"
     if len(advised) > _SHOWN:
         yield f"... and {len(advised) - _SHOWN:,} more topics with advice (--json has all of them)"
     for evened in measured.evened:
-        yield from _evened(evened)
+        yield from _evened(evened, apart=apart)
     newest = max((each.at_ms for each in measured.disks), default=-1)
     yield f"rates over {args.days:g} days up to {_when(newest)}, by the times of batches"
     if measured.unsampled:
         yield f"no sample of {plural(measured.unsampled, 'topic')}: that was enough reading"
 
 
-def _disk_cells(each: DiskCapacity) -> Sequence[str]:
-    brokers = ", ".join(map(str, each.disk.brokers))
+def _disk_cells(each: DiskCapacity, *, apart: bool) -> Sequence[str]:
+    brokers = text.clean(", ".join(map(str, each.disk.brokers)) + _of(each.disk.clusters, apart=apart))
     free = "?" if each.disk.available is None else text.size(each.disk.available)
     more = f" and {len(each.disk.dirs) - 1} more" if len(each.disk.dirs) > 1 else ""
     dirs = text.clean(each.disk.dirs[0]) + more
@@ -133,10 +134,18 @@ def _in(days: float | None) -> str:
     return "-" if days is None else f"{days:,.1f} days" if days < 3650 else "> 10 years"
 
 
-def _name(topic: TopicCapacity, measured: Capacity) -> str:
+def _is_of_several(measured: Capacity) -> bool:
+    """Whether there are several clusters, so that each name needs its own."""
+    return len({cluster for each in measured.disks for cluster in each.disk.clusters}) > 1
+
+
+def _of(clusters: Iterable[str | None], *, apart: bool) -> str:
+    return f" of {', '.join(cluster or '?' for cluster in clusters)}" if apart else ""
+
+
+def _name(topic: TopicCapacity, *, apart: bool) -> str:
     """With its cluster where there are several."""
-    apart = len({each.cluster_id for each in measured.topics}) > 1
-    return text.clean(f"{topic.topic} of {topic.cluster_id or '?'}" if apart else topic.topic)
+    return text.clean(f"{topic.topic}{_of([topic.cluster_id], apart=apart)}")
 
 
 def _topic_cells(each: TopicCapacity, name: str) -> Sequence[str]:
@@ -162,8 +171,9 @@ def _advice(topic: TopicCapacity) -> str:
     return f"{' and '.join(ways)} would save about {advice.saves:.0%} ({seen}: {used}, {mean})"
 
 
-def _evened(each: Evened) -> Iterator[str]:
+def _evened(each: Evened, *, apart: bool) -> Iterator[str]:
     whose = "between brokers" if each.broker is None else f"between the disks of broker {each.broker}"
+    whose = text.clean(whose + _of([each.cluster_id], apart=apart))
     if each.why_not:
         yield f"{whose}: not looked at, {each.why_not}"
         return
@@ -208,6 +218,7 @@ def _objects(measured: Capacity, within: float, full: int) -> Iterator[Mapping[s
 def _disk_object(each: DiskCapacity) -> Mapping[str, object]:
     return {
         "type": "disk", "brokers": list(each.disk.brokers), "dirs": list(each.disk.dirs),
+        "cluster_ids": list(each.disk.clusters),
         "total_bytes": each.disk.total, "available_bytes": each.disk.available, "log_bytes": each.logs,
         "other_bytes": each.other_bytes, "at": each.at_ms, "bytes_per_day": each.written_per_day,
         "net_bytes_per_day": each.net_per_day, "days_until_full": each.days_until_full,
