@@ -15,7 +15,7 @@ from tests.cli.run import run
 from tests.faults.patient import HIGH, START
 from tests.faults.written import BASES, END, checkpoint, in_place, removed, two_dirs, written
 
-from segmend.loading.limits import retention_of
+from segmend.loading.limits import Known, retention_of
 from segmend.logdir.config import ServerConfig
 from segmend.node.metadata_image import MetadataImage
 
@@ -206,10 +206,15 @@ def test_settings_win_in_the_brokers_order() -> None:
 
 def test_local_limits_count_where_storage_is_remote() -> None:
     topic = {"remote.storage.enable": "true", "retention.ms": "1000", "local.retention.ms": "10"}
-    found = retention_of(ServerConfig(), topic, "t")
+    on = ServerConfig(given={"remote.log.storage.system.enable": "true"})
+    found = retention_of(on, topic, "t")
     assert (found.limits.retention_ms, found.remote) == (10, True)
-    same = retention_of(ServerConfig(), {**topic, "local.retention.ms": "-2"}, "t")
+    same = retention_of(on, {**topic, "local.retention.ms": "-2"}, "t")
     assert same.limits.retention_ms == 1000
+    off = retention_of(ServerConfig(), topic, "t")
+    assert (off.limits.retention_ms, off.remote) == (1000, False), "off is the default"
+    unseen = retention_of(ServerConfig(), topic, "t", known=Known(broker=False))
+    assert unseen.remote, "without server.properties: else there were no such topic"
 
 
 @pytest.mark.parametrize(

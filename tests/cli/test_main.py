@@ -179,6 +179,8 @@ def on_a_terminal(command: list[str], environment: dict[str, str]) -> bytes:
         (["check", "--jbos=3", "x"], "did you mean '--jobs'?"),
         (["plan", "repiar", "x"], "did you mean 'repair'?"),
         (["show", "--sort", "sise", "x"], "did you mean 'size'?"),
+        (["diff", "--topic", "a", "x", "--topic=b"], "argument --topic: given twice"),
+        (["plan", "move", "x", "--to", "a", "--to", "b"], "argument --to: given twice"),
         (["explain", "retentoin"], "did you mean 'retention'?"),
         (["explain", "L005"], "did you mean 'L05'?"),
         (["check", "--only", "I1", "x"], "did you mean 'I"),

@@ -74,7 +74,7 @@ FAULTS = [
     alone("high-watermark-missing", gone(HIGH), "", "0..220"),
     written("high-watermark-negative", file(HIGH, "0\n1\nu 0 -1\n"), "C06", "0..220", mend="repair"),
     fault("high-watermark-above-end", lambda p: p.line(HIGH, p.end + 1000),
-        "C10b", "high-watermark-reset 0..220"),
+        "C10b", "high-watermark-reset 0..220 -1000"),
     fault("high-watermark-zero", lambda p: p.line(HIGH, 0), "", "0..220"),
     alone("cleaner-malformed", file(CLEANER, "0\n3\nf 0 1\n"), "C11", "offline", mend="repair"),
     fault("cleaner-above-end", lambda p: p.line(CLEANER, p.end + 1000), "C11b", "0..220", mend="repair"),

@@ -53,27 +53,22 @@ def ivy_file(release: Release) -> str:
     )
 
 
-def fetch(release: Release, into: Path) -> None:
-    """Resolve and copy the jars; raises LabError with Ivy's own last words."""
+def resolve(text: str, into: Path) -> subprocess.CompletedProcess[str]:
+    """Let Ivy copy all jars that the module description `text` asks for into a folder."""
     with tempfile.TemporaryDirectory() as scratch:
         description = Path(scratch) / "ivy.xml"
-        description.write_text(ivy_file(release))
+        description.write_text(text)
         command: list[str | Path] = [
-            *(
-                find_java(),
-                "-jar",
-                ivy_jar(),
-                "-ivy",
-                description,
-                "-confs",
-                "default",
-                "-types",
-                "jar",
-                "bundle",
-            ),
-            *("-cache", cache_dir() / "ivy", "-retrieve", into / "[artifact]-[revision].[ext]"),
+            *(find_java(), "-jar", ivy_jar(), "-ivy", description, "-confs", "default"),
+            *("-types", "jar", "bundle", "-cache", cache_dir() / "ivy"),
+            *("-retrieve", into / "[artifact]-[revision](-[classifier]).[ext]"),
         ]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+        return subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+
+
+def fetch(release: Release, into: Path) -> None:
+    """Resolve and copy the jars; raises LabError with Ivy's own last words."""
+    done = resolve(ivy_file(release), into)
     if done.returncode != 0 or not list(into.glob("kafka_*.jar")):
         problems = [
             line.strip() for line in done.stdout.splitlines() if "not found" in line or "ERROR" in line

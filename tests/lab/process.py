@@ -55,17 +55,19 @@ def java_command(
     main: str,
     *args: str | Path,
     classes: Path | None = None,
+    more: Path | None = None,
     jvm: Sequence[str] | None = None,
 ) -> list[str]:
     """The command line of a main class of that release, logging to stdout; `classes` are own classes.
 
-    `jvm` are the flags of who measures it; else it is small, and its classes are there at once.
+    `more` is a folder of further jars. `jvm` are the flags of who measures it; else it is small, and its
+    classes are there at once.
     """
     logging = logging_dir / f"log4j{release.log4j}.properties"
     logging.parent.mkdir(parents=True, exist_ok=True)
     logging.write_text(LOG4J1 if release.log4j == 1 else LOG4J2)
     option = "log4j.configuration" if release.log4j == 1 else "log4j2.configurationFile"
-    path = [*([str(classes)] if classes else []), f"{jars(release)}/*"]
+    path = [*([str(classes)] if classes else []), f"{jars(release)}/*", *([f"{more}/*"] if more else [])]
     if jvm is None:
         shared = archive(release)
         jvm = [*SMALL_JVM, *([f"-XX:SharedArchiveFile={shared}"] if shared.exists() and not classes else [])]
@@ -99,13 +101,16 @@ class KafkaProcess:
             stream.seek(self.log_start)
             return stream.read().decode("utf-8", "replace").splitlines()
 
+    def command(self) -> list[str]:
+        """The command line that starts it."""
+        return java_command(self.release, self.log.parent, self.main, self.config, jvm=self.jvm)
+
     def launch(self) -> None:
         """Start it and return at once."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self.log_start = self.log.stat().st_size if self.log.exists() else 0
-        command = java_command(self.release, self.log.parent, self.main, self.config, jvm=self.jvm)
         with open(self.log, "ab") as stream:
-            self.child = subprocess.Popen(command, stdout=stream, stderr=stream, cwd=self.log.parent)
+            self.child = subprocess.Popen(self.command(), stdout=stream, stderr=stream, cwd=self.log.parent)
         _running.add(self.child)
 
     def wait_ready(self, timeout: float = 120) -> None:

@@ -67,22 +67,28 @@ def test_without_a_cleaner_nobody_looks_at_a_log_with_compact() -> None:
     assert told({"cleanup.policy": "delete"}, off).limits.looked_at
 
 
+REMOTE = {"remote.log.storage.system.enable": "true"}
+
+
+REMOTE = {"remote.log.storage.system.enable": "true"}
+
+
 def test_local_limits_come_from_the_broker_as_well() -> None:
     topic = {"remote.storage.enable": "true", "retention.ms": "1000"}
-    found = told(topic, {"log.local.retention.ms": "10"})
+    found = told(topic, {**REMOTE, "log.local.retention.ms": "10"})
     assert (found.limits.retention_ms, found.limits.remote) == (10, True)
-    assert told(topic, {"log.local.retention.ms": "-2"}).limits.retention_ms == 1000
+    assert told(topic, {**REMOTE, "log.local.retention.ms": "-2"}).limits.retention_ms == 1000
 
 
 @pytest.mark.parametrize(
     ("more", "name", "given", "release", "remote"),
     [
-        ({}, "t", {}, "4.3", True),
-        ({"cleanup.policy": "compact"}, "t", {}, "4.3", False),
-        ({}, "__consumer_offsets", {}, "4.3", False),
-        ({}, "t", {"remote.log.storage.system.enable": "false"}, "4.3", False),
-        ({"remote.log.copy.disable": "true"}, "t", {}, "4.3", False),
-        ({"remote.log.copy.disable": "true"}, "t", {}, "3.8", True),
+        ({}, "t", REMOTE, "4.3", True),
+        ({}, "t", {}, "4.3", False),
+        ({"cleanup.policy": "compact"}, "t", REMOTE, "4.3", False),
+        ({}, "__consumer_offsets", REMOTE, "4.3", False),
+        ({"remote.log.copy.disable": "true"}, "t", REMOTE, "4.3", False),
+        ({"remote.log.copy.disable": "true"}, "t", REMOTE, "3.8", True),
     ],
 )
 def test_when_segments_wait_for_their_remote_copy(

@@ -28,8 +28,25 @@ def columns() -> int:
         return 80
 
 
+class Once(argparse._StoreAction):
+    """An option with one value: a second one is refused, the base class would forget the first."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        """Keep the value."""
+        if option_string is not None and self.dest in parser.given:
+            raise argparse.ArgumentError(self, "given twice; it takes one value")
+        parser.given.add(self.dest)
+        super().__call__(parser, namespace, values, option_string)
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser whose complaints are `UsageError`s (exit 16, one line)."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.given: set[str] = set()
+        for action in (None, "store"):
+            self.register("action", action, Once)
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong with the command line and where help is."""
@@ -52,6 +69,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As the base class, and also words that stand behind an option: `check A --deep B`."""
+        self.given.clear()
         known, extra = super().parse_known_args(args, namespace)
         last = next(
             (each for each in self._actions if each.nargs in ("*", "+") and not each.option_strings), None
@@ -76,7 +94,7 @@ def _is_option(word: str) -> bool:
     return word.startswith("-") and word != "-"
 
 
-class Offering(argparse._StoreAction):
+class Offering(Once):
     """An argument that takes any words, of which `offered` knows some: completions ask for them."""
 
     def __init__(self, *args: Any, offered: Callable[[], Iterable[str]], **options: Any) -> None:

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from segmend.broker.cleaner import BACKOFF_MS
 from segmend.broker.cleanup_policy import COMPACTED_TOPICS, policies_in
+from segmend.broker.remote_storage import ENABLED, METADATA_TOPIC, SYSTEM_ENABLED, RemoteStorage
 from segmend.broker.retention import (
     CHECK_INTERVAL_MS,
     COPY_CAN_BE_DISABLED,
@@ -23,7 +24,7 @@ from segmend.frozen import field, frozen
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import NEWEST
 
-_NEVER_REMOTE = (*COMPACTED_TOPICS, "__share_group_state", "__remote_log_metadata")
+_NEVER_REMOTE = (*COMPACTED_TOPICS, "__share_group_state", METADATA_TOPIC)
 _LOCAL = {"retention.ms": "local.retention.ms", "retention.bytes": "local.retention.bytes"}
 _SAME_AS_TOTAL = -2
 _FIRST_DELAY = "log.initial.task.delay.ms"
@@ -79,10 +80,14 @@ class Setting:
 
 @frozen
 class Retention:
-    """The settings of one topic. `remote`: a segment goes only after it was copied to remote storage."""
+    """The settings of one topic. `remote`: a segment goes only after it was copied to remote storage.
+
+    `storage` is what the broker makes of the segments that are there already.
+    """
 
     settings: tuple[Setting, ...]
     remote: bool = False
+    storage: RemoteStorage = RemoteStorage.NONE
     delay_ms: int = FIRST_LOOK_SECONDS * 1000
     check_interval_ms: int = CHECK_INTERVAL_MS
     cleaner_runs: bool = True
@@ -129,7 +134,8 @@ def retention_of(
     """What applies to the topic `name` with its own settings `topic`."""
     settings = _Settings(config=config, topic=topic, dynamic=dynamic or {}, known=known or Known())
     policy = policy_of(config, topic, name, dynamic, known)
-    remote = _is_remote(settings, name, policy)
+    storage = _storage(settings, name, policy)
+    remote = storage is RemoteStorage.USED and _is_copied(settings)
     compacts = "compact" in policies_in(policy.value)
     key, usual = _BACKOFF if compacts else _CHECK_INTERVAL
     interval = parse_long(config.given.get(key, "").strip())
@@ -138,7 +144,7 @@ def retention_of(
         delay = FIRST_LOOK_SECONDS * 1000
     return Retention(
         settings=(policy, *(settings.number(each, remote=remote) for each in _LOCAL)), remote=remote,
-        delay_ms=delay, check_interval_ms=interval if interval and interval > 0 else usual,
+        storage=storage, delay_ms=delay, check_interval_ms=interval if interval and interval > 0 else usual,
         cleaner_runs=config.cleaner_runs,
     )  # fmt: skip
 
@@ -181,17 +187,23 @@ def setting_of(
     return settings.given(name, default, "Kafka's default")
 
 
-def _is_remote(settings: _Settings, name: str, policy: Setting) -> bool:
-    """`UnifiedLog.isRemoteLogEnabled`, where copies are made (`remote.log.copy.disable`)."""
-    if settings.topic.get("remote.storage.enable") != "true" or "compact" in policies_in(policy.value):
-        return False
-    if name in _NEVER_REMOTE or settings.config.given.get(_REMOTE_SYSTEM, "true").strip().lower() == "false":
-        return False
+def _storage(settings: _Settings, name: str, policy: Setting) -> RemoteStorage:
+    """`UnifiedLog.isRemoteLogEnabled`; without server.properties it is on, else there was no such topic."""
+    if (
+        settings.topic.get(ENABLED) != "true"
+        or "compact" in policies_in(policy.value)
+        or name in _NEVER_REMOTE
+    ):
+        return RemoteStorage.NONE
+    known = settings.known.broker and not settings.config.is_provided(SYSTEM_ENABLED)
+    told = settings.config.given.get(SYSTEM_ENABLED, "false" if known else "true")
+    return RemoteStorage.USED if told.strip().lower() == "true" else RemoteStorage.UNUSED
+
+
+def _is_copied(settings: _Settings) -> bool:
+    """Whether more segments are copied there (`UnifiedLog.remoteLogEnabledAndRemoteCopyEnabled`)."""
     stopped = settings.topic.get("remote.log.copy.disable") == "true"
     return not (stopped and COPY_CAN_BE_DISABLED.of(settings.config.release or NEWEST))
-
-
-_REMOTE_SYSTEM = "remote.log.storage.system.enable"
 
 
 @frozen

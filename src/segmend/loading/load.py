@@ -25,6 +25,7 @@ from segmend.broker.recovery import (
     STRAY_SNAPSHOTS,
     first_recovered,
 )
+from segmend.broker.remote_storage import NOT_USED, RemoteStorage
 from segmend.formats import epoch_checkpoint
 from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.frozen import frozen
@@ -134,9 +135,7 @@ def _load(state: LoadState) -> Extent:
     check_index_files(state, state.segments[-1])
     judge_indexes(state)
     _trim_epochs(state, next_offset)
-    log_start = state.settings.log_start
-    if not state.settings.remote:
-        log_start = max(log_start, state.segments[0].base_offset)
+    log_start = _log_start(state)
     if log_start > next_offset:
         lost = sum((lost_from(each, 0) for each in state.segments), Lost())
         state.note("log-start-moved", offset=log_start, lost=lost)
@@ -149,6 +148,16 @@ def _load(state: LoadState) -> Extent:
         state.states = rebuild(state, next_offset, clean=clean, log_start=log_start, final=True)
         note_snapshots(state, listed)
     return _extent(state, log_start, next_offset)
+
+
+def _log_start(state: LoadState) -> int:
+    """Where a reader begins: with the first segment on the disk, or before it in remote storage."""
+    settings, first = state.settings, state.segments[0].base_offset
+    if settings.remote is RemoteStorage.UNUSED and settings.log_start < first:
+        says = NOT_USED.say(settings.release)
+        lost = Lost(records=first - settings.log_start)
+        state.note("log-start-moved", offset=first, says=says, lost=lost)
+    return settings.log_start if settings.remote is RemoteStorage.USED else max(settings.log_start, first)
 
 
 def _names(partition: PartitionDir) -> dict[str, str]:

@@ -30,6 +30,7 @@ from segmend.loading.limits import Known, Retention, TopicSettings, retention_of
 from segmend.loading.load import LoadedLog, load
 from segmend.loading.metadata_log import UNKNOWN
 from segmend.loading.reads import Budget, note_failing_reads
+from segmend.loading.remote import as_led, begins_there
 from segmend.loading.segment import Lost, lost_from
 from segmend.loading.state import Settings
 from segmend.loading.timing.estimate import Job
@@ -113,7 +114,7 @@ class Loaded:
     """`key` (what, topic, partition) must be unique over all dirs; None if it is not put in a map.
 
     `again`: its dir is offline, and what is told is of the one that takes its place. `other_id`: its topic
-    id is not the one that its name has in the metadata.
+    id is not the one that its name has in the metadata. `in_remote`: it begins in remote storage.
     """
 
     outcome: PartitionOutcome | DirectoryOutcome
@@ -128,6 +129,7 @@ class Loaded:
     later: tuple[Later, ...] = ()
     again: bool = False
     other_id: bool = False
+    in_remote: bool = False
 
 
 def searched(situation: Situation) -> Situation:
@@ -178,7 +180,7 @@ def load_settings(dir_state: DirState, partition: PartitionDir, situation: Situa
         interval=interval or situation.broker.config.number("log.index.interval.bytes"),
         interval_known=interval is not None or situation.image is not None,
         recover=partition.kind != "delete",
-        remote=topic.get("remote.storage.enable") == "true",
+        remote=situation.retention(partition.topic).storage,
     )
 
 
@@ -266,6 +268,8 @@ def _current(
         cleaned_to = dir_state.of(CLEANER_OFFSET, (partition.topic, partition.partition))
         own, given = situation.topic(partition.topic), situation.broker.config.given
         cleaned = compacted(partition.topic, cleaned_to, own, situation.dynamic, given)
+        alone = situation.image is not None and situation.image.alone(partition.topic, partition.partition)
+        after, unread = as_led(loaded, after, alone=alone)
         try:
             note_failing_reads(loaded, situation.budget, compacted=cleaned)
             later = (*_closed(dir_state, loaded), *_served(dir_state, loaded, after, situation))
@@ -282,6 +286,7 @@ def _current(
         key=None if stray or failure else ("current", partition.topic, partition.partition),
         open_transactions=loaded.open_transactions, before=loaded.before, after=loaded.after,
         unknown=loaded.unknown or unread or loaded.dangling, other_id=other_id,
+        in_remote=begins_there(line, loaded),
     )  # fmt: skip
 
 
@@ -339,15 +344,21 @@ def _all_of(loaded: LoadedLog) -> Lost:
 
 
 def _served(dir_state: DirState, loaded: LoadedLog, after: Extent, situation: Situation) -> tuple[Later, ...]:
-    """The high watermark, and what retention will do."""
+    """The high watermark, and what retention will do.
+
+    What was acknowledged and is in no file counts as lost: from this start on others get its offsets.
+    """
     state = loaded.state
     partition = state.partition
     end = after.log_end_offset or 0
-    stored = dir_state.of(HIGH_WATERMARK, (partition.topic, partition.partition))
-    if stored is not None and stored > end:
-        state.note("high-watermark-reset", offset=end)
-        last = state.effects[-1]
-        state.effects[-1] = replace(last, file=HIGH_WATERMARK)
+    key = partition.topic, partition.partition
+    stored = dir_state.of(HIGH_WATERMARK, key)
+    told = HIGH_WATERMARK if stored is not None else RECOVERY_POINT
+    reached = dir_state.of(told, key) or 0
+    if reached > end:
+        there = max(loaded.before.log_end_offset or 0, after.log_start_offset or 0, end)
+        state.note("high-watermark-reset", offset=end, lost=Lost(records=max(reached - there, 0)))
+        state.effects[-1] = replace(state.effects[-1], file=told)
     mark = high_watermark(after, stored, situation.replicas(partition), situation.broker.release)
     retention = situation.retention(partition.topic)
     cleaned = dir_state.of(CLEANER_OFFSET, (partition.topic, partition.partition))

@@ -29,6 +29,7 @@ from segmend.loading.futures import replaced
 from segmend.loading.led import aside, without_the_unled
 from segmend.loading.prelude import Options, Prelude
 from segmend.loading.reads import Budget
+from segmend.loading.remote import assumed, untold
 from segmend.loading.replicas import Loaded, Situation, unseen
 from segmend.loading.side_by_side import load_directories
 from segmend.loading.timing.estimate import estimate
@@ -253,6 +254,7 @@ class _Run:
     def _outcome(self, states: Sequence[DirState], partitions: Sequence[PartitionOutcome]) -> BrokerOutcome:
         broker = self._broker
         told: list[PartitionOutcome | DirectoryOutcome] = [*partitions, *self._others]
+        remote = [one.outcome.name for one in self._loaded if one.in_remote]
         settled = broker.settled  # a release that only takes longer is not compared
         threads = settled.config.number("num.recovery.threads.per.data.dir")
         time = estimate([state.work for state in states], settled.release, threads, self._options.machine)
@@ -268,7 +270,8 @@ class _Run:
                 bytes=sum(each.bytes_lost for each in partitions),
             ),
             unserved=sum(each.unserved for each in partitions),
-            unknown=tuple(self._with_refused(list(self._unknown()))), assumed=tuple(self._assumed()),
+            unknown=tuple(self._with_refused([*self._unknown(), *untold(partitions, remote)])),
+            assumed=(*self._assumed(), *assumed(remote)),
             supposed=self._prelude.metadata.supposed,
         )  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
+from segmend.broker.remote_storage import RemoteStorage
 from segmend.broker.sanity import INDEX_SANITY, IndexSanity
 from segmend.broker.search import SEARCH, Search
 from segmend.frozen import dataclass, field, frozen
@@ -24,8 +25,8 @@ States = dict[int, ProducerState]
 @frozen
 class Settings:
     """What `LogLoader` is given. `interval` is index.interval.bytes, a guess unless known; `recover`
-    is False for a directory that waits for its deletion; `remote`: the log start offset is the
-    checkpoint's, whatever segments there are (KIP-405)."""
+    is False for a directory that waits for its deletion; `remote` is what it makes of segments that are in
+    remote storage only."""
 
     release: Release
     clean: bool
@@ -34,7 +35,7 @@ class Settings:
     interval: int = 4096
     interval_known: bool = True
     recover: bool = True
-    remote: bool = False
+    remote: RemoteStorage = RemoteStorage.NONE
 
 
 @dataclass(slots=True, kw_only=True)

@@ -25,7 +25,7 @@ EFFECTS: Final = {
     "snapshot-deleted": "a producer snapshot is deleted",
     "epochs-rewritten": "leader-epoch-checkpoint is written anew with other entries",
     "log-start-moved": "the log starts at another offset",
-    "high-watermark-reset": "the high watermark is not what its checkpoint says",
+    "high-watermark-reset": "the log ends before what the checkpoint says was in it",
     "checkpoint-reset": "a checkpoint cannot be read and counts as empty",
     "recovery-scan": "the segment is read from end to end, its CRCs checked and its indexes rebuilt",
     "log-recreated-empty": "an empty log takes the place of this one",

@@ -73,6 +73,7 @@ def merge(
             *_doubts(replicas, branches, marks, end),
             *_untold(replicas, branches, look, missing),
             *_unexplained(left_out),
+            *_elsewhere(replicas),
         ),
         left_out=left_out,
     )
@@ -298,6 +299,23 @@ def _unexplained(left_out: Sequence[Span]) -> Iterator[str]:
             f"offsets {first} to {last}: no byte of them is here, and its topic is not compacted; whether "
             "they are lost, or were compacted before that was changed, nothing tells"
         )
+
+
+def _elsewhere(replicas: Sequence[Replica]) -> Iterator[str]:
+    """Where the log begins in remote storage (KIP-405), in words.
+
+    Only there log-start-offset-checkpoint stays below the first file; whose files a broker deleted has no
+    epoch before it either.
+    """
+    starts = [
+        each.deleted_below
+        for each in replicas
+        if each.deleted_below is not None and each.epochs and each.epochs[0][1] < each.log_start_offset
+    ]
+    first = min((each.log_start_offset for each in replicas), default=0)
+    if starts and min(starts) < first:
+        offsets = f"offsets {min(starts)} to {first - 1}"
+        yield f"{offsets}: in remote storage, which is not read; no file here has them"
 
 
 def _doubts(

@@ -1,0 +1,55 @@
+"""The forecast against what brokers with remote storage served after each wound."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from segmend.cli.main import main
+from segmend.loading import BrokerOutcome, Options, PartitionOutcome, forecast
+from segmend.logdir.config import ServerConfig
+from tests.brokers import broker_of
+from tests.golden.unpack import unpack
+from tests.lab.tiered.record import CUT, DIR, HERE, RECORDS
+from tests.lab.tiered.wounds import TOPICS, drawn, hurt
+
+RECORDED = {path.stem: json.loads(path.read_text()) for path in sorted(HERE.glob("*.json"))}
+assert RECORDED, "the recordings are part of the repository"
+CASES = [(version, trial) for version, seen in RECORDED.items() for trial in drawn(seen["seed"])]
+WHOLE = {"tier": [0, RECORDS], "cut": [CUT, RECORDS], "plain": [0, RECORDS]}
+NODE = {"process.roles": "broker,controller", "node.id": "1"}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]} {case[1].name}")
+def test_what_is_served_is_forecast(case, tmp_path: Path) -> None:
+    version, trial = case
+    root = unpack(HERE / f"{version}.tar.xz", tmp_path)
+    hurt(trial, root / DIR)
+    used = {"remote.log.storage.system.enable": "true"} if trial.used else {}
+    given = ServerConfig(given={**NODE, "log.dirs": str(root / DIR), **used})
+    broker = broker_of([root / DIR], config=given, release=version)
+    *lines, outcome = forecast(broker, Options())
+    assert isinstance(outcome, BrokerOutcome)
+    seen = RECORDED[version][trial.name]
+    served = {each.topic: each for each in lines if isinstance(each, PartitionOutcome)}
+    for topic in TOPICS:
+        after = served[topic].after
+        unsure = any(topic in words for words in outcome.unknown)
+        start = seen[topic][0] if unsure else after.log_start_offset
+        assert [start, after.log_end_offset] == seen[topic], (topic, outcome.unknown)
+    if any(seen[topic] != WHOLE[topic] for topic in TOPICS):
+        assert not outcome.nothing_lost
+    if not trial.wounds and trial.used:
+        assert outcome.nothing_lost
+        assert any("remote storage" in words for words in outcome.assumed)
+
+
+@pytest.mark.parametrize("version", RECORDED)
+def test_what_is_in_remote_storage_only_is_no_part_of_a_rescue(version: str, tmp_path: Path, capsys) -> None:
+    root = unpack(HERE / f"{version}.tar.xz", tmp_path)
+    out = ["--out", str(tmp_path / "out"), "--as", "jsonl"]
+    for command in (["rescue", *out], ["diff"]):
+        assert main([*command, str(root / DIR), "--topic", "cut"]) == 4
+        assert f"offsets {CUT} to 4000: in remote storage" in capsys.readouterr().out
