@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 
 from segmend.broker import cleanup_policy
 from segmend.broker.recovery import TOO_SMALL
+from segmend.broker.sanity import TIME_INDEX
 from segmend.formats import offset_index
 from segmend.formats.batch import HEADER_SIZE_V1, HEADER_SIZE_V2, RecordBatch, compute_crc, parse
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, RECOVERY_POINT
@@ -55,6 +56,12 @@ def was_cut(view: SegmentView, scan: SegmentScan) -> bool:
 def in_flight(view: SegmentView) -> bool:
     """Whether a running broker is appending to this segment: its end is not there yet."""
     return view.is_active and view.context.running
+
+
+def lacks_time_index(context: PartitionContext) -> bool:
+    """Whether any log lacks its time index, in a release that has them."""
+    names = context.partition.layout
+    return TIME_INDEX.of(context.release) and not names.logs.keys() <= names.timeindex.keys()
 
 
 def too_small(view: SegmentView, size: object = "...") -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.broker.sanity import TIME_INDEX
 from segmend.findings import Finding, Where
 
 from .context import PartitionContext
-from .evidence import in_flight
+from .evidence import in_flight, lacks_time_index
 from .levels import Level, Scope
 from .manual import INFO, NONE, Code, Page
 from .segment_view import SegmentView
@@ -34,8 +33,7 @@ DAY_MS = 86_400_000
 
 def applies(context: PartitionContext) -> bool:
     """Whether any log lacks its time index, in a release that has them."""
-    names = context.partition.layout
-    return TIME_INDEX.of(context.release) and not names.logs.keys() <= names.timeindex.keys()
+    return lacks_time_index(context)
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:

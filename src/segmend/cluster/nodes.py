@@ -10,7 +10,6 @@ from typing import Protocol
 
 from segmend.broker.election import MIN_INSYNC, UNCLEAN_ELECTION
 from segmend.cluster.values import Name, NodeOutcome
-from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from segmend.frozen import field, frozen, replace
 from segmend.loading import DirOutcome, Options, PartitionOutcome, forecast_any
 from segmend.logdir.as_user import user_of
@@ -126,8 +125,7 @@ def sight(broker: BrokerDirs) -> Sight:
     settings = {name: given[name].strip() for name in (UNCLEAN_ELECTION, MIN_INSYNC) if name in given}
     voters = tuple(sorted(broker.voters or ()))
     for log_dir in broker.dirs:
-        value = log_dir.offset_checkpoint(HIGH_WATERMARK).value
-        for name, offset in (value.offsets() if value is not None else {}).items():
+        for name, offset in log_dir.high_watermarks.items():
             marks[name] = max(marks.get(name, 0), offset)
     if log is None:
         return Sight(position=None, voters=voters, marks=marks, settings=settings)

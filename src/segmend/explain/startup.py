@@ -16,7 +16,6 @@ from segmend.explain.disk_speed import Speed, batch_bytes, measure
 from segmend.frozen import frozen, replace
 from segmend.loading.timing.costs import COSTS
 from segmend.loading.timing.estimate import DirWork, Estimate, Job, Machine, Work, estimate
-from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
@@ -187,17 +186,10 @@ def _segments(partition: PartitionDir, recovery_point: int) -> PartitionSegments
         name=partition.name,
         bases=bases,
         logs=files,
-        sizes=[_size(entry) for entry in files],
+        sizes=[entry.known_size for entry in files],
         recovery_point=recovery_point,
         newest_snapshot=max(partition.layout.snapshots, default=None),
     )
-
-
-def _size(entry: FileEntry) -> int:
-    try:
-        return entry.size
-    except Unreadable:
-        return 0
 
 
 def _scanned(each: PartitionSegments, case: str) -> Sequence[int]:

@@ -8,11 +8,11 @@ producers', unless the topic has `message.timestamp.type=LogAppendTime`.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from segmend.balancing.growth import DAY_MS, HOUR_MS
+from segmend.balancing.movable import can_move, twice
 from segmend.fleet.encoding import Sample, sample
 from segmend.fleet.listing import Place, absolute
 from segmend.fleet.options import INTERNAL_TOPICS
@@ -117,7 +117,7 @@ def measure(task: CapacityTask) -> BrokerMeasured:
     times = [look.newest_timestamp for _, _, look in looks]
     at = max((time for time in times if 0 <= time <= task.now_ms), default=-1)
     situation = Situation(broker=broker, now_ms=task.now_ms, budget=Budget(), image=broker.image)
-    sampler, busy = _Sampler(task.sampled), _twice(looks)
+    sampler, busy = _Sampler(task.sampled), twice(partition for _, partition, _ in looks)
     replicas = []
     for place, partition, look in looks:
         growth = growth_of(partition, look, situation.retention(partition.topic), at, task.days)
@@ -127,7 +127,7 @@ def measure(task: CapacityTask) -> BrokerMeasured:
                 topic=partition.topic,
                 partition=partition.partition, kind=partition.kind, bytes=look.size,
                 allocated=look.allocated, oldest_ms=look.oldest_timestamp, newest_ms=look.newest_timestamp,
-                growth=growth, movable=_moves(partition) and partition.key not in busy,
+                growth=growth, movable=can_move(partition) and partition.key not in busy,
                 sample=sampler.take(partition),
             )
         )  # fmt: skip
@@ -135,16 +135,6 @@ def measure(task: CapacityTask) -> BrokerMeasured:
         broker=task.places[0].broker, at_ms=at, replicas=tuple(replicas), unread=tuple(unread),
         unsampled=len(sampler.left_out),
     )  # fmt: skip
-
-
-def _moves(partition: PartitionDir) -> bool:
-    return partition.kind == "current" and not partition.is_link and partition.unreadable is None
-
-
-def _twice(looks: Sequence[tuple[Place, PartitionDir, PartitionOverview]]) -> set[tuple[str, int]]:
-    """Partitions in two log dirs, or on a move that the broker began: they stay for now."""
-    count = Counter(partition.key for _, partition, _ in looks if partition.kind in ("current", "future"))
-    return {key for key, number in count.items() if number > 1}
 
 
 def _looks(

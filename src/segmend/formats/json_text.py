@@ -32,11 +32,12 @@ def parse_object(data: bytes) -> dict[str, object]:
     return value
 
 
-def _no_constant(name: str) -> None:
+def no_constant(name: str) -> None:
+    """For `parse_constant`: NaN and Infinity are refused, which Python reads as JSON; raises `ValueError`."""
     raise ValueError(f"{name} is not JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+_DECODER = json.JSONDecoder(parse_constant=no_constant)
 
 
 def integer(json_object: dict[str, object], key: str, bits: int) -> int | None:

@@ -32,7 +32,11 @@ def missing_replicas(
     if image is None:
         return
     online = [state for state in states if not state.offline or state.late]
-    known = {(one.outcome.topic, one.outcome.partition) for one in loaded if _is_current(one)}
+    known = {
+        (one.outcome.topic, one.outcome.partition)
+        for one in loaded
+        if isinstance(one.outcome, PartitionOutcome)
+    }
     futures = {one.key[1:]: one for one in loaded if one.key is not None and one.key[0] == "future"}
     homes = {state.log_dir.directory_id: state for state in states}
     wanted_here = [
@@ -139,10 +143,6 @@ def _home(states: Iterable[DirState | None], name: str) -> DirState | None:
             return state
         state.offline, state.late = state.offline or NAME_TAKEN.format(name, state.path), name
     return None
-
-
-def _is_current(loaded: Loaded) -> bool:
-    return isinstance(loaded.outcome, PartitionOutcome)
 
 
 def _promoted(future: Loaded, topic: str, partition: int) -> Loaded:

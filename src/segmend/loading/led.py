@@ -37,7 +37,9 @@ def without_the_unled(
             mine.setdefault(outcome.topic, []).append(outcome.partition)
     order = leading_order(mine, image.ids)
     late = {one.dir_state.path: one.dir_state for one in loaded if one.dir_state.late}
-    dirs = {key_of(one.outcome): one.dir_state.path for one in loaded if _is_current(one)}
+    dirs = {
+        key_of(one.outcome): one.dir_state.path for one in loaded if isinstance(one.outcome, PartitionOutcome)
+    }
     fails = {path: _place([(key, dirs[key]) for key in order], state) for path, state in late.items()}
     met = [n for n, key in enumerate(order) if key in wrong and n < fails.get(dirs[key], len(order))]
     if not met:
@@ -58,10 +60,6 @@ def without_the_unled(
         if image.directory(image.ids[key[0]], key[1], node_id) not in homes:
             behind[key] = order[first]
     return [_unled(one, behind) for one in loaded]
-
-
-def _is_current(one: Loaded) -> bool:
-    return isinstance(one.outcome, PartitionOutcome)
 
 
 def _place(order: Sequence[tuple[tuple[str, int], str]], state: DirState) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from segmend.formats.names import FileName, parse_file_name
 from segmend.logdir import disk
-from segmend.logdir.file_system import DEFAULT_LIMIT, EntryType, Files, FileStat, OpenFile
+from segmend.logdir.file_system import DEFAULT_LIMIT, EntryType, Files, FileStat, OpenFile, Unreadable
 
 
 class FileEntry:
@@ -47,6 +47,14 @@ class FileEntry:
     def size(self) -> int:
         """Size in bytes, now, or as of the first `stat()`."""
         return self._stat.size if self._stat is not None else self.files.file_size(self.path)
+
+    @property
+    def known_size(self) -> int:
+        """Its size, 0 where the system does not tell it."""
+        try:
+            return self.size
+        except Unreadable:
+            return 0
 
     def stat(self) -> FileStat:
         """The file's status, taken at the first call."""

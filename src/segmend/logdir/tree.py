@@ -29,7 +29,7 @@ from segmend.formats.offset_checkpoint import OffsetCheckpoint
 from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.formats.quorum_state import QuorumState
 from segmend.logdir import disk
-from segmend.logdir.file_system import EntryType, Files, LockState, Space, Unreadable
+from segmend.logdir.file_system import EntryType, Files, LockState, Space, Unreadable, or_none
 from segmend.logdir.files import FileEntry
 from segmend.logdir.layout import Layout, layout
 from segmend.logdir.loaded import LoadedFile, load
@@ -214,24 +214,25 @@ class LogDir:
     @cached_property
     def recovery_points(self) -> dict[tuple[str, int], int]:
         """Recovery points by (topic, partition), as the broker reads them."""
-        return self._offsets(offset_checkpoint.RECOVERY_POINT)
+        return self.checkpointed(offset_checkpoint.RECOVERY_POINT)
 
     @cached_property
     def high_watermarks(self) -> dict[tuple[str, int], int]:
         """High watermarks by (topic, partition)."""
-        return self._offsets(offset_checkpoint.HIGH_WATERMARK)
+        return self.checkpointed(offset_checkpoint.HIGH_WATERMARK)
 
     @cached_property
     def log_start_offsets(self) -> dict[tuple[str, int], int]:
         """Log start offsets above the first segment's base, by (topic, partition)."""
-        return self._offsets(offset_checkpoint.LOG_START_OFFSET)
+        return self.checkpointed(offset_checkpoint.LOG_START_OFFSET)
 
     @cached_property
     def cleaner_offsets(self) -> dict[tuple[str, int], int]:
         """First dirty offsets of compacted partitions, by (topic, partition)."""
-        return self._offsets(offset_checkpoint.CLEANER_OFFSET)
+        return self.checkpointed(offset_checkpoint.CLEANER_OFFSET)
 
-    def _offsets(self, name: str) -> dict[tuple[str, int], int]:
+    def checkpointed(self, name: str) -> dict[tuple[str, int], int]:
+        """What one of the four says by (topic, partition); nothing where it cannot be read."""
         value = self.offset_checkpoint(name).value
         return {} if value is None else value.offsets()
 
@@ -423,7 +424,10 @@ class PartitionDir:
     @property
     def size(self) -> int:
         """Bytes of the logs of all segments, as brokers report a log's size; unreadable ones count 0."""
-        return sum(_size(self.log_dir.files, f"{self.path}/{name}") for name in self.layout.logs.values())
+        return sum(
+            or_none(self.log_dir.files.file_size, f"{self.path}/{name}") or 0
+            for name in self.layout.logs.values()
+        )
 
     def __repr__(self) -> str:
         return f"PartitionDir({self.path!r})"
@@ -509,10 +513,3 @@ def holds_partition(name: str, entries: dict[str, EntryType]) -> bool:
     return not any(type in ("dir", "link-dir") for type in entries.values()) and (
         parse_dir_name(name).kind in PARTITION_KINDS and "." not in name[:1]
     )
-
-
-def _size(files: Files, path: str) -> int:
-    try:
-        return files.file_size(path)
-    except Unreadable:
-        return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
+from segmend.formats.json_text import no_constant
 from segmend.frozen import dataclass
 from segmend.report import text
 
@@ -62,16 +63,12 @@ _NOT_JSON = object()
 
 def _parsed(data: bytes) -> object:
     try:
-        value = json.loads(data, parse_constant=_no_constant)
+        value = json.loads(data, parse_constant=no_constant)
         # What nests too deeply to be written again is better shown as the text it is.
         json.dumps(value)
     except (ValueError, RecursionError):
         return _NOT_JSON
     return value
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _decoded(data: bytes) -> str:

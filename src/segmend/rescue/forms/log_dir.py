@@ -37,9 +37,10 @@ from segmend.rescue.outlet import Folder, Line
 from segmend.rescue.request import Due, Home, Job, Request, Written
 from segmend.rescue.segments import LARGEST, NewSegment, roll
 from segmend.rescue.space import require_space
+from segmend.surgery.derive.file_bytes import joined_leader_epochs, producer_snapshot_of
 from segmend.surgery.derive.index_interval import interval_of
 from segmend.surgery.derive.segment_indexes import rule_of
-from segmend.surgery.ops.graft.derived import derive, leader_epochs, snapshot
+from segmend.surgery.ops.graft.derived import derive
 from segmend.surgery.ops.graft.joined_log import FileRange, JoinedReader, JoinedSegment
 from segmend.surgery.writing import pairwise
 from segmend.surgery.writing.work import Workplace
@@ -170,7 +171,10 @@ def _write_beside(
         if derived.txn_index:
             outlet.put(f"{stem}.txnindex", derived.txn_index)
         if PRODUCER_STATE.of(job.release) and end:
-            outlet.put(f"{folder}/{file_prefix(end)}.snapshot", snapshot(derived.scan.producers, job.release))
+            outlet.put(
+                f"{folder}/{file_prefix(end)}.snapshot",
+                producer_snapshot_of(derived.scan.producers, job.release),
+            )
         yield derived.scan if derived.scan.records_exact else _looked_into(derived.segment)
 
 
@@ -185,7 +189,7 @@ def _write_partition_files(job: Job, bounds: tuple[int, int], folder: str, outle
     if LEADER_EPOCHS.of(job.release):
         owned = [each for each in job.merged.lineage if each.last_offset is None or each.last_offset >= start]
         entries = [(each.epoch, max(each.first_offset, start)) for each in owned if each.epoch >= 0]
-        data = leader_epochs(entries, (), (), start=end, end=end)
+        data = joined_leader_epochs(entries, (), (), start=end, end=end)
         outlet.put(f"{folder}/{epoch_checkpoint.FILE_NAME}", data)
     topic_id = next((each.topic_id for each in job.replicas if each.topic_id), None)
     if topic_id and TOPIC_IDS.of(job.release):

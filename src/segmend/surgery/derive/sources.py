@@ -16,6 +16,7 @@ from segmend.kernel.scan import ScanTask, iter_batches, scan_log
 from segmend.kernel.types import IndexRule, ProducerState, SegmentScan
 from segmend.logdir.file_system import OpenFile
 from segmend.logdir.files import FileEntry
+from segmend.logdir.loaded import load
 from segmend.logdir.scans import whole_scan
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 
@@ -86,6 +87,11 @@ def snapshot_states(partition: PartitionDir, offset: int) -> tuple[ProducerState
     if damages:
         raise SegmendError(f"{entry.path}: {damages[0].reason}")
     return tuple(map(state_of, snapshot.entries))
+
+
+def is_loadable(entry: FileEntry) -> bool:
+    """Whether a broker can load this producer snapshot."""
+    return load(entry, producer_snapshot.parse, SNAPSHOT_LIMIT).healthy
 
 
 def data_timestamps(partition: PartitionDir, states: Iterable[ProducerState]) -> dict[int, int]:

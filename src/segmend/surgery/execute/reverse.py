@@ -161,7 +161,7 @@ def _lines(
     }
     steps, stay = [], []
     for log_dir, name in ((log_dir, name) for log_dir in dirs for name in FILE_NAMES):
-        today = _offsets(log_dir, name)
+        today = log_dir.checkpointed(name)
         changes: dict[Key, int | None] = {}
         for key, (old, new) in _changed(run, done, f"{log_dir.path}/{name}").items():
             if key in moved or any(key == _key(target) for target, _ in moved.values()):
@@ -190,7 +190,7 @@ def _of_moves(
     for target, source in moved.values():
         if posixpath.dirname(source) == log_dir.path:
             home = next(each for each in dirs if each.path == posixpath.dirname(target))
-            changes[_key(source)] = _offsets(home, name).get(_key(target))
+            changes[_key(source)] = home.checkpointed(name).get(_key(target))
     return changes
 
 
@@ -212,11 +212,6 @@ def _changed(run: Run, done: Sequence[int], path: str) -> Mapping[Key, tuple[int
         keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
         return {key: (old.get(key), new.get(key)) for key in keys}
     return {}
-
-
-def _offsets(log_dir: LogDir, name: str) -> Mapping[Key, int]:
-    value = log_dir.offset_checkpoint(name).value
-    return {} if value is None else value.offsets()
 
 
 def _entries(data: bytes) -> Mapping[Key, int]:

@@ -155,6 +155,11 @@ def checkpoint_step(log_dir: LogDir, name: str, changes: Lines, reason: str, lik
     return ReplaceFile.with_bytes(path, data, reason, like=_model(like, name))
 
 
+def at_most(offset: int | None, limit: int) -> int | None:
+    """The offset of a line where it says no more than what is there; None stays without a line."""
+    return None if offset is None else min(offset, limit)
+
+
 def _model(like: LogDir, name: str) -> Fingerprint | None:
     entry = like.entry(name)
     if entry is None:

@@ -9,11 +9,10 @@ removed the first batches of an epoch it knows the true beginning, the log only 
 
 from __future__ import annotations
 
-from segmend.formats import epoch_checkpoint
-from segmend.formats.epoch_checkpoint import EpochCheckpoint, EpochEntry
 from segmend.loading.epochs import EpochCache
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
+from segmend.surgery.derive.file_bytes import leader_epochs_of
 from segmend.surgery.derive.sources import Arguments, partition_of, scanned, segment_of
 
 
@@ -24,6 +23,4 @@ def build(log_dir: LogDir, partition: str, arguments: Arguments, _release: Relea
     for base in sorted(partition_dir.layout.logs):
         cache.recover(scanned(segment_of(partition_dir, base)).epochs)
     cache.truncate_from_start(int(arguments["start"]))
-    entries = (EpochEntry(epoch, start) for epoch, start in cache.entries)
-    header_lines = 2 if cache.entries else 0
-    return epoch_checkpoint.render(EpochCheckpoint(entries=tuple(entries), header_lines=header_lines))
+    return leader_epochs_of(cache)

@@ -12,14 +12,11 @@ batches from the log afterwards.
 from __future__ import annotations
 
 from segmend.broker.rule import Rule
-from segmend.formats import producer_snapshot
-from segmend.formats.producer_snapshot import ProducerSnapshot
 from segmend.frozen import replace
-from segmend.kernel.producers import row_of
 from segmend.kernel.types import ProducerState
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
-from segmend.surgery.derive.hash_order import HASH_ORDER
+from segmend.surgery.derive.file_bytes import producer_snapshot_of
 from segmend.surgery.derive.sources import Arguments, data_timestamps, partition_of, producers_before
 
 MARKER_TIMES: Rule[bool] = Rule(
@@ -33,9 +30,7 @@ def build(log_dir: LogDir, partition: str, arguments: Arguments, release: Releas
     states = producers_before(partition_dir, int(arguments["offset"]), arguments["snapshot"])
     if not MARKER_TIMES.of(release):
         states = _with_times_of_data(partition_dir, states)
-    by_id = {state.producer_id: row_of(state) for state in states}
-    order = HASH_ORDER.of(release)(list(by_id))
-    return producer_snapshot.render(ProducerSnapshot(entries=tuple(by_id[each] for each in order)))
+    return producer_snapshot_of(states, release)
 
 
 def _with_times_of_data(

@@ -11,10 +11,10 @@ itself was moving.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from segmend.balancing.growth import growth
+from segmend.balancing.movable import can_move, twice
 from segmend.balancing.solver import Balance, BalanceProblem, Disk, Movable, solve
 from segmend.errors import UsageError
 from segmend.frozen import frozen
@@ -113,24 +113,13 @@ def _movable(request: Request[Options], systems: Sequence[FileSystem]) -> list[R
     """Every partition that can move, and the number of its disk; read with progress."""
     dirs = [(log_dir, number) for number, system in enumerate(systems) for log_dir in system.dirs]
     every = [(partition, number) for log_dir, number in dirs for partition in log_dir.partitions]
-    busy = _twice(request.dirs)
-    every = [(p, number) for p, number in every if _moves(p) and p.key not in busy]
+    busy = twice(partition for log_dir in request.dirs for partition in log_dir.partitions)
+    every = [(p, number) for p, number in every if can_move(p) and p.key not in busy]
     rows = []
     for done, (partition, number) in enumerate(every):
         request.on_progress(done, len(every))
         rows.append((partition, partition_overview(partition), number))
     return rows
-
-
-def _twice(dirs: Sequence[LogDir]) -> set[tuple[str, int]]:
-    """Partitions with a directory in two log dirs, or a move that the broker began: they stay for now."""
-    partitions = [p for d in dirs for p in d.partitions if p.kind in ("current", "future")]
-    count = Counter(p.key for p in partitions)
-    return {key for key, number in count.items() if number > 1}
-
-
-def _moves(partition: PartitionDir) -> bool:
-    return partition.kind == "current" and not partition.is_link and partition.unreadable is None
 
 
 def _item(partition: PartitionDir, overview: PartitionOverview, number: int, days: float) -> Movable:

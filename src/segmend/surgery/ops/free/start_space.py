@@ -16,8 +16,6 @@ from segmend.formats.java_number import parse_int
 from segmend.frozen import frozen
 from segmend.loading.values import DirectoryOutcome, PartitionOutcome
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.file_system import Unreadable
-from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogDir, PartitionDir
 
 BLOCK: Final = 4096
@@ -67,7 +65,7 @@ def room_for(
 def _checkpoints(log_dir: LogDir) -> int:
     """Each is written whole beside the old one."""
     names = offset_checkpoint.FILE_NAMES
-    return len(names) * BLOCK + sum(_size(entry) for name in names if (entry := log_dir.entry(name)))
+    return len(names) * BLOCK + sum(entry.known_size for name in names if (entry := log_dir.entry(name)))
 
 
 def _rebuilt(paths: Mapping[str, LogDir], path: str, interval: int) -> int:
@@ -77,12 +75,12 @@ def _rebuilt(paths: Mapping[str, LogDir], path: str, interval: int) -> int:
     log_dir = paths.get(home)
     partition = None if log_dir is None else log_dir.partition(directory)
     entry = None if partition is None else partition.file(f"{name.partition('.')[0]}.log")
-    entries = 1 + (0 if entry is None else _size(entry)) // max(interval, 1)
+    entries = 1 + (0 if entry is None else entry.known_size) // max(interval, 1)
     return entries * (offset_index.ENTRY_SIZE + time_index.ENTRY_SIZE) + BLOCK
 
 
 def _snapshot(partition: PartitionDir) -> int:
-    return max((_size(entry) for entry in partition.kraft_snapshots), default=BLOCK)
+    return max((entry.known_size for entry in partition.kraft_snapshots), default=BLOCK)
 
 
 def _longest(partition: PartitionDir, config: ServerConfig, topics: Mapping[str, Mapping[str, str]]) -> int:
@@ -94,11 +92,4 @@ def _grows(partition: PartitionDir, longest: int) -> int:
     if not partition.layout.logs:
         return 2 * longest
     active = partition.segments[-1]
-    return sum(max(longest - (0 if e is None else _size(e)), 0) for e in (active.index, active.timeindex))
-
-
-def _size(entry: FileEntry) -> int:
-    try:
-        return entry.size
-    except Unreadable:
-        return 0
+    return sum(max(longest - (0 if e is None else e.known_size), 0) for e in (active.index, active.timeindex))

@@ -1,4 +1,4 @@
-"""What goes with the log of a grafted replica: indexes, aborted transactions, snapshots, epochs.
+"""What goes with the log of a grafted replica: indexes and aborted transactions.
 
 All of it is computed from the batches as they will be, in one pass over each segment that
 changes. The leader's own index of a segment that is copied whole is taken if it agrees with them.
@@ -9,17 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from segmend.errors import SegmendError
-from segmend.formats import epoch_checkpoint, producer_snapshot, time_index, txn_index
-from segmend.formats.epoch_checkpoint import EpochCheckpoint, EpochEntry
-from segmend.formats.producer_snapshot import ProducerSnapshot
-from segmend.formats.txn_index import AbortedTxn, TransactionIndex
+from segmend.formats import time_index
 from segmend.frozen import frozen
-from segmend.kernel.producers import row_of
 from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.types import BuiltIndexes, IndexMatch, IndexRule, ProducerState, SegmentScan
-from segmend.loading.epochs import Entry, EpochCache
-from segmend.logdir.release import Release
-from segmend.surgery.derive.hash_order import HASH_ORDER
+from segmend.surgery.derive.file_bytes import transaction_index_of
 from segmend.surgery.derive.segment_indexes import indexes_in
 from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.ops.graft.joined_log import JoinedReader, JoinedSegment
@@ -73,7 +67,7 @@ def derive(
             built = indexes_in(scan, rule, reader, segment.parts[-1].path)
         _refuse(segment, scan)
         yield Derived(
-            segment=segment, scan=scan, built=built, txn_index=_aborted(scan),
+            segment=segment, scan=scan, built=built, txn_index=transaction_index_of(scan.aborted),
             sound=(_agrees(scan.offset_index, built.offset_index), _agrees_in_time(scan, theirs)),
             copied=reader.copied(),
         )  # fmt: skip
@@ -104,39 +98,3 @@ def _agrees_in_time(scan: SegmentScan, theirs: Indexes | None) -> bool:
         return False
     entries, _ = time_index.parse(theirs.time)
     return not entries or entries[-1].timestamp == scan.max_timestamp
-
-
-def _aborted(scan: SegmentScan) -> bytes:
-    rows = (
-        AbortedTxn(
-            txn_index.VERSION, row.producer_id, row.first_offset, row.last_offset, row.last_stable_offset
-        )
-        for row in scan.aborted
-    )
-    return txn_index.render(TransactionIndex(entries=tuple(rows)))
-
-
-def snapshot(states: Sequence[ProducerState], release: Release) -> bytes:
-    """A producer snapshot with these rows, in the order of that release."""
-    rows = {state.producer_id: row_of(state) for state in states}
-    order = HASH_ORDER.of(release)(list(rows))
-    return producer_snapshot.render(ProducerSnapshot(entries=tuple(rows[each] for each in order)))
-
-
-def leader_epochs(
-    mine: Iterable[Entry], theirs: Iterable[Entry], scans: Iterable[SegmentScan], *, start: int, end: int
-) -> bytes:
-    """leader-epoch-checkpoint: `mine` below `start`, `theirs` from there on, as far as batches bear them out.
-
-    `end` is the log end offset: a leader's file may end with an epoch that has no batch yet.
-    """
-    cache = EpochCache(mine)
-    cache.truncate_from_end(start)
-    for epoch, offset in theirs:
-        if offset >= start and epoch > cache.latest:
-            cache.assign(epoch, offset)
-    for scan in scans:
-        cache.recover(scan.epochs)
-    cache.truncate_from_end(end)
-    entries = tuple(EpochEntry(epoch, offset) for epoch, offset in cache.entries)
-    return epoch_checkpoint.render(EpochCheckpoint(entries=entries, header_lines=2 if entries else 0))

@@ -132,8 +132,7 @@ def _refuse_other_topic(site: Site, image: MetadataImage | None) -> None:
 def _too_high(site: Site, end: int | None) -> Iterator[Step]:
     """Lines beyond an end that the leader shares: they were written wrong, no record is behind them."""
     for name in (RECOVERY_POINT, HIGH_WATERMARK):
-        value = site.log_dir.offset_checkpoint(name).value
-        if end is not None and value is not None and value.offsets().get(site.key, 0) > end:
+        if end is not None and site.log_dir.checkpointed(name).get(site.key, 0) > end:
             reason = f"{site.name} ends at offset {end}, as its leader does"
             step = assembly.checkpoint_step(site.log_dir, name, {site.key: end}, reason, site.log_dir)
             if step is not None:

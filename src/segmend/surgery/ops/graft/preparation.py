@@ -12,20 +12,21 @@ from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.frozen import frozen, replace
 from segmend.kernel.types import ProducerState
 from segmend.logdir.files import FileEntry
-from segmend.logdir.loaded import load
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.surgery.derive.file_bytes import joined_leader_epochs, producer_snapshot_of
 from segmend.surgery.derive.index_interval import interval_of
 from segmend.surgery.derive.segment_indexes import rule_of
-from segmend.surgery.derive.sources import producers_before
+from segmend.surgery.derive.sources import is_loadable, producers_before
 from segmend.surgery.ops.graft.comparison import Comparison, compare
 from segmend.surgery.ops.graft.decision import Pair, Splice, decide
-from segmend.surgery.ops.graft.derived import Derived, Indexes, derive, leader_epochs, snapshot
+from segmend.surgery.ops.graft.derived import Derived, Indexes, derive
 from segmend.surgery.ops.graft.graft_steps import Graft
 from segmend.surgery.ops.graft.joined_log import JoinedSegment, LogFile, join, whole
 from segmend.surgery.ops.graft.leader import Leader
 from segmend.surgery.ops.graft.lineage import Heard, compacted_by, newest_epoch, refuse_stale
 from segmend.surgery.ops.graft.replica import ReplicaLog
+from segmend.surgery.planning import assembly
 
 Lines = Mapping[str, int | None]
 """The offset of the partition in each of the four checkpoints; None: no line."""
@@ -197,19 +198,15 @@ def _indexes(site: Site, segment: JoinedSegment) -> Indexes | None:
 def _states_before(site: Site, cut: Splice, base: int) -> tuple[ProducerState, ...]:
     """The producers before a segment: both logs are the same up to there."""
     at_hand = site.target if cut.kept is not None and site.target is not None else site.leader.partition
-    known = [offset for offset, entry in at_hand.snapshots if offset <= base and _is_sound(entry)]
+    known = [offset for offset, entry in at_hand.snapshots if offset <= base and is_loadable(entry)]
     return producers_before(at_hand, base, max(known, default=None))
-
-
-def _is_sound(entry: FileEntry) -> bool:
-    return load(entry, producer_snapshot.parse).healthy
 
 
 def _snapshots(site: Site, cut: Splice) -> Iterator[tuple[int, FileEntry]]:
     """The leader's of offsets that the target gets."""
     for offset, entry in site.leader.partition.snapshots:
         above = cut.kept is None or offset > cut.offset
-        if above and offset <= cut.end_offset and entry.parsed.padded and _is_sound(entry):
+        if above and offset <= cut.end_offset and entry.parsed.padded and is_loadable(entry):
             yield offset, entry
 
 
@@ -221,7 +218,7 @@ def _own(
     mine = [] if cut.kept is None or target is None else _epochs(target)
     theirs = _epochs(source)
     scans = [each.scan for each in derived]
-    data = leader_epochs(mine or theirs, theirs, scans, start=cut.offset, end=cut.end_offset)
+    data = joined_leader_epochs(mine or theirs, theirs, scans, start=cut.offset, end=cut.end_offset)
     old = None if cut.kept is None or target is None else target.leader_epochs.data
     if data != old and (data or old is not None):
         yield epoch_checkpoint.FILE_NAME, data
@@ -230,7 +227,7 @@ def _own(
         yield partition_metadata.FILE_NAME, partition_metadata.render(PartitionMetadata(topic_id=known))
     states = derived[-1].scan.producers if derived else ()
     if states and cut.end_offset not in snapshots:
-        yield f"{cut.end_offset:020d}{producer_snapshot.SUFFIX}", snapshot(states, site.release)
+        yield f"{cut.end_offset:020d}{producer_snapshot.SUFFIX}", producer_snapshot_of(states, site.release)
 
 
 def _epochs(partition: PartitionDir) -> list[tuple[int, int]]:
@@ -252,18 +249,14 @@ def lines(site: Site, cut: Splice, graft: Graft) -> Lines:
     point = log_dir.recovery_points.get(key)
     changed = min((d.segment.base for d in graft.derived), default=cut.end_offset)
     synced = not kept or log_dir.is_clean or max(point or 0, first) >= changed
-    mark = _least(leader.high_watermark, cut.end_offset)
+    mark = assembly.at_most(leader.high_watermark, cut.end_offset)
     if mark is None and kept:
-        mark = _least(log_dir.high_watermarks.get(key), cut.offset)
+        mark = assembly.at_most(log_dir.high_watermarks.get(key), cut.offset)
     dirty = (log_dir if kept else leader.home or log_dir).cleaner_offsets.get(key)
     limit = cut.offset if kept else cut.end_offset
     return {
-        offset_checkpoint.RECOVERY_POINT: cut.end_offset if synced else _least(point, cut.offset),
+        offset_checkpoint.RECOVERY_POINT: cut.end_offset if synced else assembly.at_most(point, cut.offset),
         offset_checkpoint.HIGH_WATERMARK: mark,
         offset_checkpoint.LOG_START_OFFSET: start if start > first else None,
-        offset_checkpoint.CLEANER_OFFSET: _least(dirty, limit) if kept or leader.home else None,
+        offset_checkpoint.CLEANER_OFFSET: assembly.at_most(dirty, limit) if kept or leader.home else None,
     }
-
-
-def _least(offset: int | None, limit: int) -> int | None:
-    return None if offset is None else min(offset, limit)

@@ -13,13 +13,12 @@ from segmend.broker.sanity import TIME_INDEX
 from segmend.formats import epoch_checkpoint, offset_checkpoint, producer_snapshot
 from segmend.formats.names import file_prefix
 from segmend.frozen import dataclass
-from segmend.logdir.files import FileEntry
-from segmend.logdir.loaded import load
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.values import Merged
+from segmend.surgery.derive.file_bytes import joined_leader_epochs
 from segmend.surgery.derive.index_interval import interval_of
-from segmend.surgery.ops.graft.derived import leader_epochs
+from segmend.surgery.derive.sources import is_loadable
 from segmend.surgery.ops.graft.graft_steps import synced
 from segmend.surgery.ops.graft.preparation import unflushed_from
 from segmend.surgery.ops.merge.case import HOME, Case
@@ -128,7 +127,7 @@ class Beside:
     def _known(self, offset: int) -> int | None:
         """The newest snapshot of this replica that says what it had before all that changes."""
         limit = min(offset, self.parted)
-        known = [at for at, entry in self.case.target.snapshots if at <= limit and _is_sound(entry)]
+        known = [at for at, entry in self.case.target.snapshots if at <= limit and is_loadable(entry)]
         return max(known, default=None)
 
     @staticmethod
@@ -154,7 +153,7 @@ class Beside:
         branch = [(each.epoch, each.first_offset) for each in self.merged.lineage if each.epoch >= 0]
         own = [] if loaded.value is None or loaded.damages else [*loaded.value.entries]
         mine = [(each.epoch, each.start_offset) for each in own] or branch
-        data = leader_epochs(mine, branch, (), start=start, end=self.merged.next_offset)
+        data = joined_leader_epochs(mine, branch, (), start=start, end=self.merged.next_offset)
         if data != loaded.data and (data or loaded.data is not None):
             path = f"{self.case.target.path}/{epoch_checkpoint.FILE_NAME}"
             yield ReplaceFile.with_bytes(path, data, "leader epochs of the merged log")
@@ -166,13 +165,14 @@ class Beside:
         """
         place, end = self.case.target, self.merged.next_offset
         log_dir, key = place.log_dir, place.key
-        mark = log_dir.high_watermarks.get(key)
-        mark = _least(mark, self.parted) if self.merged.high_watermark is None else self.merged.high_watermark
+        mark = self.merged.high_watermark
+        if mark is None:
+            mark = assembly.at_most(log_dir.high_watermarks.get(key), self.parted)
         offsets = {
             offset_checkpoint.RECOVERY_POINT: end,
-            offset_checkpoint.HIGH_WATERMARK: _least(mark, end),
-            offset_checkpoint.LOG_START_OFFSET: _least(log_dir.log_start_offsets.get(key), end),
-            offset_checkpoint.CLEANER_OFFSET: _least(
+            offset_checkpoint.HIGH_WATERMARK: assembly.at_most(mark, end),
+            offset_checkpoint.LOG_START_OFFSET: assembly.at_most(log_dir.log_start_offsets.get(key), end),
+            offset_checkpoint.CLEANER_OFFSET: assembly.at_most(
                 log_dir.cleaner_offsets.get(key), min(each.at for each in self.changed)
             ),
         }
@@ -181,11 +181,3 @@ class Beside:
             step = assembly.checkpoint_step(log_dir, name, {key: offset}, reason, log_dir)
             if step is not None:
                 yield step
-
-
-def _is_sound(entry: FileEntry) -> bool:
-    return load(entry, producer_snapshot.parse).healthy
-
-
-def _least(offset: int | None, limit: int) -> int | None:
-    return None if offset is None else min(offset, limit)

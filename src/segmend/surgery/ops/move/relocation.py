@@ -139,8 +139,7 @@ def _lines(request: Request[object], moves: Sequence[Move], *, of_target: bool) 
 def _offsets(moves: Sequence[Move], name: str) -> dict[str, Mapping[tuple[str, int], int]]:
     """What a checkpoint says in each dir from which something goes; each is read once."""
     homes = {move.partition.log_dir.path: move.partition.log_dir for move in moves}
-    values = {path: log_dir.offset_checkpoint(name).value for path, log_dir in homes.items()}
-    return {path: {} if value is None else value.offsets() for path, value in values.items()}
+    return {path: log_dir.checkpointed(name) for path, log_dir in homes.items()}
 
 
 def _markers(request: Request[object], moves: Sequence[Move]) -> tuple[list[Step], list[str]]:

@@ -8,13 +8,10 @@ from functools import cached_property
 
 from segmend.errors import SegmendError
 from segmend.findings import Finding
-from segmend.formats import producer_snapshot
-from segmend.logdir.file_system import Unreadable
-from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 from segmend.node.metadata_image import MetadataImage
 from segmend.surgery.derive.index_interval import interval_of
-from segmend.surgery.derive.sources import SNAPSHOT_LIMIT
+from segmend.surgery.derive.sources import is_loadable
 from segmend.surgery.ops.repair.options import Options
 from segmend.surgery.request import Request
 
@@ -89,13 +86,6 @@ class Scene:
     def snapshot_before(self, partition: PartitionDir, offset: int) -> int | None:
         """The newest producer snapshot at or before `offset` that is sound; None without one."""
         for at, entry in reversed(partition.snapshots):
-            if at <= offset and entry.path not in self.damaged and _loads(entry):
+            if at <= offset and entry.path not in self.damaged and is_loadable(entry):
                 return at
         return None
-
-
-def _loads(entry: FileEntry) -> bool:
-    try:
-        return not producer_snapshot.parse(entry.read(SNAPSHOT_LIMIT))[1]
-    except Unreadable:
-        return False

@@ -52,15 +52,13 @@ def rewritten(log_dir: LogDir, name: str, scene: Scene) -> Iterator[Rebuild]:
 
 def _in_order(log_dir: LogDir, name: str, offsets: Mapping[Key, int]) -> list[tuple[Key, int]]:
     """In the order of the lines that can be read; new ones behind them, by name."""
-    value = log_dir.offset_checkpoint(name).value
-    order = {} if value is None else {key: number for number, key in enumerate(value.offsets())}
+    order = {key: number for number, key in enumerate(log_dir.checkpointed(name))}
     return sorted(offsets.items(), key=lambda row: (order.get(row[0], len(order)), row[0]))
 
 
 def _offsets(log_dir: LogDir, name: str, scene: Scene) -> dict[Key, int]:
     """What the file is to say: readable lines that can be true, and what follows from the logs."""
-    value = log_dir.offset_checkpoint(name).value
-    said = {} if value is None else {key: offset for key, offset in value.offsets().items() if offset >= 0}
+    said = {key: offset for key, offset in log_dir.checkpointed(name).items() if offset >= 0}
     for partition in log_dir.partitions:
         if partition.kind != "current":
             continue
