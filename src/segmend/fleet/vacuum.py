@@ -93,7 +93,9 @@ def _going(out: str, keep: int | None, older_than_ms: int | None) -> list[str]:
     done = {row["run_id"] for row in rows}
     yesterday = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(time.time() - ORPHAN_SECONDS))
     halves = {run for name in STORED for run in delta.runs(out, name)} - done
-    return sorted({row["run_id"] for row in droppable} | {run for run in halves if run < yesterday})
+    going = {row["run_id"] for row in droppable} | {run for run in halves if run < yesterday}
+    assert not rows or rows[-1]["run_id"] not in going, "the newest finished run stays"
+    return sorted(going)
 
 
 def _quoted(run_id: str) -> str:

@@ -94,6 +94,7 @@ def _of_run(replica: Replica, log: FileEntry, run: Run, wanted: Range) -> Iterat
         if piece is None:
             continue
         if current is not None and not current.cut and not piece.cut:
+            assert current.stop == piece.start, "bytes that nobody chose lie between two batches"
             current = replace(
                 current, stop=piece.stop, last=piece.last, batches=current.batches + 1,
                 records=current.records + piece.records,

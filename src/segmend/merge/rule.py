@@ -54,6 +54,7 @@ def merge(
     missing = without(
         [(first, end - 1)] if first < end else [], united((r.first_offset, r.last_offset) for r in ranges)
     )
+    assert not any(common(branch.cover, missing) for branch in branches), "a sound offset is not taken"
     never = gaps_alone(branches, replicas) if compacted is False else []
     left_out = tuple(common(never, united([(first, end - 1)])))
     return Merged(
@@ -212,6 +213,7 @@ class _Choice:
                 )  # fmt: skip
                 continue
             if held is not None:
+                assert held.last_offset < chosen.first_offset, "an offset is taken twice"
                 yield held
             held = chosen
         if held is not None:

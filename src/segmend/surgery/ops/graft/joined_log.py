@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from segmend.frozen import dataclass
@@ -132,7 +133,9 @@ def join(
             last = JoinedSegment(last.base, last.kept, first.copied)
         else:
             rest.insert(0, JoinedSegment(offset, None, first.copied))
-    return [*begun, last, *rest]
+    joined = [*begun, last, *rest]
+    assert all(a.base < b.base for a, b in pairwise(joined)), "one segment would take the name of another"
+    return joined
 
 
 def whole(theirs: Sequence[LogFile], end: Position, *, last_offset: int) -> list[JoinedSegment]:

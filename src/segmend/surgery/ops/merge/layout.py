@@ -87,6 +87,7 @@ def _rolled(
     for at, piece in enumerate(ordered):
         begun = _base(piece, at, case, bases, (base, size, last), cap=cap, final=final)
         if begun != base:
+            assert begun not in rolled, "what is laid into a segment already would be lost"
             base, size = begun, 0
             rolled[base] = []
         rolled[base].append(piece)
