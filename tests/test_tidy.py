@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 import statistics
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -208,6 +209,32 @@ def test_the_net_for_changes_catches(line: str) -> None:
     assert list(changes(ast.walk(ast.parse(line))))
     harmless = ast.parse("open('a'); open('a', 'rb'); os.open('a', os.O_RDONLY)")
     assert not list(changes(ast.walk(harmless)))
+
+
+@functools.cache
+def places() -> set[str]:
+    """Every path of the checkout, and the ends of it: `a/b.py`, `b.py`."""
+    top = [path for path in ROOT.iterdir() if not path.name.startswith(".")]
+    paths = [path for each in top for path in (each, *each.rglob("*"))]
+    parts = [path.relative_to(ROOT).parts for path in paths]
+    return {"/".join(each[at:]) for each in parts for at in range(len(each))}
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_the_pages_of_the_house_name_what_is_there(page: str) -> None:
+    text, code = (ROOT / page).read_text(), "".join(path.read_text() for path in FILES)
+    named = re.findall(r"(?<![\w*/.-])[\w/.-]*\w(?:\.py|\.c|/)(?![\w*.<-])", text)
+    assert len(named) > 5
+    assert {name for name in named if name.rstrip("/") not in places()} == set()
+    words = {name for name in re.findall(r"`([A-Za-z][A-Za-z_.]*)`", text) if name not in places()}
+    assert {name for name in words for part in name.split(".") if part not in code} == set()
+
+
+def test_docstrings_and_comments_name_modules_that_are_there() -> None:
+    def stale(path: Path) -> list[str]:
+        return [name for name in re.findall(r"`([a-z_/]+\.py)`", path.read_text()) if name not in places()]
+
+    assert wrong(stale) == {}
 
 
 def test_no_machine_path_and_no_registry_host_is_committed() -> None:
