@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections import Counter
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+import segmend
 from segmend.checks import Consequence, all_checks, known_codes
 from segmend.checks.manual import REFUSES, SLOW, WARNING, Code, Page, entries
 from segmend.fleet.cross import cross_checks, whole_manual
@@ -30,6 +34,27 @@ def test_what_a_page_says_of_single_codes_is_said_of_its_own(code: str) -> None:
     named = [name for label in entry.page.own for name in label.split(", ")]
     assert set(named) <= {each.name for each in entry.beside}
     assert len(named) == len(set(named))
+
+
+def test_a_page_quotes_a_broker_as_the_rules_do() -> None:
+    """But for what stands for a value: `...`, a number, a letter, a partition."""
+    home = Path(segmend.__file__).parent
+    trees = (
+        ast.parse(path.read_text()) for room in ("broker", "formats") for path in home.glob(f"{room}/*.py")
+    )
+    rules = "\n".join(
+        node.value
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+    texts = {" ".join(entry.page.sections()["What the broker does"].split()) for entry in CODES.values()}
+    quotes = [quote for text in texts for quote in re.findall(r'"([A-Z][^"]{14,})"', text) if " " in quote]
+    assert len(quotes) > 20
+    parts = {
+        part.strip(" .,:;()") for each in quotes for part in re.split(r"\.{3}|\d+|\b[A-Z]\b|\bt-0\b", each)
+    }
+    assert {part for part in parts if len(part) > 3 and part not in rules} == set()
 
 
 def test_a_code_has_one_owner() -> None:

@@ -35,9 +35,9 @@ PAGE = Page(
         neighbours were removed. Its CRC is right.""",
     broker="""
         Nothing after a clean stop. A recovery or replay dies of P10 ("Expected transactional write from
-        producer 9 at offset ...") and of P11 ("Invalid control record type for end transaction marker
-        UNKNOWN"), and only warns of P12 ("Epoch of producer ... is ..., which is < the last seen epoch ...").
-    """,
+        producer 9 at offset ...") and of P11 ("Invalid control record type for end transaction
+        markerUNKNOWN"), and only warns of P12 ("Epoch of producer ... at offset ... in ... is ..., which is
+        smaller than the last seen epoch ...").""",
     advice="""
         P10: find out whether the transaction's marker is missing (P09). P11: take the batch from another
         replica. P12: nothing.""",
