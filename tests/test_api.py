@@ -14,6 +14,7 @@ from segmend.formats.build import BatchProducer, NewRecord, build_batch, build_m
 from segmend.loading import PartitionOutcome
 from tests.cli.run import python
 from tests.conftest import expected, golden_names
+from tests.files import flip
 
 
 def data(tmp_path: Path) -> Path:
@@ -159,9 +160,7 @@ def test_batches_as_arrow(tmp_path: Path) -> None:
 def test_damage_is_passed_over_and_told(tmp_path: Path) -> None:
     found = long_partition(tmp_path)
     log = Path(found.path) / f"{10:020d}.log"
-    content = bytearray(log.read_bytes())
-    content[70] ^= 1
-    log.write_bytes(content)
+    flip(log, 70)
     told: list[tuple[int, str]] = []
     got = offsets(found, on_problem=lambda segment, problem: told.append((segment.base_offset, problem.kind)))
     assert got == [*range(10), *range(15, 30)]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.brokers import broker_of
 from tests.faults.written import clean_dir, killed_dir, two_dirs
+from tests.files import flip
 
 from segmend.checks import CheckRun, Level, Wanted
 from segmend.findings import Severity
@@ -29,9 +30,7 @@ def hurt(dirs: Sequence[Path]) -> Sequence[Path]:
     (dirs[0] / "replication-offset-checkpoint").write_text("x")
     for name in ("t-0", "u-0"):
         for log in sorted((dirs[0] / name).glob("*.log"))[:2]:
-            data = bytearray(log.read_bytes())
-            data[-20] ^= 1
-            log.write_bytes(data)
+            flip(log, -20)
     return dirs
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.faults.written import clean_dir, killed_dir, known_dirs, two_dirs, with_zookeeper
+from tests.files import flip
 
 from segmend.cli.commands.check import command as check
 from segmend.cli.main import main
@@ -35,9 +36,7 @@ def healthy(tmp_path: Path) -> Path:
 def damaged(healthy: Path) -> Path:
     """A CRC error in u-0, an empty partition.metadata in t-0, and a fact."""
     log = healthy / "u-0" / f"{18:020d}.log"
-    data = bytearray(log.read_bytes())
-    data[-5] ^= 1
-    log.write_bytes(data)
+    flip(log, -5)
     (healthy / "t-0" / "partition.metadata").write_bytes(b"")
     (healthy / "u-0" / f"{0:020d}.log.deleted").touch()
     return healthy

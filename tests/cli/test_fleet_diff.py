@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import run
+from tests.files import flip
 from tests.fleet.build import three_brokers
 from tests.fleet.test_audit import refuse
 
@@ -23,9 +24,7 @@ def lines(out: str) -> list[object]:
 def test_it_says_what_diff_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = three_brokers(tmp_path / "fleet")
     hurt = sorted((root / "b2").rglob("orders-1/*.log"))[1]
-    data = bytearray(hurt.read_bytes())
-    data[-1] ^= 1
-    hurt.write_bytes(data)
+    flip(hurt, -1)
     dirs = sorted(path.parent for path in root.rglob("meta.properties"))
     alone = run(capsys, "diff", *dirs, "--json")
     fleet = run(capsys, "fleet", "diff", root, "--driver", "local", "--json")

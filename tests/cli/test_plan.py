@@ -14,6 +14,7 @@ import pytest
 from tests.checks.build_partition import PartitionWriter, write_log_dir
 from tests.cli.run import SOURCE, Ran, run
 from tests.conftest import golden_names
+from tests.files import flip
 from tests.golden.judge import copy_tree
 from tests.surgery.picture import picture
 
@@ -162,9 +163,7 @@ def test_a_cut_that_would_make_the_broker_delete_the_log_is_not_planned(
 ) -> None:
     a, b = dirs
     log = max((a / "x-0").glob("*.log"))
-    data = bytearray(log.read_bytes())
-    data[70] ^= 1
-    log.write_bytes(data)
+    flip(log, 70)
     (a / "log-start-offset-checkpoint").write_text("0\n1\nx 0 20\n")
     ran = planned(capsys, tmp_path, "trim", a, b, "--accept-loss", "36-records")
     assert (ran.code, ran.json[-1]["steps"]) == (4, 0)

@@ -24,6 +24,7 @@ from segmend.loading.replicas import EMPTY
 from segmend.logdir.release import Release
 from segmend.node.metadata_image import MetadataImage, PartitionLeader
 from tests.cli.run import run
+from tests.files import flip
 from tests.golden.unpack import unpack
 from tests.lab.elections import HERE
 
@@ -115,9 +116,7 @@ def test_what_a_reader_cannot_get_of_the_only_leader_is_a_loss(
 ) -> None:
     """No offset is missing and no record counted: the batch is there, and nobody can read it."""
     log = min(next(fleet.glob("b3/d*/orders-0")).glob("*.log"))
-    data = bytearray(log.read_bytes())
-    data[100] ^= 1
-    log.write_bytes(data)
+    flip(log, 100)
     ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet), "--json")
     (line,) = [each for each in ran.of("partition") if (each["topic"], each["partition"]) == ("orders", 0)]
     assert (line["outcome"], line["leaders_possible"], line["in_sync_complete"]) == ("loses", [3], [])

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from tests.conftest import examples, golden_params
+from tests.files import flip
 from tests.fleet.build import mixed, plain, three_brokers, write_broker
 
 from segmend.errors import SegmendError, UsageError
@@ -173,9 +174,7 @@ def test_records_below_the_log_start_offset_are_aged(tmp_path: Path) -> None:
 def test_a_batch_with_a_wrong_checksum_gives_no_records_unless_asked(tmp_path: Path) -> None:
     data = write_broker(tmp_path, 1, [plain("t", 0, batches=3)])
     file = data / "t-0/00000000000000000000.log"
-    content = bytearray(file.read_bytes())
-    content[100] ^= 1
-    file.write_bytes(content)
+    flip(file, 100)
     assert [r["offset"] for r in rows_of(tmp_path)] == [3, 4, 5, 6, 7, 8]
     assert len(rows_of(tmp_path, crc="false")) == 9
     assert [r["crc_ok"] for r in rows_of(tmp_path, table="batches", crc="true")] == [False, True, True]

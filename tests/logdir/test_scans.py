@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.files import flip
 
 from segmend.formats.build import NewRecord, build_batch
 from segmend.kernel.types import IndexRule, ProducerState
@@ -62,9 +63,7 @@ def test_indexes_are_built_for_who_wants_them(log: FileEntry, reads: list[int]) 
 def test_a_log_that_changed_is_read_again(log: FileEntry) -> None:
     scans.whole_scan(log, base_offset=0)
     before = os.stat(log.path)
-    data = bytearray(Path(log.path).read_bytes())
-    data[-1] ^= 1
-    Path(log.path).write_bytes(data)
+    flip(Path(log.path), -1)
     os.utime(log.path, ns=(before.st_atime_ns, before.st_mtime_ns))
     time.sleep(0.03)
     assert scans.known_scan(log, base_offset=0) is None

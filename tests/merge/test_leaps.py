@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import run
+from tests.files import flip
 from tests.fleet.build import three_brokers
 
 from segmend.formats.build import NewRecord, build_batch
@@ -49,9 +50,7 @@ def test_the_others_have_what_was_moved(
         leap(log, by)
     # Damage elsewhere is filled from the one that leapt, and the other way round: no key was removed.
     hurt = sorted((dirs[0] / "orders-0").glob("*.log"))[1]
-    data = bytearray(hurt.read_bytes())
-    data[-1] ^= 1
-    hurt.write_bytes(data)
+    flip(hurt, -1)
     code, line, offsets = told(capsys, tmp_path, dirs[:2])
     assert (code, line["missing"], line["next_offset"]) == (0, [], 120)
     assert offsets == list(range(120))

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.files import flip
+
 from segmend.formats.batch import RecordBatch
 from segmend.formats.record import decode
 from segmend.kernel.batches import iter_batches
@@ -59,13 +61,6 @@ def first_of(batch: RecordBatch, log: Path) -> int:
     """Its first offset, which a wrapper of magic 0 or 1 has inside."""
     data = log.read_bytes()[batch.position : batch.end]
     return decode(data, batch)[0][0].offset if batch.magic < 2 and batch.codec else batch.base_offset
-
-
-def flip(path: Path, position: int) -> None:
-    """One bit."""
-    data = bytearray(path.read_bytes())
-    data[position] ^= 1
-    path.write_bytes(data)
 
 
 def told(out: Path) -> dict[str, list[dict[str, Any]]]:

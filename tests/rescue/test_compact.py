@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 from tests.cli.run import Ran, run
+from tests.files import flip
 from tests.real.conftest import need_kafka
-from tests.rescue.replicas import flip, replicas
+from tests.rescue.replicas import replicas
 from tests.rescue.served import serving
 from tests.rescue.test_served import COMPLAINT, USUAL
 from tests.surgery.shows.server import read

@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 from tests.cli.run import Ran, run
-from tests.rescue.replicas import flip, replicas
+from tests.files import flip
+from tests.rescue.replicas import replicas
 from tests.surgery.faulty import Died, Disk, Mortal
 
 from segmend.kernel.batches import iter_batches

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from tests.cli.run import run
 from tests.conftest import one_in
-from tests.rescue.replicas import flip, replicas, told
+from tests.files import flip
+from tests.rescue.replicas import replicas, told
 
 from segmend.kernel.batches import iter_batches
 from segmend.logdir.disk import FileReader

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from tests.conftest import one_in
-from tests.rescue.replicas import flip, replicas
+from tests.files import contents, flip
+from tests.rescue.replicas import replicas
 from tests.surgery.faulty import Died, Disk, Failing, Mortal
 
 from segmend.errors import SegmendError
@@ -34,11 +35,6 @@ def go(dirs: Iterable[Path], out: Path, form: str, fx: Effects) -> int:
     return len(list(rescue(request, opened, (), each, lambda _: (), fx)))
 
 
-def content(out: Path) -> dict[str, bytes]:
-    """Every file."""
-    return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
-
-
 @pytest.mark.parametrize("form", one_in(4, ["jsonl", "log-dir", "csv", "parquet"]))
 def test_killed_anywhere_it_ends_with_the_same_bytes(
     form: str, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -54,7 +50,7 @@ def test_killed_anywhere_it_ends_with_the_same_bytes(
     dirs = replicas(golden("4.3.1-killed"), tmp_path, TWO, count=2)
     whole = Disk()
     assert go(dirs, tmp_path / "whole", form, whole) == 3
-    wanted = content(tmp_path / "whole")
+    wanted = contents(tmp_path / "whole")
     step = 1 if form == "log-dir" else 2
     for at in range(1, whole.calls + 1, step * 3):
         out = tmp_path / f"out{at}"
@@ -62,7 +58,7 @@ def test_killed_anywhere_it_ends_with_the_same_bytes(
             go(dirs, out, form, Mortal(at, half=bool(at % 2)))
         began = logs(out)
         assert go(dirs, out, form, Disk()) == 3
-        assert content(out) == wanted, f"killed at {at}, {whole.names[at - 1]}"
+        assert contents(out) == wanted, f"killed at {at}, {whole.names[at - 1]}"
         assert began.items() <= logs(out).items(), "a log that was whole was written once more"
     assert went_on or form in ("log-dir", "parquet"), "no run went on behind a note"
 
@@ -78,7 +74,7 @@ def test_what_was_begun_from_other_bytes_is_written_anew(golden: Golden, tmp_pat
         flip(log, 40)
     (begun / f"{999:020}.log").write_bytes(b"of a segment that is none any more")
     assert go(dirs, tmp_path / "out", "log-dir", Disk()) == 3
-    assert content(tmp_path / "out") == content(tmp_path / "whole")
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
 def logs(out: Path) -> dict[tuple[str, str], int]:
@@ -96,4 +92,4 @@ def test_a_full_disk_stops_it_in_one_line_and_it_goes_on(golden: Golden, tmp_pat
         with pytest.raises(SegmendError, match="no space left on device; make room"):
             go(dirs, out, "log-dir", Failing(at, errno.ENOSPC))
         assert go(dirs, out, "log-dir", Disk()) == 3
-        assert content(out) == content(tmp_path / "whole")
+        assert contents(out) == contents(tmp_path / "whole")

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from tests.cli.run import run
-from tests.rescue.replicas import flip, replicas, told
+from tests.files import flip
+from tests.rescue.replicas import replicas, told
 
 from segmend.formats.build import NewRecord, build_batch
 from segmend.formats.record import decode

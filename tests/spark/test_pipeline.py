@@ -13,9 +13,9 @@ from pathlib import Path
 import pyarrow.dataset as ds
 import pyspark
 import pytest
+from tests.files import flip
 from tests.fleet.build import three_brokers
 from tests.lacking import lacking
-from tests.rescue.replicas import flip
 
 from segmend.spark.java import find_java
 

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from tests.files import contents
 from tests.memory import MEMORY, may_be_used, prefix
 from tests.removal import remove
 from tests.seeds import SEED, sampled, some_of
@@ -269,9 +270,9 @@ class Story:
 
     def _check_loadable(self, why: object) -> None:
         """A broker started now takes no half-moved directory for a partition, and dies of no name."""
-        whole = _contents(self.saved / "a" / "far-0")
+        whole = contents(self.saved / "a" / "far-0")
         for home in (self.world.a, self.world.b):
-            assert not (home / "far-0").exists() or _contents(home / "far-0") == whole, why
+            assert not (home / "far-0").exists() or contents(home / "far-0") == whole, why
             for path in home.iterdir():
                 assert not path.is_dir() or parse_dir_name(path.name).kind != "foreign", (why, path)
             for path in home.glob("*/*"):
@@ -295,10 +296,6 @@ class Story:
 
 def _copy(source: Path, target: Path) -> None:
     shutil.copytree(source, target, symlinks=True)
-
-
-def _contents(home: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(home)): path.read_bytes() for path in home.rglob("*") if path.is_file()}
 
 
 def in_a_child(act: Callable[[], int]) -> int:

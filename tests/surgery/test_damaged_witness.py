@@ -12,6 +12,7 @@ from tests.checks.build_partition import write_log_dir
 from tests.faults.patient import START, Patient, lonely_topic, patient_in
 from tests.faults.table import fault_called
 from tests.faults.written import metadata_dir, plain
+from tests.files import contents
 from tests.lab.test_verdicts import unpacked
 from tests.surgery.sweep import run
 
@@ -39,10 +40,6 @@ class Bed:
         assert ran.code == (5 if left else 1), ran.err
 
 
-def content(root: Path) -> dict[Path, bytes]:
-    return {path.relative_to(root): path.read_bytes() for path in root.rglob("*") if path.is_file()}
-
-
 @pytest.mark.parametrize(("fault", "code"), [("log-flip-old", "I21"), ("log-flip-rolled-last-batch", "P06")])
 def test_a_marker_that_cannot_be_read_does_not_overrule_the_files_that_know_of_it(
     fault: str, code: str, tmp_path: Path
@@ -55,7 +52,7 @@ def test_a_marker_that_cannot_be_read_does_not_overrule_the_files_that_know_of_i
     assert "--from" in words
     bed.plan("--from", bed.whole / "b1" / bed.patient.log_dir.name)
     bed.apply()
-    assert content(tmp_path / "hurt") == content(bed.whole)
+    assert contents(tmp_path / "hurt") == contents(bed.whole)
 
 
 def test_an_index_that_would_make_the_next_start_cut_more_is_not_made(tmp_path: Path) -> None:

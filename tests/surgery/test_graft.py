@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import Ran
+from tests.files import flip
 from tests.surgery.checkpoints import drop, lines, write
 from tests.surgery.picture import picture
 from tests.surgery.small_fleet import Fleet, running_on
@@ -257,9 +258,7 @@ def test_damage_in_the_middle_goes_with_all_that_follows(fleet: Fleet) -> None:
     """What is cut off the leader has too, so nothing is lost."""
     mine = fleet.replica("orders-0")
     log, found = last(mine)
-    data = bytearray(log.read_bytes())
-    data[found[1].end - 1] ^= 1
-    log.write_bytes(data)
+    flip(log, found[1].end - 1)
     assert fleet.findings() != []
     shown = fleet.graft("orders-0").out
     assert "lost: nothing" in shown
@@ -412,9 +411,7 @@ def test_a_source_that_the_metadata_knows_as_out_of_sync_is_refused(fleet: Fleet
 
 def test_a_damaged_leader_is_refused(lagging: Fleet) -> None:
     log, found = last(lagging.replica("orders-0", "b3"))
-    data = bytearray(log.read_bytes())
-    data[found[0].end - 1] ^= 1
-    log.write_bytes(data)
+    flip(log, found[0].end - 1)
     assert f"{log}: is damaged at byte 0 (crc-mismatch)" in refused(lagging.graft("orders-0"), 8)
 
 

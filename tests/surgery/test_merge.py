@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import Ran
+from tests.files import flip
 from tests.surgery.checkpoints import lines, write
 from tests.surgery.picture import picture
 from tests.surgery.small_fleet import Fleet, running_on
@@ -29,13 +30,11 @@ def merge(fleet: Fleet, *options: object, name: str = NAME) -> Ran:
     return fleet.run("plan", "merge", *fleet.dirs, *where, *options)
 
 
-def flip(replica: Path, *numbers: int) -> None:
+def flip_batches(replica: Path, *numbers: int) -> None:
     """Flip a byte in the records of these batches, counted over all segments."""
     found = [(log, batch) for log in sorted(replica.glob("*.log")) for batch in headers(log)]
     for log, batch in (found[number] for number in numbers):
-        data = bytearray(log.read_bytes())
-        data[batch.end - 3] ^= 0x10
-        log.write_bytes(data)
+        flip(log, batch.end - 3, 0x10)
 
 
 def headers(log: Path) -> list[RecordBatch]:
@@ -46,8 +45,8 @@ def headers(log: Path) -> list[RecordBatch]:
 def torn(mine: Path, theirs: Path) -> None:
     """Each is damaged elsewhere, and one is short."""
     fall_behind(mine, len(batches(mine)) - 2, torn=9)
-    flip(mine, 1, 2)
-    flip(theirs, 4, 7)
+    flip_batches(mine, 1, 2)
+    flip_batches(theirs, 4, 7)
 
 
 def garbage(mine: Path, theirs: Path) -> None:
@@ -57,7 +56,7 @@ def garbage(mine: Path, theirs: Path) -> None:
     at = found[len(found) // 2].position
     data = log.read_bytes()
     log.write_bytes(data[:at] + b"\xa5" * 77 + data[at:])
-    flip(theirs, len(batches(theirs)) - 1)
+    flip_batches(theirs, len(batches(theirs)) - 1)
 
 
 def a_segment(mine: Path, theirs: Path) -> None:
@@ -95,7 +94,7 @@ def test_damaged_in_different_places(fleet: Fleet, hurt: Callable[[Path, Path], 
 def test_a_start_scans_nothing_of_what_a_kill_had_left_unflushed(fleet: Fleet) -> None:
     """The recovery point goes over what stays, too: it is verified, synced, and gets right indexes."""
     mine, truth = fleet.replica(NAME), batches(fleet.replica(NAME, "b3"))
-    flip(mine, len(truth) - 2)
+    flip_batches(mine, len(truth) - 2)
     (mine.parent / ".kafka_cleanshutdown").unlink()
     recovery = mine.parent / "recovery-point-offset-checkpoint"
     write(recovery, lines(recovery) | {("orders", 3): 0})
@@ -175,7 +174,7 @@ def test_a_replica_that_is_only_behind_has_no_branch_of_its_own(fleet: Fleet) ->
 def test_a_source_whose_broker_runs_is_read_as_far_as_it_has_committed(fleet: Fleet) -> None:
     mine, theirs = fleet.replica(NAME), fleet.replica(NAME, "b3")
     truth, (log, found) = batches(theirs), last(theirs)
-    flip(mine, 1)
+    flip_batches(mine, 1)
     fall_behind(mine, len(found))
     with log.open("ab") as file:
         file.write(b"half a batch that is being written")

@@ -9,7 +9,7 @@ from tests.surgery.loop import COMMANDS, Loop
 from tests.surgery.picture import picture
 from tests.surgery.small_fleet import Fleet
 from tests.surgery.story import as_user, memory, owned_by_nobody, plans_read_once
-from tests.surgery.test_merge import NAME, elected, flip, garbage, headers, merge
+from tests.surgery.test_merge import NAME, elected, flip_batches, garbage, headers, merge
 
 from segmend.surgery.plan import Plan
 
@@ -18,7 +18,7 @@ def hurt(fleet: Fleet) -> None:
     """Patched, cut and appended to, written beside and put in its place; records that go to a side file."""
     mine, theirs = fleet.replica(NAME), fleet.replica(NAME, "b3")
     elected(fleet)
-    flip(mine, 1)
+    flip_batches(mine, 1)
     garbage(mine, theirs)
     log = sorted(mine.glob("*.log"))[2]
     log.write_bytes(log.read_bytes()[: headers(log)[-1].position])

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.files import flip_at_share
 from tests.golden.judge import copy_tree
 from tests.surgery.desk import Desk
-from tests.surgery.shows.metadata import flip
 
 from segmend.formats import quorum_state
 from segmend.formats.quorum_state import QuorumState
@@ -65,12 +65,12 @@ def codes(desk: Desk) -> set[str]:
 @pytest.mark.slow
 def test_damage_that_the_rest_covers_is_set_aside(desk: Desk) -> None:
     place = home(desk)
-    flip(max(place.glob("*.checkpoint")))
+    flip_at_share(max(place.glob("*.checkpoint")), 0.5)
     assert desk.plan("quorum").code == 0
     assert [step["kind"] for step in desk.planned()["steps"]] == ["quarantine"]
     desk.apply()
     assert "K08" not in codes(desk)
-    flip(place / f"{0:020d}.log", 0.2)  # below the older snapshot, at offset 262
+    flip_at_share(place / f"{0:020d}.log", 0.2)  # below the older snapshot, at offset 262
     desk.plan("quorum")
     assert facts(desk) == {"end": 630}
     desk.apply()
@@ -82,7 +82,7 @@ def test_damage_that_the_rest_covers_is_set_aside(desk: Desk) -> None:
 def test_damage_that_nothing_covers_is_not_called_mended(desk: Desk, others: tuple[Path, Path]) -> None:
     place = home(desk)
     before = (place / "quorum-state").read_bytes()
-    flip(place / f"{0:020d}.log", 0.97)  # behind the newest snapshot
+    flip_at_share(place / f"{0:020d}.log", 0.97)  # behind the newest snapshot
     ran = desk.plan("quorum")
     assert (ran.code, desk.planned()["steps"]) == (4, [])
     assert "would be lost" in desk.planned()["left"][0]

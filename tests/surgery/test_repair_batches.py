@@ -17,16 +17,11 @@ from tests.faults.hurts import Hurt, on
 from tests.faults.patient import Patient
 from tests.faults.table import fault_called
 from tests.faults.written import ACTIVE, ROLLED, one
+from tests.files import contents
 from tests.surgery.patient import PatientOf, Treated
 from tests.surgery.recovery_rule import batches_of
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
-
-
-def content(root: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()
-    }
 
 
 CRC, HOLE = on("rolled", flipped(8)), on("rolled", zeroed(6, 9))
@@ -44,7 +39,7 @@ def comes_back(patient: Treated) -> None:
     assert planned.code == 0, planned.out
     assert "lost: nothing" in planned.out
     patient.apply()
-    assert content(patient.dirs[0]) == content(patient.other)
+    assert contents(patient.dirs[0]) == contents(patient.other)
     patient.undo()
 
 
@@ -82,7 +77,7 @@ def test_any_run_of_damage_comes_from_a_replica_whole(seed: int, patient_of: Pat
         patient.apply()
     assert code == 0
     patient.apply()
-    assert content(patient.dirs[0]) == content(patient.other)
+    assert contents(patient.dirs[0]) == contents(patient.other)
 
 
 def test_damage_side_by_side_becomes_empty_batches(patient_of: PatientOf) -> None:
@@ -117,7 +112,7 @@ def test_a_batch_alone_in_its_segment_is_known_by_its_checksum(role: str, patien
     patient = patient_of(on(role, flipped(0)), base=one(lone))
     assert patient.mend("--from", patient.other).code == 0
     patient.apply()
-    assert content(patient.dirs[0]) == content(patient.other)
+    assert contents(patient.dirs[0]) == contents(patient.other)
 
 
 def test_a_batch_alone_is_not_that_of_a_replica_with_another_checksum(patient_of: PatientOf) -> None:
@@ -350,7 +345,7 @@ def test_where_it_does_not_fit_the_graft_that_is_named_helps(
 def test_each_batch_comes_from_a_replica_that_has_it(patient_of: PatientOf, tmp_path: Path) -> None:
     """Three batches side by side are damaged; one replica has two of them, another one the third."""
     patient = patient_of(THREE)
-    whole = content(patient.other)
+    whole = contents(patient.other)
     second = tmp_path / "second"
     shutil.copytree(patient.other, second)
     for home, bad in ((patient.other, 8), (second, 9)):
@@ -361,7 +356,7 @@ def test_each_batch_comes_from_a_replica_that_has_it(patient_of: PatientOf, tmp_
     planned = patient.mend("--from", patient.other, "--from", second)
     assert planned.code == 0, planned.out
     patient.apply()
-    assert content(patient.dirs[0]) == whole
+    assert contents(patient.dirs[0]) == whole
     patient.undo()
 
 

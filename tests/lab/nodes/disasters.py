@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.files import flip
+
 METADATA = "__cluster_metadata-0"
 FOREIGN_ID = "lAb5pZ9vTWWx4JmKu0o3Ng"
 STRAY = "0123456789abcdef0123456789abcdef-stray"
@@ -137,19 +139,12 @@ def first_batch(node: Node) -> None:
     node.cut(node.batches()[2][0])
 
 
-def flip(node: Node, path: Path, at: int) -> None:
-    """One bit."""
-    data = bytearray(path.read_bytes())
-    data[at] ^= 4
-    path.write_bytes(bytes(data))
-
-
 def flip_batch(share: float) -> Act:
     """A bit of the batch at that share of the metadata log."""
 
     def hurt(node: Node) -> None:
         batches = node.batches()
-        flip(node, node.log, batches[int(len(batches) * share)][0] + 64)
+        flip(node.log, batches[int(len(batches) * share)][0] + 64, 4)
 
     return hurt
 

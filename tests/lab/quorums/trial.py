@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from segmend.cli.main import main
+from tests.files import flip_at_share
 from tests.golden.judge import copy_tree
 from tests.lab.errors import LabError
 from tests.lab.quorums.base import METADATA, TOPICS, Voter, nodes, start
@@ -40,10 +41,8 @@ def _newest(home: Path) -> Path:
 
 
 def _flip(path: Path, place: float) -> None:
-    data = bytearray(path.read_bytes())
-    data[int(len(data) * place)] ^= 0x40
     path.chmod(0o600)
-    path.write_bytes(data)
+    flip_at_share(path, place, 0x40)
 
 
 def _cut(path: Path, place: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.files import flip
 from tests.surgery.recovery_rule import batches_of
 from tests.surgery.shows.bed import Asked, Bed, Case
 
@@ -12,13 +13,6 @@ from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LO
 OLD_FORMAT = "a message of format 0 or 1 has no empty form"
 AFTER_A_KILL = frozenset({"C13", "I25"})
 """Notes up to 2.2: indexes are as after a clean stop but no marker is there; or the other way round."""
-
-
-def flip(path: Path, at: int) -> None:
-    """A bit of a byte turned over."""
-    data = bytearray(path.read_bytes())
-    data[at] ^= 0x40
-    path.write_bytes(data)
 
 
 def rolled(partition: Path, number: int, suffix: str = ".log") -> Path:
@@ -42,7 +36,7 @@ def indexes(bed: Bed) -> Asked:
     every = sorted(home.glob("*.index"))[:-1]
     first = [path for path in every if path.stat().st_size][-1]
     second = [path for path in every if path != first][-1]
-    flip(first, 6)
+    flip(first, 6, 0x40)
     second.unlink()
     codes = {"I01", "I08"}
     if bed.release >= (0, 10, 1):
@@ -55,7 +49,7 @@ def indexes(bed: Bed) -> Asked:
 def transactions(bed: Bed) -> Asked:
     """Producer snapshots and aborted transactions."""
     home = bed.where("txn-0")
-    flip(max(home.glob("*.snapshot")), 30)
+    flip(max(home.glob("*.snapshot")), 30, 0x40)
     next(path for path in sorted(home.glob("*.txnindex")) if path.stat().st_size).unlink()
     return repair(bed, "P01", "I17")
 
@@ -90,7 +84,7 @@ def topic_id(bed: Bed) -> Asked:
 def damaged_batch(log: Path, number: int) -> frozenset[int]:
     """Change the last bit of a batch; its offsets."""
     batch = batches_of(log)[number]
-    flip(log, batch.end - 1)
+    flip(log, batch.end - 1, 0x40)
     return frozenset(range(batch.base_offset, batch.last_offset + 1))
 
 

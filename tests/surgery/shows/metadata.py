@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from tests.files import flip_at_share
 from tests.surgery.shows.bed import Asked, Bed, Case
-
-
-def flip(path: Path, place: float = 0.5) -> None:
-    """One bit."""
-    data = bytearray(path.read_bytes())
-    data[int(len(data) * place)] ^= 1
-    path.write_bytes(data)
 
 
 def snapshot(bed: Bed) -> Asked:
     """The newest one: the log covers what is behind the one before."""
-    flip(max(bed.where("__cluster_metadata-0").glob("*.checkpoint")))
+    flip_at_share(max(bed.where("__cluster_metadata-0").glob("*.checkpoint")), 0.5)
     return Asked(argv=("quorum", *bed.dirs), codes=frozenset({"K08"}))
 
 
 def log(bed: Bed) -> Asked:
     """A batch that the newest snapshot covers."""
-    flip(max(bed.where("__cluster_metadata-0").glob("*.log")), 0.4)
+    flip_at_share(max(bed.where("__cluster_metadata-0").glob("*.log")), 0.4)
     return Asked(argv=("quorum", *bed.dirs), codes=frozenset({"K07"}))
 
 
