@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import as_one_who_may_not, python, run
+from tests.cli.test_explain_retention import stamped
 from tests.faults.written import BASES, in_place, two_dirs
 
 from segmend.loading.topic_settings import topic_settings
@@ -29,10 +30,6 @@ def dirs(tmp_path: Path) -> Sequence[Path]:
     for number, log in enumerate(LOGS):
         stamped(found, log, NOW - (4 - number) * DAY - HOUR)
     return found
-
-
-def stamped(dirs: Sequence[Path], log: str, stamp: int) -> None:
-    in_place(f"{log}.timeindex", lambda old: old[:-12] + struct.pack(">q", stamp) + old[-4:])(dirs)
 
 
 def deleted(capsys: Capture, *argv: object) -> list[int]:

@@ -18,6 +18,7 @@ from obstore.store import MemoryStore, from_url
 from tests.conftest import GOLDEN
 from tests.fleet.bucket import s3_server, upload
 from tests.fleet.build import plain, write_broker
+from tests.fleet.written import table_rows
 from tests.golden.unpack import unpack
 
 from segmend.checks import CheckRun, Level
@@ -95,10 +96,6 @@ def test_an_audit_of_a_bucket(bucket: str, tmp_path: Path) -> None:
     assert (outcome.row["brokers"], outcome.row["partitions"]) == (2, 4)
 
 
-def without_times(out: str, name: str) -> list[str]:
-    return sorted(map(repr, delta.read(out, name).drop_columns("run_id").to_pylist()))
-
-
 @pytest.mark.slow
 def test_an_audit_into_a_bucket(fleet: Path, bucket: str, tmp_path: Path, capsys: Any) -> None:
     """Tables, report and summary as in a directory, twice into the same OUT; its history and its vacuum."""
@@ -108,7 +105,7 @@ def test_an_audit_into_a_bucket(fleet: Path, bucket: str, tmp_path: Path, capsys
     capsys.readouterr()
     for name in AUDIT_TABLES:
         if name not in ("runs", "log_dirs"):
-            assert without_times(there, name) == without_times(here, name), name
+            assert table_rows(there, name) == table_rows(here, name), name
     assert json.loads(folder.source(f"{there}/summary.json").read())["report"] == f"{there}/report.html"
     assert b"</html>" in folder.source(f"{there}/report.html").read()
     assert main(["fleet", "runs", there]) == ExitCode.NOTHING_WRONG

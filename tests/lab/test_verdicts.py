@@ -27,6 +27,7 @@ from tests.golden.unpack import unpack
 from tests.lab.compare import disagreements, of_reads
 from tests.lab.findings import excuses, judged, offsets
 from tests.lab.known import KNOWN, KNOWN_READS, UNFINISHED
+from tests.lab.nodes.compare import opened
 from tests.lab.pairs import PLUS, Pair
 from tests.lab.releases import release
 from tests.lab.trial import listing
@@ -63,11 +64,6 @@ def recorded(name: str) -> list[Fault]:
 def archive(name: str) -> Path:
     """The base that was hurt; pairs are done to that of the single faults."""
     return RECORDED / f"{name.removesuffix('-double')}.tar.xz"
-
-
-def opened(path: Path) -> LogDir:
-    """A log dir, which may be missing or no directory."""
-    return LogDir.open(str(path)) if path.is_dir() else LogDir(str(path), {})
 
 
 def unpacked(name: str, into: Path) -> Path:

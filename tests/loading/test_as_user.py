@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,14 +32,6 @@ def test_another_user_may_not_write_there(dirs: list[Path], capsys: pytest.Captu
     assert ran.code == 4
     assert (ran.json[-1]["type"], ran.json[-1]["outcome"]) == ("broker", "refuses")
     assert not any("--as-user" in each for each in ran.json[-1]["assumed"])
-
-
-@pytest.fixture
-def open_to_all() -> Iterator[Path]:
-    """A directory that everybody may search, and all above it: not so pytest's."""
-    with tempfile.TemporaryDirectory() as root:
-        Path(root).chmod(0o777)
-        yield Path(root)
 
 
 def test_a_dir_that_fails_with_the_first_write_is_no_good_start(

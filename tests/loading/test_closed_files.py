@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,14 +32,6 @@ PLACES = ("d0", "d1", "__cluster_metadata-0", "compacted-0", "txn-open-0")
 """Directories whose files are closed: all together are some 250 forecasts."""
 ROOT = User.of(0)
 """The broker's user, who may read everything."""
-
-
-@pytest.fixture
-def open_to_all() -> Iterator[Path]:
-    """A directory that everybody may search, and all above it: not so pytest's."""
-    with tempfile.TemporaryDirectory() as root:
-        Path(root).chmod(0o777)
-        yield Path(root)
 
 
 def said(dirs: list[Path]) -> BrokerOutcome:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli.run import run
 from tests.conftest import examples, one_in
+from tests.logdir.test_walk import write
 
 from segmend.formats.build import NewRecord, build_batch
 from segmend.logdir.disk import FileReader
@@ -22,11 +23,6 @@ ZERO = "00000000000000000000"
 START = 1_761_955_200_000
 BIG = 64 << 10
 """Bytes of a value of `long_log`."""
-
-
-def write(tmp_path: Path, *batches: bytes) -> FileEntry:
-    (tmp_path / f"{ZERO}.log").write_bytes(b"".join(batches))
-    return FileEntry.at(f"{tmp_path}/{ZERO}.log")
 
 
 def batch(base: int, count: int = 3, **options: object) -> bytes:

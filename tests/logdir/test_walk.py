@@ -15,6 +15,7 @@ ZERO = "00000000000000000000"
 
 
 def write(tmp_path: Path, *batches: bytes) -> FileEntry:
+    """A log of these batches."""
     (tmp_path / f"{ZERO}.log").write_bytes(b"".join(batches))
     return FileEntry.at(f"{tmp_path}/{ZERO}.log")
 

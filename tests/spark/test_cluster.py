@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from tests.conftest import GOLDEN
 from tests.fleet.bucket import s3_server
+from tests.fleet.written import table_rows
 from tests.golden.unpack import unpack
 from tests.spark.standalone import SECONDS, Cluster, bare_python, cluster, wait_for
 
-from segmend.fleet import delta
 from segmend.fleet.audit import AuditRequest, audit
 from segmend.fleet.driver import LocalDriver
 from segmend.fleet.schemas import AUDIT_TABLES
@@ -43,10 +43,6 @@ def running(home: Path) -> Iterator[Cluster]:
     """Its workers know of an object store."""
     with s3_server(), cluster(home / "bare/bin/python", home) as running:
         yield running
-
-
-def rows(out: str, name: str) -> list[str]:
-    return sorted(map(repr, delta.read(out, name).drop_columns("run_id").to_pylist()))
 
 
 def next_audit(running: Cluster, done: subprocess.Popen[str], out: str) -> None:
@@ -87,7 +83,7 @@ def test_a_worker_hangs_and_is_killed_then(running: Cluster, home: Path) -> None
         for name in AUDIT_TABLES:
             # The time of a run and the free space of a disk are never the same twice.
             if name not in ("runs", "log_dirs"):
-                assert rows(out, name) == rows(str(home / "local"), name), name
+                assert table_rows(out, name) == table_rows(str(home / "local"), name), name
 
 
 def test_a_cluster_without_room_for_an_executor_is_a_line(running: Cluster, home: Path) -> None:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 from tests.fleet.build import three_brokers
+from tests.fleet.written import table_rows
 from tests.lacking import lacking
 from tests.spark.standalone import LIGHT, SECONDS, Daemons
 
-from segmend.fleet import delta
 from segmend.fleet.audit import AuditRequest, audit
 from segmend.fleet.driver import LocalDriver
 
@@ -57,8 +57,4 @@ def test_a_client_sees_what_is_there_without_spark(tmp_path: Path) -> None:
         "exit": 0,
     }
     for name in ("segments", "replicas", "findings", "digests"):
-        assert rows(out, name) == rows(tmp_path / "local", name), name
-
-
-def rows(out: Path, name: str) -> list[str]:
-    return sorted(map(repr, delta.read(str(out), name).drop_columns("run_id").to_pylist()))
+        assert table_rows(out, name) == table_rows(tmp_path / "local", name), name
