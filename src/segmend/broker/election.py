@@ -29,6 +29,10 @@ MARK_WAITS: Rule[bool] = Rule(
 )
 """Whether fewer in sync than min.insync.replicas hold the high watermark, so that nothing above is read."""
 NO_MAJORITY = "{up} of {all} voters come up, {needed} are needed"
+NOT_THE_VOTER = "voter {} is the one whose metadata dir has the id {}; this one has {}, and no vote (KIP-853)"
+"""`VoterSet.isVoter` compares the directory ids, too, where the log has them."""
+ANY_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
+"""`ReplicaKey.NO_DIRECTORY_ID`: of a voter that is known by its node id alone."""
 NOT_REGISTERED = "Shutting down because we were unable to register with the controller quorum."
 """`BrokerLifecycleManager`, initial.broker.registration.timeout.ms (a minute) after the start."""
 NO_UP_TO_DATE = "no voter that comes up has a log that a majority would vote for"
@@ -54,6 +58,17 @@ def possible_leaders(
     where any of them may lead: the first that is back leads while those in sync are away.
     """
     return tuple(sorted(node for node in {*in_sync, *unclean_election} if node in serving))
+
+
+def reassigned(
+    replicas: Collection[int], removing: Collection[int], serving: Collection[int]
+) -> tuple[int, ...]:
+    """Who has a partition once its reassignment is done: as soon as all that it is to have are in sync.
+
+    `PartitionReassignmentReplicas.maybeCompleteReassignment`; one of them that is away holds it up.
+    """
+    kept = tuple(node for node in replicas if node not in removing)
+    return kept if set(kept) <= set(serving) else tuple(replicas)
 
 
 class Leaves(StrEnum):

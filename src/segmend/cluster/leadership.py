@@ -15,6 +15,7 @@ from segmend.broker.election import (
     Leaves,
     may_wait,
     possible_leaders,
+    reassigned,
 )
 from segmend.cluster.values import Copy, Leadership, Name, Prospect
 from segmend.formats.java_number import parse_int
@@ -82,6 +83,7 @@ class Outage:
         if not anybody and may_wait(in_sync, serving, self.clean, slow):
             short_of = f"; if it does not: {reason}" if fate in (Prospect.LOSES, Prospect.AT_RISK) else ""
             fate, reason = Prospect.LEADERLESS, f"{self._waits(in_sync)}{short_of}"
+        ends_on = reassigned(replicas, leader.removing, serving) if able else tuple(replicas)
         behind = [copy.records_lost for copy in copies if copy.node_id in able]
         return Leadership(
             topic=topic, partition=partition, replicas=tuple(replicas), isr=leader.isr, elr=leader.elr,
@@ -89,8 +91,8 @@ class Outage:
             in_sync_complete=tuple(node for node in in_sync if node in complete),
             records_at_risk=max(behind, default=0),
             order_helps=bool(anybody) or not may_wait(in_sync, complete, self.clean, leaves),
-            min_insync=self._min_insync(image, topic, able, len(replicas)),
-            mark_waits=MARK_WAITS.of(self.release),
+            min_insync=self._min_insync(image, topic, able, len(ends_on)),
+            mark_waits=MARK_WAITS.of(self.release), ends_on=ends_on,
         )  # fmt: skip
 
     def _is_unclean(self, image: MetadataImage, topic: str) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from segmend.broker.election import MIN_INSYNC, UNCLEAN_ELECTION
+from segmend.cluster.older import ahead, epochs_of
 from segmend.cluster.values import Name, NodeOutcome
 from segmend.frozen import field, frozen, replace
 from segmend.loading import DirOutcome, Options, PartitionOutcome, forecast_any
@@ -25,7 +26,7 @@ class Sight:
     `position` is where its metadata log ends, None without one; `snapshot` where its newest snapshot ends,
     `epochs` are the leader epochs behind that with their first offsets; `voters` and `replicas` the nodes
     that the log names; `marks` the high watermarks in its checkpoints: so much is committed; `settings`
-    its server.properties, as far as it was given and matters to others.
+    its server.properties, as far as it was given and matters to others; `lost_vote` why it has none.
     """
 
     position: tuple[int, int] | None
@@ -35,6 +36,7 @@ class Sight:
     settings: Mapping[str, str] = field(default_factory=dict)
     snapshot: int = 0
     epochs: tuple[tuple[int, int], ...] = ()
+    lost_vote: str | None = None
 
     @property
     def end(self) -> int:
@@ -61,10 +63,15 @@ class Sight:
 
 @frozen
 class NodeStart:
-    """Its start: the line, and what becomes of each replica."""
+    """Its start: the line, and what becomes of each replica.
+
+    `ahead` are logs newer than the metadata that is elected, `ahead_of_own` than that on its disks.
+    """
 
     outcome: NodeOutcome
     replicas: Mapping[Name, PartitionOutcome]
+    ahead: frozenset[Name] = frozenset()
+    ahead_of_own: frozenset[Name] = frozenset()
 
 
 class Playing(Protocol):
@@ -134,6 +141,7 @@ def sight(broker: BrokerDirs) -> Sight:
         position=log.position, voters=voters, marks=marks, settings=settings,
         replicas=frozenset(node for replicas in named for node in replicas),
         snapshot=log.snapshot[0] if log.snapshot else 0, epochs=tuple(sorted(log.epochs.items())),
+        lost_vote=broker.lost_vote,
     )  # fmt: skip
 
 
@@ -169,4 +177,8 @@ def start(
         node_id=node_id, dirs=tuple(each.path for each in broker.dirs), clean_shutdown=clean,
         broker=lines.broker,
     )  # fmt: skip
-    return NodeStart(outcome=outcome, replicas=replicas)
+    epochs = dict(epochs_of(broker, replicas))
+    return NodeStart(
+        outcome=outcome, replicas=replicas,
+        ahead=ahead(epochs, image or MetadataImage()), ahead_of_own=ahead(epochs, image_of(broker)),
+    )  # fmt: skip

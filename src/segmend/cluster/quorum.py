@@ -24,8 +24,10 @@ def quorum(
 ) -> Quorum:
     """Which of the voters come up, and who of them can be elected; `down` says why others do not.
 
-    Those of them that `joined` end once there is a quorum, and vote before.
+    Those of them that `joined` end once there is a quorum, and vote before. One that lost its vote looks on.
     """
+    lost = {node: seen.lost_vote for node, seen in sights.items() if seen.lost_vote}
+    down, joined = {**lost, **down}, set(joined) - lost.keys()
     told = [_voter(node_id, sights, down) for node_id in sorted(voters)]
     needed = majority(len(told))
     up = {voter.node_id for voter in told if voter.up}

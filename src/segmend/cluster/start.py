@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from segmend.broker.election import NOT_REGISTERED
+from segmend.cluster import older
 from segmend.cluster.leadership import Outage
 from segmend.cluster.nodes import NodeStart, Playing
 from segmend.cluster.order import start_order
@@ -50,7 +51,7 @@ class ClusterForecast:
         for line in self._leaderships(starts, elected):
             lines.append(line)
             yield line
-        yield self._outcome(nodes, elected, lines)
+        yield self._outcome(nodes, elected, lines, tuple(_older(starts)))
 
     def _settled(self) -> tuple[list[NodeStart], Quorum]:
         """The starts and the quorum: of a voter that refuses the image does not count.
@@ -125,16 +126,19 @@ class ClusterForecast:
                 )
             )
 
-    def _outcome(self, nodes: list[NodeOutcome], elected: Quorum, lines: list[Leadership]) -> ClusterOutcome:
+    def _outcome(
+        self, nodes: list[NodeOutcome], elected: Quorum, lines: list[Leadership], behind: Sequence[str]
+    ) -> ClusterOutcome:
         up = [node.node_id for node in nodes if node.broker.starts]
-        order, helpless = start_order(up, lines, self._voters, elected.needed)
+        order, helpless = start_order(up, lines, elected.voters_up, elected.needed)
         return ClusterOutcome(
             nodes=len(nodes), partitions=len(lines), fates=dict(Counter(line.outcome for line in lines)),
             refusing=sum(line.refuses_writes for line in lines),
             start_order=order, order_cannot_help=helpless,
             all_start=all(node.broker.starts for node in nodes), quorum_comes_up=elected.comes_up,
             all_whole=all(node.broker.nothing_lost and not node.broker.offline for node in nodes),
-            unknown=tuple(dict.fromkeys(self._unknown(nodes, elected))), assumed=tuple(_assumed(nodes)),
+            unknown=tuple(dict.fromkeys((*self._unknown(nodes, elected), *behind))),
+            assumed=tuple(_assumed(nodes)),
         )  # fmt: skip
 
     def _unknown(self, nodes: list[NodeOutcome], elected: Quorum) -> Iterator[str]:
@@ -145,6 +149,13 @@ class ClusterForecast:
         yield from (f"node {node}: {why}" for node, why in self._absent().items() if why == NOT_GIVEN)
         for node in nodes:
             yield from (f"node {node.node_id}: {each}" for each in node.broker.unknown)
+
+
+def _older(starts: Sequence[NodeStart]) -> Iterator[str]:
+    yield from older.told(older.ELECTED, frozenset().union(*(each.ahead for each in starts)))
+    for each in starts:
+        words = f"node {each.outcome.node_id}: {older.OWN}"
+        yield from older.told(words, each.ahead_of_own)
 
 
 def _refused(starts: Sequence[NodeStart]) -> dict[int, str]:

@@ -49,6 +49,11 @@ class Quorum:
     reason: str | None = None
 
     @property
+    def voters_up(self) -> list[int]:
+        """Those that come up, and have a vote."""
+        return [voter.node_id for voter in self.voters if voter.up]
+
+    @property
     def comes_up(self) -> bool:
         """Whether one of the voters can be elected."""
         return bool(self.leaders_possible)
@@ -60,7 +65,7 @@ class Quorum:
             "outcome": "unknown" if not self.voters else "comes-up" if self.comes_up else "does-not",
             "reason": self.reason,
             "voters": [voter.to_json() for voter in self.voters],
-            "voters_up": [voter.node_id for voter in self.voters if voter.up],
+            "voters_up": self.voters_up,
             "needed": self.needed,
             "leaders_possible": list(self.leaders_possible),
             "committed_offset": self.committed,
@@ -140,7 +145,8 @@ class Leadership:
     `in_sync` are the ISR and the eligible leader replicas (KIP-966) by the metadata. `at-risk` can be led by
     a copy that lacks what another one has, which is then cut. `order_helps` says that the others lead if they
     are started first. `min_insync` is how many in-sync replicas acks=all needs; `mark_waits` says that with
-    fewer the high watermark does not move either.
+    fewer the high watermark does not move either. `ends_on` are its replicas once a reassignment that goes on
+    is done: those that it takes away are deleted then, and one of the others leads.
     """
 
     topic: str
@@ -157,11 +163,17 @@ class Leadership:
     order_helps: bool = True
     min_insync: int = 1
     mark_waits: bool = False
+    ends_on: tuple[int, ...] = ()
 
     @property
     def serving(self) -> int:
         """How many replicas are in sync once those that come up have caught up."""
-        return sum(copy.serves for copy in self.copies)
+        return sum(copy.serves for copy in self.copies if copy.node_id in self.ends_on or not self.ends_on)
+
+    @property
+    def moves(self) -> bool:
+        """Whether a reassignment goes on and takes replicas away."""
+        return bool(self.ends_on and self.leaders_possible) and set(self.ends_on) != set(self.replicas)
 
     @property
     def refuses_writes(self) -> bool:
@@ -196,6 +208,7 @@ class Leadership:
             "min_insync_replicas": self.min_insync,
             "refuses_acks_all": self.refuses_writes,
             "withholds_reads": self.withholds,
+            "reassigned_to": list(self.ends_on) if self.moves else None,
             "copies": [copy.to_json() for copy in self.copies],
         }
 

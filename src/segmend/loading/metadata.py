@@ -6,6 +6,7 @@ one that has others catches up with them before its first partition is touched.
 
 from __future__ import annotations
 
+from segmend.broker.election import majority
 from segmend.broker.server_rules import ROLES
 from segmend.broker.settings import MISSING
 from segmend.formats.names import CLUSTER_METADATA
@@ -80,6 +81,9 @@ def metadata_of(broker: BrokerDirs, *, whole: bool) -> Metadata:
     if broker.learned is not None:
         return Metadata(image=broker.learned)
     lost, where = _lost(broker, whole=whole), broker.metadata_dir
+    if broker.lost_vote and len(broker.others or ()) < majority(len(broker.voters or ())):
+        waits = f"the process lives and waits for a leader that cannot be elected: {broker.lost_vote}"
+        return Metadata(image=broker.metadata, where=where, waits=waits)
     if lost is None:
         return Metadata(image=broker.metadata, lost=_dropped(broker), where=where, assumed=_behind(broker))
     others = broker.others

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
+from segmend.broker.election import ANY_DIRECTORY, NOT_THE_VOTER
 from segmend.broker.identity import is_kraft
 from segmend.broker.metadata_log import SNAPSHOT_FIRST
 from segmend.broker.server_rules import ROLES, ZOOKEEPER
@@ -250,13 +251,14 @@ class BrokerDirs:
     def voters(self) -> frozenset[int] | None:
         """The nodes that elect the leader of the metadata, this one perhaps among them; None if nobody tells.
 
-        They are in server.properties, or else in the log itself (KIP-853); `quorum-state` had them up to 3.8.
+        They are in the log itself (KIP-853, `KRaftControlRecordStateMachine.lastVoterSet`), or else in
+        server.properties; `quorum-state` had them up to 3.8.
         """
         log = self.own_metadata_log
-        if self.given is not None and self.given.voters:
-            return self.given.voters
         if log is not None and log.image.voters:
             return frozenset(log.image.voters)
+        if self.given is not None and self.given.voters:
+            return self.given.voters
         partition = None if self.metadata_dir is None else self.metadata_dir.cluster_metadata
         state = None if partition is None else partition.quorum_state.value
         return None if state is None or not state.current_voters else frozenset(state.current_voters)
@@ -265,6 +267,16 @@ class BrokerDirs:
     def others(self) -> tuple[int, ...] | None:
         """The voters but for this node; None if nobody tells."""
         return None if self.voters is None else tuple(sorted(self.voters - {self.node_id}))
+
+    @property
+    def lost_vote(self) -> str | None:
+        """Why the node has no vote although the log names it as a voter: its metadata dir is another one."""
+        log, home, node_id = self.own_metadata_log, self.metadata_dir, self.node_id
+        wanted = None if log is None or node_id is None else log.image.voters.get(node_id)
+        found = None if home is None else home.directory_id
+        if wanted in (None, ANY_DIRECTORY, found):
+            return None
+        return NOT_THE_VOTER.format(node_id, wanted, found or "none")
 
     @property
     def metadata_records(self) -> Mapping[int, int]:

@@ -20,13 +20,17 @@ _NO_CHANGE = -2
 
 @frozen
 class PartitionLeader:
-    """Who leads a partition (-1: nobody), its ISR, and its eligible leader replicas (KIP-966)."""
+    """Who leads a partition (-1: nobody), its ISR, and its eligible leader replicas (KIP-966).
+
+    `removing` are replicas that a reassignment takes away once it is done.
+    """
 
     leader: int = -1
     epoch: int = 0
     isr: tuple[int, ...] = ()
     elr: tuple[int, ...] = ()
     last_known: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
@@ -109,6 +113,7 @@ class MetadataImage:
             isr=tuple(data["isr"]),
             elr=tuple(data.get("eligibleLeaderReplicas") or ()),
             last_known=tuple(data.get("lastKnownElr") or ()),
+            removing=tuple(data.get("removingReplicas") or ()),
         )
 
     def _change(self, data: Data) -> None:
@@ -118,7 +123,10 @@ class MetadataImage:
         self._assign(data)
         key = data["topicId"], data["partitionId"]
         before, leader = self.leaders.get(key, PartitionLeader()), data.get("leader", _NO_CHANGE)
-        lists = {"isr": "isr", "elr": "eligibleLeaderReplicas", "last_known": "lastKnownElr"}
+        lists = {
+            "isr": "isr", "elr": "eligibleLeaderReplicas", "last_known": "lastKnownElr",
+            "removing": "removingReplicas",
+        }  # fmt: skip
         changed: dict[str, Any] = {
             name: tuple(data[told]) for name, told in lists.items() if data.get(told) is not None
         }

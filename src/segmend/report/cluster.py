@@ -87,6 +87,8 @@ def leadership_lines(
             few = f"{line.serving} in-sync replicas of {line.min_insync} (min.insync.replicas)"
             reads = "; consumers get nothing above its high watermark until then" if line.withholds else ""
             yield f"  {style('red', 'refuses writes with acks=all')}: {few}{reads}"
+        if line.moves:
+            yield f"  a reassignment goes on: in the end node {', '.join(map(str, line.ends_on))} has it"
         yield from (f"  {_copy(copy, line)}" for copy in line.copies)
         yield from _grafts(line, dirs, style)
     if len(told) > len(shown):

@@ -6,6 +6,8 @@ them, and node 1 is killed.
 `back`: node 3 is killed, and started again while the others write; all are killed a moment later.
 `apart`: as `stagger`, of a lone controller, node 1, and two brokers; first node 3 is killed, then all.
 `lax`: as `stagger`, where any replica may lead by the server.properties of node 1.
+`changed`: as `stagger`, with what `changes` does while node 3 is away; `old` is a backup from before that.
+`changed-lax`: the same, and any replica may lead by what was set for all brokers while they ran.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from tests.golden.topics import Topic, create
 from tests.lab.cluster import Cluster
 from tests.lab.elections import SETTINGS
 from tests.lab.outages.asked import Answers, answers
+from tests.lab.outages.changes import CHANGED, OTHERS, change, move, prepare
 
 HERE = Path(__file__).with_name("bases")
 TOPICS: list[tuple[Topic, int]] = [
@@ -38,6 +41,7 @@ TOPICS: list[tuple[Topic, int]] = [
 """With their replicas."""
 MIN_INSYNC = {topic.name: int(topic.settings.get("min.insync.replicas", 1)) for topic, _ in TOPICS}
 APART = "apart"
+OLD = "old"
 
 
 def votes(story: str, node_id: int) -> bool:
@@ -62,15 +66,32 @@ def nodes(version: str, root: Path, story: str) -> Cluster:
     return cluster
 
 
-def write(cluster: Cluster, turn: int, **settings: object) -> None:
+def needed(story: str) -> dict[str, int]:
+    """How many in sync acks=all wants, by topic."""
+    return (
+        MIN_INSYNC
+        if CHANGED not in story
+        else dict.fromkeys((*MIN_INSYNC, *(each.name for each in OTHERS)), 2)
+    )
+
+
+def write(cluster: Cluster, turn: int, story: str = "", **settings: object) -> None:
     """Some records into every partition that takes them; what is refused is no record."""
     client = producer(cluster.bootstrap, linger_ms=1000, message_timeout_ms="8000", **settings)
-    for topic, _ in TOPICS:
+    for topic in (*(topic for topic, _ in TOPICS), *(OTHERS if CHANGED in story else ())):
         for partition in range(topic.partitions):
             try:
                 send(client, topic.name, events(f"{topic.name}-{turn}", 3, 4), partition)
             except RuntimeError:
                 continue
+
+
+def keep(cluster: Cluster) -> None:
+    """A backup of the nodes' dirs, written while they run."""
+    time.sleep(3)
+    for broker in cluster.brokers:
+        for path in broker.dirs:
+            copy_tree(path, cluster.root / OLD / broker.root.name / path.name)
 
 
 def live(cluster: Cluster, story: str) -> Answers:
@@ -79,10 +100,18 @@ def live(cluster: Cluster, story: str) -> Answers:
     cluster.start()
     for topic, replicas in TOPICS:
         create(cluster.bootstrap, [topic], replicas=min(replicas, 2 if story == APART else 3))
-    write(cluster, 1)
+    if story.startswith(CHANGED):
+        prepare(cluster, story)
+    write(cluster, 1, story)
+    if story.startswith(CHANGED):
+        keep(cluster)
     three.stop() if story == "rolled" else three.kill()
+    if story.startswith(CHANGED):
+        move(cluster)
     time.sleep(9)
-    write(cluster, 2)
+    if story.startswith(CHANGED):
+        change(cluster)
+    write(cluster, 2, story)
     if story == "back":
         three.start()
         write(cluster, 3)
@@ -96,7 +125,7 @@ def live(cluster: Cluster, story: str) -> Answers:
         return last
     two.stop() if story == "rolled" else two.kill()
     last = answers([one.seat])
-    write(cluster, 4, acks="1")
+    write(cluster, 4, story, acks="1")
     one.kill()
     return last
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from segmend.broker.election import NOT_REGISTERED
+from segmend.cluster.older import ELECTED
 
 Line = dict[str, Any]
 RISK = ("at-risk", "loses")
@@ -14,14 +15,15 @@ NO_END = 5
 
 
 def complaints(lines: list[Line], became: Line) -> list[str]:
-    """Everything that became something else than was said."""
+    """Everything that became something else than was said; nothing of partitions where that was left open."""
+    open_ = any(each.startswith(ELECTED.partition(":")[0]) for each in lines[-1]["unknown"])
     quorum = next(line for line in lines if line["type"] == "quorum")
     return [
         *of_nodes(lines, quorum, became),
         *(
             each
             for line in lines
-            if line["type"] == "partition" and not line["topic"].startswith("__")
+            if not open_ and line["type"] == "partition" and not line["topic"].startswith("__")
             for each in of_partition(line, became)
         ),
     ]
@@ -50,7 +52,7 @@ def of_partition(line: Line, became: Line) -> Iterator[str]:
     what = f"{name}: {line['outcome']} by {able}"
     if leader < 0 and line["outcome"] != "leaderless":
         yield f"{what}; nobody leads it"
-    if leader >= 0 and leader not in able:
+    if leader >= 0 and leader not in (*able, *(line["reassigned_to"] or ())):
         yield f"{what}; {leader} leads it"
     if leader >= 0 and seen.get("error") and not (seen["error"] == NO_END and line["withholds_reads"]):
         yield f"{what}; {leader} answers error {seen['error']}"

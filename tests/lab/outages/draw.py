@@ -7,6 +7,7 @@ one of `BETWEEN`, of what happens between nodes.
 from __future__ import annotations
 
 import itertools
+import os
 import random
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +20,8 @@ from tests.lab.disasters.scene import META, Scene
 from tests.lab.disasters.wounds import CANNOT, WOUNDS
 from tests.lab.elections import HERE as ELECTIONS
 from tests.lab.outages.base import HERE as BASES
+from tests.lab.outages.base import OLD
+from tests.lab.outages.changes import BEFORE, CHANGED, LATE
 
 NODES = (1, 2, 3)
 DIRS = ("d0", "d1")
@@ -34,12 +37,15 @@ TARGETS = (
     "pair-0",
     "pair-1",
 )
+CHANGED_TARGETS = (*TARGETS, *(f"{name}-{number}" for name in (*BEFORE, LATE) for number in range(2)))
 OF_META = tuple(name for name in WOUNDS if name.startswith("meta-"))
 OF_REPLICAS = (
     "wiped", "halved", "replica-of", "gone", "hollow", "torn-cut", "torn-zeros", "torn-flip", "killed",
     "no-marks",
 )  # fmt: skip
 """With which a node mostly starts."""
+OF_CHANGED = ("restored", "future-of")
+"""Only drawn of bases that have a backup."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +154,32 @@ def metadata_of(scene: OneOf, _target: str, draw: random.Random) -> None:
         (mine / "quorum-state").write_bytes(vote)
 
 
+def restored(scene: OneOf, target: str, _draw: random.Random) -> None:
+    """One of its dirs, or both, or its replicas of a topic, from the backup of the base."""
+    then = OneOf(scene.root / OLD, scene.node, scene.stage, scene.number)
+    if target not in (*DIRS, "all"):
+        for folder in of_topic(scene, target):
+            shutil.rmtree(folder)
+        for folder in of_topic(then, target):
+            copy_tree(folder, scene.log_dir(folder.parent.name) / folder.name)
+        return
+    for name in DIRS if target == "all" else (target,):
+        shutil.rmtree(scene.log_dir(name))
+        copy_tree(then.log_dir(name), scene.log_dir(name))
+
+
+def future_of(scene: OneOf, target: str, draw: random.Random) -> None:
+    """A replica was on its way to the other dir: a whole copy, a part, or all of it and the old one gone."""
+    mine = scene.partition(target)
+    aside = scene.log_dir(next(name for name in DIRS if name != mine.parent.name))
+    how = draw.choice(("whole", "part", "alone"))
+    copy_tree(mine, aside / f"{target}.{draw.getrandbits(128):032x}-future")
+    if how == "alone":
+        shutil.rmtree(mine)
+    for log in aside.glob(f"{target}.*-future/*.log") if how == "part" else ():
+        os.truncate(log, log.stat().st_size // 2)
+
+
 def no_metadata(scene: OneOf, _target: str, _draw: random.Random) -> None:
     """Its metadata log is gone."""
     shutil.rmtree(scene.partition(META))
@@ -155,7 +187,8 @@ def no_metadata(scene: OneOf, _target: str, _draw: random.Random) -> None:
 
 BETWEEN: dict[str, Between] = {
     "wiped": wiped, "halved": halved, "killed": killed, "no-marks": no_marks, "disk-of": disk_of,
-    "replica-of": replica_of, "metadata-of": metadata_of, "no-metadata": no_metadata,
+    "replica-of": replica_of, "metadata-of": metadata_of, "no-metadata": no_metadata, "restored": restored,
+    "future-of": future_of,
 }  # fmt: skip
 
 
@@ -194,6 +227,18 @@ class Outage:
         base, steps, *wounds = words.split()
         return cls(base, tuple(tuple(map(int, step.split(","))) for step in steps.split("/")), tuple(wounds))
 
+    def restored(self, root: Path, partition: str) -> set[int]:
+        """The nodes whose replica of it comes from the backup."""
+        found = set()
+        for wound in self.wounds:
+            kind, _, rest = wound.partition("@")
+            node, _, target = rest.partition("#")[0].partition(":")
+            of_dir = target in DIRS and (root / OLD / f"b{node}" / target / partition).is_dir()
+            of_topic = target.rpartition("-")[0] == partition.rpartition("-")[0]
+            if kind == "restored" and (target == "all" or of_dir or of_topic):
+                found.add(int(node))
+        return found
+
     def hurt(self, root: Path) -> list[str]:
         """Do it to the nodes at `root`; those that could not be done."""
         return [wound for wound in self.wounds if not apply(root, wound)]
@@ -230,21 +275,28 @@ def drawn_at(seed: int, base: str, number: int, *, busy: bool = False) -> Outage
     if len(up) == 3 and draw.random() < 0.4:  # fewer of them wait for a quorum, and end after a minute
         steps = [tuple(sorted(up[:2])), tuple(up[2:])]
     targets = TARGETS if (BASES / f"{base}.tar.xz").exists() else OLD_TARGETS
+    changed = CHANGED in base
+    targets = CHANGED_TARGETS if changed else targets
     if busy:
+        kinds = (*OF_REPLICAS, *OF_CHANGED * changed)
         wounds = [
-            f"{draw.choice(OF_REPLICAS)}@{draw.choice(NODES)}:{target}#{draw.randrange(1000)}"
+            f"{draw.choice(kinds)}@{draw.choice(NODES)}:{target}#{draw.randrange(1000)}"
             for target in targets
             if draw.random() < 0.6
         ]
     else:
         number_of = draw.choices((0, 1, 2, 3), (10, 40, 30, 20))[0]
         wounds = [drawn_wound(draw, targets) for _ in range(number_of)]
+        if changed and draw.random() < 0.5:
+            target = draw.choice((*DIRS, "all", draw.choice(targets)))
+            wounds += [f"restored@{node}:{target}#0" for node in draw.sample(NODES, draw.choice((1, 2)))]
     return Outage(base, tuple(steps), tuple(wounds))
 
 
 def drawn_wound(draw: random.Random, targets: Sequence[str]) -> str:
     """One of them, on one node."""
-    kind = draw.choices((tuple(BETWEEN), ALONE, OF_META), (50, 30, 20))[0]
+    between = tuple(name for name in BETWEEN if name not in OF_CHANGED)
+    kind = draw.choices((between, ALONE, OF_META), (50, 30, 20))[0]
     name, node = draw.choice(kind), draw.choice(NODES)
     target = draw.choice(targets)
     if name in ("disk-of", "identity") or (name in ALONE and draw.random() < 0.4):

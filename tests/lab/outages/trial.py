@@ -17,7 +17,7 @@ from tests.golden.unpack import unpack
 from tests.lab.broker import Broker
 from tests.lab.cluster import Cluster
 from tests.lab.outages.asked import Answers, answers, takes
-from tests.lab.outages.base import MIN_INSYNC, nodes, votes
+from tests.lab.outages.base import needed, nodes, votes
 from tests.lab.outages.draw import Outage, archive
 from tests.lab.trial import offline_dirs, shortened
 
@@ -50,10 +50,13 @@ def prepared(outage: Outage, root: Path) -> Cluster:
     return cluster
 
 
-def last_said(root: Path) -> Answers:
-    """What the cluster said of its partitions before the end."""
+def last_said(root: Path, outage: Outage) -> Answers:
+    """What the cluster said of its partitions before the end: without what no disk can tell any more."""
     found = next(path for name in ("last.json", "isr.json") if (path := root / name).exists())
     told: Answers = json.loads(found.read_text())
+    for name, one in told.items():
+        if set(one["isr"]) <= outage.restored(root, name):
+            one.pop("end", None)
     return told
 
 
@@ -63,7 +66,7 @@ def tried(
     """What is said, and what became of it."""
     cluster = prepared(outage, root)
     lines = said(root, outage.up)
-    last = last_said(root)
+    last = last_said(root, outage)
     with cluster:
         some = [broker for broker in cluster.brokers if broker.seat.node_id in outage.up]
         voters = [broker for broker in cluster.brokers if votes(outage.story, broker.seat.node_id)]
@@ -77,7 +80,7 @@ def tried(
         if any(broker.running for broker in some):
             became["partitions"] = settled(some)
             led = [name for name, one in became["partitions"].items() if one["leader"] >= 0]
-            became["takes"] = takes([each.seat for each in some], led, MIN_INSYNC)
+            became["takes"] = takes([each.seat for each in some], led, needed(outage.story))
         became["nodes"] = {str(broker.seat.node_id): now(broker) for broker in some}
         became["offline"] = {
             str(broker.seat.node_id): gone

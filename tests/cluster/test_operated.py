@@ -1,0 +1,145 @@
+"""Clusters that operators changed: dirs replaced, backups restored, replicas on their way."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import segmend
+from segmend.broker.election import reassigned
+from segmend.cluster.leadership import Outage
+from segmend.cluster.nodes import sight
+from segmend.cluster.older import ELECTED, ahead, told
+from segmend.cluster.quorum import quorum
+from segmend.formats.names import CLUSTER_METADATA
+from segmend.loading import Extent, PartitionOutcome
+from segmend.loading.metadata import metadata_of
+from segmend.logdir.config import ServerConfig
+from segmend.logdir.release import Release
+from segmend.node.broker_dirs import BrokerDirs
+from segmend.node.metadata_image import MetadataImage, PartitionLeader
+from tests.cli.run import run
+from tests.golden.unpack import unpack
+from tests.lab.quorums.record import HERE
+
+OTHER = "K-Ig_f_ET5iThwrutOYS5w"
+EXTENT = Extent(log_start_offset=0, log_end_offset=9, segments=1, bytes=9)
+WHOLE = PartitionOutcome(dir="/d", name="t-0", topic="t", partition=0, before=EXTENT, after=EXTENT)
+
+
+@pytest.fixture
+def voters(tmp_path: Path) -> Path:
+    """Three nodes whose voters are in the log."""
+    unpack(HERE / "4.3.1-dynamic.tar.xz", tmp_path / "voters")
+    return tmp_path / "voters"
+
+
+def with_id(log_dir: Path, directory_id: str) -> None:
+    path = log_dir / "meta.properties"
+    path.write_text(re.sub(r"directory\.id=.*", f"directory.id={directory_id}", path.read_text()))
+
+
+def node(root: Path, number: int, config: ServerConfig | None = None) -> BrokerDirs:
+    return BrokerDirs([segmend.open(root / f"b{number}/d0")], given=config)
+
+
+def test_a_voter_in_another_dir_has_no_vote(voters: Path) -> None:
+    """4.3.1 waited for ever where two of three were up, one of them in a dir of another id."""
+    with_id(voters / "b1/d0", OTHER)
+    sights = {number: sight(node(voters, number)) for number in (1, 2, 3)}
+    assert quorum((1, 2, 3), sights, {}).leaders_possible == (2,)
+    found = quorum((1, 2, 3), sights, {3: "left out"}, joined=[1])
+    assert (found.comes_up, found.voters_up) == (False, [2])
+    assert OTHER in (found.voters[0].reason or "")
+
+
+def test_the_voters_of_the_log_win_over_those_of_the_configuration(voters: Path, tmp_path: Path) -> None:
+    """`KRaftControlRecordStateMachine.lastVoterSet`: the others are for clusters without any in the log."""
+    config = tmp_path / "server.properties"
+    config.write_text("controller.quorum.voters=1@a:1,9@b:1\n")
+    assert node(voters, 1, ServerConfig.load(str(config))).voters == {1, 2, 3}
+
+
+@pytest.mark.parametrize(("voters_left", "waits"), [((1,), True), ((1, 2), True), ((1, 2, 3), False)])
+def test_a_node_waits_where_the_others_are_no_majority(
+    voters: Path, voters_left: tuple[int, ...], waits: bool
+) -> None:
+    with_id(voters / "b1/d0", OTHER)
+    broker = node(voters, 1)
+    log = broker.own_metadata_log
+    assert log is not None
+    log.image.voters = {each: log.image.voters[each] for each in voters_left}
+    assert (metadata_of(broker, whole=True).waits is not None) == waits
+
+
+@pytest.mark.slow
+def test_a_lone_voter_in_another_dir_waits_for_ever(
+    golden: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dirs = sorted(
+        Path(shutil.copytree(golden("4.3.1-killed"), tmp_path / "node", symlinks=True)).glob("b1/d*")
+    )
+    assert run(capsys, "forecast", *dirs, "--json").json[-1]["outcome"] == "starts"
+    with_id(next(each for each in dirs if (each / CLUSTER_METADATA).is_dir()), OTHER)
+    ran = run(capsys, "forecast", *dirs, "--json")
+    assert (ran.code, ran.json[-1]["outcome"]) == (4, "refuses")
+    assert "waits for a leader that cannot be elected: voter 1 is the one whose" in ran.json[-1]["reason"]
+
+
+@pytest.mark.slow
+def test_metadata_older_than_a_log_is_no_all_clear(
+    golden: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As where the disks of two of three voters were restored from a backup."""
+    fleet = Path(shutil.copytree(golden("4.3.1-fleet"), tmp_path / "fleet", symlinks=True))
+    log = next(fleet.glob("b3/d*/orders-0"))
+    (log / "leader-epoch-checkpoint").write_text("0\n1\n900 0\n")
+    ran = run(capsys, "forecast", "--cluster", *sorted(fleet.glob("b*/d*")), "--json")
+    assert ran.code == 4
+    assert any("orders-0 had leaders that it does not know" in each for each in ran.json[-1]["unknown"])
+
+
+def test_logs_of_epochs_that_the_metadata_does_not_know_are_ahead() -> None:
+    image = MetadataImage(names={"id": "t"}, leaders={("id", 0): PartitionLeader(epoch=3)})
+    image.leaders["id", 1] = PartitionLeader(epoch=4)
+    found = ahead({("t", 0): 4, ("t", 1): 4, ("gone", 0): 9}, image)
+    assert found == {("t", 0)}
+    assert [each[:19] for each in told(ELECTED, found)] == ["what the metadata l"]
+
+
+@pytest.mark.parametrize(
+    ("removing", "serving", "found"),
+    [
+        ((), (1, 2, 3), (1, 2, 3)),
+        ((1, 2), (1, 2, 3), (3,)),
+        ((1, 2), (1, 2), (1, 2, 3)),
+        ((1,), (1, 3), (1, 2, 3)),
+    ],
+    ids=["none", "moves", "waits for the new one", "waits for one that stays"],
+)
+def test_a_reassignment_is_done_when_all_that_stay_are_in_sync(
+    removing: tuple[int, ...], serving: tuple[int, ...], found: tuple[int, ...]
+) -> None:
+    """As 3.9.2 left `moving-0` with nodes 1 and 3 in sync while node 2 was away."""
+    assert reassigned((1, 2, 3), removing, serving) == found
+
+
+@pytest.mark.parametrize(("release", "refuses"), [("3.6", True), ("3.7", False)])
+def test_who_gets_a_partition_in_the_end_leads_and_is_counted(release: str, refuses: bool) -> None:
+    """As 3.9.2 went on with `moving-1`: node 3 alone had it a moment after the start."""
+    image = MetadataImage(names={"id": "t"}, ids={"t": "id"}, configs={"t": {"min.insync.replicas": "2"}})
+    record = {"replicas": [1, 2], "leader": 1, "leaderEpoch": 0, "isr": [1, 2]}
+    image.apply("PARTITION_RECORD", {"topicId": "id", "partitionId": 0, **record})
+    change = {"replicas": [3, 1, 2], "addingReplicas": [3], "removingReplicas": [1, 2]}
+    image.apply("PARTITION_CHANGE_RECORD", {"topicId": "id", "partitionId": 0, **change})
+    seen = Outage(
+        release=Release.parse(release), down={}, clean=frozenset(), marks={},
+        replicas={("t", 0): {1: WHOLE, 2: WHOLE, 3: WHOLE}},
+    )  # fmt: skip
+    (line,) = seen.leaderships(image)
+    assert (line.leaders_possible, line.to_json()["reassigned_to"]) == ((1, 2), [3])
+    assert line.refuses_writes == refuses
