@@ -6,6 +6,8 @@ import errno
 import hashlib
 import json
 import pickle
+import shlex
+import shutil
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -312,3 +314,20 @@ def test_replicas_there_are_rescued_as_on_a_disk(bucket: str, fleet: Path, tmp_p
         found.append({path.relative_to(out): path.read_bytes() for path in out.glob("t-*/*")})
     assert found[0] == found[1]
     assert any(path.suffix == ".log" for path in found[0])
+
+
+@pytest.mark.slow
+def test_what_a_diff_suggests_there_can_be_pasted(
+    client: Any, fleet: Path, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(fleet, hurt := tmp_path / "hurt")
+    log = min((hurt / "b2/data/t-0").glob("*.log"))
+    log.write_bytes(log.read_bytes()[:-9] + bytes(9))
+    upload(client, hurt, "hurt")
+    assert main(["fleet", "diff", "s3://snap/hurt", "--driver", "local"]) == ExitCode.FINDINGS
+    told = [line.partition("segmend ")[2] for line in capsys.readouterr().out.splitlines() if "next:" in line]
+    assert len(told) == 1, told
+    monkeypatch.chdir(tmp_path)
+    pasted = [*shlex.split(told[0]), "--driver", "local", "--kafka", "4.3"]
+    assert main(pasted) == ExitCode.NOTHING_WRONG, told
+    assert (tmp_path / "rescued-t" / "t-0").exists()

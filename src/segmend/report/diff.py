@@ -216,6 +216,9 @@ def _offsets(first: int, last: int) -> str:
 
 def _next(partition: Compared, merged: Merged) -> Iterator[str]:
     """What helps: a damaged replica takes batches of one that has them all, else all give what they have."""
+    if any("://" in replica.dir for replica in partition.replicas):
+        yield from _from_stores(partition, merged)
+        return
     together = False
     for number, standing in enumerate(merged.standings):
         replica = partition.replicas[number]
@@ -233,6 +236,14 @@ def _next(partition: Compared, merged: Merged) -> Iterator[str]:
         paths = " ".join(shlex.quote(replica.path) for replica in partition.replicas)
         out = shlex.quote(f"rescued-{partition.topic}-{partition.partition}")
         yield f"segmend rescue {paths} --out {out} --as log-dir"
+
+
+def _from_stores(partition: Compared, merged: Merged) -> Iterator[str]:
+    """What helps in an object store, which only tasks of the fleet read and no plan changes."""
+    if any(standing.relation in ("diverged", "damaged") for standing in merged.standings):
+        dirs = " ".join(shlex.quote(each) for each in dict.fromkeys(one.dir for one in partition.replicas))
+        topic, out = shlex.quote(partition.topic), shlex.quote(f"rescued-{partition.topic}")
+        yield f"segmend fleet rescue {dirs} --topic {topic} --out {out} --as log-dir"
 
 
 def _merges(partition: Compared, merged: Merged) -> Iterator[str]:
