@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from deltalake import DeltaTable
 
 from segmend.errors import SegmendError
-from segmend.fleet import delta, history
+from segmend.fleet import delta, history, publish
 from segmend.fleet.healing import heal
 from segmend.fleet.rows import table
 from segmend.fleet.schemas import STORED
@@ -194,6 +195,29 @@ def test_a_large_table_is_read_some_files_at_a_time(tmp_path: Path, monkeypatch:
     assert [part.num_rows for part in parts] == [6, 6, 3]
     assert sorted(delta.read(out, "log_dirs")["broker"].to_pylist()) == sorted([*range(5)] * 3)
     assert list(delta.parts(out, "segments", run_id=None, columns=["file"])) == []
+
+
+def test_the_first_finding_of_each_code_whatever_file_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, run = str(tmp_path), delta.AuditRun(run_id="20260101T000001Z-aaaaaa", number=1)
+    cause = [("cause", json.dumps({"code": "K01", "file": None}))]
+    told = [
+        ("info", "A1", 1, "/d", cause),
+        ("error", "Z9", 2, "/d", []),
+        ("info", "A1", 3, "/d", cause),
+        ("info", "A1", 4, "/d", []),
+        ("info", "A1", 4, "/c", []),
+        ("error", "Z9", 1, "/d", []),
+    ]
+    names = ("severity", "code", "broker", "dir", "detail")
+    rows = [dict(zip(names, each, strict=True)) | {"message": str(n)} for n, each in enumerate(told)]
+    written = [delta.write_part(out, run, "findings", table("findings", [row])) for row in rows]
+    delta.commit(out, run, "scan", ["findings"], [part for part in written if part])
+    for at_once in (1, 4, 100):
+        monkeypatch.setattr(delta, "_AT_ONCE", at_once)
+        found = [(each["code"], each["message"], n) for each, n in publish.leading(out, run.run_id)]
+        assert found == [("Z9", "5", 2), ("A1", "4", 4)]
 
 
 def test_vacuum_makes_one_file_of_the_rows_of_all_runs(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ may share it. The rate of a log dir or topic is what its files gained, all repli
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -123,7 +124,9 @@ def topics(out: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Ite
         yield TopicGrowth(cluster_id=cluster_id, topic=topic, logs=logs)
 
 
-def _sums(out: str, run_id: str) -> dict[tuple[str | None, str], int]:
-    rows = delta.read(out, "partitions", run_id=run_id).select(["cluster_id", "topic", "log_bytes"])
-    totals = rows.group_by(["cluster_id", "topic"]).aggregate([("log_bytes", "sum")]).to_pylist()
-    return {(row["cluster_id"], row["topic"]): row["log_bytes_sum"] or 0 for row in totals}
+def _sums(out: str, run_id: str) -> Counter[tuple[str | None, str]]:
+    totals: Counter[tuple[str | None, str]] = Counter()
+    for rows in delta.parts(out, "partitions", run_id=run_id, columns=["cluster_id", "topic", "log_bytes"]):
+        for row in rows.group_by(["cluster_id", "topic"]).aggregate([("log_bytes", "sum")]).to_pylist():
+            totals[row["cluster_id"], row["topic"]] += row["log_bytes_sum"] or 0
+    return totals

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -27,12 +28,41 @@ def finding_objects(out: str, run_id: str) -> Iterator[dict[str, object]]:
 
 def objects(findings: pa.Table) -> Iterator[dict[str, Any]]:
     """Rows of `findings` in that order and form; they are objects only some at a time."""
-    ranks = pc.index_in(findings["severity"], pa.array(_ORDER))
-    keys = pa.table({"rank": ranks, **{name: findings[name] for name in _ORDERED_BY}})
-    keys = keys.set_column(len(_ORDERED_BY), "file", pc.fill_null(keys["file"], ""))
-    order = pc.sort_indices(keys, [(name, "ascending") for name in keys.column_names])
+    order = _sorted(_keys(findings))
     for at in range(0, len(order), _AT_ONCE):
         yield from map(_finding_object, findings.take(order[at : at + _AT_ONCE]).to_pylist())
+
+
+def _keys(findings: pa.Table) -> pa.Table:
+    """What they are sorted by."""
+    ranks = pc.index_in(findings["severity"], pa.array(_ORDER))
+    keys = pa.table({"rank": ranks, **{name: findings[name] for name in _ORDERED_BY}})
+    return keys.set_column(len(_ORDERED_BY), "file", pc.fill_null(keys["file"], ""))
+
+
+def _sorted(keys: pa.Table) -> pa.Array:
+    return pc.sort_indices(keys, [(name, "ascending") for name in keys.column_names])
+
+
+def leading(out: str, run_id: str) -> list[tuple[dict[str, Any], int]]:
+    """Of each severity and code the first finding, if possible one that nothing explains; and how many."""
+    first: dict[tuple[int, str], tuple[tuple[Any, ...], dict[str, Any]]] = {}
+    counts: Counter[tuple[int, str]] = Counter()
+    for part in delta.parts(out, "findings", run_id=run_id, columns=STORED["findings"].names):
+        explained = pc.is_valid(pc.map_lookup(part["detail"].combine_chunks(), pa.scalar("cause"), "first"))
+        keys = _keys(part).add_column(2, "explained", explained)
+        order = _sorted(keys)
+        groups = keys.select(["rank", "code"]).append_column("at", pa.array(range(len(keys)), pa.int64()))
+        grouped = groups.take(order).group_by(["rank", "code"], use_threads=False)
+        found = grouped.aggregate([("at", "first"), ("at", "count")])
+        places = keys.take(found["at_first"]).to_pylist()
+        rows = part.take(found["at_first"]).to_pylist()
+        for place, row, number in zip(places, rows, found["at_count"].to_pylist(), strict=True):
+            key, place = (place["rank"], place["code"]), tuple(place.values())
+            counts[key] += number
+            if key not in first or place < first[key][0]:
+                first[key] = place, _finding_object(row)
+    return [(first[key][1], counts[key]) for key in sorted(first)]
 
 
 def _finding_object(row: Mapping[str, Any]) -> dict[str, Any]:

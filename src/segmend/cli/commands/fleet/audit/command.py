@@ -60,9 +60,9 @@ def _publish(args: argparse.Namespace, outcome: AuditOutcome) -> None:
     publish.write_summary(outcome, args.out, report)
     if args.alerts:
         publish.write_alerts(outcome, args.out, args.alerts)
-    findings = publish.finding_objects(args.out, outcome.run.run_id)
     if args.json:
+        findings = publish.finding_objects(args.out, outcome.run.run_id)
         emit_json(chain(findings, [publish.summary(outcome, args.out, report)]))
     else:
-        emit(lines(findings, outcome, style(args)))
+        emit(lines(publish.leading(args.out, outcome.run.run_id), outcome, style(args)))
         emit([f"tables: {args.out}", *([f"report: {report}"] if report else [])])

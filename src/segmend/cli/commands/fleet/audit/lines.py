@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from segmend.checks import Level
@@ -15,17 +14,11 @@ from segmend.wording import plural
 _SHOWN = 40
 
 
-def lines(findings: Iterable[dict[str, Any]], outcome: AuditOutcome, look: Style) -> Iterator[str]:
+def lines(groups: Sequence[tuple[dict[str, Any], int]], outcome: AuditOutcome, look: Style) -> Iterator[str]:
     """One line a code with its first place, the worst first, and what was looked at."""
-    groups: dict[tuple[str, str], dict[str, Any]] = {}
-    counts: Counter[tuple[str, str]] = Counter()
-    for finding in findings:
-        key = (finding["severity"], finding["code"])
-        counts[key] += 1
-        if key not in groups or (groups[key]["cause"] is not None and finding["cause"] is None):
-            groups[key] = finding
-    for (severity, code), first in list(groups.items())[:_SHOWN]:
-        times = f" (and {counts[severity, code] - 1:,} more)" if counts[severity, code] > 1 else ""
+    for first, count in groups[:_SHOWN]:
+        severity, code = first["severity"], first["code"]
+        times = f" (and {count - 1:,} more)" if count > 1 else ""
         head = f"{look.severity(severity, f'{severity:<7}')} {look('bold', f'{code:<4}')}"
         yield f"{head} {_where(first)}{times}"
         yield f"             {text.clean(first['message'])}{_told_by(first)}"
