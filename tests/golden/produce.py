@@ -1,7 +1,6 @@
 """Write batches to a broker exactly as they are given: one list of records becomes one batch."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from confluent_kafka import Producer
@@ -54,8 +53,3 @@ def write(
 def one_by_one(batches: Iterable[Batch]) -> list[Batch]:
     """The same records, each in a batch of its own."""
     return [[record] for batch in batches for record in batch]
-
-
-def without_headers(batches: Iterable[Batch]) -> list[Batch]:
-    """The same records for brokers whose format has no headers."""
-    return [[replace(record, headers=[]) for record in batch] for batch in batches]

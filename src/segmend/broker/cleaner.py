@@ -45,10 +45,6 @@ FAST_FORWARD = Rule(
     "Cleaner.buildOffsetMapForSegment (KAFKA-8764): past offsets that are missing at its end",
     (((0, 8), False), ((2, 4, 1), True)),
 )
-SETS_ASIDE = Rule(
-    "LogCleaner.cleanFilthiestLog (KAFKA-7215): a log that throws is set aside; before, the thread dies",
-    (((0, 8), False), ((2, 1), True)),
-)
 HORIZON_IN_BATCHES = Rule(
     "MemoryRecords.filterTo (KAFKA-8522): tombstones and markers have their own date, set when they are "
     "cleaned first; before, one for all, counted from the mtime of the last segment that is clean",
@@ -60,7 +56,7 @@ STATS_READ = Rule(
     (((0, 8), False), ((2, 3), True)),
 )
 UNCLEANABLE = Words(
-    "LogCleaner.tryCleanFilthiestLog",
+    "LogCleaner.tryCleanFilthiestLog (KAFKA-7215): a log that throws is set aside; before, the thread dies",
     (
         ((0, 8), "Error due to"),
         (

@@ -80,27 +80,6 @@ class Cursor:
         value, self.position = read_uvarint(self.data, self.position, self.end)
         return value
 
-    def compact_bytes(self) -> bytes | None:
-        """Flexible encoding: length + 1 as uvarint, then the bytes; 0 stands for null."""
-        size = self.uvarint()
-        return None if size == 0 else self.take(size - 1)
-
-    def compact_string(self) -> str:
-        """Flexible encoding of a string that cannot be null."""
-        at = self.position
-        raw = self.compact_bytes()
-        if raw is None:
-            raise Malformed(at, "null where a string is required")
-        return raw.decode("utf-8", "replace")
-
-    def compact_count(self) -> int:
-        """Element count of a flexible array, never more than one element per byte left."""
-        at = self.position
-        count = self.uvarint() - 1
-        if count > self.remaining:
-            raise Truncated(at, f"{count} elements declared, {self.remaining} bytes left")
-        return max(count, 0)
-
     def tagged_fields(self) -> tuple[tuple[int, bytes], ...]:
         """The tagged fields that end every flexible structure, as (tag, bytes)."""
         fields = []
