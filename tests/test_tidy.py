@@ -6,6 +6,7 @@ import ast
 import functools
 import re
 import statistics
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -209,6 +210,38 @@ def test_the_net_for_changes_catches(line: str) -> None:
     assert list(changes(ast.walk(ast.parse(line))))
     harmless = ast.parse("open('a'); open('a', 'rb'); os.open('a', os.O_RDONLY)")
     assert not list(changes(ast.walk(harmless)))
+
+
+CALLED_FROM_ELSEWHERE = {
+    "build_marker": "tests and fuzzing make batches with it",
+    "BytesReader": "a log in memory, for tests and fuzzing",
+    "ABOUT": "docs/make_kafka_log.py",
+    "ABOUT_AUDIT": "docs/make_kafka_log.py",
+    "SIZES": "the two columns of api.records that cost no bytes; tests ask for them",
+    "DRAIN": "the number that the C has for it: ST_DRAIN in kernel.h",
+    "streamReader": "Spark",
+    "latestOffset": "Spark",
+    "_print_message": "argparse",
+}
+"""What nothing in `src` names but the line that defines it, and who does."""
+
+
+def defined(path: Path) -> Iterator[str]:
+    """Functions, classes and constants, which somebody has to name."""
+    for node in nodes_of(path):
+        if isinstance(node, Function | ast.ClassDef) and not node.name.startswith("__"):
+            yield node.name
+        elif isinstance(node, ast.AnnAssign | ast.Assign):
+            target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+            if isinstance(target, ast.Name) and target.id.isupper():
+                yield target.id
+
+
+def test_nothing_is_defined_that_nobody_names() -> None:
+    pages = [path.read_text() for path in SOURCE.rglob("*.j2")]
+    words = Counter(re.findall(r"\w+", "\n".join([*pages, *(path.read_text() for path in FILES)])))
+    alone = {name for path in FILES for name in defined(path) if words[name] == 1}
+    assert alone == CALLED_FROM_ELSEWHERE.keys()
 
 
 @functools.cache
