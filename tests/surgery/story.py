@@ -8,6 +8,7 @@ bytes, names, modes, times and attributes, journal included, are one case.
 
 from __future__ import annotations
 
+import codecs
 import errno
 import hashlib
 import os
@@ -341,6 +342,7 @@ def as_user(act: Callable[[], object]) -> None:
 
     def acted() -> int:
         if os.getuid() == 0:
+            codecs.lookup("utf-16-be")  # loaded late, from where a Python of root's cannot be read
             os.setgroups([])
             os.setgid(NOBODY)
             os.setuid(NOBODY)
