@@ -26,8 +26,6 @@ from .segment_view import SegmentView
 
 T = TypeVar("T")
 
-# Sound batches at wrong offsets.
-ORDER_KINDS: Final = ("offset-before-base", "offset-overflow", "offset-backwards")
 # A broken segment tells its story in its first faults; the rest is a number in the last one.
 MOST_FINDINGS: Final = 20
 # Headers walked again for one fault; a log of more is judged without them.

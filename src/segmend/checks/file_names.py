@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from segmend.broker.failures import NUMBER_FORMAT
 from segmend.broker.recovery import NO_INDEX
 from segmend.findings import Finding, Safety, Where
-from segmend.formats.names import file_prefix
+from segmend.formats.names import SEGMENT_SUFFIXES, file_prefix
 from segmend.logdir.tree import PartitionDir
 
 from . import remedies
@@ -56,7 +56,6 @@ LEVEL = Level.STARTUP
 # Left by tiered storage's metadata manager in 3.0 to 3.7; unused, not foreign.
 _UNUSED = frozenset({"remote_log_snapshot"})
 # A directory called like one of these is I23; N30 has the others.
-_SEGMENT_SUFFIXES = (".log", ".index", ".timeindex", ".txnindex")
 
 
 def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
@@ -114,6 +113,6 @@ def _first_offset(context: PartitionContext, name: str) -> int:
 def _foreign(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
     names = partition.layout
     others = [name for name in names.foreign if name not in _UNUSED]
-    folders = [name for name in names.directories if not (name.endswith(_SEGMENT_SUFFIXES) or is_text(name))]
+    folders = [name for name in names.directories if not (name.endswith(SEGMENT_SUFFIXES) or is_text(name))]
     for name in sorted(others + folders):
         yield context.finding("N22", f"{name} is not Kafka's; brokers ignore it", Where(name))

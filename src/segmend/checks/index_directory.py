@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from segmend.broker.serving import READ_FAILED
 from segmend.findings import Finding, Where
+from segmend.logdir.file_system import FOLDERS
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
@@ -34,7 +35,7 @@ _SUFFIXES = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")
 def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
     """From names alone."""
     for name in sorted(partition.layout.directories):
-        if name.endswith(_SUFFIXES) and partition.entries[name] in ("dir", "link-dir"):
+        if name.endswith(_SUFFIXES) and partition.entries[name] in FOLDERS:
             yield context.finding(
                 "I23",
                 "a directory stands where a file of a segment should be",

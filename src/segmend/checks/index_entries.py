@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding, Severity, Where
 from segmend.formats.offset_index import ENTRY_SIZE
-from segmend.kernel.types import IndexMatch, IndexMismatch
+from segmend.kernel.types import ASTRAY_KINDS, IndexMatch, IndexMismatch
 from segmend.wording import plural
 
 from .context import PartitionContext
@@ -67,10 +67,6 @@ _ORDER = frozenset(
     {"position-order", "offset-order", "offset-before-base", "not-a-boundary", "offset-past-end"}
 )
 
-_ASTRAY = frozenset(
-    {"position-order", "offset-order", "not-a-boundary", "position-past-end", "offset-behind"}
-)
-
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """One finding for each index: what is worst about it."""
@@ -99,7 +95,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
 
 def _severity(wrong: list[IndexMismatch]) -> Severity:
     """An error where a lookup can be led past records; a warning where it only begins too early."""
-    return Severity.WARNING if _ASTRAY.isdisjoint(one.kind for one in wrong) else Severity.ERROR
+    return Severity.WARNING if ASTRAY_KINDS.isdisjoint(one.kind for one in wrong) else Severity.ERROR
 
 
 def _left_to_us(view: SegmentView, match: IndexMatch) -> list[IndexMismatch]:

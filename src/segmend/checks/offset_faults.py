@@ -13,10 +13,11 @@ from typing import Final
 
 from segmend.formats.batch import RecordBatch
 from segmend.frozen import frozen
+from segmend.kernel.holes import ORDER_KINDS
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import Problem, SegmentScan
 
-from .evidence import MOST_BATCHES, ORDER_KINDS, batch_at, problems
+from .evidence import MOST_BATCHES, batch_at, problems
 from .segment_view import SegmentView
 
 _LOOKED_AT: Final = 8

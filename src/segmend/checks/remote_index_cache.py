@@ -9,6 +9,7 @@ from segmend.findings import Finding, Where
 from segmend.formats import offset_index, time_index, txn_index
 from segmend.formats.java_number import parse_long
 from segmend.formats.names import REMOTE_INDEX_CACHE
+from segmend.logdir.file_system import FOLDERS
 from segmend.logdir.tree import LogDir, PartitionDir
 
 from . import remedies
@@ -40,7 +41,7 @@ LEVEL = Level.STARTUP
 
 def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     """The sanity check of each index, as a broker makes it; one finding is enough to clear the cache."""
-    if log_dir.entries.get(REMOTE_INDEX_CACHE) not in ("dir", "link-dir"):
+    if log_dir.entries.get(REMOTE_INDEX_CACHE) not in FOLDERS:
         return
     cache = PartitionDir.forced(log_dir, REMOTE_INDEX_CACHE)
     for name, entry in sorted(cache.files.items()):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding, Where
 from segmend.formats.names import parse_file_name
+from segmend.logdir.file_system import FOLDERS
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
@@ -40,7 +41,7 @@ def is_text(name: str) -> bool:
 def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
     """From names alone."""
     for name in sorted(filter(is_text, partition.layout.directories)):
-        if partition.entries[name] in ("dir", "link-dir"):
+        if partition.entries[name] in FOLDERS:
             message = "a directory stands where a file of the partition should be, or is written"
             remedy = context.set_aside(name) if _can_be_spared(name) else None
             yield context.finding("N30", message, Where(name), remedy=remedy)

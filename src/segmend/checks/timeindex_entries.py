@@ -8,12 +8,13 @@ from segmend.broker.deletions import FUTURE
 from segmend.broker.serving import TIME_BACKWARDS
 from segmend.findings import Finding, Where
 from segmend.formats.time_index import ENTRY_SIZE
+from segmend.kernel.holes import ORDER_KINDS
 from segmend.kernel.types import IndexMatch, IndexMismatch, SegmentScan
 from segmend.logdir.index_file import last_entry
 from segmend.wording import plural
 
 from .context import PartitionContext
-from .evidence import ORDER_KINDS, in_flight, problems, was_cut
+from .evidence import in_flight, problems, was_cut
 from .levels import Level, Scope
 from .manual import NONE, WARNING, WRONG, Code, Page
 from .segment_view import SegmentView

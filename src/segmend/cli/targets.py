@@ -10,7 +10,7 @@ from segmend.formats.names import parse_dir_name, parse_file_name
 from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.file_system import Unreadable, place_of
+from segmend.logdir.file_system import FOLDERS, Unreadable, place_of
 from segmend.logdir.tree import LOCK, LOG_DIR_FILES, PARTITION_KINDS, LogDir
 from segmend.node.broker_dirs import BrokerDirs
 
@@ -105,7 +105,7 @@ def _is_partition(path: str) -> bool:
     if parse_dir_name(_name(path)).kind not in PARTITION_KINDS:
         return False
     names = disk.listing(path)
-    ours = (parse_file_name(name).kind for name, kind in names.items() if kind not in ("dir", "link-dir"))
+    ours = (parse_file_name(name).kind for name, kind in names.items() if kind not in FOLDERS)
     return any(kind not in ("other", "unparsable") for kind in ours)
 
 

@@ -9,6 +9,7 @@ from segmend.errors import UsageError
 from segmend.loading.limits import TopicSettings
 from segmend.loading.topic_settings import SUFFIX, topic_settings
 from segmend.logdir import disk
+from segmend.logdir.file_system import FILES
 
 _LIMIT = 64 << 20
 
@@ -37,7 +38,7 @@ def _files(paths: Sequence[str]) -> Iterator[str]:
         if disk.path_type(path) != "dir":
             yield path
             continue
-        names = [name for name, kind in sorted(disk.listing(path).items()) if kind in ("file", "link-file")]
+        names = [name for name, kind in sorted(disk.listing(path).items()) if kind in FILES]
         if not names:
             raise UsageError(f"{path}: the directory has no file with settings of topics")
         yield from (f"{path.rstrip('/')}/{name}" for name in names)

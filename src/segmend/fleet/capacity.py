@@ -16,6 +16,7 @@ from segmend.balancing.movable import can_move, twice
 from segmend.fleet.encoding import Sample, sample
 from segmend.fleet.listing import Place, absolute
 from segmend.fleet.options import INTERNAL_TOPICS
+from segmend.formats.names import RENAMED_KINDS
 from segmend.frozen import frozen
 from segmend.loading.limits import Retention
 from segmend.loading.reads import Budget
@@ -31,8 +32,6 @@ A_TOPIC: Final = 2
 """So many partitions of each topic give a sample on each broker."""
 ALL_SAMPLES: Final = 256 << 20
 """No more bytes than this are read for the samples of one broker."""
-
-_LEFT_OVER: Final = ("delete", "stray", "future")
 
 
 @frozen
@@ -152,7 +151,7 @@ def growth_of(
     partition: PartitionDir, overview: PartitionOverview, retention: Retention, at: int, days: float
 ) -> Growth:
     """By the times of its batches up to `at` (ms), and by what is known of its retention."""
-    if partition.kind in _LEFT_OVER:
+    if partition.kind in RENAMED_KINDS:
         return Growth(per_day=0.0, net_per_day=0.0, room=None, why=LEFT_OVER)
     begin = max(at - int(days * DAY_MS), overview.oldest_timestamp)
     if at < 0 or overview.oldest_timestamp < 0:

@@ -24,7 +24,7 @@ from segmend.formats import partition_metadata
 from segmend.formats.names import parse_dir_name, parse_file_name
 from segmend.frozen import frozen, replace
 from segmend.logdir import disk
-from segmend.logdir.file_system import EntryType, Files, Unreadable, place_of
+from segmend.logdir.file_system import FOLDERS, EntryType, Files, Unreadable, place_of
 from segmend.logdir.tree import LOG_DIR_FILES, PARTITION_KINDS, LogDir, PartitionDir
 
 DEPTH: Final = 4
@@ -34,7 +34,6 @@ _LOOKED_AT: Final = 8
 _ASKED: Final = 64
 """So many partitions of a log dir that names no cluster are asked for their topic ids."""
 _BROKER_NAME: Final = re.compile(r"(?:broker|kafka|node|server)[-_.]?(\d{1,9})", re.ASCII | re.IGNORECASE)
-_DIRS: Final = ("dir", "link-dir")
 _EMPTY: Final = "the directory is empty: a disk that was replaced, or is not mounted?"
 _OF_A_DISK: Final = "lost+found"
 """mkfs makes it, and it is empty on a sound disk."""
@@ -145,7 +144,7 @@ def _below(files: Files, path: str, depth: int, seen: set[str]) -> Iterator[_Fou
     elif not entries:
         yield _Found(path, empty=True)
     elif depth:
-        for name in sorted(name for name, kind in entries.items() if kind in _DIRS and name != _OF_A_DISK):
+        for name in sorted(name for name, kind in entries.items() if kind in FOLDERS and name != _OF_A_DISK):
             yield from _below(files, f"{path}/{name}", depth - 1, seen)
 
 
@@ -153,7 +152,7 @@ def _is_log_dir(files: Files, path: str, entries: dict[str, EntryType]) -> bool:
     """Whether the directory `path` with these entries is a log dir."""
     if not LOG_DIR_FILES.isdisjoint(entries):
         return True
-    candidates = (n for n, kind in sorted(entries.items()) if kind in _DIRS and _partition_name(n))
+    candidates = (n for n, kind in sorted(entries.items()) if kind in FOLDERS and _partition_name(n))
     return any(_holds_segments(files, f"{path}/{name}") for name in islice(candidates, _LOOKED_AT))
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from segmend.formats.names import SEGMENT_SUFFIXES
+from segmend.logdir.file_system import FOLDERS
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogSegment, PartitionDir
-
-SUFFIXES = (".log", ".index", ".timeindex", ".txnindex")
 
 
 class Settled:
@@ -13,9 +13,9 @@ class Settled:
 
     def __init__(self, partition: PartitionDir) -> None:
         types = partition.entries.items()
-        self.files = {n: partition.entry(n) for n, type in types if type not in ("dir", "link-dir")}
+        self.files = {n: partition.entry(n) for n, type in types if type not in FOLDERS}
 
     def of(self, segment: LogSegment) -> list[FileEntry | None]:
         """Its log and indexes, None for what is not there."""
         stem = f"{segment.base_offset:020d}"
-        return [self.files.get(stem + suffix) for suffix in SUFFIXES]
+        return [self.files.get(stem + suffix) for suffix in SEGMENT_SUFFIXES]

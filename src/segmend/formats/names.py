@@ -8,7 +8,7 @@ Follows `UnifiedLog.parseTopicPartitionName`, `LocalLog.offsetFromFileName`,
 from __future__ import annotations
 
 import re
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from segmend.formats.java_number import LONG_MAX, parse_int, parse_long
 
@@ -63,7 +63,8 @@ class FileName(NamedTuple):
 _RENAMED = re.compile(
     r"([^ \t\n\x0b\f\r]+)-([^ \t\n\x0b\f\r]+)\.([^ \t\n\x0b\f\r]+)-(delete|future|stray)", re.DOTALL
 )
-_RENAMED_KINDS: tuple[DirKind, ...] = ("delete", "future", "stray")
+RENAMED_KINDS: Final[tuple[DirKind, ...]] = ("delete", "future", "stray")
+"""Of directories whose name says that they are no current replica."""
 
 
 def parse_dir_name(name: str) -> DirName:
@@ -73,7 +74,7 @@ def parse_dir_name(name: str) -> DirName:
     kind: DirKind = "current"
     unique_id = None
     topic_partition = name
-    for renamed in _RENAMED_KINDS:
+    for renamed in RENAMED_KINDS:
         if name.endswith(f"-{renamed}"):
             if not _RENAMED.fullmatch(name):
                 return DirName(name, "foreign")
@@ -90,6 +91,9 @@ def parse_dir_name(name: str) -> DirName:
     return DirName(name, kind, topic, partition, unique_id)
 
 
+INDEX_SUFFIXES: Final = (".index", ".timeindex", ".txnindex")
+SEGMENT_SUFFIXES: Final = (".log", *INDEX_SUFFIXES)
+"""Of the files that a segment has beside it, and of all of them."""
 _SEGMENT_KINDS: tuple[FileKind, ...] = ("log", "index", "timeindex", "txnindex", "snapshot")
 _STATES: tuple[tuple[str, FileState], ...] = (
     ("", "live"), (".deleted", "deleted"), (".cleaned", "cleaned"), (".swap", "swap"), (".tmp", "tmp"),

@@ -7,11 +7,12 @@ and no marker, nothing of the kind was done, and a gap is a segment that is gone
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from segmend.kernel.types import SegmentScan
 
-_OWN_CODES = frozenset({"offset-backwards", "offset-before-base", "offset-overflow"})
-"""Damage inside a segment has its own codes and explains what is odd at its ends."""
+ORDER_KINDS: Final = frozenset({"offset-before-base", "offset-overflow", "offset-backwards"})
+"""Sound batches at wrong offsets: they have codes of their own, which explain what is odd at the ends."""
 Scanned = Sequence[tuple[int, SegmentScan | None]]
 """By base offset; None: not read."""
 
@@ -19,7 +20,7 @@ Scanned = Sequence[tuple[int, SegmentScan | None]]
 def is_sound(scan: SegmentScan) -> bool:
     """Whether nothing inside explains what is odd at its ends."""
     kinds = {kind for kind, _ in scan.problem_counts}
-    return not scan.damaged_batches and not scan.tail and _OWN_CODES.isdisjoint(kinds)
+    return not scan.damaged_batches and not scan.tail and ORDER_KINDS.isdisjoint(kinds)
 
 
 def holes(

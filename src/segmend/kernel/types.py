@@ -100,6 +100,11 @@ INDEX_KINDS: Final = {
 }
 """Every kind of `IndexMismatch`, with its meaning (class OffsetIndex, TimeIndex)."""
 
+ASTRAY_KINDS: Final = frozenset(
+    {"position-order", "offset-order", "not-a-boundary", "position-past-end", "offset-behind"}
+)
+"""Those by which a lookup comes to a wrong place, or skips records."""
+
 
 class Reader(Protocol):
     """Random access to the bytes of one file, as `logdir.disk` gives it."""
@@ -366,6 +371,11 @@ class SegmentScan:
         """Producers whose transaction is still open at the end, earliest first."""
         unended = (state for state in self.producers if state.current_txn_first_offset >= 0)
         return tuple(sorted(unended, key=lambda state: (state.current_txn_first_offset, state.producer_id)))
+
+    @property
+    def unreplayable(self) -> tuple[str, ...]:
+        """Of what there is more than a scan keeps, so that no later segment can be replayed from it."""
+        return tuple(what for what in self.bounded if what in ("producers", "aborted"))
 
     @property
     def holes(self) -> tuple[tuple[int, int], ...]:

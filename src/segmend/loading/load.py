@@ -55,7 +55,7 @@ from segmend.loading.segment import (
 from segmend.loading.state import LoadState, Settings
 from segmend.loading.usable import check_folder, enter, leave, unreadable_text
 from segmend.loading.values import Extent
-from segmend.logdir.file_system import Unreadable
+from segmend.logdir.file_system import FILES, Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 from segmend.logdir.tree import PartitionDir
@@ -161,7 +161,7 @@ def _log_start(state: LoadState) -> int:
 
 
 def _names(partition: PartitionDir) -> dict[str, str]:
-    return {name: name for name, type in partition.entries.items() if type in ("file", "link-file")}
+    return {name: name for name, type in partition.entries.items() if type in FILES}
 
 
 def _named(file: object) -> str:

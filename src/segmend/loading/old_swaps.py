@@ -17,11 +17,10 @@ from segmend.broker.recovery import (
     SWAP_REPLACES_LOWER_NEIGHBOUR,
     SwapHandling,
 )
+from segmend.formats.names import INDEX_SUFFIXES
 from segmend.loading.recovery import InvalidOffset, Overflow, recover_segment
 from segmend.loading.segment import Segment, end_of, lost_from, offset_of
 from segmend.loading.state import LoadState
-
-_INDEXES = (".index", ".timeindex", ".txnindex")
 
 
 def collect(state: LoadState) -> None:
@@ -29,9 +28,9 @@ def collect(state: LoadState) -> None:
     cleaned = state.ending(".cleaned")
     for name in state.ending(".swap"):
         plain = name.removesuffix(".swap")
-        if plain.endswith(_INDEXES) and not SWAP_INDEX_CONDEMNS_INDEXES.of(state.settings.release):
+        if plain.endswith(INDEX_SUFFIXES) and not SWAP_INDEX_CONDEMNS_INDEXES.of(state.settings.release):
             _delete(state, name)
-        elif plain.endswith((".log", *_INDEXES)):
+        elif plain.endswith((".log", *INDEX_SUFFIXES)):
             _delete_indexes(state, offset_of(name), "")
     if cleaned and CLEANED_CONDEMNS_SWAP.of(state.settings.release):
         lowest = min(offset_of(name) for name in cleaned)
@@ -60,7 +59,7 @@ def complete(state: LoadState) -> None:
         _replace(state, segment)
         for kind in (".index", ".timeindex"):
             state.note("index-rebuilt", f"{base:020d}{kind}", offset=base)
-        for kind in (".log", *_INDEXES):
+        for kind in (".log", *INDEX_SUFFIXES):
             swap = f"{base:020d}{kind}.swap"
             if swap in state.names:
                 state.names[swap.removesuffix(".swap")] = state.names.pop(swap)
@@ -85,7 +84,7 @@ def _replace(state: LoadState, swap: Segment) -> None:
             copied = each.base_offset > swap.base_offset and each not in newest
             lost = None if copied else lost_from(each, 0)
             state.note("segments-deleted", each.name, offset=each.base_offset, lost=lost)
-        for kind in (".log", *_INDEXES):
+        for kind in (".log", *INDEX_SUFFIXES):
             state.names.pop(f"{each.base_offset:020d}{kind}", None)
     state.add(swap)
 
@@ -96,7 +95,7 @@ def _delete(state: LoadState, name: str) -> None:
 
 
 def _delete_indexes(state: LoadState, base: int, suffix: str) -> None:
-    for kind in _INDEXES:
+    for kind in INDEX_SUFFIXES:
         _delete(state, f"{base:020d}{kind}{suffix}")
 
 

@@ -22,6 +22,7 @@ from segmend.broker.sanity import (
     txn_index_fault,
 )
 from segmend.formats import offset_index, time_index, txn_index
+from segmend.formats.names import INDEX_SUFFIXES
 from segmend.kernel.scan import iter_batches
 from segmend.loading.recovery import (
     InvalidOffset,
@@ -33,11 +34,11 @@ from segmend.loading.recovery import (
 from segmend.loading.segment import Lost, Segment, lost_from, offset_of
 from segmend.loading.state import LoadState
 from segmend.loading.usable import check_writable, note_lazy
+from segmend.logdir.file_system import FOLDERS
 from segmend.logdir.index_file import ends
 from segmend.logdir.second_looks import look_again
 
 _TIME_ENTRY = Struct(">qi")
-_INDEXES = (".index", ".timeindex", ".txnindex")
 
 
 def open_segments(state: LoadState) -> None:
@@ -53,7 +54,7 @@ def open_segments(state: LoadState) -> None:
                 _open(state, layout.logs[base], base)
         return
     for name in sorted(state.names):
-        if name.endswith(_INDEXES):
+        if name.endswith(INDEX_SUFFIXES):
             _check_orphan(state, name)
         elif name.endswith(".log"):
             _open(state, name, offset_of(name))
@@ -133,7 +134,7 @@ def _sanity_check(state: LoadState, segment: Segment, stem: str) -> None:
         state.note("index-created", index_name, offset=segment.base_offset)
     if OPENS_EVERY_INDEX.of(release):
         check_index_files(state, segment)
-    if state.partition.entries.get(index_name) in ("dir", "link-dir"):
+    if state.partition.entries.get(index_name) in FOLDERS:
         # Only the active segment's indexes are opened now; a fetch from this one takes the dir offline.
         state.note("reads-fail", index_name, offset=segment.base_offset, says="(Is a directory)")
     else:

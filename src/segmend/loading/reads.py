@@ -13,7 +13,7 @@ from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.frozen import dataclass, replace
 from segmend.kernel.holes import holes
 from segmend.kernel.scan import ScanTask, scan_log
-from segmend.kernel.types import CHAIN_KINDS, KINDS, TAIL_KINDS, Problem, SegmentScan
+from segmend.kernel.types import ASTRAY_KINDS, CHAIN_KINDS, KINDS, TAIL_KINDS, Problem, SegmentScan
 from segmend.loading.load import LoadedLog
 from segmend.loading.segment import Lost, Prefix, Segment
 from segmend.logdir.file_system import Unreadable
@@ -28,9 +28,6 @@ _AT_THEIR_OFFSET = frozenset(
     {"crc-mismatch", "bad-magic", "bad-codec", "undecodable", "record-structure", "offset-backwards"}
 )
 _FAILING = CHAIN_KINDS | _AT_THEIR_OFFSET
-_SKIPPING = frozenset(
-    {"offset-behind", "position-past-end", "not-a-boundary", "position-order", "offset-order"}
-)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -149,7 +146,7 @@ def _note_jump(loaded: LoadedLog, segment: Segment, scan: SegmentScan, following
 
 def _note_index(loaded: LoadedLog, segment: Segment, scan: SegmentScan) -> None:
     wrong = scan.offset_index.mismatches if scan.offset_index else ()
-    first = next((each for each in wrong if each.kind in _SKIPPING), None)
+    first = next((each for each in wrong if each.kind in ASTRAY_KINDS), None)
     if first is not None:
         name = f"{segment.base_offset:020d}.index"
         loaded.state.note("reads-fail", name, offset=first.offset)

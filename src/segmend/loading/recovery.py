@@ -41,7 +41,7 @@ from segmend.loading.segment import (
 )
 from segmend.loading.state import LoadState, States
 from segmend.loading.usable import check_writable
-from segmend.logdir.file_system import OpenFile
+from segmend.logdir.file_system import FOLDERS, OpenFile
 from segmend.logdir.scans import first_part
 from segmend.logdir.second_looks import Near, look_again
 
@@ -138,7 +138,7 @@ def check_index_files(state: LoadState, segment: Segment) -> None:
     stem = f"{segment.base_offset:020d}"
     for suffix in (".index", ".timeindex"):
         check_writable(state, stem + suffix)
-        if state.partition.entries.get(stem + suffix) in ("dir", "link-dir"):
+        if state.partition.entries.get(stem + suffix) in FOLDERS:
             says = f"{state.path(stem + suffix)} (Is a directory)"
             raise io_failure(state.settings.release, says, state.path(stem + suffix))
 

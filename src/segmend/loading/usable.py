@@ -18,7 +18,7 @@ from segmend.broker.failures import (
 )
 from segmend.formats import epoch_checkpoint
 from segmend.loading.state import LoadState
-from segmend.logdir.file_system import READ, SEARCH, WRITE, Unreadable
+from segmend.logdir.file_system import FOLDERS, READ, SEARCH, WRITE, Unreadable
 
 
 def enter(state: LoadState) -> None:
@@ -88,7 +88,7 @@ def _epochs_denied(state: LoadState) -> str | None:
     partition, beside = state.partition, f"{epoch_checkpoint.FILE_NAME}.tmp"
     if not (state.settings.recover and LEADER_EPOCHS.of(state.settings.release)):
         return None
-    taken = IS_A_DIRECTORY if partition.entries.get(beside) in ("dir", "link-dir") else None
+    taken = IS_A_DIRECTORY if partition.entries.get(beside) in FOLDERS else None
     denied = taken or partition.log_dir.files.denial(partition.path, WRITE) or state.unwritable(beside)
     return None if denied is None else f"{state.path(beside)} ({denied})"
 

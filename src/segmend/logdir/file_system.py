@@ -22,6 +22,10 @@ T = TypeVar("T")
 
 EntryType = Literal["file", "dir", "link-file", "link-dir", "link-broken", "other"]
 """What a directory entry is; `link-*` is a symbolic link to it, `other` a FIFO, socket or device."""
+FILES: Final = ("file", "link-file")
+"""What can be read as a file: brokers follow links."""
+FOLDERS: Final = ("dir", "link-dir")
+"""What can be listed."""
 
 READ: Final = 4
 WRITE: Final = 2

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from segmend.formats.names import parse_file_name
 from segmend.frozen import dataclass, field
-from segmend.logdir.file_system import EntryType
+from segmend.logdir.file_system import FILES, EntryType
 
 _MAX_BASE = f"{2**63 - 1:020d}"
 
@@ -74,7 +74,7 @@ def layout(names: Mapping[str, EntryType]) -> Layout:
     bases: dict[str, int] = {}  # of the names of a segment only the first is taken for a number
     for name, type in names.items():
         group, digits = groups.get(name[20:]), name[:20]
-        if type not in ("file", "link-file"):
+        if type not in FILES:
             (result.dangling if _dangles(name, type) else result.directories).append(name)
         elif group is None:
             _unusual(result, name)

@@ -8,7 +8,7 @@ from typing import Generic, Self, TypeVar
 
 from segmend.formats.damage import Damage
 from segmend.frozen import frozen
-from segmend.logdir.file_system import DEFAULT_LIMIT, READ, Unreadable
+from segmend.logdir.file_system import DEFAULT_LIMIT, FOLDERS, READ, Unreadable
 from segmend.logdir.files import FileEntry
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ def load(
     """Read and parse a small file, or its first `limit` bytes; never raises."""
     if entry is None:
         return LoadedFile()
-    if entry.type in ("dir", "link-dir"):
+    if entry.type in FOLDERS:
         return LoadedFile(entry=entry, unreadable=Unreadable(entry.path, "is a directory", errno.EISDIR))
     denied = entry.files.denial(entry.path, READ)
     if denied is not None:

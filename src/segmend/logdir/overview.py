@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from segmend.formats.names import RENAMED_KINDS
 from segmend.frozen import frozen
-from segmend.logdir.file_system import Space, or_none
+from segmend.logdir.file_system import FILES, Space, or_none
 from segmend.logdir.tail import Tail, first_timestamp, last_timestamp, tail
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 
@@ -199,7 +200,7 @@ def _sizes(partition: PartitionDir) -> tuple[int, int]:
     logs = set(partition.layout.logs.values())
     files, path, size, allocated = partition.log_dir.files, partition.path, 0, 0
     for name, type in partition.entries.items():
-        if type in ("file", "link-file"):
+        if type in FILES:
             both = or_none(files.size_and_allocated, f"{path}/{name}")
             if both is not None:
                 allocated += both[1]
@@ -230,7 +231,7 @@ def _newest(segments: list[LogSegment], end: Tail | None) -> int:
 def _flags(
     partition: PartitionDir, end: Tail | None, start: int | None, high_watermark: int | None
 ) -> Iterator[str]:
-    if partition.kind in ("future", "delete", "stray"):
+    if partition.kind in RENAMED_KINDS:
         yield partition.kind
     if partition.unreadable is not None or (end is None and partition.segments):
         yield "unreadable"

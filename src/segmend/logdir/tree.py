@@ -29,7 +29,7 @@ from segmend.formats.offset_checkpoint import OffsetCheckpoint
 from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.formats.quorum_state import QuorumState
 from segmend.logdir import disk
-from segmend.logdir.file_system import EntryType, Files, LockState, Space, Unreadable, or_none
+from segmend.logdir.file_system import FOLDERS, EntryType, Files, LockState, Space, Unreadable, or_none
 from segmend.logdir.files import FileEntry
 from segmend.logdir.layout import Layout, layout
 from segmend.logdir.loaded import LoadedFile, load
@@ -117,7 +117,7 @@ class LogDir:
     @cached_property
     def _parsed(self) -> list[tuple[str, DirName]]:
         """Directories (links followed, as brokers do) by name, and what their name means."""
-        dirs = (name for name, type in self.entries.items() if type in ("dir", "link-dir"))
+        dirs = (name for name, type in self.entries.items() if type in FOLDERS)
         return [(name, parse_dir_name(name)) for name in sorted(dirs)]
 
     @cached_property
@@ -140,7 +140,7 @@ class LogDir:
     @property
     def others(self) -> list[str]:
         """Names of everything that is not a directory, sorted."""
-        return sorted(name for name, type in self.entries.items() if type not in ("dir", "link-dir"))
+        return sorted(name for name, type in self.entries.items() if type not in FOLDERS)
 
     @property
     def foreign_files(self) -> list[str]:
@@ -180,7 +180,7 @@ class LogDir:
     def entry(self, name: str) -> FileEntry | None:
         """A file of the top level by its name, None if it is not there."""
         type = self.entries.get(name)
-        if type is None or type in ("dir", "link-dir"):
+        if type is None or type in FOLDERS:
             return None
         return FileEntry(self.files, self.path, name, type)
 
@@ -325,13 +325,13 @@ class PartitionDir:
     @cached_property
     def files(self) -> dict[str, FileEntry]:
         """All files (no sub-directories) by name."""
-        files, path, dirs = self.log_dir.files, self.path, ("dir", "link-dir")
-        return {n: FileEntry(files, path, n, type) for n, type in self.entries.items() if type not in dirs}
+        files, path, entries = self.log_dir.files, self.path, self.entries.items()
+        return {n: FileEntry(files, path, n, type) for n, type in entries if type not in FOLDERS}
 
     def file(self, name: str) -> FileEntry | None:
         """A file by its exact name, None if it is not there."""
         type = self.entries.get(name)
-        if type is None or type in ("dir", "link-dir"):
+        if type is None or type in FOLDERS:
             return None
         return FileEntry(self.log_dir.files, self.path, name, type)
 
@@ -510,6 +510,6 @@ def holds_partition(name: str, entries: dict[str, EntryType]) -> bool:
     files = layout(entries)
     if files.logs or files.index or files.known or files.snapshots or files.kraft_snapshots or files.shadowed:
         return True
-    return not any(type in ("dir", "link-dir") for type in entries.values()) and (
+    return not any(type in FOLDERS for type in entries.values()) and (
         parse_dir_name(name).kind in PARTITION_KINDS and "." not in name[:1]
     )

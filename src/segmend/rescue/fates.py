@@ -121,7 +121,7 @@ def fates(
                     producers=replay.states,
                 ),
             )
-        if {"aborted", "producers"} & {*scan.bounded}:
+        if scan.unreplayable:
             return Fates(spans={}, whole=False)
         replay.ended(scan.aborted)
         replay.states = scan.producers

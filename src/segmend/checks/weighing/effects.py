@@ -13,7 +13,7 @@ from segmend.broker.failures import DIR_FAILED, NOT_A_PARTITION, Fate, LoadFailu
 from segmend.checks import known_codes
 from segmend.findings import Basis, BrokerEffect, Finding, Severity
 from segmend.formats import meta_properties, partition_metadata
-from segmend.formats.names import parse_file_name
+from segmend.formats.names import INDEX_SUFFIXES, parse_file_name
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.frozen import replace
 from segmend.loading.dirs import DirState
@@ -58,7 +58,7 @@ def _of_gone(finding: Finding, start: Start) -> BrokerEffect:
 
 def is_mended(finding: Finding, effect: BrokerEffect) -> bool:
     """Whether an index is wrong that this start makes anew from its log, without a loss."""
-    index = (finding.file or "").endswith((".index", ".timeindex", ".txnindex"))
+    index = (finding.file or "").endswith(INDEX_SUFFIXES)
     return index and effect.effect in _REBUILDING and not effect.records_lost
 
 

@@ -56,9 +56,8 @@ def scanned(segment: LogSegment, build: IndexRule | None = None) -> SegmentScan:
 def replayed(segment: LogSegment, producers: tuple[ProducerState, ...]) -> SegmentScan:
     """As `scanned`, with the producers known before it; raises `SegmendError` past the kernel's bounds."""
     scan = whole_scan(log_of(segment), base_offset=segment.base_offset, producers=producers)
-    cut = [what for what in scan.bounded if what in ("producers", "aborted")]
-    if cut:
-        raise SegmendError(f"{log_of(segment).path} holds more {cut[0]} than can be replayed")
+    if scan.unreplayable:
+        raise SegmendError(f"{log_of(segment).path} holds more {scan.unreplayable[0]} than can be replayed")
     return scan
 
 

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from segmend.errors import UsageError
+from segmend.formats.names import RENAMED_KINDS
 from segmend.logdir.tree import PartitionDir
 from segmend.surgery.request import Request
 
@@ -28,7 +29,7 @@ def by_name(request: Request[object], patterns: Sequence[str]) -> list[Partition
 
 
 def _name(partition: PartitionDir, plain: Sequence[str]) -> str | None:
-    if partition.kind in ("future", "delete", "stray"):
+    if partition.kind in RENAMED_KINDS:
         return partition.name if partition.name in plain else None
     return partition.name if partition.kind == "current" else None
 

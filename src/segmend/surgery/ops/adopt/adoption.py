@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from segmend.broker.sanity import TIME_INDEX
 from segmend.errors import SegmendError, UsageError
 from segmend.formats import offset_index, time_index
-from segmend.formats.names import DirName
+from segmend.formats.names import RENAMED_KINDS, DirName
 from segmend.frozen import frozen
 from segmend.loading.load import LoadedLog, load
 from segmend.loading.state import Settings
@@ -17,8 +17,6 @@ from segmend.logdir.tree import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.planning.expected import Replica, wished_id
 from segmend.surgery.request import Request
-
-_KINDS = ("stray", "delete", "future")
 
 
 @frozen
@@ -119,7 +117,7 @@ def _named(request: Request[object], name: str) -> PartitionDir:
         raise UsageError(f"--directory {name}: no such directory of a partition ({', '.join(request.given)})")
     if len(matching) > 1:
         raise UsageError(f"--directory {name}: in {len(matching)} log dirs; give its path")
-    if matching[0].kind not in _KINDS:
+    if matching[0].kind not in RENAMED_KINDS:
         raise UsageError(f"--directory {name}: is no -stray, -delete or -future directory")
     if matching[0].is_link:
         raise UsageError(f"--directory {name}: is a symbolic link; adopt what it points to by hand")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
-from segmend.formats.names import REMOTE_INDEX_CACHE
+from segmend.formats.names import REMOTE_INDEX_CACHE, RENAMED_KINDS
 from segmend.frozen import frozen
 from segmend.loading.values import Later
 from segmend.logdir import disk
@@ -94,7 +94,7 @@ def held(path: str) -> int:
 
 
 def _files(dirs: Sequence[LogDir]) -> Iterator[Candidate]:
-    for partition in (p for d in dirs for p in d.partitions if p.kind not in ("delete", "stray", "future")):
+    for partition in (p for d in dirs for p in d.partitions if p.kind not in RENAMED_KINDS):
         for entry in partition.deleted:
             yield Candidate(
                 kind=CandidateKind.DELETED, paths=(entry.path,), bytes=held(entry.path), partition=partition
@@ -111,7 +111,7 @@ def _caches(dirs: Sequence[LogDir]) -> Iterator[Candidate]:
 def _directories(dirs: Sequence[LogDir], every: Sequence[LogDir]) -> Iterator[Candidate]:
     served = {p.key for d in every for p in d.partitions if p.kind == "current"}
     for partition in (p for d in dirs for p in d.partitions):
-        if partition.kind not in ("delete", "stray", "future") or partition.is_link:
+        if partition.kind not in RENAMED_KINDS or partition.is_link:
             continue
         abandoned = partition.kind == "future" and partition.key not in served
         kind = CandidateKind.ABANDONED if abandoned else CandidateKind(partition.kind)

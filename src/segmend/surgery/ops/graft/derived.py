@@ -76,9 +76,8 @@ def derive(
 
 def _refuse(segment: JoinedSegment, scan: SegmentScan) -> None:
     path = segment.parts[-1].path
-    cut = [what for what in scan.bounded if what in ("producers", "aborted")]
-    if cut:
-        raise SegmendError(f"{path} holds more {cut[0]} than can be replayed")
+    if scan.unreplayable:
+        raise SegmendError(f"{path} holds more {scan.unreplayable[0]} than can be replayed")
     if scan.valid_bytes != segment.size:
         what = scan.problems[0].kind if scan.problems else "it became shorter"
         raise SegmendError(
