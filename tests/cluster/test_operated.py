@@ -11,12 +11,14 @@ import pytest
 
 import segmend
 from segmend.broker.election import reassigned
+from segmend.broker.leading import NOT_AVAILABLE
 from segmend.cluster.leadership import Outage
-from segmend.cluster.nodes import sight
+from segmend.cluster.nodes import sight, stopped_in
 from segmend.cluster.older import ELECTED, ahead, told
 from segmend.cluster.quorum import quorum
 from segmend.formats.names import CLUSTER_METADATA
-from segmend.loading import Extent, PartitionOutcome
+from segmend.frozen import replace
+from segmend.loading import Extent, PartitionOutcome, Service
 from segmend.loading.metadata import metadata_of
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
@@ -143,3 +145,66 @@ def test_who_gets_a_partition_in_the_end_leads_and_is_counted(release: str, refu
     (line,) = seen.leaderships(image)
     assert (line.leaders_possible, line.to_json()["reassigned_to"]) == ((1, 2), [3])
     assert line.refuses_writes == refuses
+
+
+def image_of_two(leader: int) -> MetadataImage:
+    """One partition of nodes 1 and 2, both in sync."""
+    image = MetadataImage(names={"id": "t"}, ids={"t": "id"}, configs={"t": {"min.insync.replicas": "2"}})
+    image.replicas["id", 0], image.leaders["id", 0] = (1, 2), PartitionLeader(leader=leader, isr=(1, 2))
+    return image
+
+
+@pytest.mark.parametrize(("controllers", "fate"), [((1,), "led"), ((1, 2), "leaderless")])
+def test_an_election_that_only_some_controllers_make_may_not_come(
+    controllers: tuple[int, ...], fate: str
+) -> None:
+    """4.0.1 waited for node 1, which alone was told to elect anybody: node 2 was the controller."""
+    lax = {1: {"unclean.leader.election.enable": "true"}, 2: {}}
+    seen = Outage(
+        release=Release.parse("4.0"), down={1: "left out"}, clean=frozenset(), marks={}, settings=lax,
+        replicas={("t", 0): {2: WHOLE}}, controllers=controllers,
+    )  # fmt: skip
+    (line,) = seen.leaderships(image_of_two(leader=1))
+    assert (line.outcome, line.leaders_possible) == (fate, (2,))
+
+
+@pytest.mark.parametrize(("leader", "perhaps"), [(1, (1,)), (2, ())])
+def test_a_node_that_led_in_a_dir_that_fails_may_make_its_replicas_anew(
+    leader: int, perhaps: tuple[int, ...]
+) -> None:
+    """As 4.0.1 and 4.2.0 did, and then took acks=all."""
+    away = replace(WHOLE, outcome=Service.OFFLINE, after=Extent())
+    seen = Outage(
+        release=Release.parse("4.2"), down={}, clean=frozenset(), marks={},
+        replicas={("t", 0): {1: away, 2: WHOLE}},
+    )  # fmt: skip
+    (line,) = seen.leaderships(image_of_two(leader))
+    assert (line.perhaps, line.refuses_writes) == (perhaps, True)
+
+
+def test_a_replica_behind_one_that_failed_may_lead_once_it_is_elected_anew() -> None:
+    """As 3.9.2 did where the controller had missed the node before it was back."""
+    behind = NOT_AVAILABLE.format("a-0", "t-0")
+    late = replace(WHOLE, outcome=Service.UNSERVED, after=Extent(), reason=behind)
+    seen = Outage(
+        release=Release.parse("3.9"), down={2: "left out"}, clean=frozenset(), marks={},
+        replicas={("t", 0): {1: late}},
+    )  # fmt: skip
+    (line,) = seen.leaderships(image_of_two(leader=1))
+    assert (line.outcome, line.leaders_possible) == ("leaderless", (1,))
+
+
+@pytest.mark.parametrize(
+    ("told", "epoch"), [((7, 7), 7), ((7, 6), None), ((7, None), None)], ids=["one", "two", "one killed"]
+)
+def test_a_node_stopped_cleanly_in_the_epoch_that_all_its_dirs_tell(
+    told: tuple[int | None, ...], epoch: int | None, tmp_path: Path
+) -> None:
+    """4.3.1 left `safe-0` without a leader where the marker of one dir was that of an earlier stop."""
+    for number, each in enumerate(told):
+        (tmp_path / f"d{number}").mkdir()
+        if each is not None:
+            text = f'{{"version":0,"brokerEpoch":{each}}}'
+            (tmp_path / f"d{number}/.kafka_cleanshutdown").write_text(text)
+    broker = BrokerDirs([segmend.open(each) for each in sorted(tmp_path.iterdir())])
+    assert stopped_in(broker) == epoch

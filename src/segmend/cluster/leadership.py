@@ -17,6 +17,7 @@ from segmend.broker.election import (
     possible_leaders,
     reassigned,
 )
+from segmend.broker.leading import ENDS_AT_OFFLINE, NOT_AVAILABLE
 from segmend.cluster.values import Copy, Leadership, Name, Prospect
 from segmend.formats.java_number import parse_int
 from segmend.frozen import field, frozen, replace
@@ -27,6 +28,7 @@ from segmend.node.metadata_image import MetadataImage, PartitionLeader
 NOT_ACKNOWLEDGED = (
     "it was in sync, so acks=all acknowledged none of that, unless a disk lost what it had (a power cut)"
 )
+UNTIL = ", before it is elected anew (it is once the controller has missed it)"
 UNSEEN = "node {} makes it anew, and nothing here tells whether it had records"
 
 
@@ -58,19 +60,25 @@ class Outage:
     def leaderships(self, image: MetadataImage) -> Iterator[Leadership]:
         """A line for each partition of the cluster, by name."""
         keys = (key for key in image.replicas if key[0] in image.names)
+        halfway = self._ends_halfway(image)
         for key in sorted(keys, key=lambda key: (image.names[key[0]], key[1])):
-            yield self._leadership(image, key)
+            yield self._leadership(image, key, halfway)
 
-    def _leadership(self, image: MetadataImage, key: tuple[str, int]) -> Leadership:
+    def _leadership(self, image: MetadataImage, key: tuple[str, int], halfway: frozenset[int]) -> Leadership:
         topic, partition = image.names[key[0]], key[1]
         replicas, leader = image.replicas[key], image.leaders.get(key, PartitionLeader())
         in_sync = tuple(dict.fromkeys((*leader.isr, *leader.elr))) or leader.last_known
         copies = self._copies((topic, partition), replicas, in_sync)
         serving = [copy.node_id for copy in copies if copy.serves]
-        anybody = replicas if self._is_unclean(image, topic) else ()
+        unclean = self._unclean(image, topic)
+        anybody = replicas if any(unclean) else ()
         able = possible_leaders(in_sync, serving, anybody)
         complete = {copy.node_id for copy in copies if copy.complete}
         fate, reason = self._fate(able, complete, in_sync)
+        if not able:
+            behind_failed = [copy for copy in copies if copy.not_reached and copy.node_id in in_sync]
+            able = tuple(copy.node_id for copy in behind_failed)
+            reason = "; ".join(f"{copy.reason}{UNTIL}" for copy in behind_failed) or reason
         short = [copy for copy in copies if copy.node_id in able and not copy.complete]
         if short and all(copy.unseen for copy in short):
             fate, reason = Prospect.UNKNOWN, UNSEEN.format(", ".join(str(copy.node_id) for copy in short))
@@ -80,9 +88,10 @@ class Outage:
         leaves = Leaves.KILLED if elr else RESTARTED.of(self.release)
         # Also one whose session ends before it registers again is fenced, and leaves; seen with 3.7.
         slow = Leaves.KILLED if elr else Leaves.ANYBODY
-        if not anybody and may_wait(in_sync, serving, self.clean, slow):
+        if not all(unclean) and may_wait(in_sync, serving, self.clean, slow):
             short_of = f"; if it does not: {reason}" if fate in (Prospect.LOSES, Prospect.AT_RISK) else ""
             fate, reason = Prospect.LEADERLESS, f"{self._waits(in_sync)}{short_of}"
+        failed = (copy.node_id for copy in copies if copy.outcome == Service.OFFLINE)
         ends_on = reassigned(replicas, leader.removing, serving) if able else tuple(replicas)
         behind = [copy.records_lost for copy in copies if copy.node_id in able]
         return Leadership(
@@ -93,17 +102,29 @@ class Outage:
             order_helps=bool(anybody) or not may_wait(in_sync, complete, self.clean, leaves),
             min_insync=self._min_insync(image, topic, able, len(ends_on)),
             mark_waits=MARK_WAITS.of(self.release), ends_on=ends_on,
+            perhaps=tuple(node for node in failed if able and node in halfway),
         )  # fmt: skip
 
-    def _is_unclean(self, image: MetadataImage, topic: str) -> bool:
-        """Whether one of the possible controllers would let anybody lead the topic."""
+    def _unclean(self, image: MetadataImage, topic: str) -> list[bool]:
+        """Whether each of the possible controllers would let anybody lead the topic."""
         own = image.configs.get(topic, {}).get(UNCLEAN_ELECTION)
         if not UNCLEAN_HEEDED.of(self.release):
-            return False
+            return [False]
         if own is not None:
-            return own == "true"
+            return [own == "true"]
         settings = (self._setting(image, node, UNCLEAN_ELECTION) for node in self.controllers or (-1,))
-        return any(each == "true" for each in settings)
+        return [each == "true" for each in settings]
+
+    def _ends_halfway(self, image: MetadataImage) -> frozenset[int]:
+        """The nodes whose way through what they led ends at a log in a dir that failed.
+
+        Other replicas in that dir are then unknown to them, and made anew once they follow somebody.
+        """
+        if not ENDS_AT_OFFLINE.of(self.release):
+            return frozenset()
+        led = ((image.names.get(key[0], ""), key[1], one.leader) for key, one in image.leaders.items())
+        lines = ((node, self.replicas.get((topic, number), {}).get(node)) for topic, number, node in led)
+        return frozenset(node for node, line in lines if line and line.outcome == Service.OFFLINE)
 
     def _setting(self, image: MetadataImage, node_id: int, name: str) -> str | None:
         """A setting of a broker as it was changed while it ran, or as server.properties has it."""
@@ -170,6 +191,7 @@ class Outage:
         return Copy(
             node_id=node_id, dir=line.dir, outcome=line.outcome, after=line.after, reason=line.reason,
             records_lost=line.records_lost, loses=line.loses,
+            not_reached=(line.reason or "").startswith(NOT_AVAILABLE.partition("{")[0]),
             unseen=line.outcome == Service.EMPTY and not (line.before.segments or line.records_lost),
         )  # fmt: skip
 

@@ -65,11 +65,13 @@ class Sight:
 class NodeStart:
     """Its start: the line, and what becomes of each replica.
 
+    `stopped_in` is the broker epoch that it stopped cleanly in, None where its dirs do not agree.
     `ahead` are logs newer than the metadata that is elected, `ahead_of_own` than that on its disks.
     """
 
     outcome: NodeOutcome
     replicas: Mapping[Name, PartitionOutcome]
+    stopped_in: int | None = None
     ahead: frozenset[Name] = frozenset()
     ahead_of_own: frozenset[Name] = frozenset()
 
@@ -179,6 +181,13 @@ def start(
     )  # fmt: skip
     epochs = dict(epochs_of(broker, replicas))
     return NodeStart(
-        outcome=outcome, replicas=replicas,
+        outcome=outcome, replicas=replicas, stopped_in=stopped_in(broker),
         ahead=ahead(epochs, image or MetadataImage()), ahead_of_own=ahead(epochs, image_of(broker)),
     )  # fmt: skip
+
+
+def stopped_in(broker: BrokerDirs) -> int | None:
+    """What the node registers with (`LogManager.readBrokerEpochFromCleanShutdownFiles`)."""
+    markers = [each.clean_shutdown.value for each in broker.dirs if not each.is_metadata_apart]
+    epochs = {None if marker is None else marker.broker_epoch for marker in markers}
+    return epochs.pop() if len(epochs) == 1 else None

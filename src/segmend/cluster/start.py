@@ -106,7 +106,7 @@ class ClusterForecast:
         seen = Outage(
             release=max(releases),
             down=self._absent() | _refused(starts),
-            clean=frozenset(each.outcome.node_id for each in starts if each.outcome.clean_shutdown),
+            clean=frozenset(each.outcome.node_id for each in starts if _is_clean(each, image)),
             replicas=_by_partition(starts),
             marks=_highest(sight.marks for sight in self._sights.values()),
             settings={node: sight.settings for node, sight in self._sights.items()},
@@ -156,6 +156,12 @@ def _older(starts: Sequence[NodeStart]) -> Iterator[str]:
     for each in starts:
         words = f"node {each.outcome.node_id}: {older.OWN}"
         yield from older.told(words, each.ahead_of_own)
+
+
+def _is_clean(start: NodeStart, image: MetadataImage | None) -> bool:
+    """Whether the controller believes that the node stopped cleanly: in the epoch that it knows of it."""
+    known = None if image is None else image.broker_epochs.get(start.outcome.node_id)
+    return start.outcome.clean_shutdown and known in (None, start.stopped_in)
 
 
 def _refused(starts: Sequence[NodeStart]) -> dict[int, str]:

@@ -96,7 +96,8 @@ class Copy:
     """One replica as it will be; `complete` says that it has all that is known to be committed.
 
     `loses` says that its start takes something from readers, counted in records or not; `unseen` that there
-    was no directory of it, and nothing tells whether it had records.
+    was no directory of it, and nothing tells whether it had records; `not_reached` that its node does not
+    get to it behind one whose dir failed.
     """
 
     node_id: int
@@ -107,6 +108,7 @@ class Copy:
     loses: bool = False
     complete: bool = False
     unseen: bool = False
+    not_reached: bool = False
     reason: str | None = None
 
     @property
@@ -146,7 +148,8 @@ class Leadership:
     a copy that lacks what another one has, which is then cut. `order_helps` says that the others lead if they
     are started first. `min_insync` is how many in-sync replicas acks=all needs; `mark_waits` says that with
     fewer the high watermark does not move either. `ends_on` are its replicas once a reassignment that goes on
-    is done: those that it takes away are deleted then, and one of the others leads.
+    is done: those that it takes away are deleted then, and one of the others leads. `perhaps` are nodes that
+    may make a replica anew whose log dir failed, and be in sync then.
     """
 
     topic: str
@@ -164,11 +167,13 @@ class Leadership:
     min_insync: int = 1
     mark_waits: bool = False
     ends_on: tuple[int, ...] = ()
+    perhaps: tuple[int, ...] = ()
 
     @property
     def serving(self) -> int:
         """How many replicas are in sync once those that come up have caught up."""
-        return sum(copy.serves for copy in self.copies if copy.node_id in self.ends_on or not self.ends_on)
+        here = (copy for copy in self.copies if copy.node_id in self.ends_on or not self.ends_on)
+        return sum(copy.serves or copy.not_reached for copy in here)
 
     @property
     def moves(self) -> bool:
@@ -208,6 +213,7 @@ class Leadership:
             "min_insync_replicas": self.min_insync,
             "refuses_acks_all": self.refuses_writes,
             "withholds_reads": self.withholds,
+            "perhaps_made_anew": list(self.perhaps),
             "reassigned_to": list(self.ends_on) if self.moves else None,
             "copies": [copy.to_json() for copy in self.copies],
         }

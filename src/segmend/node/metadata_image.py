@@ -40,6 +40,7 @@ class MetadataImage:
     `configs` are those of topics, `brokers` what was changed while brokers ran ("": for all of them).
     `log_dirs` are the directory ids that each node registered last, `features` the cluster's levels,
     `voters` the directory ids under which nodes vote (KIP-853), `leaders` who led which partition.
+    `broker_epochs` are those under which nodes registered last.
     `dangling` is the offset of the first record about a topic or broker that no record before it has made.
     """
 
@@ -54,6 +55,7 @@ class MetadataImage:
     voters: dict[int, str] = field(default_factory=dict)
     leaders: dict[tuple[str, int], PartitionLeader] = field(default_factory=dict)
     registered: set[int] = field(default_factory=set)
+    broker_epochs: dict[int, int] = field(default_factory=dict)
     dangling: int | None = None
 
     def dynamic(self, node_id: int | None) -> dict[str, str]:
@@ -168,8 +170,14 @@ class MetadataImage:
 
     def _register(self, data: Data) -> None:
         self.registered.add(data["brokerId"])
+        self.broker_epochs[data["brokerId"]] = data["brokerEpoch"]
         if data.get("logDirs"):
             self.log_dirs[data["brokerId"]] = tuple(data["logDirs"])
+
+    def _unregister(self, data: Data) -> None:
+        self.registered.discard(data["brokerId"])
+        self.broker_epochs.pop(data["brokerId"], None)
+        self.log_dirs.pop(data["brokerId"], None)
 
     def _feature(self, data: Data) -> None:
         self.features[data["name"]] = data["featureLevel"]
@@ -182,6 +190,7 @@ _HANDLERS = {
     "REMOVE_TOPIC_RECORD": MetadataImage._remove,
     "CONFIG_RECORD": MetadataImage._config,
     "REGISTER_BROKER_RECORD": MetadataImage._register,
+    "UNREGISTER_BROKER_RECORD": MetadataImage._unregister,
     "BROKER_REGISTRATION_CHANGE_RECORD": MetadataImage._register,
     "FEATURE_LEVEL_RECORD": MetadataImage._feature,
     "CLEAR_ELR_RECORD": MetadataImage._clear_elr,

@@ -86,7 +86,9 @@ def leadership_lines(
         if line.refuses_writes:
             few = f"{line.serving} in-sync replicas of {line.min_insync} (min.insync.replicas)"
             reads = "; consumers get nothing above its high watermark until then" if line.withholds else ""
-            yield f"  {style('red', 'refuses writes with acks=all')}: {few}{reads}"
+            unless = ", ".join(map(str, line.perhaps))
+            anew = f"; not if node {unless} makes its replica anew in another log dir" if unless else ""
+            yield f"  {style('red', 'refuses writes with acks=all')}: {few}{reads}{anew}"
         if line.moves:
             yield f"  a reassignment goes on: in the end node {', '.join(map(str, line.ends_on))} has it"
         yield from (f"  {_copy(copy, line)}" for copy in line.copies)

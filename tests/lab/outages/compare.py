@@ -61,7 +61,7 @@ def of_partition(line: Line, became: Line) -> Iterator[str]:
         whole = line["outcome"] == "led" or leader in line["in_sync_complete"]
         if last is not None and seen["end"] < last and line["outcome"] not in RISK and whole:
             yield f"{what}; ends at {seen['end']} of {last}"
-        if seen["end"] not in ends:
+        if seen["end"] not in ends | ({seen["end"]} if None in ends else set()):
             yield f"{what}; ends at {seen['end']}, said {ends}"
-        if became["takes"].get(name) == line["refuses_acks_all"]:
+        if became["takes"].get(name) == line["refuses_acks_all"] and not line["perhaps_made_anew"]:
             yield f"{what}; acks=all taken: {became['takes'].get(name)}"

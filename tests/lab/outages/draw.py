@@ -138,6 +138,12 @@ def disk_of(scene: OneOf, target: str, draw: random.Random) -> None:
         shutil.rmtree(aside)
 
 
+def stale_marker(scene: OneOf, target: str, _draw: random.Random) -> None:
+    """The marker of a clean stop of one dir is from an earlier one, as of a backup."""
+    marker = scene.log_dir(target) / ".kafka_cleanshutdown"
+    marker.write_text(marker.read_text().replace('"brokerEpoch":', '"brokerEpoch":1'))
+
+
 def replica_of(scene: OneOf, target: str, _draw: random.Random) -> None:
     """A replica copied from another node over its own, or beside what it has."""
     theirs = scene.other.partition(target)
@@ -188,7 +194,7 @@ def no_metadata(scene: OneOf, _target: str, _draw: random.Random) -> None:
 BETWEEN: dict[str, Between] = {
     "wiped": wiped, "halved": halved, "killed": killed, "no-marks": no_marks, "disk-of": disk_of,
     "replica-of": replica_of, "metadata-of": metadata_of, "no-metadata": no_metadata, "restored": restored,
-    "future-of": future_of,
+    "future-of": future_of, "stale-marker": stale_marker,
 }  # fmt: skip
 
 
@@ -295,7 +301,7 @@ def drawn_at(seed: int, base: str, number: int, *, busy: bool = False) -> Outage
 
 def drawn_wound(draw: random.Random, targets: Sequence[str]) -> str:
     """One of them, on one node."""
-    between = tuple(name for name in BETWEEN if name not in OF_CHANGED)
+    between = tuple(name for name in BETWEEN if name not in (*OF_CHANGED, "stale-marker"))
     kind = draw.choices((between, ALONE, OF_META), (50, 30, 20))[0]
     name, node = draw.choice(kind), draw.choice(NODES)
     target = draw.choice(targets)
