@@ -13,17 +13,18 @@ import segmend
 from segmend.broker.election import reassigned
 from segmend.broker.leading import NOT_AVAILABLE
 from segmend.cluster.leadership import Outage
-from segmend.cluster.nodes import sight, stopped_in
+from segmend.cluster.nodes import sight, start, stopped_in
 from segmend.cluster.older import ELECTED, ahead, told
 from segmend.cluster.quorum import quorum
 from segmend.formats.names import CLUSTER_METADATA
 from segmend.frozen import replace
-from segmend.loading import Extent, PartitionOutcome, Service
+from segmend.loading import Extent, Options, PartitionOutcome, Service
 from segmend.loading.metadata import metadata_of
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage, PartitionLeader
+from segmend.report.cluster import node_lines
 from tests.cli.run import run
 from tests.golden.unpack import unpack
 from tests.lab.quorums.record import HERE
@@ -208,3 +209,12 @@ def test_a_node_stopped_cleanly_in_the_epoch_that_all_its_dirs_tell(
             (tmp_path / f"d{number}/.kafka_cleanshutdown").write_text(text)
     broker = BrokerDirs([segmend.open(each) for each in sorted(tmp_path.iterdir())])
     assert stopped_in(broker) == epoch
+
+
+def test_what_retention_deletes_after_the_starts_is_told(voters: Path) -> None:
+    """A lone node's forecast said it, the cluster's "loses nothing"."""
+    broker = BrokerDirs([segmend.open(voters / "b1/d0")])
+    options = Options(now_ms=4_000_000_000_000)
+    outcome = start(1, broker, None, options).outcome
+    assert outcome.to_json()["deleted_later"] == outcome.deleted > 0
+    assert "records deleted within minutes after it" in next(node_lines([outcome]))

@@ -12,7 +12,7 @@ from segmend.broker.election import MIN_INSYNC, UNCLEAN_ELECTION
 from segmend.cluster.older import ahead, epochs_of
 from segmend.cluster.values import Name, NodeOutcome
 from segmend.frozen import field, frozen, replace
-from segmend.loading import DirOutcome, Options, PartitionOutcome, forecast_any
+from segmend.loading import DirOutcome, Later, Options, PartitionOutcome, forecast_any
 from segmend.logdir.as_user import user_of
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
@@ -169,7 +169,9 @@ def start(
     user, assumed = user_of(as_user, broker.dirs)
     options = replace(options, user=user, user_assumed=assumed)
     lines, clean, replicas = forecast_any(broker if image is None else broker.told(image), options), True, {}
+    deleted = 0
     for line in lines:
+        deleted += line.records_lost if isinstance(line, Later) else 0
         if isinstance(line, PartitionOutcome):
             replicas[line.topic, line.partition] = line
         if isinstance(line, DirOutcome) and not line.metadata_alone:
@@ -177,7 +179,7 @@ def start(
     assert lines.broker is not None, "a forecast ends with its broker"
     outcome = NodeOutcome(
         node_id=node_id, dirs=tuple(each.path for each in broker.dirs), clean_shutdown=clean,
-        broker=lines.broker,
+        broker=lines.broker, deleted=deleted,
     )  # fmt: skip
     epochs = dict(epochs_of(broker, replicas))
     return NodeStart(

@@ -134,6 +134,7 @@ class ClusterForecast:
         return ClusterOutcome(
             nodes=len(nodes), partitions=len(lines), fates=dict(Counter(line.outcome for line in lines)),
             refusing=sum(line.refuses_writes for line in lines),
+            deletes=any(node.deleted for node in nodes),
             start_order=order, order_cannot_help=helpless,
             all_start=all(node.broker.starts for node in nodes), quorum_comes_up=elected.comes_up,
             all_whole=all(node.broker.nothing_lost and not node.broker.offline for node in nodes),

@@ -74,12 +74,13 @@ class Quorum:
 
 @frozen
 class NodeOutcome:
-    """The start of one node, beside its fellows."""
+    """The start of one node, beside its fellows; `deleted` are records that go within minutes after it."""
 
     node_id: int
     dirs: tuple[str, ...]
     clean_shutdown: bool
     broker: BrokerOutcome
+    deleted: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """The `broker` line."""
@@ -88,6 +89,7 @@ class NodeOutcome:
             "node_id": self.node_id,
             "dirs": list(self.dirs),
             "clean_shutdown": self.clean_shutdown,
+            "deleted_later": self.deleted,
         }
 
 
@@ -223,7 +225,8 @@ class Leadership:
 class ClusterOutcome:
     """All of it; `start_order` are the nodes in steps, each started when the one before serves.
 
-    `all_whole` says that no node loses anything of its own, whatever others have.
+    `all_whole` says that no node loses anything of its own, whatever others have; `deletes` that some delete
+    records within minutes after the start, as their settings are.
     """
 
     nodes: int
@@ -237,6 +240,7 @@ class ClusterOutcome:
     unknown: tuple[str, ...]
     assumed: tuple[str, ...]
     refusing: int = 0
+    deletes: bool = False
 
     @property
     def is_well(self) -> bool:

@@ -50,6 +50,8 @@ def _start(node: NodeOutcome, style: Style) -> str:
         told.append(style("red", f"{plural(broker.unserved, 'partition')} not served here"))
     if not told:
         told.append("no loss seen here" if broker.unknown else "loses nothing here")
+    if node.deleted:
+        told.append(f"{plural(node.deleted, 'record')} deleted within minutes after it")
     return f"starts, {', '.join(told)}"
 
 
@@ -124,7 +126,7 @@ def cluster_lines(outcome: ClusterOutcome, style: Style = PLAIN) -> Iterator[str
     fates = [fate for fate in _WORST if outcome.fates.get(fate)]
     told = "; ".join(f"{plural(outcome.fates[fate], 'partition')} {_WORDS[fate]}" for fate in fates)
     if outcome.nothing_lost:
-        told = f"nothing lost: {told}"
+        told = f"nothing lost{' by the starts' if outcome.deletes else ''}: {told}"
     name = style("bold", f"the cluster of {plural(outcome.nodes, 'node')}")
     yield f"{name}: {told or 'no partition known'}"
     if outcome.refusing:
