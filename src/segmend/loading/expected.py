@@ -16,7 +16,7 @@ from segmend.broker.strays import LEADS_WITHOUT_ITS_DIR, NO_DIR_IDS, PROMOTES_FU
 from segmend.frozen import replace
 from segmend.loading.dirs import DirState
 from segmend.loading.replicas import EMPTY, Loaded
-from segmend.loading.values import Effect, Extent, PartitionOutcome, Service
+from segmend.loading.values import ONCE_LOADED, Effect, Extent, PartitionOutcome, Service
 from segmend.loading.vanished import missed
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
@@ -70,7 +70,10 @@ def missing_replicas(
 def made_again(
     one: Loaded, states: Sequence[DirState], broker: BrokerDirs, image: MetadataImage | None
 ) -> Loaded:
-    """A replica in an offline dir, in whose place the broker makes an empty one on another dir."""
+    """A replica in an offline dir, in whose place the broker makes an empty one on another dir.
+
+    What the load did to the old one's files before its dir failed stays done.
+    """
     outcome = one.outcome
     if not isinstance(outcome, PartitionOutcome) or not one.dir_state.offline or one.dir_state.late:
         return one
@@ -80,10 +83,15 @@ def made_again(
     if home is None:
         return one
     made, before = _created(home, outcome.topic, outcome.partition).outcome, outcome.before
+    done = [each for each in outcome.effects if each.effect not in (*ONCE_LOADED, "reads-fail")]
     lost = (before.log_end_offset or 0) - (before.log_start_offset or 0)
-    effect = replace(made.effects[0], records_lost=lost, bytes_lost=before.bytes or 0)
+    effect = replace(
+        made.effects[0],
+        records_lost=max(0, lost - sum(each.records_lost for each in done)),
+        bytes_lost=max(0, (before.bytes or 0) - sum(each.bytes_lost for each in done)),
+    )
     told = replace(
-        outcome, after=EMPTY, effects=(effect,), outcome=Service.EMPTY, failure=None,
+        outcome, after=EMPTY, effects=(*done, effect), outcome=Service.EMPTY, failure=None,
         reason=f"{one.dir_state.offline}. {effect.broker_says}",
     )  # fmt: skip
     return replace(one, outcome=told, again=True)

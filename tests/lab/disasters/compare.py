@@ -74,7 +74,9 @@ def disagreements(verdict: Verdict, before: Tree, said: Said) -> list[str]:
     moving = moved(said)
     for place in sorted({*before, *verdict["files"]}):
         log_dir, _, name = place.partition("/")
-        if name and name != META and log_dir not in offline and plain(name) not in moving:
+        if log_dir in said.unread:
+            found += [f"{place}: touched, said offline from the beginning"] * (place in verdict["files"])
+        elif name and name != META and plain(name) not in moving:
             found += (f"{place}: {each}" for each in of_place(place, verdict, before, said))
     return [marked(each) for each in found]
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from segmend.loading import Options, forecast, replicas
+from segmend.loading.dirs import DirState
 from segmend.loading.load import LoadedLog, load
 from segmend.loading.state import Settings
 from segmend.logdir.config import ServerConfig
@@ -27,12 +28,14 @@ Line = dict[str, Any]
 class Said:
     """`lines` as the command gives them, `dir` and `file` by the names of the log dirs; `logs` by place.
 
-    Without `kraft` ZooKeeper knows which partitions there are, and these files do not.
+    Without `kraft` ZooKeeper knows which partitions there are, and these files do not. `unread` are the dirs
+    that are offline before anything in them is loaded.
     """
 
     lines: list[Line]
     logs: dict[str, LoadedLog] = field(default_factory=dict)
     kraft: bool = True
+    unread: frozenset[str] = frozenset()
 
     @property
     def broker(self) -> Line:
@@ -79,7 +82,7 @@ def said(
     opened = [in_order(each, (order or {}).get(each.name)) for each in opened]
     options = Options(user=None if uid is None else User.of(uid))
     broker = broker_of(opened, version, ServerConfig(given=settings))
-    with listening() as logs:
+    with listening() as (logs, unread):
         lines = [line.to_json() for line in forecast(broker, options)]
     for line in lines:
         if "dir" in line:
@@ -88,18 +91,26 @@ def said(
         lines,
         {f"{Path(each).parent.name}/{Path(each).name}": log for each, log in logs.items()},
         broker.kraft,
+        frozenset(Path(each).name for each in unread),
     )
 
 
 @contextmanager
-def listening() -> Iterator[dict[str, LoadedLog]]:
-    """Keep the model of each log that is loaded meanwhile, by the path of its directory."""
+def listening() -> Iterator[tuple[dict[str, LoadedLog], set[str]]]:
+    """Keep the model of each log that is loaded meanwhile, by the path of its directory; and the unread dirs."""
     found: dict[str, LoadedLog] = {}
+    unread: set[str] = set()
+    leave_out = DirState.leave_out
 
     def heard(partition: PartitionDir, settings: Settings) -> LoadedLog:
         found[partition.path] = load(partition, settings)
         return found[partition.path]
 
+    def left_out(state: DirState, reason: str) -> None:
+        unread.add(state.path)
+        leave_out(state, reason)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(replicas, "load", heard)
-        yield found
+        patch.setattr(DirState, "leave_out", left_out)
+        yield found, unread

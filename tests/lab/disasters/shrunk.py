@@ -17,6 +17,7 @@ NAMED: dict[str, dict[str, int]] = {
     "after a kill, so does 3.9": {"3.9.2": 1062},
     "high watermarks that are no numbers end the way through all that is led": {"4.3.1": 1063, "3.3.2": 1063},
     "a partition carried into a dir that is offline is made again in its own": {"4.3.1": 41},
+    "what was mended in a dir before it failed": {"3.3.2": 7},
     "a file has such a name where another log is made anew first": {"3.3.2": 202611300201},
     "3.6.1 and later load what is called -stray": {"3.6.2": 55},
     "after a kill, a stray stops the leader before it is deleted": {"3.6.2": 60},
