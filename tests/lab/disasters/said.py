@@ -97,7 +97,7 @@ def said(
 
 @contextmanager
 def listening() -> Iterator[tuple[dict[str, LoadedLog], set[str]]]:
-    """Keep the model of each log that is loaded meanwhile, by the path of its directory; and the unread dirs."""
+    """Keep the model of each log that is loaded meanwhile, by its path, and the dirs that are not read."""
     found: dict[str, LoadedLog] = {}
     unread: set[str] = set()
     leave_out = DirState.leave_out
