@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.checks import build_partition as build
 from tests.faults.hurts import Hurt, both, file, instead, left, unhurt
-from tests.faults.patient import START, Patient
+from tests.faults.patient import HIGH, RECOVERY, START, Patient
 from tests.faults.table import alone, elsewhere, fault, killed, under, written
 from tests.faults.written import Dirs, clean_dir, plain
 
@@ -33,6 +33,24 @@ def lines(patient: Patient) -> list[str]:
 def with_lines(patient: Patient, kept: list[str]) -> None:
     """The epoch file with these entries."""
     patient.write(EPOCHS, "\n".join(["0", str(len(kept)), *kept, ""]))
+
+
+def hollow(patient: Patient) -> None:
+    """An empty log without checkpoint lines: only what was derived from it tells that it had records."""
+    for kind in ("log", "index", "timeindex", "txnindex"):
+        for path in patient.partition.glob(f"*.{kind}"):
+            path.unlink()
+    for kind in ("log", "index", "timeindex"):
+        patient.write(f"{0:020d}.{kind}", b"")
+    for name in (RECOVERY, HIGH, START):
+        patient.line(name, None)
+
+
+def hollow_without_snapshots(patient: Patient) -> None:
+    """The same, known by its epochs alone."""
+    hollow(patient)
+    for path in patient.snapshots:
+        path.unlink()
 
 
 def with_blank(patient: Patient) -> None:
@@ -100,6 +118,8 @@ FAULTS = [
         "E05", "epochs-rewritten 0..220", since=V2, mend="repair"),
     fault("epochs-beyond-end", lambda p: with_lines(p, [*lines(p), f"9 {p.end + 50}"]),
         "E06+", "epochs-rewritten 0..220", since=V2),
+    written("log-hollow", hollow, "E06 P05+", "epochs-rewritten snapshot-deleted 0..0"),
+    written("log-hollow-but-epochs", hollow_without_snapshots, "E06", "epochs-rewritten 0..0"),
     fault("epochs-future-epoch", lambda p: with_lines(p, [*lines(p), f"99 {p.end - 3}"]),
         "", "0..220", since=V2),
     fault("epochs-first-missing", lambda p: with_lines(p, lines(p)[1:]),

@@ -279,6 +279,11 @@ class PartitionContext:
         """This partition's value in an offset checkpoint of the dir, or None."""
         return self.dir.offsets(name).get(self.key)
 
+    @property
+    def unmarked(self) -> bool:
+        """Whether no high watermark tells how far it reached, so that only what was derived from it does."""
+        return self.partition.kind == "current" and self.checkpointed(HIGH_WATERMARK) is None
+
     @cached_property
     def orphans_above(self) -> list[str]:
         """Indexes and snapshots left of an active segment whose log is gone (N10; others are I22).

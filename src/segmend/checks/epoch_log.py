@@ -17,7 +17,7 @@ from .manual import INFO, NONE, WARNING, WRONG, Code, Page
 
 CODES = (
     Code("E04", WARNING, "the file is missing or empty although the batches have epochs", WRONG),
-    Code("E06", INFO, "the last epoch begins beyond the log end offset", NONE),
+    Code("E06", INFO, "the last epoch begins beyond the log end offset", NONE, explains=("P05",)),
     Code("E07", WARNING, "the first epoch begins after batches that have an epoch", WRONG),
     Code("E08", WARNING, "the epoch falls from one segment to the next", WRONG),
 )
@@ -29,7 +29,9 @@ PAGE = Page(
         "E04, E07": """
             a follower that finds no epoch truncates to the high watermark, a leader cannot tell peers where
             an epoch ended.""",
-        "E06": "it drops the entry.",
+        "E06": """
+            it drops the entry. Without a high watermark of the partition this is all that tells of records
+            that are gone, and an error.""",
         "E08": "it ignores the lower epoch.",
     },
     advice="""
@@ -44,7 +46,10 @@ LEVEL = Level.DEFAULT
 def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
     """The file's entries against those that the scans saw, by offset."""
     seen = [epoch for scan in context.scans if scan for epoch in scan.epochs[:1]]
-    if not seen or not LEADER_EPOCHS.of(context.release) or partition.kind == "stray":
+    if not LEADER_EPOCHS.of(context.release) or partition.kind == "stray" or not context.views:
+        return
+    yield from _beyond(context)
+    if not seen:
         return
     yield from _falling(context)
     file = context.epochs
@@ -61,10 +66,20 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         )
         message += f"{seen[0][1]} on have epoch {seen[0][0]}"
         yield context.finding("E07", message, Where(FILE_NAME, offset=seen[0][1]), remedy=context.repair())
-    if entries[-1].start_offset > context.log_end_offset and not context.running:
-        message = f"epoch {entries[-1].epoch} begins at {entries[-1].start_offset}, the log ends at "
-        message += f"{context.log_end_offset}; the broker drops the entry"
-        yield context.finding("E06", message, Where(FILE_NAME, offset=entries[-1].start_offset))
+
+
+def _beyond(context: PartitionContext) -> Iterator[Finding]:
+    file = context.epochs
+    last = file.value.entries[-1] if file.value and file.value.entries and not file.damages else None
+    if last is None or last.start_offset <= context.log_end_offset or context.running:
+        return
+    message = f"epoch {last.epoch} begins at {last.start_offset}, the log ends at {context.log_end_offset}"
+    where = Where(FILE_NAME, offset=last.start_offset)
+    if not context.unmarked:
+        yield context.finding("E06", f"{message}; the broker drops the entry", where)
+        return
+    message += ": records are missing at its end, and no high watermark tells of them"
+    yield context.finding("E06", message, where, severity=Severity.ERROR, remedy=context.graft())
 
 
 def _all_deleted(context: PartitionContext) -> bool:

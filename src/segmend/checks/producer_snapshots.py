@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from segmend.broker.failures import LOADING_FAILED, NUMBER_FORMAT
 from segmend.broker.producer_state import FAILED_SNAPSHOT, LOADING_STATE
 from segmend.broker.recovery import PRODUCER_STATE
-from segmend.findings import Finding, Where
+from segmend.findings import Finding, Severity, Where
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.formats.producer_snapshot import parse
 from segmend.logdir.files import FileEntry
@@ -39,7 +39,9 @@ PAGE = Page(
             consumers that read committed ones) and producers may repeat or lose batches.""",
         "P03": "it replays from an older one.",
         "P04": "it dies with a NumberFormatException.",
-        "P05": "it deletes the file.",
+        "P05": """
+            it deletes the file. Without a high watermark of the partition, the newest one tells of records
+            that are gone, and is an error.""",
     },
     advice="""
         P02: regenerate the snapshot, or remove the clean marker, before the start. P04: move the file away.
@@ -96,6 +98,15 @@ def _beyond(context: PartitionContext, snapshots: list[tuple[int, FileEntry]]) -
         return
     end = context.log_end_offset
     reached = max(context.checkpointed(name) or 0 for name in (RECOVERY_POINT, HIGH_WATERMARK))
+    if context.unmarked and snapshots and snapshots[-1][0] > end >= reached:
+        offset, entry = snapshots.pop()
+        yield context.finding(
+            "P05",
+            f"the log ends at offset {end}: records are missing there, and no high watermark tells of them",
+            Where(entry.name, offset=offset),
+            severity=Severity.ERROR,
+            remedy=context.graft(),
+        )
     for offset, entry in snapshots:
         if offset > end >= reached:
             yield context.finding(
