@@ -65,6 +65,20 @@ def test_what_a_config_provider_knows_is_assumed(
     assert not any(limits)
 
 
+def test_a_release_without_config_providers_takes_their_names_for_values(
+    dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = tmp_path / "server.properties"
+    given.write_text("config.providers=env\nlog.retention.hours=${env:HOURS}\n")
+    told = {
+        release: run(capsys, "forecast", *dirs, "--config", given, "--json", "--kafka", release).json[-1]
+        for release in ("2.2", "2.3")
+    }
+    assert "Invalid value ${env:HOURS} for configuration log.retention.hours" in told["2.2"]["reason"]
+    assert not any("config provider" in each for each in told["2.2"]["assumed"])
+    assert any("config provider" in each for each in told["2.3"]["assumed"])
+
+
 def test_relative_log_dirs_are_those_of_a_directory(
     dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

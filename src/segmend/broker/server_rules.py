@@ -149,7 +149,7 @@ def server_refusals(given: Mapping[str, str], release: Release) -> Iterator[str]
 
     What a part of a file lacks is no reason to refuse it.
     """
-    config = ServerConfig(given=given)
+    config = ServerConfig(given=given, release=release)
     provided = config.provided
     for name, value in given.items():
         if name in provided:

@@ -336,7 +336,7 @@ class _Run:
         if self._broker.given is None:
             yield "Kafka's defaults, and no other log dirs: server.properties was not given (--config)"
         else:
-            yield from _told_elsewhere(self._broker.given)
+            yield from _told_elsewhere(self._broker.config)
         if self._options.user_assumed is not None:
             yield self._options.user_assumed
         if self._view is not None and self._view.unasked:

@@ -42,6 +42,7 @@ _LONGER_UNITS = {
     "log.retention.ms": (("log.retention.minutes", 60_000), ("log.retention.hours", 3_600_000)),
     "log.roll.ms": (("log.roll.hours", 3_600_000),),
 }
+_RESOLVES = (2, 3)
 
 
 @frozen
@@ -64,8 +65,11 @@ class ServerConfig:
 
     @property
     def provided(self) -> dict[str, str]:
-        """The settings whose values the broker has from a config provider (KIP-421), as they are written."""
-        there = "config.providers" in self.given
+        """The settings whose values the broker has from a config provider (KIP-421), as they are written.
+
+        Releases before 2.3 take them as they stand (`AbstractConfig.resolveConfigVariables`).
+        """
+        there = "config.providers" in self.given and (self.release is None or self.release >= _RESOLVES)
         return {name: value for name, value in self.given.items() if there and "${" in value}
 
     def is_provided(self, name: str) -> bool:
