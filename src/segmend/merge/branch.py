@@ -79,7 +79,7 @@ def without_lost(
 ) -> list[Branch]:
     """Each without what it lacks where another replica, or its topic, shows that no cleaner took it.
 
-    Between two files, that is, or anywhere if nothing but a few gaps shows that a cleaner has been there.
+    Between two files, that is, or where nothing but a few gaps shows that a cleaner has been there.
     """
     covers = [branch.cover for branch in branches]
     hurts = [
@@ -91,10 +91,12 @@ def without_lost(
     branches_left = []
     for branch, replica in zip(branches, replicas, strict=True):
         lost: list[Span] = []
-        for gap in common(replica.gaps, [(0, branch.thinned - 1)]):
-            if gone := _lost_in(gap, branch, branches, look, covers):
-                # So is what damage hides there on the others.
-                lost += [*gone, *(each for hurt in hurts for each in common([gap], hurt))]
+        few = common(_removed(branch), united([(replica.proven, branch.thinned - 1)]))
+        between = common(replica.gaps, [(0, branch.thinned - 1)])
+        gaps = united([*between, *few])
+        for gap, gone in _lost_in(gaps, branch, branches, look, covers):
+            # So is what damage hides there on the others.
+            lost += [*gone, *(each for hurt in hurts for each in common([gap], hurt))]
         spans = united(lost)
         cover = tuple(without(branch.cover, spans))
         branches_left.append(replace(branch, cover=cover, lost=tuple(spans)) if spans else branch)
@@ -143,27 +145,33 @@ def _no_further(
     theirs = united(
         [*((part.first, part.last) for part in others), *(each for hurt in hurts for each in hurt)]
     )
-    lost, thinned = list[Span](), 0
-    for gap in without(branch.cover, united((part.first, part.last) for part in branch.parts)):
-        there = common([gap], theirs)
-        if there and (
-            compacted is False
-            or _keeps_keyless(look, number, branch, gap[0])
-            or _lost_in(gap, branch, branches, look, covers)
-        ):
-            lost += there
-        else:
-            thinned = gap[1] + 1
+    gaps = _removed(branch)
+    open_ones = [gap for gap in gaps if common([gap], theirs)]
+    if compacted is not False and open_ones:
+        known = {gap for gap, _ in _lost_in(open_ones, branch, branches, look, covers)}
+        keyless = _first_keyless(look, number, branch, open_ones[-1][0])
+        open_ones = [gap for gap in open_ones if gap in known or keyless < gap[0]]
+    lost = common(open_ones, theirs)
+    kept = without(gaps, open_ones)
+    thinned = kept[-1][1] + 1 if kept and compacted is not False else 0
     return replace(
-        branch, cover=tuple(without(branch.cover, lost)), lost=tuple(lost),
-        thinned=0 if compacted is False else min(thinned, branch.thinned),
-    )  # fmt: skip
+        branch,
+        cover=tuple(without(branch.cover, lost)),
+        lost=tuple(lost),
+        thinned=min(thinned, branch.thinned),
+    )
 
 
-def _keeps_keyless(look: Look, number: int, branch: Branch, end: int) -> bool:
-    """Whether it has a record without a key below an offset: a cleaner leaves none."""
+def _removed(branch: Branch) -> list[Span]:
+    """The offsets for which it speaks without having a byte of them."""
+    return without(branch.cover, united((part.first, part.last) for part in branch.parts))
+
+
+def _first_keyless(look: Look, number: int, branch: Branch, end: int) -> int:
+    """The first record without a key, which no cleaner leaves behind itself; `end` if none is before that."""
     below = ((part.first, min(part.last, end)) for part in branch.parts if part.first < end)
-    return any(each.is_keyless for span in below for each in look.keys(number, *span))
+    keyless = (each.offset for span in below for each in look.keys(number, *span) if each.is_keyless)
+    return next(keyless, end)
 
 
 def _sizes(replica: Replica, gap: Span) -> dict[Span, int]:
@@ -184,18 +192,23 @@ def _as_many(span: Span, size: int, number: int, look: Look) -> bool:
 
 
 def _lost_in(
-    gap: Span, branch: Branch, branches: Sequence[Branch], look: Look, covers: Sequence[Sequence[Span]]
-) -> list[Span]:
-    """What others have there, if some of it cannot have been removed: then a file is lost."""
+    gaps: Sequence[Span],
+    branch: Branch,
+    branches: Sequence[Branch],
+    look: Look,
+    covers: Sequence[Sequence[Span]],
+) -> list[tuple[Span, list[Span]]]:
+    """The gaps where others have what no cleaner can have taken, and what they have there: that is lost."""
     certain, possible = list[Span](), list[Span]()
     bounds = branch.thinned, max(each.authority for each in branches)
     for number, other in enumerate(branches):
         held = united((part.first, part.last) for part in other.parts)
-        if other is not branch and (spans := common([gap], held)):
+        if other is not branch and (spans := common(gaps, held)):
             lost = unexplained(look, number, spans, bounds, covers)
             certain += lost[0]
             possible += lost[1]
-    return [*certain, *possible] if certain else []
+    sure, may_be = united(certain), united([*certain, *possible])
+    return [(gap, common([gap], may_be)) for gap in gaps if common([gap], sure)]
 
 
 def _elsewhere(replica: Replica, chain: Sequence[Epoch]) -> Iterator[int]:

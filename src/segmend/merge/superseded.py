@@ -43,16 +43,14 @@ def unexplained(
     """
     bound, proven = bounds
     certain, possible = list[Span](), list[Span]()
-    for gap in gaps:
-        aborted = united(look.aborted(replica, *gap))
-        tombstones = set[int]()
-        for held in _held(_noted(look.keys(replica, *gap), tombstones, possible)):
-            _passed(look, held, bound, covers)
-            for offset in (offset for offsets in held.values() for offset in offsets):
-                if not has(aborted, offset):
-                    (possible if offset in tombstones and offset < proven else certain).append(
-                        (offset, offset)
-                    )
+    aborted = united(span for gap in gaps for span in look.aborted(replica, *gap))
+    records = (each for gap in gaps for each in look.keys(replica, *gap))
+    tombstones = set[int]()
+    for held in _held(_noted(records, tombstones, possible)):
+        _passed(look, held, bound, covers)
+        for offset in (offset for offsets in held.values() for offset in offsets):
+            if not has(aborted, offset):
+                (possible if offset in tombstones and offset < proven else certain).append((offset, offset))
     return certain, possible
 
 

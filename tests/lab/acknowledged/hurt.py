@@ -124,6 +124,12 @@ def dropped(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes |
     return data[:first] + data[last:], first, last
 
 
+def lifted(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes | None, int, int]:
+    """The batch is gone, from border to border: nothing there is damaged."""
+    del draw
+    return data[: place.start] + data[place.end :], place.start, place.end
+
+
 def cut(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes | None, int, int]:
     """The rest of the file is gone."""
     at = draw.choice((place.start, draw.randrange(place.start, place.end)))
@@ -137,7 +143,7 @@ def removed(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes |
 
 WOUNDS: tuple[Wound, ...] = (body, body, header, header, zeros, garbage, inserted, dropped, cut, removed)
 """Two are drawn more often."""
-KINDS = {wound.__name__: (wound,) for wound in (*WOUNDS, epoch)} | {"": WOUNDS}
+KINDS = {wound.__name__: (wound,) for wound in (*WOUNDS, epoch, lifted)} | {"": WOUNDS}
 BESIDE = (
     "leader-epoch-checkpoint", "../replication-offset-checkpoint", "../cleaner-offset-checkpoint",
     "../log-start-offset-checkpoint", "../recovery-point-offset-checkpoint", "*.index", "*.snapshot",

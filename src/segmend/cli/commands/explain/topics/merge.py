@@ -73,7 +73,8 @@ What is refused
 What cannot be known
     Records at the torn end of a log, beyond every other replica; an epoch of which nothing tells what came
     before. These are named with their offsets, never guessed.
-    Nothing shows, and so nothing is said, where the sound bytes of another place of the log stand inside a
+    Nothing shows, and so nothing is said, where whole batches are gone from within a file of a log that was
+    compacted there; where the sound bytes of another place of the log stand inside a
     segment, with an offset that fits, and no other replica has that offset, of a compacted topic or one of
     which no metadata log is here; nor where a lost file of a
     compacted log held nothing but tombstones, or records that came again, and no replica has damage there.
