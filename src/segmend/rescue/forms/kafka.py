@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
+from itertools import islice
 from typing import Any, Final
 
 from confluent_kafka import Message
@@ -29,6 +31,8 @@ BEGINS: Final = frozenset({"_kafka.json"})
 _EACH: Final = 1.0
 """Seconds from note to note."""
 _REPLICAS: Final = 3
+_REPEATED: Final = 100_000
+"""Librdkafka has no more records on their way."""
 
 
 def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: MetadataImage | None) -> None:
@@ -115,11 +119,19 @@ class _Note:
     """
 
     def __init__(
-        self, outlet: Folder, name: str, target_offset: int = 0, sending: bool = True, **reached: int
+        self,
+        outlet: Folder,
+        name: str,
+        target_offset: int = 0,
+        sending: bool = True,
+        skipped: Sequence[Sequence[int]] = (),
+        **reached: int,
     ) -> None:
         self._outlet, self._name = outlet, name
         self.reached, self.target_offset, self.sending = Reached(**reached), target_offset, sending
         self.sent = 0
+        self.skipped = [(first, last) for first, last in skipped]
+        """Offsets there that none of the records got, while one behind did."""
         self._written = 0.0
 
     @classmethod
@@ -137,25 +149,30 @@ class _Note:
         self._outlet.keep_names()
 
     def acknowledged(self, offset: int, target: int) -> None:
-        """One more."""
-        self.found(offset, target)
+        """One more; a request that had to be repeated may be so without the offset that it got (-1)."""
+        self.found(offset, target if target >= 0 else self.target_offset)
         self.sent += 1
         if time.monotonic() - self._written >= _EACH:
             self._write()
 
     def found(self, offset: int, target: int) -> None:
         """One is there."""
+        if target > self.target_offset:
+            self.skipped.append((self.target_offset, target - 1))
         self.reached = self.reached._replace(next_offset=offset + 1)
-        # A request that had to be repeated may be acknowledged without the offset that it got.
         self.target_offset = max(self.target_offset, target + 1)
 
     def end(self, after: Reached | None) -> None:
         """Have it on the disk: all is acknowledged, and it reaches so far; None if it was stopped."""
         self.reached, self.sending = after or self.reached, after is None
+        self.skipped = self.skipped if after is None else []
         self._write()
 
     def _write(self) -> None:
-        held = {**self.reached._asdict(), "target_offset": self.target_offset, "sending": self.sending}
+        held = {
+            **self.reached._asdict(), "target_offset": self.target_offset, "sending": self.sending,
+            "skipped": self.skipped,
+        }  # fmt: skip
         self._outlet.put(f"{self._name}.sent.json", json.dumps(held).encode())
         self._written = time.monotonic()
 
@@ -236,6 +253,7 @@ class _Sending:
                 self._size += len(row.key or b"") + len(row.value or b"")
             sender.finish()
             reached = after(self._changed.last)
+            self._doubts += self._sent_twice()
         finally:
             sender.give_up()
             note.end(reached)
@@ -243,6 +261,26 @@ class _Sending:
             self._size, sent=note.sent, next_target_offset=note.target_offset,
             next_offset=note.reached.next_offset, notes=list(self._changed.words()), doubts=self._doubts,
         )  # fmt: skip
+
+    def _sent_twice(self) -> Iterator[str]:
+        """What a broker took a second time when a request was repeated, in words.
+
+        It forgets the producer of such old records when it starts anew: ProducerStateManager.loadFromSnapshot
+        leaves out whose last timestamp is older than producer.id.expiration.ms, by the records' own time.
+        """
+        for first, last in self._note.skipped:
+            count = last - first + 1
+            if count > _REPEATED:
+                continue  # No producer has as many on their way: these are of others.
+            begin = max(first - count, 0)
+            found = self._cluster.records(self._job.topic, self._job.partition, begin)
+            there = [_content(message) for message in islice(found, first - begin + 2 * count)]
+            at = first - begin
+            if there[at : at + count] in (there[:at], there[at + count :]):
+                yield (
+                    f"offsets {first} to {last} there hold the same records as those beside them: a broker "
+                    "that stopped while they were sent took them twice"
+                )
 
     def _rows(self, low: int) -> Iterator[Row]:
         for row in rows(self._job, self._tally, self._outlet.tell):
@@ -288,6 +326,11 @@ def _is_in(row: Row, message: Message, append_time: bool) -> bool:
         (row.key, row.value, sent["headers"]) == (message.key(), message.value(), message.headers() or [])
         and (append_time or sent["timestamp"] == message.timestamp()[1])
     )  # fmt: skip
+
+
+def _content(message: Message) -> bytes:
+    told = message.key(), message.value(), message.headers(), message.timestamp()
+    return blake2b(repr(told).encode(), digest_size=16).digest()
 
 
 def _more(row: Row) -> dict[str, Any]:

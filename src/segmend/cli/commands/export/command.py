@@ -39,7 +39,8 @@ nothing tells. Files of a killed run that no commit has are left in OUT; a Delta
 topic and partition, in order, with key, value, headers and timestamp, as with read_committed. OUT is a small
 directory that holds how far each partition is acknowledged; keep it. Who goes on after a kill looks at what
 the partition got since then, and sends the rest: each record is there once, unless a request of the killed
-one is still on its way during that look (wait a moment first). If the partition there lost what it got since
+one is still on its way during that look (wait a moment first). What a broker that died took twice, as it may
+with records of more than a day ago, is found and told. If the partition there lost what it got since
 then (by retention), that is a doubt; if it ends before, it was made anew, and is refused.
 
 {DECODES}

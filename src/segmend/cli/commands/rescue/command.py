@@ -46,7 +46,9 @@ Records of aborted transactions are never sent; those of a transaction without a
 those above the high watermark (the report counts them). A partition that is not empty there is refused
 without --append. OUT keeps how far each partition is acknowledged. Who goes on after a kill looks at what
 it got since then, and sends the rest: each record is there once, unless a request of the killed one is
-still on its way during that look (wait a moment first), or what it brought was deleted since.
+still on its way during that look (wait a moment first), or what it brought was deleted since. A broker that
+dies forgets producers whose records are older than producer.id.expiration.ms (a day), and may take a request
+twice that was on its way; such records are found and told (exit code 4).
 
 --compact leaves of each key the last record, as the broker's cleaner would (tombstones stay, records of
 aborted transactions go, nothing above the high watermark replaces anything), in logs whose topic is compacted

@@ -1,0 +1,121 @@
+"""A repeated request that a broker took a second time is told; what others wrote there meanwhile is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from tests.cli.run import run
+from tests.fleet.build import plain, write_broker
+
+from segmend.errors import SegmendError
+from segmend.rescue.forms import kafka
+from segmend.rescue.live import LiveTopic
+
+
+class Stored(NamedTuple):
+    """A record as a consumer gets it."""
+
+    content: tuple[Any, ...]
+
+    def key(self) -> Any:
+        return self.content[0]
+
+    def value(self) -> Any:
+        return self.content[1]
+
+    def headers(self) -> Any:
+        return self.content[3] or None
+
+    def timestamp(self) -> Any:
+        return 1, self.content[2]
+
+
+class OneBroker:
+    """A cluster and its producer in one; `between` is what comes into the log before the 41st record."""
+
+    bootstrap = "nowhere:1"
+
+    def __init__(self, between: Callable[[list[Stored]], list[Stored]]) -> None:
+        self.log: list[Stored] = []
+        self._between = between
+
+    def id(self) -> str:
+        return "one"
+
+    def topic(self, name: str) -> LiveTopic:
+        return LiveTopic(partitions=1, append_time=False, largest=1 << 20)
+
+    def ends(self, topic: str, partition: int) -> tuple[int, int]:
+        return 0, len(self.log)
+
+    def records(self, topic: str, partition: int, first: int) -> Iterator[Stored]:
+        yield from self.log[first:]
+
+    def sender(self, topic: str, partition: int, largest: int, done: Callable[[int, int], None]) -> OneBroker:
+        self._done, self._waiting = done, list[tuple[int, Stored]]()
+        return self
+
+    def send(self, offset: int, key: Any, value: Any, *, timestamp: int, headers: Any) -> None:
+        self._waiting.append((offset, Stored((key, value, timestamp, headers))))
+        if len(self._waiting) == 10:
+            self.finish()
+
+    def finish(self) -> None:
+        if len(self.log) == 40:
+            self.log += self._between([stored for _, stored in self._waiting])
+        for offset, stored in self._waiting:
+            self.log.append(stored)
+            # Of a request that was repeated and found to be there the offset is not told.
+            self._done(offset, -1 if 70 <= offset < 80 else len(self.log) - 1)
+        self._waiting = []
+
+    def give_up(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("between", "words"),
+    [
+        (lambda waiting: waiting[:7], "offsets 40 to 46 there hold the same records as those beside them"),
+        (lambda waiting: [Stored((b"other", None, 1, []))] * 7, None),
+        (lambda waiting: [], None),
+    ],
+)
+def test_it_is_told(
+    between: Callable[[list[Stored]], list[Stored]], words: str | None,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    home, there = write_broker(tmp_path, 1, [plain("t", 0)]), OneBroker(between)
+    monkeypatch.setattr(kafka, "_cluster", lambda _: there)
+    ran = run(
+        capsys, "rescue", home, "--out", tmp_path / "out", "--as", "kafka", "--bootstrap", "x:1", "--json"
+    )
+    (line,) = ran.of("partition")
+    assert [each[: len(words or "")] for each in line["doubts"]] == ([words] if words else []), ran.err
+    assert ran.code == (4 if words else 0)
+    assert line["form"]["next_target_offset"] == len(there.log)
+
+
+def test_it_is_told_by_who_goes_on_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Dies(OneBroker):
+        """After a request that came twice, once."""
+
+        died = False
+
+        def finish(self) -> None:
+            super().finish()
+            if len(self.log) > 60 and not self.died:
+                self.died = True
+                raise SegmendError("no broker answers there")
+
+    home, there = write_broker(tmp_path, 1, [plain("t", 0)]), Dies(lambda waiting: waiting[:7])
+    monkeypatch.setattr(kafka, "_cluster", lambda _: there)
+    asked = ("rescue", home, "--out", tmp_path / "out", "--as", "kafka", "--bootstrap", "x:1", "--json")
+    assert run(capsys, *asked).code == 8
+    ran = run(capsys, *asked)
+    assert (ran.code, len(ran.of("partition")[0]["doubts"])) == (4, 1), ran.err
