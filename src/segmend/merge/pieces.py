@@ -113,7 +113,7 @@ def _batches(log: FileEntry, run: Run, low: int, high: int) -> Iterator[RecordBa
     behind = bisect_right(run.marks, high, key=lambda mark: mark.next_offset)
     start = run.marks[before - 1].position if before else run.first_position
     stop = run.marks[behind].position if behind < len(run.marks) else run.end_position
-    return (row.batch for row in iter_rows(log, base_offset=run.segment, start=start, stop=stop))
+    return (row.batch for row in iter_rows(log, base_offset=run.segment, start=start, stop=stop, low=low))
 
 
 def _of_batch(whole: Piece, batch: RecordBatch, low: int, high: int, without: Sequence[int]) -> Piece | None:

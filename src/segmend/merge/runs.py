@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from segmend.crc32c import crc32c
 from segmend.formats import legacy
 from segmend.formats.batch import CRC_START_LEGACY, CRC_START_V2, HEADER_SIZE_V2, RecordBatch, read_header
-from segmend.formats.java_number import INT_MAX
+from segmend.formats.java_number import INT_MAX, LONG_MIN
 from segmend.frozen import replace
 from segmend.kernel.batch_rows import batch_rows
 from segmend.kernel.types import DECODE_LIMIT, TAIL_KINDS, BatchRange, Problem
@@ -116,10 +116,33 @@ class Row(NamedTuple):
     sound: bool
 
 
-def iter_rows(log: FileEntry, *, base_offset: int, start: int = 0, stop: int | None = None) -> Iterator[Row]:
-    """The batches from byte `start` on; those whose checksum fails, too, where their end is known."""
+def iter_rows(
+    log: FileEntry, *, base_offset: int, start: int = 0, stop: int | None = None, low: int = LONG_MIN
+) -> Iterator[Row]:
+    """The batches from byte `start` on; those whose checksum fails, too, where their end is known.
+
+    Such as end below offset `low` may be left out.
+    """
     with log.reader() as reader:
-        yield from _rows(reader, BatchRange(base_offset=base_offset, start=start, stop=stop), [])
+        yield from _rows(
+            reader, BatchRange(base_offset=base_offset, start=start, stop=stop), [], _below(low, start)
+        )
+
+
+def _below(low: int, start: int) -> Callable[[memoryview], int]:
+    """Takes of the rows (see `_rows`) those that end below `low`, one behind the other from `start` on."""
+    end = start
+
+    def follow(rows: memoryview) -> int:
+        nonlocal end
+        count = 0
+        for numbers in ROW.iter_unpack(rows):
+            if numbers[0] != end or numbers[3] >= low:
+                break
+            end, count = numbers[0] + numbers[1], count + 1
+        return count
+
+    return follow
 
 
 def _rows(

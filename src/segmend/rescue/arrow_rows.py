@@ -42,7 +42,7 @@ _TYPES: Final = {
     "salvaged": pa.bool_(),  # with `--salvage` only: out of a batch whose checksum fails
 }
 _KERNEL: Final = {"transactional": "is_transactional", "position": "batch_position"}
-_TARGET: Final = 4 << 20
+_TARGET: Final = 8 << 20
 """About so many bytes of keys or values make one batch."""
 
 
