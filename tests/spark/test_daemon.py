@@ -1,0 +1,32 @@
+"""The workers of a local session: PySpark collects garbage after each task, in what is none."""
+
+from __future__ import annotations
+
+import gc
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from segmend.spark import daemon
+
+
+@pytest.fixture
+def thawed() -> Iterator[None]:
+    gc.unfreeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("thawed")
+def test_what_a_first_task_imported_is_never_looked_through_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(daemon, "_worker", lambda _socket, _authenticated: 0)
+    one, other = socket.socketpair()
+    with one, other:
+        assert daemon.worker(one, False) == 0
+        imported = gc.get_freeze_count()
+        assert imported > 10_000
+        kept: list[object] = [[number] for number in range(1_000)]
+        assert daemon.worker(one, True) == 0
+    assert gc.get_freeze_count() <= imported, "what later tasks leave behind may be garbage"
+    assert len(kept) == 1_000
