@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from struct import Struct
 from typing import Final
 
@@ -77,6 +78,22 @@ class OpenRun:
             first_position=self.start, end_position=self.end, batches=self._batches,
             records=self._records, digest=self._digest & _MASK, magic=self._magic, marks=tuple(self._marks),
         )  # fmt: skip
+
+
+def passing_below(low: int, start: int) -> Callable[[memoryview], int]:
+    """A function that takes of rows those that end below `low`, one behind the other from `start` on."""
+    end = start
+
+    def follow(rows: memoryview) -> int:
+        nonlocal end
+        count = 0
+        for numbers in ROW.iter_unpack(rows):
+            if numbers[0] != end or numbers[3] >= low:
+                break
+            end, count = numbers[0] + numbers[1], count + 1
+        return count
+
+    return follow
 
 
 def digest_of(batch: Batch) -> int:

@@ -19,7 +19,7 @@ from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogSegment, PartitionDir
 from segmend.merge.odd_epochs import in_order, without_denied
-from segmend.merge.open_run import ROW, OpenRun
+from segmend.merge.open_run import ROW, OpenRun, passing_below
 from segmend.merge.proven_epochs import Lines, proven_epoch
 from segmend.merge.values import NO_EPOCH, Damaged, Replica, Run
 
@@ -125,24 +125,8 @@ def iter_rows(
     """
     with log.reader() as reader:
         yield from _rows(
-            reader, BatchRange(base_offset=base_offset, start=start, stop=stop), [], _below(low, start)
+            reader, BatchRange(base_offset=base_offset, start=start, stop=stop), [], passing_below(low, start)
         )
-
-
-def _below(low: int, start: int) -> Callable[[memoryview], int]:
-    """Takes of the rows (see `_rows`) those that end below `low`, one behind the other from `start` on."""
-    end = start
-
-    def follow(rows: memoryview) -> int:
-        nonlocal end
-        count = 0
-        for numbers in ROW.iter_unpack(rows):
-            if numbers[0] != end or numbers[3] >= low:
-                break
-            end, count = numbers[0] + numbers[1], count + 1
-        return count
-
-    return follow
 
 
 def _rows(
