@@ -14,10 +14,11 @@ from tests.cli.run import run
 from tests.faults.identity import key, meta
 from tests.faults.patient import Patient
 from tests.faults.table import Case, all_cases, fault_called
-from tests.faults.written import node_dirs, two_dirs, with_metadata
+from tests.faults.written import clean_dir, node_dirs, two_dirs, with_metadata
+from tests.surgery.patient import custom
 
 from segmend.checks import CheckRun, Level
-from segmend.findings import Finding
+from segmend.findings import Finding, Severity
 
 SEVERAL = {
     "cleaned-below-swap": "N13 N14",
@@ -154,3 +155,22 @@ def test_one_dir_of_two_is_said_to_be(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "nothing wrong" in alone.out
     assert run(capsys, "check", "--json", dirs[0]).of("summary")[0]["dirs_not_given"] == 1
     assert run(capsys, "check", "--json", *dirs).of("summary")[0]["dirs_not_given"] == 0
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_swap_that_is_all_that_is_left_is_not_moved_away(damaged: bool, tmp_path: Path) -> None:
+    """The next start gives it its name; a graft is refused beside it, and without it the records are gone."""
+
+    def hurt(patient: Patient) -> None:
+        log = patient.file("active")
+        if damaged:
+            data = bytearray(log.read_bytes())
+            data[70] ^= 1
+            log.write_bytes(data)
+        log.rename(f"{log}.swap")
+
+    findings = found(custom(hurt, clean_dir).hurt(tmp_path).dirs)
+    assert causes(findings) == {"N10", *(["N15"] if damaged else ["N14"])}
+    commands = [each.remedy.command for each in findings if each.remedy is not None]
+    assert not any(word in command for command in commands for word in ("mv ", "graft")), commands
+    assert {each.severity for each in findings if each.code == "N10"} == {Severity.WARNING}

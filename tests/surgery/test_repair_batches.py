@@ -234,6 +234,20 @@ def test_a_hole_becomes_one_empty_batch_over_its_offsets(patient_of: PatientOf) 
     assert (empty.base_offset, empty.last_offset, empty.records_count, empty.producer_id) == (24, 29, 0, -1)
 
 
+def noise(data: bytes) -> bytes:
+    """The last two batches are bytes that no batch begins with."""
+    end = positions(data)[-2]
+    return data[:end] + random.Random(1).randbytes(len(data) - end)
+
+
+def test_a_hole_at_the_end_of_a_rolled_segment_is_blanked_up_to_the_next_one(patient_of: PatientOf) -> None:
+    """Nothing sound follows it in the file, but the name of the next segment tells which offsets it had."""
+    log = "00000000000000000000.log"
+    patient = patient_of(lambda patient: patient.edit(patient.other / log, noise))
+    last = batches_of(patient.other / "u-0" / log)[-2:]
+    blanks(patient, last[1].last_offset - last[0].base_offset + 1)
+
+
 def old_messages() -> build.PartitionWriter:
     writer = build.PartitionWriter("t")
     for _ in range(6):

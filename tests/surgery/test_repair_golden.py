@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -59,3 +60,18 @@ def test_a_killed_1_1_0_says_nothing_of_corrupt_indexes_after_a_repair(
             zookeeper.kill()
     assert len(said[0]) > 0
     assert said[1] == []
+
+
+@pytest.mark.slow
+def test_a_dir_without_the_metadata_log_is_mended_alone(
+    golden: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By these files alone it is a stray: that is no harm which mending what fails to load would do."""
+    root = tmp_path / "golden"
+    copy_tree(golden("4.3.1-killed") / "b1", root)
+    home = next(path.parent for path in root.glob("d*/codec-none-0"))
+    assert not (home / "__cluster_metadata-0").exists()
+    os.truncate(home / "codec-none-0" / "leader-epoch-checkpoint", 7)
+    ran = run(capsys, "plan", "repair", home / "codec-none-0", "--json")
+    assert ran.code == 0
+    assert [row["kind"] for row in ran.of("step")] == ["replace_file"]

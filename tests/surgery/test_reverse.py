@@ -84,6 +84,8 @@ def test_what_was_deleted_comes_back_unless_there_is_a_new_one(clean: Desk, sinc
         new = home if since != "elsewhere" else next(d for d in clean.dirs if d != home.parent) / "single-0"
         new.mkdir()
         (new / f"{0:020d}.log").write_bytes(MORE if since == "records" else b"")
+        now = lines(new.parent / HIGH_WATERMARK)
+        write(new.parent / HIGH_WATERMARK, {**now, ("single", 0): 0})  # as the broker that made it does
     code, plan = reversed_plan(clean)
     assert code == (4 if since == "records" else 0)
     if code:

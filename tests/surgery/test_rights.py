@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -81,12 +82,16 @@ def test_a_directory_that_may_not_be_written_moves_and_comes_back(desk: Desk) ->
         ("txn-0/leader-epoch-checkpoint", 0o000, "this user may not read it (chmod u+r)"),
         (".", 0o555, "this user may not change what is in it (chmod u+wx)"),
         ("recovery-point-offset-checkpoint", 0o444, "this user may not read and write it (chmod u+rw)"),
+        (".lock", 0o444, ".lock: this user may not read and write it (chmod u+rw)"),
     ],
 )
 def test_what_a_step_may_not_do_is_said_before_the_first_one(
     desk: Desk, closed: str, mode: int, why: str
 ) -> None:
     path = desk.dirs[0] / closed
+    if path.name == ".lock":
+        path.touch()
+        os.chown(path, desk.dirs[0].stat().st_uid, -1)
     path.chmod(mode)
     assert desk.plan(*MOVE, desk.dirs[1]).code == 0
     if os.getuid() == 0:
@@ -152,3 +157,68 @@ def test_a_file_that_its_owner_may_not_write_keeps_its_attributes(desk: Desk, cl
 
     as_user(act)
     assert look(str(path), content=False) == before
+
+
+def trimmed(desk: Desk) -> Path:
+    """A partition with bytes behind its log, and the plan that takes them off, in no other directory."""
+    home = desk.dirs[1] / "codec-none-0"
+    with open(max(home.glob("*.log")), "ab") as file:
+        file.write(b"torn")
+    assert desk.plan("trim").code == 0
+    return home
+
+
+def refused(desk: Desk, why: str) -> None:
+    """Both by a look and by the doing, before the first step."""
+    before = desk.tree()
+    for options in (("--dry-run",), ("--yes",)):
+        ran = desk.run("apply", desk.plan_file, "--state-dir", desk.state, *options)
+        assert (ran.code, why in ran.err) == (8, True), ran
+    assert (desk.tree(), desk.state.exists()) == (before, False)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
+def test_a_folder_whose_time_this_user_cannot_set_back_is_told_before_the_first_step(desk: Desk) -> None:
+    home = trimmed(desk)
+    os.chown(desk.plan_file, NOBODY, NOBODY)
+    os.chown(home, 0, 0)
+    home.chmod(0o777)
+    as_user(lambda: refused(desk, f"{home}: belongs to user 0; run this as that user, or as root"))
+
+
+@pytest.fixture
+def immutable() -> Iterator[Callable[[Path], None]]:
+    """`chattr +i`, taken back in the end."""
+    done: list[Path] = []
+
+    def make(path: Path) -> None:
+        if subprocess.run(["chattr", "+i", path], capture_output=True).returncode:
+            lacking("chattr +i does nothing here")
+        done.append(path)
+
+    yield make
+    for path in done:
+        subprocess.run(["chattr", "-i", path], check=True)
+
+
+def test_an_immutable_log_dir_refuses_where_its_lock_would_be_made(
+    desk: Desk, immutable: Callable[[Path], None]
+) -> None:
+    trimmed(desk)
+    (desk.dirs[1] / ".lock").unlink(missing_ok=True)
+    immutable(desk.dirs[1])
+    refused(desk, f"{desk.dirs[1]}: is made immutable (chattr -i, -a)")
+
+
+def test_an_immutable_log_dir_whose_own_names_stay_is_no_obstacle(
+    desk: Desk, immutable: Callable[[Path], None]
+) -> None:
+    """Its time stays by itself; to set it was refused after the last step."""
+    trimmed(desk)
+    (desk.dirs[1] / ".lock").touch()
+    for marker in desk.dirs[1].glob(".kafka_cleanshutdown"):
+        marker.unlink()
+    assert desk.plan("trim").code == 0
+    immutable(desk.dirs[1])
+    desk.apply()
+    desk.undo()

@@ -33,8 +33,8 @@ PAGE = Page(
         and renames the `.swap`.""",
     more="A last offset that is far too high takes all later segments with it.",
     advice="""
-        Move the `.swap` files of this base offset out before the broker starts; the originals are still
-        there.""",
+        Move the `.swap` files of this base offset out before the broker starts, if the `.log` of this offset
+        is still there. If it is gone, the `.swap` is all that is left of it: copy it away first.""",
     kafka="LogLoader.load (pass 2), since 3.0.",
 )
 SCOPE = Scope.PARTITION
@@ -59,6 +59,8 @@ def _reason(scan: SegmentScan, base: int, context: PartitionContext) -> str | No
     if scan.problems:
         problem = scan.problems[0]
         return f"byte {problem.position}: {problem.kind}"
+    if base > max(context.partition.layout.logs, default=-1):
+        return None  # It is the end of the log itself, and no other file tells where that is.
     end = context.views[-1].base_offset if context.views else base
     if scan.next_offset > max(end, base) and context.views and scan.next_offset > context.log_end_offset:
         return f"its last offset {scan.next_offset - 1} is beyond the log's end {context.log_end_offset}"
@@ -66,6 +68,7 @@ def _reason(scan: SegmentScan, base: int, context: PartitionContext) -> str | No
 
 
 def _finding(context: PartitionContext, entry: FileEntry, scan: SegmentScan, reason: str) -> Finding:
+    original = scan.base_offset in context.partition.layout.logs
     lost = sum(scan.base_offset < v.base_offset < scan.next_offset for v in context.views)
     return context.finding(
         "N15",
@@ -73,5 +76,5 @@ def _finding(context: PartitionContext, entry: FileEntry, scan: SegmentScan, rea
         "lie in its range",
         Where(entry.name, position=scan.problems[0].position if scan.problems else None),
         broker_says=COMPACTED.say(context.release, "..."),
-        remedy=context.set_aside(entry.name),
+        remedy=context.set_aside(entry.name) if original else context.look(entry.name),
     )

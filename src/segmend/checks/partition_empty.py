@@ -68,12 +68,19 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
 def _active_missing(context: PartitionContext, above: list[str]) -> Finding:
     base = parse_file_name(above[0]).base_offset
     name = f"{base:020d}.log"
+    comes = f"{name}.swap" in above and not context.partition.layout.cleaned
+    what = (
+        f"but the next start gives its name to {name}.swap, which is all that is left of it"
+        if comes else f"but {', '.join(above)} remain; its offsets will be given out again"
+    )  # fmt: skip
+    otherwise = remedies.play(context.dir.path) if comes else context.graft()
     return context.finding(
         "N10",
-        f"{name} is gone, but {', '.join(above)} remain; its offsets will be given out again",
+        f"{name} is gone, {what}",
         Where(above[0], offset=base),
         broker_says=ORPHAN.say(context.release, f"{context.partition.path}/{above[0]}"),
-        remedy=_back(context, name) or context.graft(),
+        remedy=_back(context, name) or otherwise,
+        severity=Severity.WARNING if comes else None,
     )
 
 

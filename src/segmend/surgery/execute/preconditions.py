@@ -117,11 +117,13 @@ def _visible(neighbours: Neighbours, statuses: Sequence[Status], number: int) ->
 
 
 def refuse_other_owner(plan: Plan) -> None:
-    """Raise `SegmendError` if this user cannot give new files the owner that the old ones have."""
+    """Raise `SegmendError` if this user cannot give new files their owner, or folders their time again."""
     mine = os.geteuid()
     if mine == 0:
         return
-    for path in (each.path for each in plan.dirs):
+    folders = {folder(path) for step in plan.steps for path in step.paths}
+    folders = {path for path in folders if disk.path_type(path) == "dir"}
+    for path in sorted(folders.union(each.path for each in plan.dirs)):
         owner = disk.file_stat(path).uid
         if owner != mine:
             raise SegmendError(f"{path}: belongs to user {owner}; run this as that user, or as root")

@@ -29,6 +29,7 @@ from segmend.surgery.planning.assembly import Draft, Lines
 from segmend.surgery.request import Request, Tell
 from segmend.surgery.step import OnePath, Step
 from segmend.surgery.steps.move_dir import MoveDir
+from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import KEPT, ReplaceFile
 from segmend.surgery.twins import twins
 
@@ -74,7 +75,8 @@ def reverse(run: Run, on_progress: Tell = lambda _done, _total: None) -> Plan:
             for each in ordered
             if isinstance(each, MoveDir) and posixpath.dirname(each.source) in given
         ]
-    lines, stay = _lines(run, done, dirs, reversed_names)
+    emptied = {each.path for each in steps if isinstance(each, Quarantine)}
+    lines, stay = _lines(run, done, dirs, reversed_names, emptied)
     marks = list(_markers(dirs, steps))
     draft = Draft(steps=[*marks, *lines, *steps], notes=[*notes, *stay, *_marker_notes(run, done)], left=left)
     names = [each.given for each in run.plan.dirs]
@@ -151,7 +153,7 @@ def _markers(dirs: Sequence[LogDir], steps: Sequence[Step]) -> Iterator[Step]:
 
 
 def _lines(
-    run: Run, done: Sequence[int], dirs: Sequence[LogDir], names: set[str]
+    run: Run, done: Sequence[int], dirs: Sequence[LogDir], names: set[str], emptied: set[str]
 ) -> tuple[list[Step], list[str]]:
     """Lines of what goes back: of what moved today's, of other things the old ones, if nothing came since."""
     moved = {
@@ -168,7 +170,9 @@ def _lines(
                 continue
             place = f"{log_dir.path}/{key[0]}-{key[1]}"
             touched = any(_touches(run, number, key) for number in done)
-            if (place in names or not touched) and today.get(key) in (new, None):
+            # A line of today that is of an empty one, which goes, says nothing of what takes its place.
+            since = today.get(key) if place not in emptied else None
+            if (place in names or not touched) and since in (new, None):
                 changes[key] = old
             elif today.get(key) != old:
                 stay.append(f"{log_dir.path}/{name}: the line of {key[0]}-{key[1]} stays as it is now")

@@ -12,8 +12,10 @@ from collections.abc import Iterator, Sequence
 
 from segmend.errors import SegmendError
 from segmend.logdir import disk
+from segmend.logdir.tree import LOCK
 from segmend.surgery.execute.journal import Run
 from segmend.surgery.execute.journal_events import Status
+from segmend.surgery.execute.lock import without_lock
 from segmend.surgery.fingerprint import below
 from segmend.surgery.step import Step
 from segmend.surgery.writing.work import device_of, folder
@@ -24,8 +26,11 @@ _CHANGE = os.W_OK | os.X_OK
 
 def refuse_without_rights(run: Run, steps: Sequence[int], vaults: str) -> None:
     """Raise `SegmendError` if this user lacks a right that one of these steps needs, forward or back."""
-    why = _closed(vaults)
-    refusals = [] if why is None else [why]
+    dirs = [each.path for each in run.plan.dirs]
+    # Where a .lock is missing it is made, and taken away again.
+    refusals = [*filter(None, map(_closed, [vaults, *without_lock(dirs)]))]
+    locks = (f"{path}/{LOCK}" for path in dirs)
+    refusals += filter(None, (_shut(path) for path in locks if disk.path_type(path) == "file"))
     for number in steps:
         refusals += _refusals(run.plan.steps[number], vaults, whole=run.status(number) is not Status.BETWEEN)
     refusals = list(dict.fromkeys(refusals))
@@ -62,13 +67,21 @@ def _closed(path: str) -> str | None:
 
 def _file(path: str, step: Step) -> Iterator[str]:
     """What is written over, or beside and renamed: it is read before, and opened for writing."""
-    if disk.is_immutable(path):
-        yield f"{path}: is made immutable (chattr -i, -a)"
-    elif not os.access(path, os.R_OK | os.W_OK, effective_ids=True):
-        yield f"{path}: this user may not read and write it (chmod u+rw)"
+    why = _shut(path)
+    if why is not None:
+        yield why
     group = step.before.gid
     if group is not None and not _may_give(group):
         yield f"{path}: belongs to group {group}, which this user is not in; run this as root"
+
+
+def _shut(path: str) -> str | None:
+    """Why a file cannot be opened for writing."""
+    if disk.is_immutable(path):
+        return f"{path}: is made immutable (chattr -i, -a)"
+    if not os.access(path, os.R_OK | os.W_OK, effective_ids=True):
+        return f"{path}: this user may not read and write it (chmod u+rw)"
+    return None
 
 
 def _tree(path: str) -> Iterator[str]:

@@ -190,7 +190,9 @@ def _folder_times(fx: Effects, run: Run) -> Iterator[None]:
 def _set_time(fx: Effects, path: str, mtime_ns: int) -> None:
     fd = fx.open_dir(path)
     try:
-        fx.set_mtime(fd, mtime_ns)
+        # Of one that nothing came into or left it may not be ours to set.
+        if disk.file_stat(path).mtime_ns != mtime_ns:
+            fx.set_mtime(fd, mtime_ns)
         fx.sync(fd)
     finally:
         fx.close(fd)

@@ -12,7 +12,7 @@ from typing import Any
 
 from segmend.frozen import field, frozen, replace
 from segmend.loading import Options, forecast
-from segmend.loading.values import PartitionOutcome
+from segmend.loading.values import WHOLE, PartitionOutcome
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.plan import Left, Plan
 from segmend.surgery.step import Step
@@ -24,14 +24,22 @@ Place = tuple[str, str]
 
 @frozen
 class Harm:
-    """What a start does to a partition: whether its load fails, and the records that are lost."""
+    """What a start does to a partition: whether its load fails, and the records that are lost.
+
+    `whole` of these go with a directory that is taken away as the cluster's metadata has it, or has not.
+    """
 
     fails: bool
     records: int
+    whole: int = 0
 
     def exceeds(self, other: Harm) -> bool:
-        """A load that fails where the other does not, or more records; one that fails loses none yet."""
-        return self.records > other.records or (self.fails and not other.fails)
+        """A load that fails where the other does not, or more records; one that fails loses none yet.
+
+        It hides what the cluster says of the directory, which no mended file changes.
+        """
+        lost = self.records - self.whole if other.fails else self.records
+        return lost > other.records or (self.fails and not other.fails)
 
     def __str__(self) -> str:
         return "fail" if self.fails else f"lose {self.records:,} records of the partition"
@@ -52,7 +60,11 @@ class HarmOfStart:
         """Of the dirs as they are, or only of some partitions by their names: then the line says so."""
         run = forecast(broker, Options(only=only), on_progress)
         harm = {
-            (line.dir, line.name): Harm(fails=line.failure is not None, records=line.records_lost)
+            (line.dir, line.name): Harm(
+                fails=line.failure is not None,
+                records=line.records_lost,
+                whole=sum(effect.records_lost for effect in line.effects if effect.effect in WHOLE),
+            )
             for line in run
             if isinstance(line, PartitionOutcome)
         }

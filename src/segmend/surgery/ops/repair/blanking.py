@@ -87,11 +87,10 @@ def blank_of(region: Region) -> Blank:
         raise BeyondRepair("it may hold the end of a transaction, which is never blanked")
     if header is not None and header.magic == 2 and fits(region, header):
         return _of_header(region, header)
-    first, last = region.first_offset, region.last_offset
-    if last is None or last < first:
+    first, last = region.first_offset, region.wanted_to
+    if near is None or last is None or last < first:
         raise BeyondRepair("the batches around it do not tell which offsets it had")
-    epoch = -1 if near is None else near.partition_leader_epoch
-    return _blank(region, _empty(first, last, epoch), first, last, last - first + 1)
+    return _blank(region, _empty(first, last, near.partition_leader_epoch), first, last, last - first + 1)
 
 
 def _may_end_a_transaction(region: Region, header: RecordBatch | None) -> bool:

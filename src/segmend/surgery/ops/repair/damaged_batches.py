@@ -53,13 +53,13 @@ class Region:
 
     @property
     def wanted_to(self) -> int | None:
-        """The last offset that a replica may have in its place: there may be a segment behind this one."""
+        """The last offset that can have been in its place: there may be a segment behind this one."""
         following = self.segment.next_base_offset
         return following - 1 if self.after is None and following is not None else self.last_offset
 
     @property
     def last_offset(self) -> int | None:
-        """The last offset that can be missing, None at the end of the log."""
+        """The last offset that can be missing, None at the end of the segment."""
         return None if self.after is None else self.after.base_offset - 1
 
 
@@ -133,7 +133,7 @@ def _end(finding: Finding, position: int, header: RecordBatch | None) -> int:
 
 def fits(region: Region, header: RecordBatch) -> bool:
     """Whether the offsets of a header lie between the neighbours."""
-    last = region.last_offset
+    last = region.wanted_to
     return (
         region.first_offset <= header.base_offset <= header.last_offset
         and header.last_offset - region.segment.base_offset <= INT_MAX
