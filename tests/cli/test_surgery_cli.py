@@ -139,6 +139,11 @@ def test_plans_that_do_not_go_together(desk: Desk) -> None:
     assert (ran.code, "plans 1 and 2 both change it; apply the one" in ran.err) == (16, True), ran.err
     same = desk.run("plan", "compose", files[0], files[0], "--json")
     assert len(same.of("step")) == 5
+    assert len(same.of("plan")[0]["extra"]["kafka-reassign-partitions"]["partitions"]) == 1
+    lossy = ("--partition", "txn-0", "--accept-loss", "168-records")
+    desk.run("plan", "delete", first, second, *lossy, "-o", files[1])
+    same = desk.run("plan", "compose", files[1], files[1], "--json")
+    assert [row["records"] for row in same.of("loss")] == [168]
     desk.run("apply", files[0], "--yes", "--state-dir", desk.state)
     desk.run("plan", "repair", first, second, "-o", files[1])
     ran = desk.run("plan", "compose", *files)

@@ -394,7 +394,8 @@ def test_a_full_disk_is_seen_before_anything_is_done(world: World, monkeypatch: 
     plan = plan_of(world)
     full = Space(total=1000, free=100, available=100, read_only=False)
     monkeypatch.setattr(expectations.disk, "space", lambda _path: full)
-    assert "bytes are needed here and 100 are free; nothing was changed" in refused(world, plan)
+    said = refused(world, plan)
+    assert "bytes are needed here and 100 are free; nothing was changed (--backup-dir puts" in said
 
 
 def test_an_older_plan_brings_no_partition_beside_itself(world: World) -> None:
@@ -840,8 +841,9 @@ def test_what_leaves_a_full_disk_makes_room_for_the_lines_that_follow(
     monkeypatch.setattr(expectations, "_device", disk_of)
     monkeypatch.setattr(expectations.disk, "space", space)
     if linked:
-        with pytest.raises(SegmendError, match="bytes are needed here and 0 are free"):
+        with pytest.raises(SegmendError, match="bytes are needed here and 0 are free") as full:
             apply(plan, str(world.state), fx=Disk(world.b))
+        assert "--backup-dir" not in str(full.value), "the old bytes go to another disk already"
     else:
         told(apply(plan, str(world.state), fx=Disk(world.b)))
         assert (world.b / "far-0").is_dir()

@@ -198,12 +198,18 @@ def refuse_full(run: Run, steps: Sequence[int], vaults: str, direction: Directio
                 left.append((origin, _alone(run.plan.steps[number], need.bytes)))
         for device, count in left:
             freed[device] = freed.get(device, 0) + count
-    for where, count in wanted.values():
+    _, backups = _device(vaults)
+    for device, (where, count) in wanted.items():
         available = disk.space(where).available
         if count > available:
+            hint = (
+                " (--backup-dir puts the old bytes on another disk)"
+                if direction == FORWARD and device == backups
+                else ""
+            )
             raise SegmendError(
-                f"{where}: {count:,} bytes are needed here and {available:,} are free; nothing was changed "
-                "(--backup-dir puts the old bytes on another disk)"
+                f"{where}: {count:,} bytes are needed here and {available:,} are free; "
+                f"nothing was changed{hint}"
             )
 
 

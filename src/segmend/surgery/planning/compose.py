@@ -45,8 +45,8 @@ def composed(plans: Sequence[Plan], on_progress: Tell = lambda _done, _total: No
     broker = BrokerDirs([LogDir.open(each.path) for each in dirs], release=plans[0].release)
     assembly.refuse_strangers(broker.dirs, [each.given for each in dirs])
     draft = Draft(
-        steps=_steps(plans), losses=[loss for plan in plans for loss in plan.losses],
-        notes=[note for plan in plans for note in plan.notes],
+        steps=_steps(plans), losses=list(dict.fromkeys(loss for plan in plans for loss in plan.losses)),
+        notes=list(dict.fromkeys(note for plan in plans for note in plan.notes)),
         left=list(dict.fromkeys(_left(plans))), extra=_extra(plans),
     )  # fmt: skip
     given = [each.path for each in dirs]
@@ -150,7 +150,7 @@ def _entries(data: bytes) -> Entries:
 
 
 def _extra(plans: Sequence[Plan]) -> Mapping[str, object]:
-    """What they add; of JSON for Kafka's tools the partitions of all, of other things a list."""
+    """What they add; of JSON for Kafka's tools the partitions of all, each once; of other things a list."""
     extra: dict[str, list[object]] = {}
     for name, value in ((name, value) for plan in plans for name, value in plan.extra.items()):
         if value not in extra.setdefault(name, []):
@@ -164,4 +164,5 @@ def _together(values: Sequence[Any]) -> Any:
         return first
     if not all(isinstance(value, dict) and "partitions" in value for value in values):
         return list(values)
-    return {**first, "partitions": [row for value in values for row in value["partitions"]]}
+    rows = {(row["topic"], row["partition"]): row for value in values for row in value["partitions"]}
+    return {**first, "partitions": [*rows.values()]}
