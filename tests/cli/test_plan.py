@@ -81,8 +81,17 @@ def errors(capsys: Cap, *paths: Path) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(
     "tail",
-    [b"\x01", bytes(17), bytes(18), bytes(4096), GARBAGE, GARBAGE * 100, b"torn"],
-    ids=["a byte", "17 zeros", "18 zeros", "a page of zeros", "garbage", "more garbage", "a torn batch"],
+    [b"\x01", bytes(17), bytes(18), bytes(4096), GARBAGE, GARBAGE * 100, b"torn", b"again"],
+    ids=[
+        "a byte",
+        "17 zeros",
+        "18 zeros",
+        "a page of zeros",
+        "garbage",
+        "more garbage",
+        "a torn batch",
+        "copies",
+    ],
 )
 @pytest.mark.parametrize("name", ["x-0", "y-0"])
 def test_a_torn_end_is_cut_off_and_all_whole_batches_are_kept(
@@ -94,6 +103,8 @@ def test_a_torn_end_is_cut_off_and_all_whole_batches_are_kept(
     if tail == b"torn":
         size = int.from_bytes(whole[8:12], "big") + 12
         tail = whole[-size:][: size - 7]
+    if tail == b"again":
+        tail = whole[30:]
     log.write_bytes(whole + tail)
     before = trees(a, b)
     ran = planned(capsys, tmp_path, "trim", a, b)

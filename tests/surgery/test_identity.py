@@ -140,7 +140,9 @@ def test_whose_disk_it_is_a_person_must_say(desk: Desk, key: str, value: str, op
     assert ran.err.count("\n") == 1
     assert f"{option} " in ran.err
     assert value in ran.err
-    desk.plan("identity", option, was)
+    asked = desk.plan("identity", option, was)
+    said = [note for note in asked.of("plan")[0]["notes"] if "does not take this one in any more" in note]
+    assert bool(said) == (option == "--cluster-id")
     desk.apply()
     assert identity(second).properties.get(key) == was
     assert desk.forecast().code == 0

@@ -90,6 +90,7 @@ def plan(request: Request[Options]) -> Plan:
         *(f"{each.volume.path}: {decision.why[each.volume.path]}" for each in changed
           if each.volume.path in decision.why),
         *(_verdicts(properties, broker) if config is not None else ()),
+        *_another_cluster(changed),
         *_consequences(changed, evidence),
         *_no_vote(properties, evidence),
     ]  # fmt: skip
@@ -156,6 +157,18 @@ def _verdicts(properties: Sequence[NewProperties], broker: BrokerDirs) -> Iterat
             yield f"{when}, Kafka {release} starts without {paths}"
         else:
             yield f"{when}, Kafka {release} takes the log dirs for those of one broker"
+
+
+def _another_cluster(changed: Sequence[NewProperties]) -> Iterator[str]:
+    """A forecast sees these files alone, and by them any cluster id will do."""
+    for new in changed:
+        was = None if new.volume.value is None else new.volume.value.cluster_id
+        now = None if new.identity.value is None else new.identity.value.cluster_id
+        if was is not None and was != now:
+            yield (
+                f"{new.volume.path}: cluster.id {now} in place of {was}: a cluster that goes by {was} (its "
+                "ZooKeeper, its other nodes) does not take this one in any more, which no forecast sees"
+            )
 
 
 def _consequences(changed: Sequence[NewProperties], evidence: Evidence) -> Iterator[str]:

@@ -63,8 +63,11 @@ def cut_of(segment: LogSegment) -> Cut | None:
             return None
         position = damage.position
         kept = scan_log(reader, ScanTask(base_offset=segment.base_offset, stop=position))
-        records, last = (0, None) if damage.kind in TAIL_KINDS else _behind(reader, scan, position)
         next_offset = segment.base_offset if kept.last_offset is None else kept.last_offset + 1
+        behind = 0, None
+        if damage.kind not in TAIL_KINDS:
+            behind = _behind(reader, scan, position, _copies(reader, scan, position, next_offset))
+        records, last = behind
         why = _WORDS.get(damage.kind, f"damage at byte {position} ({damage.kind})")
         return Cut(
             segment=segment, position=position, size=reader.size, next_offset=next_offset, records=records,
@@ -72,13 +75,32 @@ def cut_of(segment: LogSegment) -> Cut | None:
         )  # fmt: skip
 
 
-def _behind(reader: OpenFile, scan: SegmentScan, position: int) -> tuple[int, int | None]:
-    """Records in, and last offset of, the whole batches from the damage on, those with a bad CRC included."""
+def _copies(reader: OpenFile, scan: SegmentScan, position: int, next_offset: int) -> frozenset[int]:
+    """Where whole batches behind the damage are, byte for byte, what stands before it already."""
+    places: dict[tuple[int, int], list[int]] = {}
+    for batch in iter_batches(reader, start=position, crc=True, resync=True, base_offset=scan.base_offset):
+        if batch.last_offset < next_offset:
+            places.setdefault((batch.base_offset, batch.size), []).append(batch.position)
+    copies: set[int] = set()
+    for batch in iter_batches(reader, stop=position, base_offset=scan.base_offset) if places else ():
+        data = reader.read(batch.size, batch.position)
+        again = places.get((batch.base_offset, batch.size), ())
+        copies.update(at for at in again if reader.read(batch.size, at) == data)
+    return frozenset(copies)
+
+
+def _behind(
+    reader: OpenFile, scan: SegmentScan, position: int, copies: frozenset[int]
+) -> tuple[int, int | None]:
+    """Records in, and last offset of, the whole batches from the damage on, those with a bad CRC included.
+
+    Copies of what is kept are not counted.
+    """
     bad = (problem.position for problem in scan.problems if problem.kind == "crc-mismatch")
     damaged = (read_header(reader.read(HEADER_SIZE_V2, at), 0, at) for at in bad)
     sound = iter_batches(reader, start=position, crc=True, resync=True, base_offset=scan.base_offset)
     records, last = 0, None
-    for batch in chain(sound, damaged):
+    for batch in (each for each in chain(sound, damaged) if each.position not in copies):
         last = batch.last_offset if last is None else max(last, batch.last_offset)
         if batch.magic >= 2 and not batch.is_control:
             records += max(0, min(batch.records_count, batch.last_offset_delta + 1, batch.size))
