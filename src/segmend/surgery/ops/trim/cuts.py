@@ -64,7 +64,7 @@ def cut_of(segment: LogSegment) -> Cut | None:
         position = damage.position
         kept = scan_log(reader, ScanTask(base_offset=segment.base_offset, stop=position))
         next_offset = segment.base_offset if kept.last_offset is None else kept.last_offset + 1
-        behind = 0, None
+        behind: tuple[int, int | None] = 0, None
         if damage.kind not in TAIL_KINDS:
             behind = _behind(reader, scan, position, _copies(reader, scan, position, next_offset))
         records, last = behind
