@@ -11,6 +11,7 @@ import pytest
 from tests.brokers import broker_of
 from tests.checks.build_metadata import cluster
 from tests.cli.run import run
+from tests.faults.hands import positions
 from tests.faults.identity import key, meta
 from tests.faults.patient import Patient
 from tests.faults.table import Case, all_cases, fault_called
@@ -19,6 +20,7 @@ from tests.surgery.patient import custom
 
 from segmend.checks import CheckRun, Level
 from segmend.findings import Finding, Severity
+from segmend.formats.names import CLUSTER_METADATA
 
 SEVERAL = {
     "cleaned-below-swap": "N13 N14",
@@ -174,3 +176,19 @@ def test_a_swap_that_is_all_that_is_left_is_not_moved_away(damaged: bool, tmp_pa
     commands = [each.remedy.command for each in findings if each.remedy is not None]
     assert not any(word in command for command in commands for word in ("mv ", "graft")), commands
     assert {each.severity for each in findings if each.code == "N10"} == {Severity.WARNING}
+
+
+def test_the_copy_of_the_metadata_that_has_more_is_not_moved_away(tmp_path: Path) -> None:
+    """Which of two a node goes by is not told by the order in which its dirs are given."""
+    dirs = with_metadata(cluster(["t", "u", "v"]), two_dirs)(tmp_path, True)
+    shutil.copytree(dirs[0] / CLUSTER_METADATA, dirs[1] / CLUSTER_METADATA)
+    for older in (None, dirs[1]):
+        if older is not None:
+            log = max((older / CLUSTER_METADATA).glob("*.log"))
+            log.write_bytes(log.read_bytes()[: positions(log.read_bytes())[-1]])
+        for given in (dirs, dirs[::-1]):
+            (finding,) = [each for each in found(given) if each.code == "K06"]
+            assert finding.remedy is not None
+            asks = older is not None and finding.dir == str(dirs[0])
+            assert ("has more" in finding.message) == asks
+            assert finding.remedy.command.startswith("segmend show " if asks else "mkdir ")

@@ -9,6 +9,8 @@ from segmend.broker.old_identity import INCONSISTENT, refusals
 from segmend.findings import Finding, Where
 from segmend.formats.meta_properties import FILE_NAME
 from segmend.formats.names import CLUSTER_METADATA
+from segmend.logdir.tree import PartitionDir
+from segmend.node.metadata_copy import MetadataCopy
 
 from . import remedies
 from .context import BrokerContext, DirContext
@@ -32,7 +34,7 @@ PAGE = Page(
     advice="""
         K03: only if the disk really belongs to this node now, change its ids. K04: give the clone a new
         directory id. K06: keep the one in metadata.log.dir (by default the first of log.dirs) and move the
-        other away.""",
+        other away, unless that one has more: without it, what it has more is lost.""",
     kafka="MetaPropertiesEnsemble.verify, KafkaRaftServer.initializeLogDirs, KIP-858.",
 )
 SCOPE = Scope.BROKER
@@ -47,14 +49,31 @@ def run(broker: BrokerContext, _context: BrokerContext) -> Iterator[Finding]:
     yield from _unlike(dirs)
     yield from _cloned(dirs)
     holders = [context for context in dirs if CLUSTER_METADATA in context.log_dir.entries]
+    holders.sort(key=lambda context: context.log_dir is not broker.broker_dirs.metadata_dir)
     for context in holders[1:]:
-        yield context.finding(
-            "K06",
-            f"{holders[0].path} has a {CLUSTER_METADATA} too",
-            Where(CLUSTER_METADATA),
-            broker_says=UNEXPECTED_METADATA.format(f"{context.path}/{CLUSTER_METADATA}", holders[0].path),
-            remedy=remedies.set_aside(context.path, CLUSTER_METADATA),
-        )
+        yield _second_metadata(context, holders[0])
+
+
+def _second_metadata(context: DirContext, home: DirContext) -> Finding:
+    """Which of the two a broker goes by, its settings tell; the one that has more is never in the way."""
+    more = _has_more(context.log_dir.cluster_metadata, home.log_dir.cluster_metadata)
+    ahead = "; this one has more, so look which of them is the node's" if more else ""
+    places = [f"{each.path}/{CLUSTER_METADATA}" for each in (home, context)]
+    return context.finding(
+        "K06",
+        f"{home.path} has a {CLUSTER_METADATA} too{ahead}",
+        Where(CLUSTER_METADATA),
+        broker_says=UNEXPECTED_METADATA.format(places[1], home.path),
+        remedy=remedies.look(*places) if more else remedies.set_aside(context.path, CLUSTER_METADATA),
+    )
+
+
+def _has_more(this: PartitionDir | None, other: PartitionDir | None) -> bool:
+    """Whether a copy of the metadata goes, or once went, further than another one does."""
+    if this is None:
+        return False
+    best = None if other is None else MetadataCopy.of(other).best
+    return MetadataCopy.of(this).reached > ((0, 0) if best is None else best.position)
 
 
 def _differing(dirs: list[DirContext], field: str, what: str, says: str) -> Iterator[Finding]:
