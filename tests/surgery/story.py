@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 from typing import TypeVar
 
@@ -349,6 +350,8 @@ def as_user(act: Callable[[], object]) -> None:
         act()
         return 0
 
+    # Python may lie where only root reads, and what is loaded late is not there for the child.
+    import_module("concurrent.futures.thread")
     assert in_a_child(acted) == 0
 
 
