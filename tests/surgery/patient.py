@@ -40,8 +40,8 @@ class Treated(Desk):
 
     def mend(self, *options: object, operation: str = "repair") -> Ran:
         """`segmend plan repair`, as deep as it is told."""
-        where = ("--kafka", self.scene.release, "-o", self.plan_file)
-        return self.run("plan", operation, *self.dirs, *where, *options)
+        rules = () if "--kafka" in options else ("--kafka", self.scene.release)
+        return self.run("plan", operation, *self.dirs, *rules, "-o", self.plan_file, *options)
 
     def codes(self, *options: str) -> set[str]:
         """What checks find: all of it, at the levels at which the fault is seen."""
