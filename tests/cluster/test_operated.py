@@ -60,6 +60,11 @@ def test_a_voter_in_another_dir_has_no_vote(voters: Path) -> None:
     assert OTHER in (found.voters[0].reason or "")
 
 
+def test_of_a_dir_whose_identity_nobody_can_read_no_lost_vote_is_told(voters: Path) -> None:
+    (voters / "b1/d0/meta.properties").unlink()
+    assert node(voters, 1).lost_vote is None
+
+
 def test_the_voters_of_the_log_win_over_those_of_the_configuration(voters: Path, tmp_path: Path) -> None:
     """`KRaftControlRecordStateMachine.lastVoterSet`: the others are for clusters without any in the log."""
     config = tmp_path / "server.properties"

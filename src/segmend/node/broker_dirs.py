@@ -273,7 +273,9 @@ class BrokerDirs:
         """Why the node has no vote although the log names it as a voter: its metadata dir is another one."""
         log, home, node_id = self.own_metadata_log, self.metadata_dir, self.node_id
         wanted = None if log is None or node_id is None else log.image.voters.get(node_id)
-        found = None if home is None else home.directory_id
+        if home is None or home.meta_properties.value is None:
+            return None  # Whose dir it is, nobody can read: that is told for itself.
+        found = home.directory_id
         if wanted in (None, ANY_DIRECTORY, found):
             return None
         return NOT_THE_VOTER.format(node_id, wanted, found or "none")
