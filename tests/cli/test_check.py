@@ -178,6 +178,7 @@ def test_the_release_that_was_given_is_in_the_next_command(damaged: Path, capsys
 USAGE = [
     ("a file", 16),
     ("no log dir", 8),
+    ("a name alone", 8),
     ("twice", 16),
     ("mixed", 16),
     ("missing", 8),
@@ -195,10 +196,13 @@ def test_errors_are_one_line(case: str, code: int, healthy: Path, tmp_path: Path
     (tmp_path / "empty").mkdir()
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "readme").touch()
+    (tmp_path / "etc" / "dbus-1").mkdir(parents=True)
+    (tmp_path / "etc" / "dbus-1" / "system.conf").touch()
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     arguments = {
         "a file": [str(tmp_path / "other" / "readme")],
         "no log dir": [str(tmp_path / "other")],
+        "a name alone": [str(tmp_path / "etc")],
         "twice": [str(healthy), f"{healthy}/."],
         "mixed": [str(healthy), str(healthy / "u-0")],
         "missing": [str(tmp_path / "nowhere")],

@@ -50,7 +50,6 @@ UNSAID = {
         frozenset({"1.1.0-clean", "1.1.0-killed"}),
         "a note: up to 2.6 brokers leave the lines of the last partition that they delete in a dir",
     ),
-    "partition-stray": Excuse(ZOOKEEPER, "nothing on the disk tells whether the cluster expects it"),
     "start-at-end": Excuse(CLEAN | NEWER, ON_PURPOSE),
     "start-inside": Excuse(CLEAN | NEWER, ON_PURPOSE),
     "log-offset-backwards-rolled": Excuse(
@@ -74,7 +73,6 @@ COMMITTED = "only who reads committed records, and producers, notice it; the lab
 RETENTION = "retention by time would delete the logs within a minute; the lab keeps everything"
 MARKER = "the lab hurts the batch of a marker, which no consumer is given"
 UNPROVEN = {
-    "C10b": Excuse(CLEAN | KILLED, "the high watermark testifies to records that were there before"),
     "C12": Excuse(CLEAN | KILLED, RETENTION),
     "I14": Excuse(NEWER, RETENTION),
     "I17": Excuse(CLEAN | KILLED, COMMITTED),

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from segmend.errors import UsageError
 from segmend.formats.names import parse_dir_name, parse_file_name
 from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.file_system import FOLDERS, Unreadable, place_of
-from segmend.logdir.tree import LOCK, LOG_DIR_FILES, PARTITION_KINDS, LogDir
+from segmend.logdir.file_system import FOLDERS, EntryType, Unreadable, place_of
+from segmend.logdir.tree import LOCK, LOG_DIR_FILES, PARTITION_KINDS, LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 
 
@@ -104,8 +104,12 @@ def _is_partition(path: str) -> bool:
     """By its name and what lies in it: a log dir may well be called `kafka-1`."""
     if parse_dir_name(_name(path)).kind not in PARTITION_KINDS:
         return False
-    names = disk.listing(path)
-    ours = (parse_file_name(name).kind for name, kind in names.items() if kind not in FOLDERS)
+    return _has_ours(disk.listing(path))
+
+
+def _has_ours(entries: Mapping[str, EntryType]) -> bool:
+    """Whether any of these is a file of a partition."""
+    ours = (parse_file_name(name).kind for name, kind in entries.items() if kind not in FOLDERS)
     return any(kind not in ("other", "unparsable") for kind in ours)
 
 
@@ -123,6 +127,14 @@ def _no_log_dir(log_dir: LogDir) -> str:
     """Why it does not look like a log dir; empty if it does."""
     if not log_dir.entries:
         return "the directory is empty"
-    if not log_dir.partitions and {LOCK, *LOG_DIR_FILES}.isdisjoint(log_dir.entries):
-        return "no log dir of a broker: it has no partition and no checkpoint"
-    return ""
+    if not {LOCK, *LOG_DIR_FILES}.isdisjoint(log_dir.entries) or any(map(_may_be_one, log_dir.partitions)):
+        return ""
+    return "no log dir of a broker: it has no checkpoint, and no partition with a file of a log"
+
+
+def _may_be_one(partition: PartitionDir) -> bool:
+    """A name proves nothing (/etc has `dbus-1`, and nobody is to move what lies beside it)."""
+    try:
+        return _has_ours(partition.entries)
+    except Unreadable:
+        return True
