@@ -9,7 +9,7 @@ from segmend.broker.checkpoints import MARKER_GOES_FIRST
 from segmend.broker.failures import DIR_FAILED, NOT_A_PARTITION
 from segmend.broker.log_dirs import is_minded
 from segmend.broker.strays import knows
-from segmend.findings import Finding, Remedy, Where
+from segmend.findings import Finding, Remedy, Safety, Where
 from segmend.formats import clean_shutdown
 from segmend.formats.names import parse_dir_name
 from segmend.logdir.file_system import is_full
@@ -95,6 +95,9 @@ def _finding(name: str, context: DirContext) -> Finding:
 
 def _remedy(name: str, context: DirContext) -> Remedy:
     """Its name back, where the checkpoints have lines of that partition and it is nowhere else."""
+    parsed = parse_dir_name(name)
+    if parsed.kind == "stray" and not context.broker.has_current((parsed.topic, parsed.partition)):
+        return remedies.adopt(context.path, name, replace=False, safety=Safety.ADVICE)
     former = context.broker.former_names.get((context.path, name))
     if former is not None:
         return remedies.rename(context.path, name, former)
