@@ -22,7 +22,7 @@ from hypothesis import settings
 from segmend.surgery.execute import lock
 from tests.golden.unpack import unpack
 from tests.lacking import lacking
-from tests.memory import MEMORY, another_disk, has_room, may_be_used, prefix, remove_leftovers
+from tests.memory import MEMORY, another_disk, has_room, prefix, remove_leftovers, swift
 from tests.removal import remove
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -40,6 +40,8 @@ settings.register_profile("few", deadline=None, max_examples=20)
 # Without compiled files each worker, and each command that a test starts, compiles the whole source anew.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# OpenBLAS has its threads wait busily at the start of each process that imports numpy.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Spark's workers unpickle functions of test modules, so they too must find `tests`.
 os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(GOLDEN.parents[1]), os.environ.get("PYTHONPATH")])
@@ -61,8 +63,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
     On ext4 each new file has to look past those that went a moment ago, and each sync waits for the disk.
     """
-    if may_be_used() and not hasattr(config, "workerinput"):
-        remove_leftovers()
+    if not hasattr(config, "workerinput"):
+        for place in (MEMORY, Path("/var/tmp")):
+            remove_leftovers(place)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # A job that a shell began with `&` ignores Ctrl-C, and so would every command that a test starts.
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -192,10 +195,9 @@ def golden(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 @pytest.fixture
 def swift_path(tmp_path: Path) -> Iterator[Path]:
-    """A directory in memory, if that can be: for trees that are copied and removed a thousand times."""
-    place = Path(tempfile.mkdtemp(prefix=prefix("swift"), dir=MEMORY if has_room() else tmp_path))
-    yield place
-    remove(place)
+    """A directory in memory, if that can be."""
+    with swift(tmp_path) as folder:
+        yield folder
 
 
 @pytest.fixture

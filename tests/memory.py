@@ -6,8 +6,9 @@ import getpass
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.removal import remove
@@ -40,7 +41,17 @@ def another_disk(than: Path) -> Path | None:
     return next((place for place in usable if place.stat().st_dev != than.stat().st_dev), None)
 
 
-def remove_leftovers(memory: Path = MEMORY) -> None:
+@contextmanager
+def swift(home: Path | None = None) -> Iterator[Path]:
+    """A folder in memory, if that can be: for trees that are made and removed a thousand times."""
+    folder = Path(tempfile.mkdtemp(prefix=prefix("swift"), dir=MEMORY if has_room() else home))
+    try:
+        yield folder
+    finally:
+        remove(folder)
+
+
+def remove_leftovers(memory: Path) -> None:
     """Remove what processes of this user made there that are no more."""
     for folder, maker in _made(memory):
         if not _runs(maker):

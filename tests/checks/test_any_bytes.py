@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import tempfile
 from pathlib import Path
 
 from hypothesis import given
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from tests.brokers import broker_of
 from tests.checks import build_partition as build
 from tests.conftest import examples
+from tests.memory import swift
 
 from segmend.checks import CheckRun, Level
 
@@ -59,8 +59,8 @@ def mutate(path: Path, rng: random.Random) -> None:
 )
 def test_any_bytes(seed: int, clean: bool, release: str, level: Level, changes: int) -> None:
     rng = random.Random(seed)
-    with tempfile.TemporaryDirectory() as folder:
-        path = build.write_log_dir(Path(folder) / "d", [build.story("t", rounds=2)], clean=clean)
+    with swift() as folder:
+        path = build.write_log_dir(folder / "d", [build.story("t", rounds=2)], clean=clean)
         files = [file for file in path.rglob("*") if file.is_file()]
         weights = [
             8 if file.suffix in (".log", ".snapshot") else 4 if "index" in file.suffix else 1

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +10,7 @@ from tests.brokers import broker_of
 from tests.checks import build_partition as build
 from tests.checks.build_partition import PartitionWriter
 from tests.conftest import examples
+from tests.memory import swift
 
 from segmend.checks import CheckRun, Level
 
@@ -90,8 +89,8 @@ def test_no_lawful_history_is_damage(steps: list[Step], clean: bool, base: int, 
     expected = (
         {"P08"} if any(0 <= e.open_offset < writer.log_start for e in writer.producers.values()) else set()
     )
-    with tempfile.TemporaryDirectory() as folder:
-        path = build.write_log_dir(Path(folder) / "d", [writer], clean=clean)
+    with swift() as folder:
+        path = build.write_log_dir(folder / "d", [writer], clean=clean)
         for level in Level:
             found = list(CheckRun(broker_of([path], "4.3"), level=level))
             assert not [finding.to_json() for finding in found if finding.code not in expected]

@@ -26,13 +26,14 @@ from typing import Any
 import pytest
 from tests.conftest import GOLDEN, golden_names
 from tests.golden.unpack import unpack
+from tests.memory import swift
 from tests.removal import remove
 from tests.seeds import SEED
 from tests.surgery.faulty import Died, Disk, Failing, Mortal, Unplugged
 from tests.surgery.loop import COMMANDS, Loop
 from tests.surgery.shows.bed import Bed, Case
 from tests.surgery.shows.matrix import cases_of, refusal
-from tests.surgery.story import ERRORS, as_user, memory, owned_by_nobody, plans_read_once
+from tests.surgery.story import ERRORS, as_user, owned_by_nobody, plans_read_once
 
 from segmend.errors import SegmendError
 from segmend.surgery.execute import lock
@@ -199,7 +200,7 @@ class Checked:
 def play(draws: Iterator[Draw], home: Path) -> Counter[str]:
     """Play them all, and print what disagrees; how many ended how."""
     told: Counter[str] = Counter()
-    with memory(home) as folder, plans_read_once(), pytest.MonkeyPatch.context() as patch:
+    with swift(home) as folder, plans_read_once(), pytest.MonkeyPatch.context() as patch:
         for look in ("writers", "brokers"):
             patch.setattr(lock, look, lambda _dirs: iter(()))
         folder.chmod(0o755)

@@ -16,7 +16,6 @@ import random
 import shutil
 import stat
 import sys
-import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,7 +28,6 @@ from typing import TypeVar
 
 import pytest
 from tests.files import contents
-from tests.memory import MEMORY, may_be_used, prefix
 from tests.removal import remove
 from tests.seeds import SEED, sampled, some_of
 from tests.surgery.faulty import Died, Disk, Failing, Photographed, Unplugged
@@ -314,14 +312,6 @@ def in_a_child(act: Callable[[], int]) -> int:
             sys.stderr.flush()
             os._exit(code)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-@contextmanager
-def memory(home: Path) -> Iterator[Path]:
-    """A folder where files are made and removed quickly."""
-    folder = Path(tempfile.mkdtemp(prefix=prefix("story"), dir=MEMORY if may_be_used() else home))
-    yield folder
-    remove(folder)
 
 
 @contextmanager

@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from itertools import product
 
 import pytest
+from tests.memory import swift
 from tests.surgery.faulty import Failing, Mortal, Unplugged
-from tests.surgery.story import Story, as_user, memory, owned_by_nobody, plans_read_once
+from tests.surgery.story import Story, as_user, owned_by_nobody, plans_read_once
 
 from segmend.errors import SegmendError
 from segmend.surgery.plan import Plan
@@ -42,7 +43,7 @@ def story(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, all_cases: bool
 ) -> Iterator[Story]:
     """Once the second log dir lies on another disk, once the journal and all backups do."""
-    with memory(tmp_path_factory.mktemp("crash")) as folder:
+    with swift(tmp_path_factory.mktemp("crash")) as folder:
         yield Story(folder, request.param, None if all_cases else FEW)
 
 
@@ -89,7 +90,7 @@ def test_killed_then_resumed_then_power_lost(story: Story) -> None:
 
 def test_a_normal_user(story: Story) -> None:
     """Who may not give files away, and is not let past their modes."""
-    with memory(story.folder) as folder:
+    with swift(story.folder) as folder:
         owned_by_nobody(folder)
         os.chmod(story.folder, 0o711)
 

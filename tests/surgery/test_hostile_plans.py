@@ -9,7 +9,6 @@ import copy
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 from tests.cli.run import run
 from tests.conftest import examples
+from tests.memory import swift
 from tests.seeds import sampled
 from tests.surgery.picture import picture
 from tests.surgery.world import World, make, plan_of, steps
@@ -184,7 +184,7 @@ def _mutated(data: dict[str, Any], draw: st.DataObject, root: Path) -> dict[str,
 @given(draw=st.data())
 def test_any_plan_at_all(draw: st.DataObject, capsys: Cap) -> None:
     """No traceback, nothing changed elsewhere, and an undo brings everything back."""
-    with tempfile.TemporaryDirectory() as home:
+    with swift() as home:
         root = Path(os.path.realpath(home)) / "w"
         root.mkdir()
         world = _world(root)
@@ -239,7 +239,7 @@ EVENT: list[Any] = [None, True, -1, 10**30, "x", [], {}, {"a": "b"}, ["x"], [-1]
 @given(draw=st.data())
 def test_any_journal_at_all(draw: st.DataObject, capsys: Cap) -> None:
     """One line for what cannot be read; what an undo takes back is taken back whole, or not at all."""
-    with tempfile.TemporaryDirectory() as home:
+    with swift() as home:
         root = Path(os.path.realpath(home)) / "w"
         root.mkdir()
         world = _world(root)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.memory import swift
 from tests.surgery.loop import COMMANDS, Loop
 from tests.surgery.picture import picture
 from tests.surgery.small_fleet import Fleet
-from tests.surgery.story import as_user, memory, owned_by_nobody, plans_read_once
+from tests.surgery.story import as_user, owned_by_nobody, plans_read_once
 from tests.surgery.test_merge import NAME, elected, flip_batches, garbage, headers, merge
 
 from segmend.surgery.plan import Plan
@@ -46,7 +47,7 @@ def killed_everywhere(fleet: Fleet) -> None:
 def test_killed_at_every_call(
     user: str, small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with memory(tmp_path) as folder:
+    with swift(tmp_path) as folder:
         fleet = Fleet.copied(small, folder, capsys)
         hurt(fleet)
         if user == "normal":

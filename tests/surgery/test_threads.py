@@ -11,8 +11,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.memory import swift
 from tests.surgery.loop import COMMANDS, Loop
-from tests.surgery.story import as_user, memory, owned_by_nobody, plans_read_once
+from tests.surgery.story import as_user, owned_by_nobody, plans_read_once
 from tests.surgery.world import make, plan_of, steps
 
 from segmend.surgery.steps.move_dir import MoveDir
@@ -49,7 +50,7 @@ def test_each_call_of_each_thread_is_stopped(tmp_path: Path) -> None:
             for number in (errno.ENOSPC, errno.EIO):
                 assert loop.play(command, loop.each_call_of_a_thread(command, number)) > 2 * FILES
 
-    with memory(tmp_path) as folder, plans_read_once():
+    with swift(tmp_path) as folder, plans_read_once():
         (folder / "root").mkdir()
         (folder / "user").mkdir()
         stopped_everywhere(folder / "root")
