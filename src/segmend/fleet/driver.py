@@ -5,10 +5,13 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, contextmanager
+from multiprocessing import forkserver, resource_tracker
 from typing import Any, Final, Protocol, TypeVar
 
 from segmend.errors import SegmendError
@@ -66,12 +69,17 @@ class LocalDriver:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["__main__", function.__module__])
         size = min(self.cores, len(tasks))
-        with ProcessPoolExecutor(size, context, gc.set_threshold, _SELDOM) as pool:
-            futures = [pool.submit(function, task) for task in tasks]
-            for number, future in enumerate(as_completed(futures), 1):
-                yield _result(future)
-                if done:
-                    done(number)
+        with ProcessPoolExecutor(size, context, _begin) as pool:
+            try:
+                with _undisturbed():
+                    futures = [pool.submit(function, task) for task in tasks]
+                for number, future in enumerate(as_completed(futures), 1):
+                    yield _result(future)
+                    if done:
+                        done(number)
+            finally:
+                # Of a run that is stopped all that waits would be done first.
+                pool.shutdown(cancel_futures=True)
 
     def ready(self, places: Sequence[Place], out: str | None = None) -> None:
         """Processes of this machine see what we see."""
@@ -79,6 +87,34 @@ class LocalDriver:
     def sql(self, files: Mapping[str, Sequence[str]]) -> AbstractContextManager[Any]:
         """SQLite."""
         return closing(SQLite(files))
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """A Ctrl-C waits until the workers are there; the process that they are forked of, too, is never told."""
+    resource_tracker.ensure_running()  # it lets the signal in again
+    handler, pressed = signal.getsignal(signal.SIGINT), []
+    asked = callable(handler) and threading.current_thread() is threading.main_thread()
+    if asked:  # another thread, which blocks nothing, may be the one that is told
+        signal.signal(signal.SIGINT, lambda *_: pressed.append(True))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        forkserver.ensure_running()
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if asked:
+            signal.signal(signal.SIGINT, handler)
+        if pressed:
+            signal.raise_signal(signal.SIGINT)
+
+
+def _begin() -> None:
+    """Of a worker: it ends by a Ctrl-C without a word, for the process that it works for has one."""
+    gc.set_threshold(*_SELDOM)
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _result(future: Future[R]) -> R:
