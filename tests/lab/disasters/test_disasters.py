@@ -231,7 +231,7 @@ def seen() -> Iterator[list[tuple[dict[str, Any], Tree, Said]]]:
 def test_a_wrong_forecast_is_caught(name: str, seen: list[tuple[dict[str, Any], Tree, Said]]) -> None:
     done = caught = 0
     for verdict, before, mine in seen:
-        mutant = Said(copy.deepcopy(mine.lines), mine.logs, mine.kraft)
+        mutant = replace(mine, lines=copy.deepcopy(mine.lines))
         with contextlib.suppress(StopIteration):
             MUTANTS[name](mutant)
         if mutant == mine:
