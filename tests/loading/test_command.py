@@ -256,3 +256,10 @@ def test_many_directories_of_one_fate_are_counted(
     every = run(capsys, "forecast", *dirs, "--kafka", "4.3.1", "--all").out
     assert every.count("-delete: delete, ") == 9
     assert "more directories" not in every
+
+
+def test_what_may_go_later_is_counted(golden: Callable[[str], Path], capsys) -> None:
+    """Once the high watermark is known; nothing of it is in remote storage."""
+    lines = run(capsys, "forecast", golden("1.1.0-killed") / "b1" / "d1", "--json").of("later")
+    unsure = [(each["segments"], each["records_lost"]) for each in lines if each["when_seconds"] is None]
+    assert unsure == [(1, 5)]

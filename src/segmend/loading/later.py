@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from segmend.broker.remote_storage import RemoteStorage
 from segmend.broker.retention import (
     DELETE_DELAY_SECONDS,
     GOES_UNCOPIED_BELOW_START,
@@ -102,11 +103,12 @@ _ONCE_COPIED = {
 
 def _later(loaded: LoadedLog, breach: Breach, doomed: Amount, seconds: int | None, why: str) -> Later:
     partition = loaded.state.partition
+    stays = loaded.state.settings.remote is RemoteStorage.USED  # in remote storage, once it is copied there
     return Later(
         dir=partition.log_dir.path, file=partition.name, topic=partition.topic,
         partition=partition.partition, what="segments-deleted", why=why, limit=breach.limit,
         seconds=seconds, segments=doomed.segments, bytes_lost=doomed.bytes,
-        records_lost=0 if seconds is None and loaded.state.settings.remote else doomed.records,
+        records_lost=0 if seconds is None and stays else doomed.records,
         broker_says=breach.broker_says,
     )  # fmt: skip
 
