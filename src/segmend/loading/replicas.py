@@ -29,6 +29,7 @@ from segmend.loading.later import by_deletion, by_retention
 from segmend.loading.limits import Known, Retention, TopicSettings, retention_of, setting_of
 from segmend.loading.load import LoadedLog, load
 from segmend.loading.metadata_log import UNKNOWN
+from segmend.loading.reached import note_short
 from segmend.loading.reads import Budget, note_failing_reads
 from segmend.loading.remote import as_led, begins_there
 from segmend.loading.segment import Lost, lost_from
@@ -344,21 +345,10 @@ def _all_of(loaded: LoadedLog) -> Lost:
 
 
 def _served(dir_state: DirState, loaded: LoadedLog, after: Extent, situation: Situation) -> tuple[Later, ...]:
-    """The high watermark, and what retention will do.
-
-    What was acknowledged and is in no file counts as lost: from this start on others get its offsets.
-    """
-    state = loaded.state
-    partition = state.partition
-    end = after.log_end_offset or 0
-    key = partition.topic, partition.partition
-    stored = dir_state.of(HIGH_WATERMARK, key)
-    told = HIGH_WATERMARK if stored is not None else RECOVERY_POINT
-    reached = dir_state.of(told, key) or 0
-    if reached > end:
-        there = max(loaded.before.log_end_offset or 0, after.log_start_offset or 0, end)
-        state.note("high-watermark-reset", offset=end, lost=Lost(records=max(reached - there, 0)))
-        state.effects[-1] = replace(state.effects[-1], file=told)
+    """The high watermark, and what retention will do."""
+    partition = loaded.state.partition
+    note_short(dir_state, loaded, after)
+    stored = dir_state.of(HIGH_WATERMARK, (partition.topic, partition.partition))
     mark = high_watermark(after, stored, situation.replicas(partition), situation.broker.release)
     retention = situation.retention(partition.topic)
     cleaned = dir_state.of(CLEANER_OFFSET, (partition.topic, partition.partition))

@@ -1,0 +1,39 @@
+"""How far a log once went, by what was written of it besides: what is not in its files any more is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
+from segmend.frozen import replace
+from segmend.loading.dirs import DirState
+from segmend.loading.load import LoadedLog
+from segmend.loading.segment import Lost
+from segmend.loading.values import Extent
+
+
+def note_short(dir_state: DirState, loaded: LoadedLog, after: Extent) -> None:
+    """Note of a log that ends before its high watermark what others get the offsets of from now on.
+
+    Its checkpoint tells of records that were acknowledged; only without a line of it all else is asked.
+    """
+    state, end = loaded.state, after.log_end_offset or 0
+    key = state.partition.topic, state.partition.partition
+    stored = dir_state.of(HIGH_WATERMARK, key)
+    told = [*_told(dir_state, loaded)] if stored is None else [(stored, HIGH_WATERMARK)]
+    reached, file = max(told, default=(0, ""))
+    if reached > end:
+        there = max(loaded.before.log_end_offset or 0, after.log_start_offset or 0, end)
+        state.note("high-watermark-reset", offset=end, lost=Lost(records=max(reached - there, 0)))
+        state.effects[-1] = replace(state.effects[-1], file=file)
+
+
+def _told(dir_state: DirState, loaded: LoadedLog) -> Iterator[tuple[int, str]]:
+    """Offsets that the log reached, and the file that says so."""
+    partition = loaded.state.partition
+    yield dir_state.of(RECOVERY_POINT, (partition.topic, partition.partition)) or 0, RECOVERY_POINT
+    epochs = partition.leader_epochs
+    if epochs.entry is not None and epochs.value is not None and epochs.value.entries and not epochs.damages:
+        yield epochs.value.entries[-1].start_offset, loaded.state.path(epochs.entry.name)
+    for offset, entry in partition.snapshots[-1:]:
+        yield offset, loaded.state.path(entry.name)
