@@ -76,7 +76,7 @@ def test_the_records_of_a_recreated_topic_are_taken_up_by_the_command_that_is_na
     found = patient.run("check", *patient.dirs, "--kafka", patient.scene.release, "--json").of("finding")
     (command,) = (row["remedy"]["command"] for row in found if row["code"] == "M05")
     *argv, _, _ = shlex.split(command)[1:]
-    assert patient.run(*argv, "--kafka", patient.scene.release, "-o", patient.plan_file).code == 0
+    assert patient.run(*argv, "-o", patient.plan_file).code == 0
     patient.apply()
     assert "M05" not in patient.codes()
     patient.undo()

@@ -31,7 +31,8 @@ def stray(bed: Bed) -> Asked:
     home = bed.where(name)
     forget(home.parent, name[:-2])
     aside = set_aside(home.parent, name)
-    return Asked(argv=("adopt", *bed.dirs, "--directory", aside), codes=frozenset({"N20"}))
+    code = "N20" if bed.release >= (3, 6, 1) else "N01"  # a name that older ones cannot read
+    return Asked(argv=("adopt", *bed.dirs, "--directory", aside), codes=frozenset({code}))
 
 
 def deleted(bed: Bed) -> Asked:
@@ -45,7 +46,8 @@ def deleted(bed: Bed) -> Asked:
         )  # fmt: skip
     home = bed.where("mixed-0" if bed.release < (0, 9) else "times-0")
     aside = set_aside(home.parent, home.name, "delete")
-    return Asked(argv=("adopt", *bed.dirs, "--directory", aside), codes=frozenset({"N19"}))
+    code = "N19" if bed.release >= (0, 10, 2) else "N01"
+    return Asked(argv=("adopt", *bed.dirs, "--directory", aside), codes=frozenset({code}))
 
 
 def left_over(bed: Bed) -> frozenset[str]:
