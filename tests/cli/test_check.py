@@ -183,6 +183,7 @@ USAGE = [
     ("mixed", 16),
     ("missing", 8),
     ("empty", 8),
+    ("no path at all", 8),
     ("loop", 8),
     ("unknown code", 16),
     ("unknown release", 16),
@@ -207,6 +208,7 @@ def test_errors_are_one_line(case: str, code: int, healthy: Path, tmp_path: Path
         "mixed": [str(healthy), str(healthy / "u-0")],
         "missing": [str(tmp_path / "nowhere")],
         "empty": [str(tmp_path / "empty")],
+        "no path at all": [""],
         "loop": [str(tmp_path / "loop")],
         "unknown code": [str(healthy), "--only", "X99"],
         "unknown release": [str(healthy), "--kafka", "9.9"],
@@ -217,6 +219,7 @@ def test_errors_are_one_line(case: str, code: int, healthy: Path, tmp_path: Path
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith("segmend: ")
+    assert not captured.err.startswith("segmend: :")
     assert captured.err.count("\n") == 1
 
 

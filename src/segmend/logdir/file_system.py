@@ -42,7 +42,7 @@ class Unreadable(SegmendError):
     """
 
     def __init__(self, path: str, reason: str, number: int = 0, *, opened: bool = False) -> None:
-        super().__init__(f"{path}: {reason}")
+        super().__init__(f"{path or repr(path)}: {reason}")
         self.path = path
         self.reason = reason
         self.errno = number
