@@ -43,11 +43,17 @@ class TieredBroker(Broker):
     def command(self) -> list[str]:
         """Its own jars, and those of its release's tests."""
         return java_command(
-            self.release, self.log.parent, self.main, self.config, more=_test_jars(self.release), jvm=self.jvm
+            self.release,
+            self.log.parent,
+            self.main,
+            self.config,
+            more=jars_of_tests(self.release),
+            jvm=self.jvm,
         )
 
 
-def _test_jars(release: Release) -> Path:
+def jars_of_tests(release: Release) -> Path:
+    """The folder of the jars of its tests, fetched if need be; raises LabError where that cannot be done."""
     into = cache_dir() / f"kafka-{release.version}-tests"
     with open(cache_dir() / "fetch.lock", "w") as lock:
         fcntl.lockf(lock, fcntl.LOCK_EX)

@@ -33,6 +33,7 @@ CUT = 1500
 TIERED = {"remote.storage.enable": "true", "segment.bytes": "1048576", "local.retention.bytes": "1048576"}
 SECONDS = 4
 """After the start; the broker looks at remote storage each second."""
+PATIENCE = 40
 
 
 def main(version: str, seed: str) -> None:
@@ -45,7 +46,7 @@ def main(version: str, seed: str) -> None:
     seen: dict[str, object] = {"seed": int(seed)}
     for trial in drawn(int(seed)):
         with tempfile.TemporaryDirectory() as work:
-            seen[trial.name] = _play(release(version), unpack(archive, Path(work)), trial)
+            seen[trial.name] = play(release(version), unpack(archive, Path(work)), trial)
             print(trial.name, seen[trial.name], flush=True)
     (HERE / f"{version}.json").write_text(json.dumps(seen, indent=1) + "\n")
 
@@ -90,7 +91,8 @@ def _wait_until_local(log_dir: Path, seconds: float = 120) -> None:
         time.sleep(0.5)
 
 
-def _play(kind: Release, root: Path, trial: Trial) -> object:
+def play(kind: Release, root: Path, trial: Trial, recorded: object = None) -> object:
+    """What is served a few seconds after the start; `recorded` is waited for longer."""
     hurt(trial, root / DIR)
     properties = (root / DIR / "meta.properties").read_text().splitlines()
     cluster_id = next(line.partition("=")[2] for line in properties if line.startswith("cluster.id="))
@@ -98,7 +100,12 @@ def _play(kind: Release, root: Path, trial: Trial) -> object:
     try:
         broker.start()
         time.sleep(SECONDS)
-        return {topic: _offsets(broker.bootstrap, topic) for topic in TOPICS}
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            seen = {topic: _offsets(broker.bootstrap, topic) for topic in TOPICS}
+            if recorded in (None, seen) or time.monotonic() > deadline:
+                return seen
+            time.sleep(1)
     except LabError as refused:
         return str(refused)
     finally:

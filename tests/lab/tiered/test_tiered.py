@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,14 @@ from segmend.loading import BrokerOutcome, Options, PartitionOutcome, forecast
 from segmend.logdir.config import ServerConfig
 from tests.brokers import broker_of
 from tests.golden.unpack import unpack
-from tests.lab.tiered.record import CUT, DIR, HERE, RECORDS
+from tests.lab.errors import LabError
+from tests.lab.releases import release
+from tests.lab.tiered.broker import jars_of_tests
+from tests.lab.tiered.record import CUT, DIR, HERE, RECORDS, play
 from tests.lab.tiered.wounds import TOPICS, drawn, hurt
+from tests.lacking import lacking
+from tests.real.conftest import need_kafka
+from tests.seeds import SEED
 
 RECORDED = {path.stem: json.loads(path.read_text()) for path in sorted(HERE.glob("*.json"))}
 assert RECORDED, "the recordings are part of the repository"
@@ -53,3 +60,16 @@ def test_what_is_in_remote_storage_only_is_no_part_of_a_rescue(version: str, tmp
     for command in (["rescue", *out], ["diff"]):
         assert main([*command, str(root / DIR), "--topic", "cut"]) == 4
         assert f"offsets {CUT} to 4000: in remote storage" in capsys.readouterr().out
+
+
+@pytest.mark.broker
+def test_a_live_broker_does_it_again(tmp_path: Path) -> None:
+    """One of the recorded trials; `python -m tests.sweep` takes another each day."""
+    need_kafka("4.3.1")
+    try:
+        jars_of_tests(release("4.3.1"))
+    except LabError as missing:
+        lacking(str(missing))
+    trial = random.Random(SEED).choice(drawn(RECORDED["4.3.1"]["seed"]))
+    seen = RECORDED["4.3.1"][trial.name]
+    assert play(release("4.3.1"), unpack(HERE / "4.3.1.tar.xz", tmp_path), trial, seen) == seen
