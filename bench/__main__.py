@@ -34,6 +34,8 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="keep the data here (1.9 GB) and find it again next time")
     parser.add_argument("--runs", type=int, metavar="N", help="of each contender, after one to warm up")
     arguments = parser.parse_args()
+    # Else each process compiles anew what was changed since its compiled files were written, and is timed.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if len(arguments.race) == 1:
         run(arguments.race[0], arguments.folder, tiny=arguments.smoke, runs=arguments.runs)
         return

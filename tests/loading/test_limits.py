@@ -85,6 +85,7 @@ def test_local_limits_come_from_the_broker_as_well() -> None:
     [
         ({}, "t", REMOTE, "4.3", True),
         ({}, "t", {}, "4.3", False),
+        ({}, "t", {"config.providers": "f", "remote.log.storage.system.enable": "${f:a:b}"}, "4.3", True),
         ({"cleanup.policy": "compact"}, "t", REMOTE, "4.3", False),
         ({}, "__consumer_offsets", REMOTE, "4.3", False),
         ({"remote.log.copy.disable": "true"}, "t", REMOTE, "4.3", False),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from segmend.broker.remote_storage import RemoteStorage
 from segmend.broker.retention import (
     DELETE_DELAY_SECONDS,
     GOES_UNCOPIED_BELOW_START,
@@ -74,7 +73,8 @@ def by_retention(
         doomed = amount(kept[max(gone, waiting) : waiting + breach.count], start)
         waiting += breach.count
         if doomed.segments:
-            yield _later(loaded, breach, doomed, None, f"{breach.limit}{_ONCE_COPIED[limits.remote]}")
+            why = f"{breach.limit}{_ONCE_COPIED[limits.remote]}"
+            yield _later(loaded, breach, doomed, None, why, stays=limits.remote)
 
 
 def _why(breach: Breach, going: Sequence[Retained], limits: Limits, thrown: Spoiled | None) -> str:
@@ -101,14 +101,16 @@ _ONCE_COPIED = {
 }
 
 
-def _later(loaded: LoadedLog, breach: Breach, doomed: Amount, seconds: int | None, why: str) -> Later:
+def _later(
+    loaded: LoadedLog, breach: Breach, doomed: Amount, seconds: int | None, why: str, *, stays: bool = False
+) -> Later:
+    """`stays`: the records do, in remote storage."""
     partition = loaded.state.partition
-    stays = loaded.state.settings.remote is RemoteStorage.USED  # in remote storage, once it is copied there
     return Later(
         dir=partition.log_dir.path, file=partition.name, topic=partition.topic,
         partition=partition.partition, what="segments-deleted", why=why, limit=breach.limit,
         seconds=seconds, segments=doomed.segments, bytes_lost=doomed.bytes,
-        records_lost=0 if seconds is None and stays else doomed.records,
+        records_lost=0 if stays else doomed.records,
         broker_says=breach.broker_says,
     )  # fmt: skip
 

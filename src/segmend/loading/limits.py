@@ -188,7 +188,7 @@ def setting_of(
 
 
 def _storage(settings: _Settings, name: str, policy: Setting) -> RemoteStorage:
-    """`UnifiedLog.isRemoteLogEnabled`; without server.properties it is on, else there was no such topic."""
+    """`UnifiedLog.isRemoteLogEnabled`; where no file tells, it is on: else there was no such topic."""
     if (
         settings.topic.get(ENABLED) != "true"
         or "compact" in policies_in(policy.value)
@@ -196,7 +196,7 @@ def _storage(settings: _Settings, name: str, policy: Setting) -> RemoteStorage:
     ):
         return RemoteStorage.NONE
     known = settings.known.broker and not settings.config.is_provided(SYSTEM_ENABLED)
-    told = settings.config.given.get(SYSTEM_ENABLED, "false" if known else "true")
+    told = settings.config.given.get(SYSTEM_ENABLED, "false") if known else "true"
     return RemoteStorage.USED if told.strip().lower() == "true" else RemoteStorage.UNUSED
 
 

@@ -304,10 +304,9 @@ def _unexplained(left_out: Sequence[Span]) -> Iterator[str]:
 
 
 def _elsewhere(replicas: Sequence[Replica]) -> Iterator[str]:
-    """Where the log begins in remote storage (KIP-405), in words.
+    """Where the log begins before the first file, in words: in remote storage (KIP-405), or that is gone.
 
-    Only there log-start-offset-checkpoint stays below the first file; whose files a broker deleted has no
-    epoch before it either.
+    A broker that deleted the files moved log-start-offset-checkpoint or the first epoch up with them.
     """
     starts = [
         each.deleted_below
@@ -316,8 +315,8 @@ def _elsewhere(replicas: Sequence[Replica]) -> Iterator[str]:
     ]
     first = min((each.log_start_offset for each in replicas), default=0)
     if starts and min(starts) < first:
-        offsets = f"offsets {min(starts)} to {first - 1}"
-        yield f"{offsets}: in remote storage, which is not read; no file here has them"
+        gone = f"offsets {min(starts)} to {first - 1}: no file here has them"
+        yield f"{gone}; a tiered topic has them in remote storage, which is not read"
 
 
 def _doubts(
