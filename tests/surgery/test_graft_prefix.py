@@ -14,10 +14,10 @@ from segmend.errors import SegmendError
 from segmend.formats.batch import read_header
 from segmend.formats.build import NewRecord, build_batch
 from segmend.kernel.types import BytesReader
-from segmend.surgery.ops.graft.comparison import Comparison, Position, compare
 from segmend.surgery.ops.graft.decision import Pair, Splice, decide
-from segmend.surgery.ops.graft.joined_log import LARGEST_SPAN, FileRange, JoinedSegment, LogFile, join, whole
-from segmend.surgery.ops.graft.replica import ReplicaLog
+from segmend.surgery.replicas.comparison import Comparison, Position, compare
+from segmend.surgery.replicas.joined_log import LARGEST_SPAN, FileRange, JoinedSegment, LogFile, join, whole
+from segmend.surgery.replicas.replica_log import ReplicaLog
 
 
 def history(counts: Sequence[int], *, first: int = 0, epoch: int = 0, word: bytes = b"v") -> list[bytes]:

@@ -21,9 +21,9 @@ from segmend.report.style import PLAIN
 from segmend.surgery.execute.throttle import Throttle
 from segmend.surgery.ops.drain import operation as drain
 from segmend.surgery.ops.move import operation as move
-from segmend.surgery.ops.move import relocation
 from segmend.surgery.plan import THROTTLE
 from segmend.surgery.planning import amounts
+from segmend.surgery.replicas import relocation
 from segmend.surgery.request import Request
 
 Asked = TypeVar("Asked")

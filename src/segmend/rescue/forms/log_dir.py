@@ -40,8 +40,8 @@ from segmend.rescue.space import require_space
 from segmend.surgery.derive.file_bytes import joined_leader_epochs, producer_snapshot_of
 from segmend.surgery.derive.index_interval import interval_of
 from segmend.surgery.derive.segment_indexes import rule_of
-from segmend.surgery.ops.graft.derived import derive
-from segmend.surgery.ops.graft.joined_log import FileRange, JoinedReader, JoinedSegment
+from segmend.surgery.replicas.derived import derive
+from segmend.surgery.replicas.joined_log import FileRange, JoinedReader, JoinedSegment
 from segmend.surgery.writing import pairwise
 from segmend.surgery.writing.work import Workplace
 

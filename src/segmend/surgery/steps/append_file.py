@@ -51,6 +51,11 @@ class AppendFile(OnePath):
         after = base.but(size=(before.size or 0) + content.length, mtime_ns=mtime_ns, sha256=None)
         return cls(path=path, before=before, after=after, content=content, reason=reason)
 
+    @classmethod
+    def synced(cls, path: str) -> Self:
+        """No bytes behind a right file, which a kill of its broker may have left in memory only."""
+        return cls.to(path, NewBytes.inline(b""), "is right, and perhaps not on the disk yet")
+
     def words(self) -> str:
         """One line."""
         if not self.content.length and not self._new:

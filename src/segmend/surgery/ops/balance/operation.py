@@ -21,11 +21,11 @@ from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.overview import PartitionOverview, partition_overview
 from segmend.logdir.tree import LogDir, PartitionDir
-from segmend.surgery.ops.move.relocation import Move, plan_moves, throttle_option
 from segmend.surgery.options import option
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning import amounts
 from segmend.surgery.planning.topic_dirs import topic_dirs
+from segmend.surgery.replicas.relocation import Move, plan_moves, throttle_option
 from segmend.surgery.request import Request
 
 NAME = "balance"

@@ -10,8 +10,8 @@ from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
-from segmend.surgery.ops.graft.comparison import Tally, has_all
-from segmend.surgery.ops.graft.replica import Damaged, ReplicaLog
+from segmend.surgery.replicas.comparison import Tally, has_all
+from segmend.surgery.replicas.replica_log import Damaged, ReplicaLog
 
 
 @frozen

@@ -13,10 +13,10 @@ from segmend.errors import SegmendError, UsageError
 from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir, PartitionDir
-from segmend.surgery.ops.move.relocation import Move, plan_moves, throttle_option
 from segmend.surgery.options import required
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning.topic_dirs import topic_dirs
+from segmend.surgery.replicas.relocation import Move, plan_moves, throttle_option
 from segmend.surgery.request import Request
 from segmend.surgery.writing.transfer import allocated
 

@@ -13,8 +13,8 @@ from segmend.loading.values import Later
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.fingerprint import below
-from segmend.surgery.ops.graft.comparison import has_all
-from segmend.surgery.ops.graft.replica import ReplicaLog
+from segmend.surgery.replicas.comparison import has_all
+from segmend.surgery.replicas.replica_log import ReplicaLog
 
 
 class CandidateKind(StrEnum):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from segmend.errors import SegmendError
 from segmend.frozen import frozen
 from segmend.kernel.types import TAIL_KINDS
-from segmend.surgery.ops.graft.comparison import Comparison, Position, Tally
-from segmend.surgery.ops.graft.replica import Batch, Damaged, ReplicaLog
+from segmend.surgery.replicas.comparison import Comparison, Position, Tally
+from segmend.surgery.replicas.replica_log import Batch, Damaged, ReplicaLog
 
 
 @frozen

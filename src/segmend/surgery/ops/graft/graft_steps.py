@@ -16,16 +16,15 @@ from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.fingerprint import MISSING, Fingerprint, look
 from segmend.surgery.new_bytes import MOST_INLINE, NewBytes
 from segmend.surgery.ops.graft.decision import Splice
-from segmend.surgery.ops.graft.derived import Derived
-from segmend.surgery.ops.graft.joined_log import FileRange
+from segmend.surgery.replicas.derived import Derived
+from segmend.surgery.replicas.joined_log import FileRange
+from segmend.surgery.replicas.new_files import model_of
 from segmend.surgery.step import Step
 from segmend.surgery.steps.append_file import AppendFile
 from segmend.surgery.steps.cut_file import CutFile
 from segmend.surgery.steps.make_dir import MakeDir
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
-
-_RIGHT = "is right, and perhaps not on the disk yet"
 
 
 @frozen
@@ -114,7 +113,7 @@ def _segment(graft: Graft, derived: Derived, model: Fingerprint, gone: set[str])
         content = derived.copied or _piece(segment.copied)
         yield _append(f"{graft.path}/{stem}.log", content, segment.kept, model)
     elif segment.kept is not None and disk.file_size(segment.kept.path) == segment.kept.length:
-        yield synced(f"{graft.path}/{stem}.log")
+        yield AppendFile.synced(f"{graft.path}/{stem}.log")
     for suffix, recipe, data, sound in (
         (".index", "offset-index", derived.built.offset_index, derived.sound[0]),
         (".timeindex", "time-index", derived.built.time_index, derived.sound[1]),
@@ -153,11 +152,6 @@ def _copied(graft: Graft, entry: FileEntry, model: Fingerprint, reason: str) -> 
     return AppendFile(path=path, before=MISSING, after=after, content=content, reason=reason)
 
 
-def synced(path: str) -> AppendFile:
-    """A file that is right already, as far as a kill of its broker left it in memory only."""
-    return AppendFile.to(path, NewBytes.inline(b""), _RIGHT)
-
-
 def _small(
     graft: Graft, name: str, data: bytes, model: Fingerprint, gone: set[str], reason: str
 ) -> ReplaceFile | AppendFile:
@@ -165,7 +159,7 @@ def _small(
     path = f"{graft.path}/{name}"
     if graft.target is not None and name in graft.target.entries and name not in gone:
         step = ReplaceFile.with_bytes(path, data, reason)
-        return synced(path) if step.after == step.before else step
+        return AppendFile.synced(path) if step.after == step.before else step
     content = NewBytes.inline(data)
     after = model.but(size=len(data), sha256=content.sha256)
     return ReplaceFile(path=path, before=MISSING, after=after, reason=reason, content=content)
@@ -178,15 +172,3 @@ def _cooked(graft: Graft, step: ReplaceFile, recipe: str, base: int) -> Step:
         step, content=None, recipe=recipe, arguments=arguments, log_dir=graft.log_dir.path,
         partition=graft.name,
     )  # fmt: skip
-
-
-def model_of(log_dir: LogDir, target: PartitionDir | None) -> Fingerprint:
-    """Owner and mode that a new file is to have: those of a log of this replica, or of another one."""
-    others = [] if target is None else [target]
-    others += log_dir.current
-    for partition in others:
-        for name in partition.layout.logs.values():
-            log = look(f"{partition.path}/{name}", content=False)
-            return Fingerprint(kind="file", mode=log.mode, uid=log.uid, gid=log.gid)
-    home = look(log_dir.path, content=False)
-    return Fingerprint(kind="file", mode=0o644, uid=home.uid, gid=home.gid)

@@ -8,29 +8,19 @@ wrote since; nor has one led that lacks records of the newest epoch that both ha
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final
 
 from segmend.errors import SegmendError
 from segmend.formats.batch import RecordBatch
-from segmend.frozen import frozen
 from segmend.logdir.tree import PartitionDir
-from segmend.node.broker_dirs import BrokerDirs
-from segmend.node.metadata_image import MetadataImage, PartitionLeader
-from segmend.surgery.ops.graft.comparison import Comparison, Tally
-from segmend.surgery.ops.graft.leader import Leader
+from segmend.surgery.replicas.comparison import Comparison, Tally
+from segmend.surgery.replicas.leader import Leader
+from segmend.surgery.replicas.registered import Heard
 from segmend.wording import plural
 
 _NONE: Final = -1
 """The epoch of batches before 0.11, and of a log without any."""
-
-
-@frozen
-class Heard:
-    """What the metadata says of the partition, and the node that the source's log dir belongs to."""
-
-    registered: PartitionLeader
-    source: int | None
 
 
 def newest_epoch(partition: PartitionDir | None, read: Tally) -> int:
@@ -98,17 +88,3 @@ def _follower(epoch: int, heard: Heard) -> str | None:
     who = f"node {told.leader}" if told.leader >= 0 else "nobody"
     able = ", ".join(map(str, told.isr or told.elr)) or "none"
     return f"is of node {node}, and by the metadata {who} leads in epoch {told.epoch} (in sync: {able})"
-
-
-def heard_of(key: tuple[str, int], brokers: Iterable[BrokerDirs], source: BrokerDirs | None) -> Heard | None:
-    """What the newest metadata at hand says of the partition; None where none does."""
-    images = (broker.metadata for broker in brokers)
-    told = [registered for image in images if image is not None and (registered := _registered(image, key))]
-    if not told:
-        return None
-    node = None if source is None else source.node_id
-    return Heard(registered=max(told, key=lambda each: each.epoch), source=node)
-
-
-def _registered(image: MetadataImage, key: tuple[str, int]) -> PartitionLeader | None:
-    return image.leaders.get((image.ids.get(key[0], ""), key[1]))

@@ -23,17 +23,17 @@ from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
-from segmend.surgery.ops.graft.comparison import Comparison
 from segmend.surgery.ops.graft.decision import Splice
 from segmend.surgery.ops.graft.graft_steps import Graft, steps_of
-from segmend.surgery.ops.graft.leader import Leader
-from segmend.surgery.ops.graft.lineage import heard_of
 from segmend.surgery.ops.graft.preparation import Site, lines, look_at, make
 from segmend.surgery.options import flag, option, required
 from segmend.surgery.plan import Loss, Plan
 from segmend.surgery.planning import assembly
 from segmend.surgery.planning.assembly import Draft
 from segmend.surgery.planning.topic_dirs import check_target
+from segmend.surgery.replicas.comparison import Comparison
+from segmend.surgery.replicas.leader import Leader
+from segmend.surgery.replicas.registered import heard_of
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 
@@ -18,15 +17,17 @@ from segmend.surgery.derive.file_bytes import joined_leader_epochs, producer_sna
 from segmend.surgery.derive.index_interval import interval_of
 from segmend.surgery.derive.segment_indexes import rule_of
 from segmend.surgery.derive.sources import is_loadable, producers_before
-from segmend.surgery.ops.graft.comparison import Comparison, compare
 from segmend.surgery.ops.graft.decision import Pair, Splice, decide
-from segmend.surgery.ops.graft.derived import Derived, Indexes, derive
 from segmend.surgery.ops.graft.graft_steps import Graft
-from segmend.surgery.ops.graft.joined_log import JoinedSegment, LogFile, join, whole
-from segmend.surgery.ops.graft.leader import Leader
-from segmend.surgery.ops.graft.lineage import Heard, compacted_by, newest_epoch, refuse_stale
-from segmend.surgery.ops.graft.replica import ReplicaLog
+from segmend.surgery.ops.graft.lineage import compacted_by, newest_epoch, refuse_stale
 from segmend.surgery.planning import assembly
+from segmend.surgery.replicas.comparison import Comparison, compare
+from segmend.surgery.replicas.derived import Derived, Indexes, derive
+from segmend.surgery.replicas.joined_log import JoinedSegment, LogFile, join, whole
+from segmend.surgery.replicas.leader import Leader
+from segmend.surgery.replicas.recovery import refuse_unfinished, unflushed_from
+from segmend.surgery.replicas.registered import Heard
+from segmend.surgery.replicas.replica_log import ReplicaLog
 
 Lines = Mapping[str, int | None]
 """The offset of the partition in each of the four checkpoints; None: no line."""
@@ -108,18 +109,6 @@ class _Progress:
         self._tell(min(self._done, self._total), self._total)
 
 
-def refuse_unfinished(partition: PartitionDir | None) -> None:
-    """A compaction that a start would finish replaces segments under our hands."""
-    if partition is None:
-        return
-    odd = [*partition.layout.swap, *(name for _, name in partition.layout.shadowed)]
-    if odd:
-        raise SegmendError(
-            f"{partition.path}/{odd[0]}: a broker that starts would make another log of this; "
-            f"start it once, or see what to do with it: segmend check {shlex.quote(partition.path)}"
-        )
-
-
 def make(site: Site, cut: Splice) -> Graft:
     """All that the steps need; raises `Unreadable`, `SegmendError`."""
     mine = [] if cut.kept is None else _logs(site.target)
@@ -150,14 +139,6 @@ def _vouched_from(site: Site, cut: Splice, bases: Sequence[int]) -> float:
     """
     first = unflushed_from(site.log_dir, site.key, bases)
     return first if first >= cut.proven else inf
-
-
-def unflushed_from(log_dir: LogDir, key: tuple[str, int], bases: Sequence[int]) -> float:
-    """The base offset of the first segment that an unclean start recovers; infinite if none is."""
-    if not bases or log_dir.is_clean:
-        return inf
-    point = log_dir.recovery_points.get(key, 0)
-    return max((base for base in bases if base <= point), default=bases[0])
 
 
 def _logs(partition: PartitionDir | None) -> list[LogFile]:

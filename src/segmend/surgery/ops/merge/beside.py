@@ -19,15 +19,15 @@ from segmend.merge.values import Merged
 from segmend.surgery.derive.file_bytes import joined_leader_epochs
 from segmend.surgery.derive.index_interval import interval_of
 from segmend.surgery.derive.sources import is_loadable
-from segmend.surgery.ops.graft.graft_steps import synced
-from segmend.surgery.ops.graft.preparation import unflushed_from
 from segmend.surgery.ops.merge.case import HOME, Case
 from segmend.surgery.ops.merge.layout import NewLog
 from segmend.surgery.ops.merge.log_steps import Change
 from segmend.surgery.planning import assembly
 from segmend.surgery.planning.view import PlannedView
 from segmend.surgery.recipes import Rebuild
+from segmend.surgery.replicas.recovery import unflushed_from
 from segmend.surgery.step import Step
+from segmend.surgery.steps.append_file import AppendFile
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
 
@@ -99,7 +99,7 @@ class Beside:
         for base in sorted(changed | unflushed):
             stem, known, sync = file_prefix(base), self._known(min(base, low)), base in unflushed
             if sync:
-                yield synced(f"{place.path}/{stem}.log")
+                yield AppendFile.synced(f"{place.path}/{stem}.log")
             rule = {"base_offset": base, "interval": interval}
             yield from self._made(later, f"{stem}.index", "offset-index", sync=sync, **rule)
             if TIME_INDEX.of(self.release):
@@ -143,7 +143,7 @@ class Beside:
         if step.before.sha256 != step.after.sha256 and not nothing:
             yield step
         elif sync and not nothing:
-            yield synced(step.path)
+            yield AppendFile.synced(step.path)
 
     def _epochs(self) -> Iterator[Step]:
         """Its own lines below where it parted, those of the branch from there on."""

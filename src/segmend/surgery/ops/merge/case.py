@@ -18,8 +18,8 @@ from segmend.merge.rule import merge, refuse_strangers
 from segmend.merge.runs import read_replica
 from segmend.merge.values import Merged, Replica
 from segmend.node.broker_dirs import BrokerDirs
-from segmend.surgery.ops.graft.leader import Leader
-from segmend.surgery.ops.graft.preparation import refuse_unfinished
+from segmend.surgery.replicas.leader import Leader
+from segmend.surgery.replicas.recovery import refuse_unfinished
 from segmend.surgery.request import Request, Tell
 
 HOME: Final = 0

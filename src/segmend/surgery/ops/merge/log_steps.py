@@ -18,9 +18,9 @@ from segmend.merge.cut import recut
 from segmend.merge.pieces import Piece
 from segmend.surgery.fingerprint import MISSING, Fingerprint, look
 from segmend.surgery.new_bytes import NewBytes
-from segmend.surgery.ops.graft.graft_steps import model_of
 from segmend.surgery.ops.merge.case import Case
 from segmend.surgery.ops.merge.layout import NewLog
+from segmend.surgery.replicas.new_files import model_of
 from segmend.surgery.step import Step
 from segmend.surgery.steps.append_file import AppendFile
 from segmend.surgery.steps.cut_file import CutFile

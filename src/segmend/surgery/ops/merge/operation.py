@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 
 from segmend.errors import SegmendError, UsageError
 from segmend.frozen import frozen
-from segmend.surgery.ops.graft.lineage import heard_of
 from segmend.surgery.ops.merge.beside import Beside
 from segmend.surgery.ops.merge.branches import Choice, choice, choice_json, choices, losing, overlapping
 from segmend.surgery.ops.merge.case import HOME, Case, open_case, refuse_undecided_epoch
@@ -27,6 +26,7 @@ from segmend.surgery.plan import SIDE, Left, Loss, Plan
 from segmend.surgery.planning import accepted_loss, assembly
 from segmend.surgery.planning.assembly import Draft
 from segmend.surgery.planning.view import PlannedView
+from segmend.surgery.replicas.registered import heard_of
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
 from segmend.wording import plural

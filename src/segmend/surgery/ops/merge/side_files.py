@@ -17,10 +17,10 @@ from segmend.merge.spans import Span, without
 from segmend.merge.values import Merged, Range
 from segmend.surgery.fingerprint import MISSING, Fingerprint, look
 from segmend.surgery.new_bytes import NewBytes
-from segmend.surgery.ops.graft.graft_steps import model_of
 from segmend.surgery.ops.merge.branches import alike, losing, overlapping
 from segmend.surgery.ops.merge.case import Case
 from segmend.surgery.ops.merge.log_steps import joined
+from segmend.surgery.replicas.new_files import model_of
 from segmend.surgery.step import Step
 from segmend.surgery.steps.append_file import AppendFile
 from segmend.surgery.steps.make_dir import MakeDir

@@ -12,10 +12,10 @@ from __future__ import annotations
 from segmend.errors import UsageError
 from segmend.frozen import frozen
 from segmend.logdir.tree import LogDir
-from segmend.surgery.ops.move.relocation import Move, plan_moves, throttle_option
 from segmend.surgery.options import required
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning.topic_dirs import check_target
+from segmend.surgery.replicas.relocation import Move, plan_moves, throttle_option
 from segmend.surgery.request import Request
 
 NAME = "move"

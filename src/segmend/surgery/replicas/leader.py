@@ -1,4 +1,4 @@
-"""The directory that a graft copies from: whose it is, whether a broker uses it, how far it may be read.
+"""A directory that is copied from, by graft or merge: whose it is, who uses it, how far it may be read.
 
 The rule. Without a broker on it all of it may be read, to its last whole batch. While a broker
 runs, its log only grows at the end, but what lies above the high watermark may be taken back by the

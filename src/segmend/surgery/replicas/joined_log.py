@@ -1,4 +1,4 @@
-"""The log of a grafted replica as a value: segments made of pieces of the files of both."""
+"""A log out of two replicas as a value: segments made of pieces of the files of both."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.logdir.file_system import OpenFile
 from segmend.surgery.new_bytes import NewBytes
-from segmend.surgery.ops.graft.comparison import Position
+from segmend.surgery.replicas.comparison import Position
 
 LARGEST_FILE: Final = (1 << 31) - 1
 LARGEST_SPAN: Final = (1 << 31) - 1

@@ -1,4 +1,4 @@
-"""What goes with the log of a grafted replica: indexes and aborted transactions.
+"""What goes with a joined log: indexes and aborted transactions.
 
 All of it is computed from the batches as they will be, in one pass over each segment that
 changes. The leader's own index of a segment that is copied whole is taken if it agrees with them.
@@ -16,7 +16,7 @@ from segmend.kernel.types import BuiltIndexes, IndexMatch, IndexRule, ProducerSt
 from segmend.surgery.derive.file_bytes import transaction_index_of
 from segmend.surgery.derive.segment_indexes import indexes_in
 from segmend.surgery.new_bytes import NewBytes
-from segmend.surgery.ops.graft.joined_log import JoinedReader, JoinedSegment
+from segmend.surgery.replicas.joined_log import JoinedReader, JoinedSegment
 
 
 @frozen

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from segmend.formats.batch import RecordBatch
 from segmend.frozen import dataclass, field
-from segmend.surgery.ops.graft.replica import Batch, BatchOrDamage, Damaged, ReplicaLog
+from segmend.surgery.replicas.replica_log import Batch, BatchOrDamage, Damaged, ReplicaLog
 
 
 class Position(NamedTuple):
