@@ -20,6 +20,7 @@ from segmend.fleet.delta import AuditRun, Part
 from segmend.fleet.listing import Place
 from segmend.fleet.plan import pack_shares
 from segmend.fleet.task import AuditJob, Piece, Share, Task, run_task
+from segmend.logdir.release import Guess, Release
 
 PARTITIONS, SEGMENTS, FILES = 200, 50, 3
 SEGMENT_BYTES = 256 << 20
@@ -74,7 +75,10 @@ def _share(broker: int) -> Share:
         Piece(log_dir_id=broker, name=f"topic-{(7 * broker + n) % 5000:04d}-{n}", bytes=size, files=files)
         for n in range(PARTITIONS)
     ]  # fmt: skip
-    return Share(release="4.3", places=(place,), pieces=tuple(pieces), dir_bytes={broker: PARTITIONS * size})
+    release = Guess.named(Release((4, 3)), "the node registered with metadata.version up to 30")
+    return Share(
+        release=release, places=(place,), pieces=tuple(pieces), dir_bytes={broker: PARTITIONS * size}
+    )
 
 
 def _parts(count: int) -> Iterator[Part]:

@@ -43,6 +43,14 @@ def test_phases_of_a_run_add_up_and_every_run_is_a_version(tmp_path: Path) -> No
     assert DeltaTable(tmp_path / "segments").version() == 4
 
 
+def test_a_run_that_began_before_another_one_was_done_loses_nothing(tmp_path: Path) -> None:
+    out = str(tmp_path)
+    for run in (delta.AuditRun(run_id="two", number=2), delta.AuditRun(run_id="one", number=1)):
+        part = delta.write_part(out, run, "segments", rows(run.run_id))
+        delta.commit(out, run, "scan", ["segments"], [part] if part else [])
+    assert delta.read(out, "segments", run_id="one")["topic"].to_pylist() == ["one"]
+
+
 def test_a_table_that_nobody_wrote_is_empty(tmp_path: Path) -> None:
     assert delta.read(str(tmp_path), "findings").schema == STORED["findings"]
     assert delta.write_part(str(tmp_path), delta.new_run(), "segments", rows()) is None

@@ -19,6 +19,7 @@ from segmend.fleet.driver import LocalDriver
 from segmend.fleet.listing import Place
 from segmend.fleet.plan import make_plan, pack_shares
 from segmend.fleet.task import AuditJob, Piece, Share, Task, run_task
+from segmend.logdir.release import Guess, Release
 
 JOB = AuditJob(
     out="/reports/fleet", run=AuditRun(run_id="20261122T202043Z-5f52ce", number=1), level=Level.DEEP
@@ -40,7 +41,12 @@ def fleet(brokers: int, bytes_each: int) -> Iterator[Share]:
         ]
         whole = Piece(log_dir_id=2 * broker, name=None, bytes=0, files=2)
         sizes = {dirs[0][0]: 50 * bytes_each, dirs[1][0]: 50 * bytes_each}
-        yield Share(release="3.9", places=places, pieces=(whole, *pieces), dir_bytes=sizes)
+        yield Share(
+            release=Guess.named(Release((3, 9)), "given"),
+            places=places,
+            pieces=(whole, *pieces),
+            dir_bytes=sizes,
+        )
 
 
 def payloads(shares: Iterator[Share]) -> list[int]:

@@ -29,14 +29,16 @@ READ_AGAIN: Final = 256 << 20
 
 
 class CheckOfAny(CheckRun):
-    """As `CheckRun`, which has the options, for a broker whose release may not be known."""
+    """As `CheckRun`, which has the options, for a broker whose release may not be known.
 
-    def __init__(self, broker: BrokerDirs, **options: Any) -> None:
+    Of more logs than `read_again` bytes releases are compared by what a start looks at.
+    """
+
+    def __init__(self, broker: BrokerDirs, *, read_again: int = READ_AGAIN, **options: Any) -> None:
         super().__init__(broker, **options)
         self._given = broker
         self._options = {**options, "on_progress": None, "on_partition": None}
-        size = sum(partition.size for log_dir in broker.dirs for partition in log_dir.partitions)
-        self._shortened = self._level > Level.STARTUP and size > READ_AGAIN
+        self._shortened = self._level > Level.STARTUP and not (read_again and _size(broker) <= read_again)
         if self._shortened:
             self._options["level"] = Level.STARTUP
 
@@ -91,6 +93,10 @@ class CheckOfAny(CheckRun):
         ]
         if words:
             self.summary.releases.append(f"by the rules of {release} {' and '.join(words)}")
+
+
+def _size(broker: BrokerDirs) -> int:
+    return sum(partition.size for log_dir in broker.dirs for partition in log_dir.partitions)
 
 
 def _codes(level: Level) -> frozenset[str]:

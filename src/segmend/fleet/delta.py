@@ -127,9 +127,9 @@ def _commit(home: str, run: AuditRun, phase: str, schema: pa.Schema, parts: Sequ
         os.makedirs(home, exist_ok=True)
     by = None if os.path.basename(home) == RUNS else [RUN]
     table = DeltaTable.create(home, schema, mode="ignore", partition_by=by, configuration=_SETTINGS)
-    application = f"{APPLICATION}-{phase}"
-    before = table.transaction_version(application)
-    if not parts or (before is not None and before >= run.number):
+    # Of each run its own: another one may have begun later and be done, or the clock be set back.
+    application = f"{APPLICATION}-{phase}-{run.run_id}"
+    if not parts or table.transaction_version(application) is not None:
         return
     _widen(table, schema)
     now = time.time_ns() // 1_000_000

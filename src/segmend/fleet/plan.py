@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
+from segmend.checks.any_release import READ_AGAIN
 from segmend.errors import UsageError
 from segmend.fleet import delta
 from segmend.fleet.carried import Earlier, about, by_broker
@@ -90,9 +91,9 @@ def _listed(broker: Broker) -> Share:
     dirs = [(place, opened) for place in broker.places if (opened := place.opened()) is not None]
     pieces = [piece for place, log_dir in dirs for piece in _pieces(place, log_dir)]
     whole = Piece(log_dir_id=broker.places[0].log_dir_id, name=None, bytes=0, files=len(broker.places))
-    release = BrokerDirs((log_dir for _, log_dir in dirs), release=broker.release).release
+    release = BrokerDirs((log_dir for _, log_dir in dirs), release=broker.release).guess
     return Share(
-        release=str(release),
+        release=release,
         places=broker.places,
         pieces=(whole, *pieces),
         dir_bytes=_dir_bytes(pieces),
@@ -121,14 +122,18 @@ def pack_shares(shares: Iterable[Share], *, cores: int, target: int | None = Non
     whole = list(shares)
     total = sum(share.weight for share in whole)
     size = min(target or target_bytes(total, cores), max(total // (ROUNDS * cores), WORTH_A_CORE // ROUNDS))
-    cut = [part for share in whole for part in _cut(share, size)]
+    # One that `check` would read again for another release that it may be of is judged whole here, too.
+    kept = READ_AGAIN if target is None else 0
+    cut = [part for share in whole for part in ([share] if share.weight <= kept else _cut(share, size))]
     return pack(cut, cores=cores, target=target)
 
 
 def _cut(share: Share, size: int) -> Iterator[Share]:
-    for number, pieces in enumerate(chunks(share.pieces, size)):
+    parts = list(chunks(share.pieces, size))
+    for number, pieces in enumerate(parts):
         # What is said of the broker as a whole is said with its first piece.
-        yield replace(share, pieces=tuple(pieces), dir_bytes=share.dir_bytes if number == 0 else {})
+        sizes = share.dir_bytes if number == 0 else {}
+        yield replace(share, pieces=tuple(pieces), dir_bytes=sizes, cut=len(parts) > 1)
 
 
 def _keep_out(out: str, places: Iterable[Place]) -> None:

@@ -160,7 +160,7 @@ def _share(group: Sequence[Place], options: Options) -> Share:
     ]
     if not options.chooses_topics and (not options.brokers or broker in options.brokers):
         pieces.append(Piece(log_dir_id=group[0].log_dir_id, name=None, bytes=0, files=len(group)))
-    release = str(BrokerDirs(log_dir for _, log_dir in _opened(group)).release)
+    release = BrokerDirs(log_dir for _, log_dir in _opened(group)).guess
     return Share(release=release, places=tuple(group), pieces=tuple(pieces))
 
 

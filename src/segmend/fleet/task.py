@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import groupby
 
-from segmend.checks import CheckRun, Level, Scope, Wanted
+from segmend.checks import CheckOfAny, CheckRun, Level, Scope, Wanted
+from segmend.checks.any_release import READ_AGAIN
 from segmend.checks.context import PartitionContext
 from segmend.checks.registry import Check
 from segmend.checks.segment_view import SegmentView
@@ -23,7 +25,7 @@ from segmend.fleet.pack import FILE_COST
 from segmend.fleet.settled import Settled
 from segmend.frozen import dataclass, field, frozen
 from segmend.logdir.file_system import Unreadable
-from segmend.logdir.release import Release
+from segmend.logdir.release import Guess
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 
@@ -64,14 +66,17 @@ class Share:
     """What one task reads of one broker: all its log dirs are opened together, as the checks want them.
 
     `dir_bytes` (by log dir id) comes with the piece that stands for the broker as a whole; `earlier`
-    are files of the table `scans` that may know of these pieces.
+    are files of the table `scans` that may know of these pieces. Of a broker that is `cut` other tasks read
+    more: what its findings have in common with those is not known, and no log is read again for another
+    release that it may be of.
     """
 
-    release: str
+    release: Guess
     places: tuple[Place, ...]
     pieces: tuple[Piece, ...]
     dir_bytes: Mapping[int, int] = field(default_factory=dict)
     earlier: tuple[str, ...] = ()
+    cut: bool = False
 
     @property
     def weight(self) -> int:
@@ -160,14 +165,15 @@ def gather(task: Task) -> Sink:
 
 
 def _run_broker(job: AuditJob, share: Share, sink: Sink) -> None:
-    places, pieces, release = share.places, share.pieces, Release.parse(share.release)
+    places, pieces = share.places, share.pieces
     opened = [(place, place.opened()) for place in places]
     dirs = [log_dir for _, log_dir in opened if log_dir is not None]
     unlisted = [place.path for place, log_dir in opened if log_dir is None]
-    checked = BrokerDirs(dirs, release=release, unlisted=unlisted)
+    checked = BrokerDirs(dirs, release=share.release, unlisted=unlisted)
     paths = {place.log_dir_id: place.path for place in places}
     by_path = {place.path: place for place in places}
     names = frozenset((paths[p.log_dir_id], p.name) for p in pieces if p.name is not None)
+    whole = len(names) < len(pieces)
 
     known = carried.known(job.out, share.earlier, places, names, job.level)
     readings = carried.Readings(job.run, job.level, known)
@@ -175,17 +181,16 @@ def _run_broker(job: AuditJob, share: Share, sink: Sink) -> None:
     def take(context: PartitionContext) -> None:
         _partition_rows(job, by_path[context.dir.path], context, sink, readings)
 
-    if names:
-        wanted = _Only(scopes=_INNER if job.findings else frozenset(), directories=names)
-        scanned = readings.scanned if job.scans else None
-        run = CheckRun(checked, level=job.level, wanted=wanted, on_partition=take, scanned=scanned)
+    # All in one run: a finding of a whole dir may be the cause of what is found in its partitions.
+    scopes = frozenset[Scope]().union(_INNER if names else (), _OUTER if whole else ())
+    wanted = _Only(scopes=scopes if job.findings else frozenset(), directories=names)
+    kind = partial(CheckOfAny, read_again=0 if share.cut else READ_AGAIN) if job.findings else CheckRun
+    scanned = readings.scanned if job.scans else None
+    if names or job.findings:
+        run = kind(checked, level=job.level, wanted=wanted, on_partition=take, scanned=scanned)
         _collect(run, by_path, sink, readings)
-    for piece in pieces:
-        if piece.name is None:
-            if job.findings:
-                run = CheckRun(checked, level=job.level, wanted=_Only(scopes=_OUTER))
-                _collect(run, by_path, sink, readings)
-            _dir_rows(share, dirs, sink)
+    if whole:
+        _dir_rows(share, dirs, sink)
 
 
 def _collect(run: CheckRun, by_path: dict[str, Place], sink: Sink, readings: carried.Readings) -> None:
@@ -204,7 +209,9 @@ def _dir_rows(share: Share, dirs: Sequence[LogDir], sink: Sink) -> None:
     for place in share.places:
         log_dir = opened.get(place.path)
         size = share.dir_bytes.get(place.log_dir_id, 0)
-        sink.rows["log_dirs"].append(rows.log_dir_row(place, log_dir, release=share.release, bytes=size))
+        sink.rows["log_dirs"].append(
+            rows.log_dir_row(place, log_dir, release=str(share.release.release), bytes=size)
+        )
         if log_dir is None:
             _add(_unlisted(place), place, sink)
             sink.unreadable.append(place.path)

@@ -29,7 +29,8 @@ from segmend.node.metadata_version import registered_metadata_version
 class BrokerDirs:
     """The entries of its `log.dirs` (and `metadata.log.dir`), as far as they were given.
 
-    `release` says whose rules count (`3.7`: those of each of its patches), read off the dirs if it is None;
+    `release` says whose rules count (`3.7`: those of each of its patches), or what somebody has read off the
+    dirs; if it is None they are asked here;
     `given` is server.properties; `learned` the metadata that the node gets of its fellows before it loads a
     log, where they are known; `unlisted` are log dirs of it that nobody could look into.
     """
@@ -38,7 +39,7 @@ class BrokerDirs:
         self,
         dirs: Iterable[LogDir],
         *,
-        release: Release | None = None,
+        release: Release | Guess | None = None,
         release_reason: str = AS_GIVEN,
         given: ServerConfig | None = None,
         unlisted: Iterable[str] = (),
@@ -46,7 +47,8 @@ class BrokerDirs:
         self.dirs = tuple(dirs)
         self.given = given
         self.unlisted = tuple(unlisted)
-        self._release = None if release is None else _noting(Guess.named(release, release_reason))
+        named = Guess.named(release, release_reason) if isinstance(release, Release) else release
+        self._release = named and _noting(named)
         self._metadata_logs: dict[str, MetadataLog] = {}
         self._present: BrokerDirs | None = None
         self._same: Mapping[str, LogDir] = {}
