@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.conftest import examples
 
-from segmend.fleet.split import cuts
+from segmend.fleet.ranges import cuts
 
 
 def index(*positions: int) -> bytes:

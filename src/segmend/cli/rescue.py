@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from segmend.cli.moment import moment
-from segmend.cli.number_range import number_range
-from segmend.cli.options import add_release_option
+from segmend.cli.options import add_release_option, number_range
 from segmend.cli.output import emit, emit_json, style
 from segmend.errors import Cancelled, ExitCode, UsageError
 from segmend.report.diff import vanished_lines

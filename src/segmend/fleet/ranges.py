@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 
 from segmend.fleet.listing import Place
 from segmend.fleet.pack import FILE_COST
-from segmend.fleet.split import cuts
+from segmend.formats import offset_index
 from segmend.formats.java_number import LONG_MAX, LONG_MIN
 from segmend.frozen import frozen
 from segmend.kernel.columns import WantedRecords
@@ -19,6 +20,22 @@ from segmend.logdir.tree import LogSegment, PartitionDir
 
 INDEX_LIMIT = 64 << 20
 _PROBE = 64 << 10
+
+
+def cuts(size: int, index: bytes | None, target: int, *, start: int = 0) -> list[tuple[int, int]]:
+    """The ranges (start, end) that cover bytes [start, size), each of about `target` bytes.
+
+    One range when the segment is small enough, or when no index tells where to cut: each of its entries
+    points at the first byte of a batch. It may be damaged: whoever reads a range looks at its ends first.
+    """
+    positions = offset_index.parse(index)[0].positions if index and size > target else ()
+    points = [start]
+    while points[-1] + target < size:
+        at = bisect_left(positions, points[-1] + target)
+        if at == len(positions) or not points[-1] < positions[at] < size:
+            break
+        points.append(positions[at])
+    return list(zip(points, [*points[1:], size], strict=True))
 
 
 @frozen

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import groupby
-from typing import Any
+from typing import Any, Final
 
 from segmend.report import text
-from segmend.report.choices import CHOICES, choice_lines
 from segmend.report.style import PLAIN, Style
+from segmend.report.table import Column, table
 from segmend.surgery.plan import Loss, Plan
 from segmend.surgery.step import Step
 from segmend.surgery.writing.work import folder
@@ -18,6 +19,21 @@ from segmend.wording import plural
 _SHOWN, _SINGLY, _NAMED = 60, 60, 3
 _LIVE = "kafka-reassign-partitions"
 """Of what operations add to a plan, the part that is for people."""
+
+
+CHOICES: Final = "merge"
+"""In `extra` of a plan: what has `choices`."""
+_COLUMNS: Final = (
+    Column("branch"),
+    Column("ends at", right=True),
+    Column("leaves out"),
+    Column("records", right=True),
+    Column("epoch", right=True),
+    Column("of"),
+    Column("written"),
+    Column("producers"),
+)
+_CALENDAR: Final = (-62_135_596_800_000, 253_402_300_799_999)
 
 
 def plan_lines(plan: Plan, look: Style = PLAIN) -> Iterator[str]:
@@ -145,3 +161,41 @@ def plan_objects(plan: Plan, path: str | None) -> Iterator[dict[str, object]]:
         "space": plan.space(), "notes": list(plan.notes), "left": list(map(str, plan.left)),
         "forecast": dict(plan.forecast), "extra": dict(plan.extra),
     }  # fmt: skip
+
+
+def choice_lines(said: object) -> Iterator[str]:
+    """A table for each merge in a plan, where there is a choice; anything else says nothing."""
+    for each in said if isinstance(said, list) else [said]:
+        choices = each.get("choices") if isinstance(each, dict) else None
+        rows = [one for one in choices if isinstance(one, dict)] if isinstance(choices, list) else []
+        if any(row.get("lost") for row in rows):
+            yield "what each branch leaves out:"
+            yield from table(_COLUMNS, [line for row in rows for line in _rows(row)])
+
+
+def _rows(choice: Mapping[str, Any]) -> Iterator[list[str]]:
+    prefer = choice.get("prefer")
+    name = "newest" if prefer is None else f"--prefer {prefer}"
+    head = [f"{name} (this plan)" if choice.get("chosen") else name, str(choice.get("next_offset"))]
+    lost = choice.get("lost")
+    for each in (one for one in lost if isinstance(one, dict)) if isinstance(lost, list) else ():
+        span = f"{each.get('first_offset')} to {each.get('last_offset')}"
+        written = " to ".join(_instant(each.get(name)) for name in ("first_time", "last_time"))
+        cells = [
+            *head, span, str(each.get("records")), str(each.get("epoch")), _names(each.get("replicas")),
+            written, _names(each.get("producers")),
+        ]  # fmt: skip
+        yield [text.clean(cell) for cell in cells]
+        head = ["", ""]
+    if head[0]:
+        yield [text.clean(cell) for cell in [*head, "nothing", "", "", "", "", ""]]
+
+
+def _names(values: object) -> str:
+    return ", ".join(map(str, values)) if isinstance(values, list) else ""
+
+
+def _instant(ms: object) -> str:
+    if not isinstance(ms, int) or not _CALENDAR[0] <= ms <= _CALENDAR[1]:
+        return "?"
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")

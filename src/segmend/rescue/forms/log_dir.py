@@ -6,7 +6,7 @@ source dir, with the metadata log of its node, as it is, if that is among the so
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from segmend.broker.checkpoints import LEADER_EPOCHS, TOPIC_IDS
@@ -19,10 +19,11 @@ from segmend.formats import (
     offset_checkpoint,
     partition_metadata,
 )
+from segmend.formats.java_number import INT_MAX
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA, file_prefix
 from segmend.formats.offset_checkpoint import CheckpointEntry, OffsetCheckpoint
 from segmend.formats.partition_metadata import PartitionMetadata
-from segmend.frozen import replace
+from segmend.frozen import frozen, replace
 from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.types import SegmentScan
 from segmend.logdir import disk
@@ -35,7 +36,6 @@ from segmend.merge.runs import iter_rows
 from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.outlet import Folder, Line
 from segmend.rescue.request import Due, Home, Job, Request, Written
-from segmend.rescue.segments import LARGEST, NewSegment, roll
 from segmend.rescue.space import require_space
 from segmend.surgery.derive.file_bytes import joined_leader_epochs, producer_snapshot_of
 from segmend.surgery.derive.index_interval import interval_of
@@ -45,11 +45,47 @@ from segmend.surgery.replicas.joined_log import FileRange, JoinedReader, JoinedS
 from segmend.surgery.writing import pairwise
 from segmend.surgery.writing.work import Workplace
 
+LARGEST: Final = INT_MAX
+"""Of the bytes of a segment, and of its offsets behind the first: both are Java ints."""
+
+
 _STEP: Final = 1 << 20
 _CHECKPOINTS: Final = (
     (offset_checkpoint.RECOVERY_POINT, "next_offset"),
     (offset_checkpoint.HIGH_WATERMARK, "next_offset"),
 )
+
+
+@frozen
+class NewSegment:
+    """A segment to write."""
+
+    base: int
+    pieces: tuple[Piece, ...]
+
+
+def roll(pieces: Iterable[Piece], cap: int, next_offset: int) -> Iterator[NewSegment]:
+    """The segments, ascending; none but the last is empty. `cap` is the largest of the logs, in bytes.
+
+    A new one begins where the log of the next batch began behind what was written so far; and where
+    pieces of several replicas would make a segment larger than any of theirs. The last one ends at
+    `next_offset`: where the last offsets are lost it is empty, so that no broker gives them out again.
+    """
+    base, held, size, last = 0, list[Piece](), 0, -1
+    for piece in pieces:
+        begins = not held or piece.base_offset > last
+        full = size + piece.size > min(max(cap, 0), LARGEST) or piece.last - base > LARGEST
+        if held and (begins or full):
+            yield NewSegment(base=base, pieces=tuple(held))
+        if not held or begins or full:
+            base = piece.base_offset if begins else piece.first
+            held, size = [], 0
+        held.append(piece)
+        size, last = size + piece.size, piece.last
+    if held:
+        yield NewSegment(base=base, pieces=tuple(held))
+    if not held or last + 1 < next_offset:
+        yield NewSegment(base=next_offset, pieces=())
 
 
 def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: MetadataImage | None) -> None:

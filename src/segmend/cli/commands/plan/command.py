@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
-from segmend.cli.commands.plan.options import add_options, options_from
 from segmend.cli.options import add_output_options, add_release_option
 from segmend.cli.output import note
 from segmend.cli.parser import Formatter, LateParser
 from segmend.cli.surgery import add_state_option, refuse_output, tell_plan, write_plan
 from segmend.cli.targets import open_targets
+from segmend.errors import UsageError
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
@@ -23,6 +23,7 @@ from segmend.surgery import ops
 from segmend.surgery.execute.journal import find
 from segmend.surgery.execute.reverse import reverse
 from segmend.surgery.ops import Operation
+from segmend.surgery.options import Option, options_of
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning.any_release import plan_for_any
 from segmend.surgery.planning.compose import composed
@@ -47,6 +48,9 @@ Where a way back would cost what came since, the partition stays as it is; the p
 examples:
   segmend plan reverse -o back.json             of the latest journal
   segmend plan reverse 0003-move-5d1f0c2a -o back.json"""
+
+
+Chosen = TypeVar("Chosen")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -155,3 +159,36 @@ def _telling() -> Iterator[Tell]:
         yield lambda done, total: progress.update(done, total, "")
     finally:
         progress.done()
+
+
+def add_options(parser: argparse.ArgumentParser, kind: type[object]) -> None:
+    """One for each field."""
+    for each in options_of(kind):
+        about = each.asked.help.replace("%", "%%")
+        if each.is_flag:
+            parser.add_argument(each.flag, dest=each.name, action="store_true", help=about)
+        else:
+            parser.add_argument(
+                each.flag, dest=each.name, metavar=each.asked.metavar, type=_reader(each), help=about,
+                action="append" if each.repeatable else "store", required=each.required,
+                default=None if each.repeatable else each.default,
+            )  # fmt: skip
+
+
+def options_from(args: argparse.Namespace, kind: type[Chosen]) -> Chosen:
+    """The `Options` of parsed arguments."""
+    values = {each.name: getattr(args, each.name) for each in options_of(kind)}
+    return kind(**{
+        each.name: tuple(values[each.name] or ()) if each.repeatable else values[each.name]
+        for each in options_of(kind)
+    })  # fmt: skip
+
+
+def _reader(option: Option) -> Callable[[str], object]:
+    def read(words: str) -> Any:
+        try:
+            return option.read(words)
+        except UsageError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return read

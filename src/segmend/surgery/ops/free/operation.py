@@ -21,6 +21,7 @@ takes. So a small `--bytes` is often enough: the plan says what the start itself
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Iterator, Sequence
 
@@ -40,7 +41,6 @@ from segmend.surgery.ops.free.candidates import (
     first_that_reach,
     given_up,
 )
-from segmend.surgery.ops.free.moves_instead import moves_that_free
 from segmend.surgery.ops.free.start_space import Room, room_for
 from segmend.surgery.options import flag, given_in, option, required
 from segmend.surgery.plan import BACKUPS, Left, Loss, Plan
@@ -48,6 +48,7 @@ from segmend.surgery.planning import accepted_loss, amounts, assembly
 from segmend.surgery.planning.assembly import Draft
 from segmend.surgery.request import Request
 from segmend.surgery.steps.quarantine import Quarantine
+from segmend.surgery.writing.transfer import allocated
 from segmend.surgery.writing.work import device_of, folder
 
 NAME = "free"
@@ -276,3 +277,30 @@ def _left(request: Request[Options], looked: _Found) -> Iterator[Left]:
     if records:
         yield Left(why=f"to give those up too: --accept-loss {records}-records")
     yield from (Left(why=words) for words in moves_that_free(request, looked.same, missing))
+
+
+def moves_that_free(request: Request[object], full: Sequence[LogDir], wanted: int) -> Iterator[str]:
+    """One command a target dir, the largest partitions first, each to the disk with most room."""
+    homes = {disk.file_stat(log_dir.path).device for log_dir in full}
+    others = [d for d in request.dirs if disk.file_stat(d.path).device not in homes]
+    free = {disk.file_stat(d.path).device: d.space().available for d in others}
+    sizes = sorted(
+        ((allocated(p.path), p.name) for d in full for p in d.current),
+        key=lambda row: (-row[0], row[1]),
+    )
+    chosen: dict[str, list[str]] = {}
+    for size, name in sizes:
+        best = max(others, key=lambda d: free[disk.file_stat(d.path).device], default=None)
+        if wanted <= 0 or best is None:
+            break
+        device = disk.file_stat(best.path).device
+        if size and size <= free[device]:
+            chosen.setdefault(best.path, []).append(name)
+            free[device] -= size
+            wanted -= size
+    given = dict(zip((d.path for d in request.dirs), request.given, strict=True))
+    for target, names in chosen.items():
+        options = " ".join(f"--partition {shlex.quote(name)}" for name in names)
+        dirs = " ".join(shlex.quote(path) for path in request.given)
+        place = shlex.quote(given[target])
+        yield f"to move partitions instead: segmend plan move {dirs} {options} --to {place} -o move.json"

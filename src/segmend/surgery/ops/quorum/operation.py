@@ -19,8 +19,7 @@ from segmend.checks import remedies
 from segmend.formats.names import CLUSTER_METADATA_TOPIC
 from segmend.node.metadata_log import MetadataLog
 from segmend.surgery.ops.quorum import log_files, standalone, votes
-from segmend.surgery.ops.quorum.case import Case, Choice
-from segmend.surgery.ops.quorum.options import Options
+from segmend.surgery.ops.quorum.case import Case, Choice, Options
 from segmend.surgery.options import given_in
 from segmend.surgery.plan import Left, Loss, Plan
 from segmend.surgery.planning import accepted_loss, assembly

@@ -53,20 +53,28 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from segmend.cli.moment import moment, now_ms
 from segmend.cli.output import emit, emit_json, style
-from segmend.cli.page_file import write_page
 from segmend.cli.parser import columns
 from segmend.cli.selection import asked, is_wanted
 from segmend.cli.topic_config import told_settings
-from segmend.errors import ExitCode
+from segmend.errors import ExitCode, SegmendError, UsageError, system_words
 from segmend.explain.retention import Reasons, reasons
 from segmend.loading import Options
+from segmend.logdir import disk
 from segmend.logdir.as_user import user_of
+from segmend.logdir.tree import LogDir
 from segmend.report.retention import Asked, json_lines, lines
 from segmend.report.timeline_page import page
+from segmend.surgery.fingerprint import Fingerprint
+from segmend.surgery.writing.atomic import bytes_of, write_atomically
+from segmend.surgery.writing.effects import Effects
+from segmend.surgery.writing.work import Workplace, folder
 
 NAME = "retention"
 SUMMARY = "why each segment is deleted or stays, until when, and which setting says so"
 OPTIONS = ("topic", "partition", "all", "at", "topic_config", "timeline", "html")
+
+
+_BEGIN = b"<!doctype html"
 
 
 def configure(parser: argparse._ArgumentGroup) -> None:
@@ -123,3 +131,19 @@ def _watched(judged: Iterable[Reasons], failures: list[Reasons]) -> Iterator[Rea
         if each.failure is not None:
             failures.append(each)
         yield each
+
+
+def write_page(path: str, content: str, dirs: Iterable[LogDir]) -> None:
+    """Write it whole or not at all, never into a log dir; raises `UsageError`, `SegmendError`."""
+    real = disk.real_path(path)
+    for each in dirs:
+        if f"{real}/".startswith(f"{each.real_path}/"):
+            raise UsageError(f"{path}: inside the log dir {each.path}; give a place elsewhere")
+    kind = disk.path_type(path)
+    if kind is not None and (kind != "file" or not disk.read(path, len(_BEGIN)).startswith(_BEGIN)):
+        raise UsageError(f"{path}: is there already, and is no page; give another name")
+    work = Workplace(fx=Effects(), vault=folder(real))
+    try:
+        write_atomically(work, real, bytes_of(content.encode(), work), Fingerprint(kind="file", mode=0o644))
+    except OSError as error:
+        raise SegmendError(f"{path}: {system_words(error)}") from None
