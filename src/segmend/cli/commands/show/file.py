@@ -19,10 +19,11 @@ from segmend.logdir.file_system import DEFAULT_LIMIT, OpenFile
 from segmend.logdir.files import FileEntry
 from segmend.logdir.seek import start_of
 from segmend.logdir.walk import Item, walk
-from segmend.report import fields, files, log, text
+from segmend.report import fields, log, text
 from segmend.report.log import RecordView
 from segmend.report.partitions import Choice
 from segmend.report.payload import Payload
+from segmend.report.small_files import VIEWERS
 from segmend.topics import decoder_for
 from segmend.wording import plural
 
@@ -45,7 +46,7 @@ class Opened:
 
 def kinds() -> list[str]:
     """All kinds that `--kind` knows."""
-    return [LOG, *files.viewers()]
+    return [LOG, *VIEWERS]
 
 
 def open_file(path: str, kind: str | None) -> Opened:
@@ -63,7 +64,7 @@ def kind_of(name: str) -> str | None:
     stem = _LEFT_OVERS.sub("", name)
     if stem.endswith(_LOG_NAMES):
         return LOG
-    return next((kind for kind, viewer in files.viewers().items() if files.matches(viewer, stem)), None)
+    return next((kind for kind, viewer in VIEWERS.items() if viewer.matches(stem)), None)
 
 
 def base_offset(name: str, kind: str) -> int:
@@ -131,7 +132,7 @@ def _terminal_width() -> int:
 
 
 def _show_rows(opened: Opened, reader: OpenFile, args: argparse.Namespace) -> None:
-    viewer = files.viewers().get(opened.kind)
+    viewer = VIEWERS.get(opened.kind)
     if viewer is None:
         raise UsageError(f"--kind {opened.kind} is not known; give one of {', '.join(kinds())}")
     parsed, damages = viewer.rows(reader.read(DEFAULT_LIMIT), opened.base_offset)
@@ -139,7 +140,7 @@ def _show_rows(opened: Opened, reader: OpenFile, args: argparse.Namespace) -> No
     if args.json:
         emit_json({k: v for k, v in row.items() if k != "remark"} for row in rows)
     else:
-        emit(fields.lines(viewer.FIELDS, rows, style(args)))
+        emit(fields.lines(viewer.fields, rows, style(args)))
 
 
 def _wanted_row(row: Mapping[str, Any], args: argparse.Namespace) -> bool:

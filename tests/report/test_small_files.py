@@ -1,4 +1,4 @@
-"""Each kind of small file has a viewer, found and not listed."""
+"""Each kind of small file has a viewer."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import examples
 
-from segmend.report import fields, files
-
-VIEWERS = files.viewers()
+from segmend.report import fields
+from segmend.report.small_files import VIEWERS
 
 
 def test_every_kind_is_there() -> None:
@@ -21,9 +20,9 @@ def test_every_kind_is_there() -> None:
 
 @pytest.mark.parametrize("kind", sorted(VIEWERS))
 def test_each_viewer_matches_its_own_names_only(kind: str) -> None:
-    for name in VIEWERS[kind].NAMES:
+    for name in VIEWERS[kind].names:
         example = f"00000000000000000000{name}" if name in (".index", ".log") else name
-        assert [k for k, viewer in VIEWERS.items() if files.matches(viewer, example)] == [kind]
+        assert [k for k, viewer in VIEWERS.items() if viewer.matches(example)] == [kind]
 
 
 @pytest.mark.parametrize("kind", sorted(VIEWERS))
@@ -34,10 +33,10 @@ def test_any_bytes_give_rows_with_all_fields(kind: str, data: bytes, base: int) 
     rows, damages = VIEWERS[kind].rows(data, base)
     found = list(rows)
     for row in found:
-        assert "remark" in row or {field.key for field in VIEWERS[kind].FIELDS} <= row.keys()
+        assert "remark" in row or {field.key for field in VIEWERS[kind].fields} <= row.keys()
         assert row["type"]
     shown = [*found, *map(fields.damage_row, damages)]
-    assert len(list(fields.lines(VIEWERS[kind].FIELDS, shown))) == len(shown) + 1
+    assert len(list(fields.lines(VIEWERS[kind].fields, shown))) == len(shown) + 1
 
 
 def test_damage_is_told_with_its_bytes() -> None:
