@@ -2,6 +2,7 @@
 
 import fcntl
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
@@ -15,6 +16,7 @@ from tests.lab.zookeeper import ZooKeeper
 class Cluster:
     """`brokers` brokers of one release under `root`, each in `root/b<id>`; use it as a context manager.
 
+    `zookeeper`: with one also where the release could do without.
     Leaving the `with` block kills what still runs; stop it before where a clean stop is wanted.
     """
 
@@ -26,8 +28,11 @@ class Cluster:
         *,
         log_dirs: int = 2,
         settings: dict[str, str] | None = None,
+        zookeeper: bool = False,
     ) -> None:
         self.release: Release = release(version)
+        if zookeeper:
+            self.release = replace(self.release, mode="zookeeper")
         self.root = root
         self.zookeeper = (
             ZooKeeper(self.release, root / "zookeeper") if self.release.mode == "zookeeper" else None

@@ -42,7 +42,7 @@ TOPICS = [
     Topic("safe", {"min.insync.replicas": "2"}, partitions=3),
     Topic("any", {"unclean.leader.election.enable": "true"}, partitions=3),
 ]
-WITHOUT_ELR = "-without-elr"
+WITH_ELR, WITHOUT_ELR = "-with-elr", "-without-elr"
 Hurt = Callable[[Path], None]
 
 
@@ -118,16 +118,21 @@ def isr(cluster: Cluster) -> dict[str, dict[str, Any]]:
     }
 
 
+def switch_elr(cluster: Cluster, mark: str) -> None:
+    """Eligible leader replicas on or off, where the mark of a base says so."""
+    if mark.endswith((WITH_ELR, WITHOUT_ELR)):
+        how, level = ("upgrade", 1) if mark.endswith(WITH_ELR) else ("downgrade", 0)
+        arguments = ["--bootstrap-server", cluster.bootstrap, how, "--feature", f"{ELR_FEATURE}={level}"]
+        run_tool(cluster.release, cluster.root, "org.apache.kafka.tools.FeatureCommand", *arguments)
+
+
 def make(version: str, mark: str, into: Path) -> None:
     """The cluster's story, and its log dirs afterwards."""
     with tempfile.TemporaryDirectory() as work, Cluster(version, Path(work), 3, settings=SETTINGS) as cluster:
         cluster.start()
         create(cluster.bootstrap, TOPICS, replicas=3)
         write(cluster, 1)
-        if mark.endswith(WITHOUT_ELR):
-            arguments = ["downgrade", "--feature", f"{ELR_FEATURE}=0"]
-            boot = ["--bootstrap-server", cluster.bootstrap]
-            run_tool(cluster.release, Path(work), "org.apache.kafka.tools.FeatureCommand", *boot, *arguments)
+        switch_elr(cluster, mark)
         if mark == "behind":
             cluster.brokers[2].kill()
             time.sleep(12)

@@ -55,6 +55,7 @@ RELEASES = {
         Release("3.3.2", "2.13", "kraft", 1),
         Release("3.6.2", "2.13", "kraft", 1, tools_module=True),
         Release("3.7.2", "2.13", "kraft", 1, tools_module=True),
+        Release("3.8.1", "2.13", "kraft", 1, tools_module=True),
         Release("3.9.2", "2.13", "kraft", 1, tools_module=True),
         Release("4.0.0", "2.13", "kraft", 2, tools_module=True),
         Release("4.0.1", "2.13", "kraft", 2, tools_module=True),

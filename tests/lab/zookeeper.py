@@ -21,6 +21,7 @@ class ZooKeeper(KafkaProcess):
             "maxClientCnxns": 0,
             "admin.enableServer": "false",
             "tickTime": 1000,
+            "preAllocSize": 64,
         }
         config.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         main = "org.apache.zookeeper.server.ZooKeeperServerMain"

@@ -19,6 +19,10 @@ UNCLEAN_HEEDED: Rule[bool] = Rule(
     (((0, 8), False), ((3, 9), True)),
 )
 """Whether KRaft's controllers heed that setting; before only a person's election is an unclean one."""
+UNCLEAN_UNSET: Rule[bool] = Rule(
+    "KafkaConfig.UncleanLeaderElectionEnable; KIP-106", (((0, 8), True), ((0, 11), False))
+)
+"""Its default."""
 MIN_INSYNC = "min.insync.replicas"
 MIN_INSYNC_CAPPED: Rule[bool] = Rule(
     "Partition.effectiveMinIsr; KAFKA-15583", (((0, 8), False), ((3, 7), True))
@@ -69,6 +73,18 @@ def reassigned(
     """
     kept = tuple(node for node in replicas if node not in removing)
     return kept if set(kept) <= set(serving) else tuple(replicas)
+
+
+def may_wait_with_zookeeper(
+    in_sync: Collection[int], serving: Collection[int], live: Collection[int]
+) -> bool:
+    """Whether a controller of `live` nodes may take those out of the ISR that come back a moment later.
+
+    `ReplicaStateMachine.removeReplicasFromIsr`: the first that is up takes all others for dead, one by one,
+    and leaves the last in. One that is in the ISR itself stays.
+    """
+    up = {node for node in in_sync if node in serving}
+    return bool(up) and len(up) < len(in_sync) and not up.issuperset(live)
 
 
 class Leaves(StrEnum):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from segmend.broker.election import (
     ELR_FEATURE,
@@ -12,8 +12,10 @@ from segmend.broker.election import (
     RESTARTED,
     UNCLEAN_ELECTION,
     UNCLEAN_HEEDED,
+    UNCLEAN_UNSET,
     Leaves,
     may_wait,
+    may_wait_with_zookeeper,
     possible_leaders,
     reassigned,
 )
@@ -37,7 +39,8 @@ class Outage:
     """What the starts of the nodes gave: why nodes are `down`, and who stopped `clean`.
 
     `marks` are the highest high watermarks that any checkpoint of the nodes tells: so much is committed.
-    `settings` are the nodes' server.properties, `controllers` who can lead the metadata quorum.
+    `settings` are the nodes' server.properties, `controllers` who can be the controller; with `zookeeper`
+    each node that is up.
     """
 
     release: Release
@@ -47,6 +50,7 @@ class Outage:
     marks: Mapping[Name, int]
     settings: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     controllers: tuple[int, ...] = ()
+    zookeeper: bool = False
 
     def unknown(self) -> Iterator[Leadership]:
         """What there is of each partition, where nobody tells who is in sync."""
@@ -85,10 +89,7 @@ class Outage:
         if fate == Prospect.AT_RISK and self._was_not_acknowledged((topic, partition), short, in_sync):
             reason = f"{reason}; {NOT_ACKNOWLEDGED}"
         elr = image.features.get(ELR_FEATURE, 0) > 0
-        leaves = Leaves.KILLED if elr else RESTARTED.of(self.release)
-        # Also one whose session ends before it registers again is fenced, and leaves; seen with 3.7.
-        slow = Leaves.KILLED if elr else Leaves.ANYBODY
-        if not all(unclean) and may_wait(in_sync, serving, self.clean, slow):
+        if not all(unclean) and self._may_wait(in_sync, serving, elr=elr):
             short_of = f"; if it does not: {reason}" if fate in (Prospect.LOSES, Prospect.AT_RISK) else ""
             fate, reason = Prospect.LEADERLESS, f"{self._waits(in_sync)}{short_of}"
         failed = (copy.node_id for copy in copies if copy.outcome == Service.OFFLINE)
@@ -99,28 +100,43 @@ class Outage:
             leaders_possible=able, copies=tuple(copies), outcome=fate, reason=reason,
             in_sync_complete=tuple(node for node in in_sync if node in complete),
             records_at_risk=max(behind, default=0),
-            order_helps=bool(anybody) or not may_wait(in_sync, complete, self.clean, leaves),
+            order_helps=bool(anybody) or self._order_helps(in_sync, complete, elr=elr),
             min_insync=self._min_insync(image, topic, able, len(ends_on)),
             mark_waits=MARK_WAITS.of(self.release), ends_on=ends_on,
             perhaps=tuple(node for node in failed if able and node in halfway),
         )  # fmt: skip
 
+    def _may_wait(self, in_sync: Sequence[int], serving: Sequence[int], *, elr: bool) -> bool:
+        """Whether nobody may lead it although somebody in sync is up."""
+        if self.zookeeper:
+            return may_wait_with_zookeeper(in_sync, serving, self.controllers)
+        # Also one whose session ends before it registers again is fenced, and leaves; seen with 3.7.
+        return may_wait(in_sync, serving, self.clean, Leaves.KILLED if elr else Leaves.ANYBODY)
+
+    def _order_helps(self, in_sync: Sequence[int], complete: Collection[int], *, elr: bool) -> bool:
+        """Whether the complete ones lead if they are started first."""
+        if self.zookeeper:
+            return not may_wait_with_zookeeper(in_sync, complete, set(self.controllers) - set(in_sync))
+        leaves = Leaves.KILLED if elr else RESTARTED.of(self.release)
+        return not may_wait(in_sync, complete, self.clean, leaves)
+
     def _unclean(self, image: MetadataImage, topic: str) -> list[bool]:
         """Whether each of the possible controllers would let anybody lead the topic."""
         own = image.configs.get(topic, {}).get(UNCLEAN_ELECTION)
-        if not UNCLEAN_HEEDED.of(self.release):
+        if not (self.zookeeper or UNCLEAN_HEEDED.of(self.release)):
             return [False]
         if own is not None:
             return [own == "true"]
         settings = (self._setting(image, node, UNCLEAN_ELECTION) for node in self.controllers or (-1,))
-        return [each == "true" for each in settings]
+        unset = str(UNCLEAN_UNSET.of(self.release)).lower()
+        return [(each or unset) == "true" for each in settings]
 
     def _ends_halfway(self, image: MetadataImage) -> frozenset[int]:
         """The nodes whose way through what they led ends at a log in a dir that failed.
 
         Other replicas in that dir are then unknown to them, and made anew once they follow somebody.
         """
-        if not ENDS_AT_OFFLINE.of(self.release):
+        if self.zookeeper or not ENDS_AT_OFFLINE.of(self.release):
             return frozenset()
         led = ((image.names.get(key[0], ""), key[1], one.leader) for key, one in image.leaders.items())
         lines = ((node, self.replicas.get((topic, number), {}).get(node)) for topic, number, node in led)

@@ -182,9 +182,10 @@ def start(
         broker=lines.broker, deleted=deleted,
     )  # fmt: skip
     epochs = dict(epochs_of(broker, replicas))
+    known = image or broker.learned or MetadataImage()
     return NodeStart(
-        outcome=outcome, replicas=replicas, stopped_in=stopped_in(broker),
-        ahead=ahead(epochs, image or MetadataImage()), ahead_of_own=ahead(epochs, image_of(broker)),
+        outcome=outcome, replicas=replicas, stopped_in=stopped_in(broker), ahead=ahead(epochs, known),
+        ahead_of_own=ahead(epochs, image_of(broker)),
     )  # fmt: skip
 
 

@@ -17,25 +17,37 @@ from segmend.frozen import replace
 from segmend.loading import PartitionOutcome
 from segmend.logdir.release import Release
 from segmend.node.metadata_image import MetadataImage
+from segmend.node.zookeeper_metadata import ZooKeeperMetadata
 
 Line = NodeOutcome | Quorum | Leadership | ClusterOutcome
 """What a forecast of a cluster gives, in this order of kinds, the cluster last."""
 NOT_GIVEN = "its log dirs were not given"
 LEFT_OUT = "left out (--only)"
 NO_QUORUM = "the metadata quorum does not come up"
+NOT_HERE = (
+    "in-sync replicas and leaders: no metadata log here tells them. ZooKeeper has them in its dataDir "
+    "(--zookeeper DIR); of a running one `zookeeper-shell HOST:2181 get "
+    "/brokers/topics/TOPIC/partitions/NUMBER/state` prints those of a partition"
+)
 BLANK = "whether voter {} is elected: it has no metadata, and every topic is a stray then, on every node"
 
 
 class ClusterForecast:
     """Iterate for the lines. `only` are the nodes that come up, all of those given if it is None.
 
-    `unplaced` tells of dirs of which nobody knows whose they are.
+    `unplaced` tells of dirs of which nobody knows whose they are, `zookeeper` what takes the place of a
+    metadata quorum; the nodes were told of it.
     """
 
     def __init__(
-        self, playing: Playing, only: Collection[int] | None = None, unplaced: Sequence[str] = ()
+        self,
+        playing: Playing,
+        only: Collection[int] | None = None,
+        unplaced: Sequence[str] = (),
+        zookeeper: ZooKeeperMetadata | None = None,
     ) -> None:
         self._playing = playing
+        self._zookeeper = zookeeper
         self._given = frozenset(playing.node_ids)
         self._started = sorted(self._given if only is None else self._given & set(only))
         self._unplaced = unplaced
@@ -72,7 +84,9 @@ class ClusterForecast:
 
     def _absent(self) -> dict[int, str]:
         """Why nodes that the quorum or the metadata names are not started."""
-        named = {*self._voters, *chain.from_iterable(sight.replicas for sight in self._sights.values())}
+        told = chain.from_iterable(sight.replicas for sight in self._sights.values())
+        zookeeper = () if self._zookeeper is None else self._zookeeper.image.replicas.values()
+        named = {*self._voters, *told, *chain.from_iterable(zookeeper)}
         reasons = {node: NOT_GIVEN for node in sorted(named - self._given)}
         return reasons | {node: LEFT_OUT for node in sorted(self._given - set(self._started))}
 
@@ -88,6 +102,8 @@ class ClusterForecast:
         return able[-1] if able else max(known, key=lambda node: known[node], default=None)
 
     def _image(self, elected: Quorum) -> MetadataImage | None:
+        if self._zookeeper is not None:
+            return self._zookeeper.image
         leader = self._leader(elected)
         return None if leader is None else self._playing.image(leader)
 
@@ -110,14 +126,15 @@ class ClusterForecast:
             replicas=_by_partition(starts),
             marks=_highest(sight.marks for sight in self._sights.values()),
             settings={node: sight.settings for node, sight in self._sights.items()},
-            controllers=elected.leaders_possible,
+            controllers=elected.leaders_possible if self._zookeeper is None else _up(starts),
+            zookeeper=self._zookeeper is not None,
         )
         if image is None:
             yield from seen.unknown()
         for line in () if image is None else seen.leaderships(image):
             yield (
                 line
-                if elected.comes_up
+                if self._is_led(elected)
                 else replace(
                     line,
                     outcome=Prospect.LEADERLESS,
@@ -130,22 +147,30 @@ class ClusterForecast:
         self, nodes: list[NodeOutcome], elected: Quorum, lines: list[Leadership], behind: Sequence[str]
     ) -> ClusterOutcome:
         up = [node.node_id for node in nodes if node.broker.starts]
-        order, helpless = start_order(up, lines, elected.voters_up, elected.needed)
+        zookeeper = () if self._zookeeper is None else self._zookeeper.assumed
+        needed = 0 if self._zookeeper is not None else elected.needed
+        order, helpless = start_order(up, lines, elected.voters_up, needed)
         return ClusterOutcome(
             nodes=len(nodes), partitions=len(lines), fates=dict(Counter(line.outcome for line in lines)),
             refusing=sum(line.refuses_writes for line in lines),
             deletes=any(node.deleted for node in nodes),
             start_order=order, order_cannot_help=helpless,
-            all_start=all(node.broker.starts for node in nodes), quorum_comes_up=elected.comes_up,
+            all_start=all(node.broker.starts for node in nodes), quorum_comes_up=self._is_led(elected),
             all_whole=all(node.broker.nothing_lost and not node.broker.offline for node in nodes),
             unknown=tuple(dict.fromkeys((*self._unknown(nodes, elected), *behind))),
-            assumed=tuple(_assumed(nodes)),
+            assumed=(*zookeeper, *_assumed(nodes)),
         )  # fmt: skip
+
+    def _is_led(self, elected: Quorum) -> bool:
+        """Whether there will be a controller; ZooKeeper makes one of any node that is up."""
+        return elected.comes_up or self._zookeeper is not None
 
     def _unknown(self, nodes: list[NodeOutcome], elected: Quorum) -> Iterator[str]:
         yield from self._unplaced
-        if not self._voters:
-            yield "in-sync replicas and leaders: no metadata log here tells them (are they in ZooKeeper?)"
+        if self._zookeeper is not None:
+            yield from self._zookeeper.unknown
+        elif not self._voters:
+            yield NOT_HERE
         yield from (BLANK.format(node) for node in elected.blank)
         yield from (f"node {node}: {why}" for node, why in self._absent().items() if why == NOT_GIVEN)
         for node in nodes:
@@ -168,6 +193,10 @@ def _is_clean(start: NodeStart, image: MetadataImage | None) -> bool:
 def _refused(starts: Sequence[NodeStart]) -> dict[int, str]:
     outcomes = [each.outcome for each in starts if not each.outcome.broker.starts]
     return {outcome.node_id: outcome.broker.reason or "" for outcome in outcomes}
+
+
+def _up(starts: Sequence[NodeStart]) -> tuple[int, ...]:
+    return tuple(each.outcome.node_id for each in starts if each.outcome.broker.starts)
 
 
 def _by_partition(starts: Sequence[NodeStart]) -> dict[Name, dict[int, PartitionOutcome]]:

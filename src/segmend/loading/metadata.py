@@ -40,7 +40,7 @@ _GONE = (
 
 @frozen
 class Metadata:
-    """What the node goes by: `image` is None in ZooKeeper mode, or where nobody can say.
+    """What the node goes by: `image` is None where nobody can say, as what ZooKeeper has.
 
     `lost` tells what of it is not there any more, `where` in which dir; `unknown` and `assumed` what that
     leaves open; `waits` why the node never comes up; `supposed` is what the worst supposes, if that is told.
@@ -77,7 +77,7 @@ class Metadata:
 def metadata_of(broker: BrokerDirs, *, whole: bool) -> Metadata:
     """What the node starts with; `whole` if no log dir of it lies elsewhere."""
     if not broker.kraft:
-        return Metadata()
+        return Metadata(image=broker.learned)
     if broker.learned is not None:
         return Metadata(image=broker.learned)
     lost, where = _lost(broker, whole=whole), broker.metadata_dir

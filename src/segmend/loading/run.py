@@ -311,7 +311,7 @@ class _Run:
             yield "replicas that the metadata does not expect (no readable __cluster_metadata here)"
         elif metadata.assumed is not None and any(_is_stray(loaded) for loaded in self._loaded):
             yield "whether this copy of the cluster's metadata is behind, and what is a stray by it is none"
-        elif not self._broker.kraft:
+        elif metadata.image is None:
             yield from only_zookeeper_knows(self._prelude.states, self._prelude.absent)
         gone = never_seen(self._loaded, metadata.image, self._prelude.states, self._broker)
         if gone and self._refusal is None:
@@ -331,7 +331,7 @@ class _Run:
             yield f"no damage inside {self._budget.refused:,} segments that the start does not read (--deep)"
         if self._prelude.metadata.assumed is not None:
             yield self._prelude.metadata.assumed
-        if not self._broker.kraft:
+        if not self._broker.kraft and self._prelude.metadata.image is None:
             yield "no settings of topics, and no other partitions of this broker: ZooKeeper has them"
         if self._broker.given is None:
             yield "Kafka's defaults, and no other log dirs: server.properties was not given (--config)"

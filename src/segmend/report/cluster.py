@@ -113,6 +113,8 @@ def _grafts(line: Leadership, dirs: Mapping[int, Sequence[str]], style: Style) -
 
 def _copy(copy: Copy, line: Leadership) -> str:
     place = "in sync" if copy.node_id in line.in_sync else "not in sync"
+    if line.isr is None:
+        place = "nobody tells whether in sync"
     if not copy.serves:
         return f"node {copy.node_id} ({place}): {copy.outcome}: {text.clean(copy.reason or '')}"
     extent = f"offsets {copy.after.log_start_offset} to {copy.after.log_end_offset}"

@@ -8,6 +8,8 @@ them, and node 1 is killed.
 `lax`: as `stagger`, where any replica may lead by the server.properties of node 1.
 `changed`: as `stagger`, with what `changes` does while node 3 is away; `old` is a backup from before that.
 `changed-lax`: the same, and any replica may lead by what was set for all brokers while they ran.
+Any story with `-with-elr` or `-without-elr` behind it: eligible leader replicas are switched on or off first;
+with `-zookeeper`: of a release that could do without, as older ones are.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from tests.golden.produce import producer, send
 from tests.golden.records import events
 from tests.golden.topics import Topic, create
 from tests.lab.cluster import Cluster
-from tests.lab.elections import SETTINGS
+from tests.lab.elections import SETTINGS, switch_elr
 from tests.lab.outages.asked import Answers, answers
 from tests.lab.outages.changes import CHANGED, OTHERS, change, move, prepare
 
@@ -40,7 +42,7 @@ TOPICS: list[tuple[Topic, int]] = [
 ]
 """With their replicas."""
 MIN_INSYNC = {topic.name: int(topic.settings.get("min.insync.replicas", 1)) for topic, _ in TOPICS}
-APART = "apart"
+APART, ZOOKEEPER = "apart", "-zookeeper"
 OLD = "old"
 
 
@@ -51,7 +53,7 @@ def votes(story: str, node_id: int) -> bool:
 
 def nodes(version: str, root: Path, story: str) -> Cluster:
     """Its three nodes."""
-    cluster = Cluster(version, root, 3, settings=SETTINGS)
+    cluster = Cluster(version, root, 3, settings=SETTINGS, zookeeper=story.endswith(ZOOKEEPER))
     one = cluster.brokers[0]
     if story == "lax":
         one.settings["unclean.leader.election.enable"] = "true"
@@ -98,6 +100,7 @@ def live(cluster: Cluster, story: str) -> Answers:
     """The story, up to the kill of the last; what the cluster said of its partitions before the end."""
     one, two, three = cluster.brokers
     cluster.start()
+    switch_elr(cluster, story)
     for topic, replicas in TOPICS:
         create(cluster.bootstrap, [topic], replicas=min(replicas, 2 if story == APART else 3))
     if story.startswith(CHANGED):
@@ -105,7 +108,7 @@ def live(cluster: Cluster, story: str) -> Answers:
     write(cluster, 1, story)
     if story.startswith(CHANGED):
         keep(cluster)
-    three.stop() if story == "rolled" else three.kill()
+    three.stop() if story.startswith("rolled") else three.kill()
     if story.startswith(CHANGED):
         move(cluster)
     time.sleep(9)
@@ -123,7 +126,7 @@ def live(cluster: Cluster, story: str) -> Answers:
         last = answers([two.seat])
         cluster.kill()
         return last
-    two.stop() if story == "rolled" else two.kill()
+    two.stop() if story.startswith("rolled") else two.kill()
     last = answers([one.seat])
     write(cluster, 4, story, acks="1")
     one.kill()
@@ -137,7 +140,7 @@ def make(version: str, story: str) -> Path:
         with nodes(version, Path(work), story) as cluster:
             last = live(cluster, story)
         Path(work, "last.json").write_text(json.dumps(last))
-        for path in Path(work).glob("b*/*.*"):
+        for path in (*Path(work).glob("b*/*.*"), *Path(work).glob("zookeeper/*.*")):
             if path.is_file():
                 path.unlink()
         copy_tree(Path(work), Path(kept))

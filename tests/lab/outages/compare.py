@@ -34,7 +34,8 @@ def of_nodes(lines: list[Line], quorum: Line, became: Line) -> Iterator[str]:
     said = {str(line["node_id"]): line for line in lines if line["type"] == "broker"}
     for node, word in became["nodes"].items():
         starts = said[node]["outcome"] == "starts"
-        wanted = "refuses" if not starts else "starts" if quorum["leaders_possible"] else "waits"
+        led = quorum["leaders_possible"] or not quorum["voters"]  # without voters there is a ZooKeeper
+        wanted = "refuses" if not starts else "starts" if led else "waits"
         tired = wanted == "waits" and NOT_REGISTERED in became["fatal"].get(node, "")
         never = wanted == "refuses" and word == "waits" and not quorum["leaders_possible"]  # it loads no logs
         if word != wanted and not (tired or never):

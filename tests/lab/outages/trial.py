@@ -22,9 +22,9 @@ from tests.lab.outages.draw import Outage, archive
 from tests.lab.trial import offline_dirs, shortened
 
 HERE = Path(__file__).with_name("records")
-PATIENCE, LONGER, HOPELESS, SETTLED, AT_MOST = 100, 240, 25, 8, 60
+PATIENCE, LONGER, HOPELESS, SETTLED, AT_MOST, EXPIRED = 100, 240, 25, 8, 60, 12
 """Seconds until a node that lives waits, where it is said to start, and where too few voters live; without a
-change until the answers are taken; and at most."""
+change until the answers are taken; and at most; until ZooKeeper knows that no broker lives."""
 ELECTED = re.compile(r"Completed transition to Leader\(.*?epoch=(\d+)")
 
 
@@ -33,6 +33,7 @@ def said(root: Path, up: list[int]) -> list[dict[str, Any]]:
     dirs = [str(path) for path in sorted(root.glob("b*/d*"))]
     only = ["--only", ",".join(map(str, up))] if len(up) < 3 else []
     configs = [f"--config={path}" for path in sorted(root.glob("b*/server.properties"))]
+    configs += [f"--zookeeper={path}" for path in root.glob("zookeeper/data")]
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
         main(["forecast", "--cluster", *dirs, *configs, *only, "--json"])
@@ -68,8 +69,12 @@ def tried(
     lines = said(root, outage.up)
     last = last_said(root, outage)
     with cluster:
+        if cluster.zookeeper:
+            cluster.zookeeper.start()
+            time.sleep(EXPIRED)
         some = [broker for broker in cluster.brokers if broker.seat.node_id in outage.up]
-        voters = [broker for broker in cluster.brokers if votes(outage.story, broker.seat.node_id)]
+        voters = [each for each in cluster.brokers if votes(outage.story, each.seat.node_id)]
+        voters = [] if cluster.zookeeper else voters
         for step in outage.steps:
             mine = [broker for broker in some if broker.seat.node_id in step]
             for broker in mine:
@@ -118,7 +123,7 @@ def waited(some: list[Broker], seconds: float, voters: list[Broker]) -> None:
     hopeful = time.monotonic()
     until = hopeful + seconds
     while time.monotonic() < min(until, hopeful + HOPELESS) and any(now(each) == "waits" for each in some):
-        if sum(each.running for each in voters) >= majority(len(voters)):
+        if not voters or sum(each.running for each in voters) >= majority(len(voters)):
             hopeful = time.monotonic()
         time.sleep(0.5)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from segmend.cli.cluster import chosen_nodes, tell_cluster
 from segmend.cli.targets import open_or_note
@@ -13,18 +13,33 @@ from segmend.cluster import ClusterForecast, Nodes, members
 from segmend.errors import ExitCode, UsageError
 from segmend.loading import Options
 from segmend.logdir.config import ServerConfig
+from segmend.node.broker_dirs import BrokerDirs
+from segmend.node.zookeeper_metadata import ZooKeeperMetadata, zookeeper_metadata
 
 
 def run_cluster(args: argparse.Namespace) -> ExitCode:
     """Play the starts of all nodes, or of those of `--only`."""
     cluster = members(open_or_note(args.paths), args.kafka, _configs(args.config))
-    only = chosen_nodes(args.only, cluster.brokers)
+    brokers, zookeeper = cluster.brokers, None
+    if args.zookeeper:
+        zookeeper = _zookeeper(args.zookeeper, brokers)
+        brokers = {node: broker.told(zookeeper.image) for node, broker in brokers.items()}
+    only = chosen_nodes(args.only, brokers)
     clean = True if args.clean else False if args.unclean else None
     topics = told_settings(args.topic_config)
     options = Options(clean=clean, deep=args.deep, now_ms=time.time_ns() // 1_000_000, topics=topics)
-    nodes = Nodes(cluster.brokers, options, args.as_user)
-    good = tell_cluster(ClusterForecast(nodes, only, cluster.unplaced), args)
+    nodes = Nodes(brokers, options, args.as_user)
+    good = tell_cluster(ClusterForecast(nodes, only, cluster.unplaced, zookeeper), args)
     return ExitCode.NOTHING_WRONG if good else ExitCode.FINDINGS
+
+
+def _zookeeper(dirs: Sequence[str], brokers: Mapping[int, BrokerDirs]) -> ZooKeeperMetadata:
+    """What ZooKeeper knows of their cluster."""
+    for node, broker in brokers.items():
+        if broker.kraft:
+            raise UsageError(f"--zookeeper: node {node} runs with KRaft, and its metadata is on its disks")
+    ids = (each.cluster_id for broker in brokers.values() for each in broker.identities)
+    return zookeeper_metadata(dirs, next(filter(None, ids), None))
 
 
 def _configs(given: Sequence[str]) -> dict[int, ServerConfig]:

@@ -45,6 +45,7 @@ examples:
   segmend forecast /data/kafka-a --deep              also: which records consumers will not get
   segmend forecast --cluster /brokers/*/data         several brokers: the quorum, and who can lead what
   segmend forecast --cluster /brokers/*/data --only 1,2    if only these nodes come up
+  segmend forecast --cluster /brokers/*/data --zookeeper /zookeeper/data    who is in sync, by its files
   segmend forecast --cluster /b1 /b2 --config b1.properties --config 2=b2.properties    as they are set
 
 exit codes: 0 it starts, nothing is lost, all that matters here could be read; 4 otherwise;
@@ -75,6 +76,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--cluster", action="store_true", help="the dirs are those of several brokers of a cluster"
     )
     add_only_option(parser)
+    parser.add_argument(
+        "--zookeeper", metavar="DIR", action="append", default=[],
+        help="with --cluster: the dataDir of its ZooKeeper, and its dataLogDir if that is another one",
+    )  # fmt: skip
     parser.add_argument("--all", action="store_true", help="tell of every partition, not only of losses")
     add_output_options(parser)
 
@@ -85,6 +90,8 @@ def run(args: argparse.Namespace) -> int:
         return run_cluster(args)
     if args.only is not None:
         raise UsageError("--only goes with --cluster")
+    if args.zookeeper:
+        raise UsageError("--zookeeper goes with --cluster")
     if len(args.config) > 1:
         raise UsageError("--config more than once goes with --cluster: each node has its own")
     args.config = next(iter(args.config), None)

@@ -1,0 +1,109 @@
+"""Clusters with ZooKeeper: what can be said without its files, and with them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from segmend.broker.election import may_wait_with_zookeeper
+from segmend.cluster.leadership import Outage
+from segmend.loading import Extent, PartitionOutcome
+from segmend.logdir.release import Release
+from segmend.node.metadata_image import MetadataImage, PartitionLeader
+from tests.cli.run import run
+from tests.golden.unpack import unpack
+from tests.lab.outages.base import HERE
+
+BASE = "2.8.2-stagger"
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Node 3 was killed, then 2, then 1: each with what the one before lacks."""
+    root: Path = tmp_path_factory.mktemp("nodes")
+    return unpack(HERE / f"{BASE}.tar.xz", root)
+
+
+@pytest.fixture
+def dirs(nodes: Path) -> list[Path]:
+    return sorted(nodes.glob("b*/d*"))
+
+
+def test_without_its_files_nobody_is_said_to_lead(
+    dirs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran = run(capsys, "forecast", "--cluster", *dirs, "--json")
+    assert ran.code == 4
+    assert {line["outcome"] for line in ran.of("partition")} == {"unknown"}
+    assert "--zookeeper DIR" in ran.json[-1]["unknown"][0]
+    said = run(capsys, "forecast", "--cluster", *dirs).out
+    assert "nothing lost" not in said
+    assert "in sync):" in said
+    assert "(not in sync)" not in said
+
+
+def test_with_them_it_is_known_who_leads(
+    nodes: Path, dirs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["forecast", "--cluster", *dirs, "--zookeeper", nodes / "zookeeper" / "data", "--json"]
+    ran = run(capsys, *given)
+    lines = {f"{line['topic']}-{line['partition']}": line for line in ran.of("partition")}
+    assert (lines["full-0"]["outcome"], lines["full-0"]["leaders_possible"]) == ("led", [1])
+    assert lines["any-0"]["outcome"] == "at-risk"
+    last = ran.json[-1]
+    assert (last["start_order"], last["order_cannot_help"], last["unknown"]) == ([[1], [2, 3]], 0, [])
+
+
+def test_only_some_of_them_come_up(nodes: Path, dirs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--zookeeper", nodes / "zookeeper" / "data", "--only", "2,3", "--json"]
+    ran = run(capsys, "forecast", "--cluster", *dirs, *given)
+    fates = {line["topic"]: line["outcome"] for line in ran.of("partition")}
+    assert (fates["full"], fates["any"]) == ("leaderless", "loses")
+
+
+def test_a_replica_that_is_gone_from_the_only_one_in_sync_is_a_loss(
+    nodes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """1.1.0 to 3.9 make it anew, empty, and it leads; the others are cut to it."""
+    root = Path(shutil.copytree(nodes, tmp_path / "hurt", symlinks=True))
+    for folder in (root / "b1").glob("d*/full-0"):
+        shutil.rmtree(folder)
+    given = ["--zookeeper", root / "zookeeper" / "data", "--json"]
+    ran = run(capsys, "forecast", "--cluster", *sorted(root.glob("b*/d*")), *given)
+    (line,) = (each for each in ran.of("partition") if (each["topic"], each["partition"]) == ("full", 0))
+    assert (ran.code, line["outcome"], line["leaders_possible"]) == (4, "loses", [1])
+
+
+def test_the_option_is_for_clusters_with_zookeeper(
+    nodes: Path, dirs: list[Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    data = nodes / "zookeeper" / "data"
+    assert run(capsys, "forecast", dirs[0], "--zookeeper", data).code == 16
+    kraft = unpack(HERE / "4.3.1-stagger.tar.xz", tmp_path)
+    ran = run(capsys, "forecast", "--cluster", *kraft.glob("b*/d*"), "--zookeeper", data)
+    assert (ran.code, "KRaft" in ran.err) == (16, True)
+    assert run(capsys, "forecast", "--cluster", *dirs, "--zookeeper", dirs[0]).code == 8
+
+
+def test_who_comes_first_takes_the_others_for_dead() -> None:
+    assert may_wait_with_zookeeper([1, 2], [1], live=[1, 3])
+    assert not may_wait_with_zookeeper([1, 2], [1], live=[1])
+    assert not may_wait_with_zookeeper([1, 2], [1, 2], live=[1, 2, 3])
+    assert not may_wait_with_zookeeper([1], [], live=[2])
+
+
+@pytest.mark.parametrize(("release", "able"), [("0.10.2", (2,)), ("0.11", ()), ("2.8", ())])
+def test_unclean_elections_were_the_default_up_to_0_10(release: str, able: tuple[int, ...]) -> None:
+    image = MetadataImage()
+    image.names["id"], image.replicas["id", 0] = "t", (1, 2)
+    image.leaders["id", 0] = PartitionLeader(leader=1, epoch=0, isr=(1,))
+    extent = Extent(log_start_offset=0, log_end_offset=9, segments=1, bytes=9)
+    behind = PartitionOutcome(dir="/d", name="t-0", topic="t", partition=0, before=extent, after=extent)
+    seen = Outage(
+        release=Release.parse(release), down={1: "left out"}, clean=frozenset(), marks={},
+        replicas={("t", 0): {2: behind}}, controllers=(2,), zookeeper=True,
+    )  # fmt: skip
+    (line,) = seen.leaderships(image)
+    assert line.leaders_possible == able
