@@ -24,7 +24,7 @@ def complaints(lines: list[Line], became: Line) -> list[str]:
             each
             for line in lines
             if not open_ and line["type"] == "partition" and not line["topic"].startswith("__")
-            for each in of_partition(line, became)
+            for each in of_partition(line, became, zookeeper=not quorum["voters"])
         ),
     ]
 
@@ -45,15 +45,19 @@ def of_nodes(lines: list[Line], quorum: Line, became: Line) -> Iterator[str]:
         yield f"quorum led by {leader}, said {quorum['leaders_possible']}"
 
 
-def of_partition(line: Line, became: Line) -> Iterator[str]:
-    """Who leads it, what it has, what it takes."""
+def of_partition(line: Line, became: Line, *, zookeeper: bool) -> Iterator[str]:
+    """Who leads it, what it has, what it takes.
+
+    With ZooKeeper a controller looks for preferred leaders that are in sync again after 5 s, not after 300.
+    """
     name, able = f"{line['topic']}-{line['partition']}", line["leaders_possible"] or []
     seen = became.get("partitions", {}).get(name, {"leader": -1})
     last, leader = became["last"].get(name, {}).get("end"), seen["leader"]
     what = f"{name}: {line['outcome']} by {able}"
     if leader < 0 and line["outcome"] != "leaderless":
         yield f"{what}; nobody leads it"
-    if leader >= 0 and leader not in (*able, *(line["reassigned_to"] or ())):
+    preferred = line["replicas"][:1] if zookeeper and able else ()
+    if leader >= 0 and leader not in (*able, *(line["reassigned_to"] or ()), *preferred):
         yield f"{what}; {leader} leads it"
     if leader >= 0 and seen.get("error") and not (seen["error"] == NO_END and line["withholds_reads"]):
         yield f"{what}; {leader} answers error {seen['error']}"

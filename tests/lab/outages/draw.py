@@ -20,8 +20,9 @@ from tests.lab.disasters.scene import META, Scene
 from tests.lab.disasters.wounds import CANNOT, WOUNDS
 from tests.lab.elections import HERE as ELECTIONS
 from tests.lab.outages.base import HERE as BASES
-from tests.lab.outages.base import OLD
+from tests.lab.outages.base import OLD, ZOOKEEPER
 from tests.lab.outages.changes import BEFORE, CHANGED, LATE
+from tests.lab.releases import release
 
 NODES = (1, 2, 3)
 DIRS = ("d0", "d1")
@@ -292,17 +293,19 @@ def drawn_at(seed: int, base: str, number: int, *, busy: bool = False) -> Outage
         ]
     else:
         number_of = draw.choices((0, 1, 2, 3), (10, 40, 30, 20))[0]
-        wounds = [drawn_wound(draw, targets) for _ in range(number_of)]
+        kraft = release(base.partition("-")[0]).mode == "kraft" and not base.endswith(ZOOKEEPER)
+        wounds = [drawn_wound(draw, targets, metadata=kraft) for _ in range(number_of)]
         if changed and draw.random() < 0.5:
             target = draw.choice((*DIRS, "all", draw.choice(targets)))
             wounds += [f"restored@{node}:{target}#0" for node in draw.sample(NODES, draw.choice((1, 2)))]
     return Outage(base, tuple(steps), tuple(wounds))
 
 
-def drawn_wound(draw: random.Random, targets: Sequence[str]) -> str:
-    """One of them, on one node."""
-    between = tuple(name for name in BETWEEN if name not in (*OF_CHANGED, "stale-marker"))
-    kind = draw.choices((between, ALONE, OF_META), (50, 30, 20))[0]
+def drawn_wound(draw: random.Random, targets: Sequence[str], *, metadata: bool) -> str:
+    """One of them, on one node; `metadata` says that it has some on its disks."""
+    left_out = (*OF_CHANGED, "stale-marker", *(() if metadata else ("metadata-of", "no-metadata")))
+    between = tuple(name for name in BETWEEN if name not in left_out)
+    kind = draw.choices((between, ALONE, OF_META), (50, 30, 20 * metadata))[0]
     name, node = draw.choice(kind), draw.choice(NODES)
     target = draw.choice(targets)
     if name in ("disk-of", "identity") or (name in ALONE and draw.random() < 0.4):
