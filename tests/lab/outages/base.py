@@ -8,6 +8,7 @@ them, and node 1 is killed.
 `lax`: as `stagger`, where any replica may lead by the server.properties of node 1.
 `changed`: as `stagger`, with what `changes` does while node 3 is away; `old` is a backup from before that.
 `changed-lax`: the same, and any replica may lead by what was set for all brokers while they ran.
+`voters`: as `stagger`, of voters that change, as `voters` has it.
 Any story with `-with-elr` or `-without-elr` behind it: eligible leader replicas are switched on or off first;
 with `-zookeeper`: of a release that could do without, as older ones are.
 """
@@ -30,6 +31,7 @@ from tests.lab.cluster import Cluster
 from tests.lab.elections import SETTINGS, switch_elr
 from tests.lab.outages.asked import Answers, answers
 from tests.lab.outages.changes import CHANGED, OTHERS, change, move, prepare
+from tests.lab.outages.voters import FIRST, VOTERS, add_voter, remove_voter, with_voters
 
 HERE = Path(__file__).with_name("bases")
 TOPICS: list[tuple[Topic, int]] = [
@@ -48,13 +50,15 @@ OLD = "old"
 
 def votes(story: str, node_id: int) -> bool:
     """Whether that node is a voter of the metadata quorum."""
-    return story != APART or node_id == 1
+    return node_id in {APART: (1,), VOTERS: FIRST}.get(story, (1, 2, 3))
 
 
 def nodes(version: str, root: Path, story: str) -> Cluster:
     """Its three nodes."""
     cluster = Cluster(version, root, 3, settings=SETTINGS, zookeeper=story.endswith(ZOOKEEPER))
     one = cluster.brokers[0]
+    if story == VOTERS:
+        return with_voters(cluster)
     if story == "lax":
         one.settings["unclean.leader.election.enable"] = "true"
     for each in cluster.brokers if story == APART else ():
@@ -101,6 +105,8 @@ def live(cluster: Cluster, story: str) -> Answers:
     one, two, three = cluster.brokers
     cluster.start()
     switch_elr(cluster, story)
+    if story == VOTERS:
+        add_voter(cluster)
     for topic, replicas in TOPICS:
         create(cluster.bootstrap, [topic], replicas=min(replicas, 2 if story == APART else 3))
     if story.startswith(CHANGED):
@@ -114,6 +120,8 @@ def live(cluster: Cluster, story: str) -> Answers:
     time.sleep(9)
     if story.startswith(CHANGED):
         change(cluster)
+    if story == VOTERS:
+        remove_voter(cluster)
     write(cluster, 2, story)
     if story == "back":
         three.start()

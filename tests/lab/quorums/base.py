@@ -64,6 +64,7 @@ class Voter(Broker):
         voters = [
             f"{seat.node_id}@127.0.0.1:{seat.controller_port}:{self.directory_ids[seat.node_id]}"
             for seat in self.peers or ()
+            if seat.node_id in self.directory_ids
         ]
         return [*arguments, "--initial-controllers", ",".join(voters)]
 
