@@ -242,6 +242,16 @@ def test_more_in_sync_than_replicas_are_not_asked_for_since_3_7(release: str, ne
     assert seen._min_insync(image, "t", (1,), 3) == needed
 
 
+@pytest.mark.parametrize(("able", "needed"), [((1,), 5), ((3,), 3), ((1, 3), 5)])
+def test_among_releases_the_strictest_of_those_that_can_lead_counts(
+    able: tuple[int, ...], needed: int
+) -> None:
+    image = MetadataImage(configs={"t": {"min.insync.replicas": "5"}})
+    old, new = Release.parse("3.6"), Release.parse("3.7")
+    seen = Outage(release=new, releases={1: old, 3: new}, down={}, clean=frozenset(), replicas={}, marks={})
+    assert seen._min_insync(image, "t", able, 3) == needed
+
+
 @pytest.mark.slow
 def test_a_dir_that_cannot_be_looked_at_is_named(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.rmtree(fleet / "b1" / "d1")

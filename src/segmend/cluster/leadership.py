@@ -40,7 +40,7 @@ class Outage:
 
     `marks` are the highest high watermarks that any checkpoint of the nodes tells: so much is committed.
     `settings` are the nodes' server.properties, `controllers` who can be the controller; with `zookeeper`
-    each node that is up.
+    each node that is up. `release` is the newest of `releases`, those of each node.
     """
 
     release: Release
@@ -50,6 +50,7 @@ class Outage:
     marks: Mapping[Name, int]
     settings: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     controllers: tuple[int, ...] = ()
+    releases: Mapping[int, Release] = field(default_factory=dict)
     zookeeper: bool = False
 
     def unknown(self) -> Iterator[Leadership]:
@@ -136,11 +137,15 @@ class Outage:
 
         Other replicas in that dir are then unknown to them, and made anew once they follow somebody.
         """
-        if self.zookeeper or not ENDS_AT_OFFLINE.of(self.release):
+        if self.zookeeper:
             return frozenset()
         led = ((image.names.get(key[0], ""), key[1], one.leader) for key, one in image.leaders.items())
         lines = ((node, self.replicas.get((topic, number), {}).get(node)) for topic, number, node in led)
-        return frozenset(node for node, line in lines if line and line.outcome == Service.OFFLINE)
+        return frozenset(
+            node
+            for node, line in lines
+            if line and line.outcome == Service.OFFLINE and ENDS_AT_OFFLINE.of(self._release(node))
+        )
 
     def _setting(self, image: MetadataImage, node_id: int, name: str) -> str | None:
         """A setting of a broker as it was changed while it ran, or as server.properties has it."""
@@ -151,7 +156,11 @@ class Outage:
         own = image.configs.get(topic, {}).get(MIN_INSYNC)
         told = [own] if own is not None else [self._setting(image, node, MIN_INSYNC) for node in able]
         needed = max((number for each in told if (number := parse_int(each or "")) is not None), default=1)
-        return min(needed, replicas) if MIN_INSYNC_CAPPED.of(self.release) else needed
+        capped = all(MIN_INSYNC_CAPPED.of(self._release(node)) for node in able or (-1,))
+        return min(needed, replicas) if capped else needed
+
+    def _release(self, node_id: int) -> Release:
+        return self.releases.get(node_id, self.release)
 
     def _was_not_acknowledged(self, name: Name, short: Sequence[Copy], in_sync: Sequence[int]) -> bool:
         """Whether the short ones were in sync, lose nothing by their start, and have what is committed."""

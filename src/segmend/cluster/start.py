@@ -116,11 +116,12 @@ class ClusterForecast:
 
     def _leaderships(self, starts: Sequence[NodeStart], elected: Quorum) -> Iterator[Leadership]:
         image = self._image(elected)
-        releases = [Release.parse(each.outcome.broker.release) for each in starts]
+        releases = {each.outcome.node_id: Release.parse(each.outcome.broker.release) for each in starts}
         if not releases:
             return
         seen = Outage(
-            release=max(releases),
+            release=max(releases.values()),
+            releases=releases,
             down=self._absent() | _refused(starts),
             clean=frozenset(each.outcome.node_id for each in starts if _is_clean(each, image)),
             replicas=_by_partition(starts),

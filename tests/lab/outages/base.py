@@ -8,6 +8,7 @@ them, and node 1 is killed.
 `lax`: as `stagger`, where any replica may lead by the server.properties of node 1.
 `changed`: as `stagger`, with what `changes` does while node 3 is away; `old` is a backup from before that.
 `changed-lax`: the same, and any replica may lead by what was set for all brokers while they ran.
+`mixed`: as `stagger`, once node 3 was upgraded.
 `voters`: as `stagger`, of voters that change, as `voters` has it.
 Any story with `-with-elr` or `-without-elr` behind it: eligible leader replicas are switched on or off first;
 with `-zookeeper`: of a release that could do without, as older ones are.
@@ -32,6 +33,7 @@ from tests.lab.elections import SETTINGS, switch_elr
 from tests.lab.outages.asked import Answers, answers
 from tests.lab.outages.changes import CHANGED, OTHERS, change, move, prepare
 from tests.lab.outages.voters import FIRST, VOTERS, add_voter, remove_voter, with_voters
+from tests.lab.releases import release
 
 HERE = Path(__file__).with_name("bases")
 TOPICS: list[tuple[Topic, int]] = [
@@ -44,6 +46,8 @@ TOPICS: list[tuple[Topic, int]] = [
 ]
 """With their replicas."""
 MIN_INSYNC = {topic.name: int(topic.settings.get("min.insync.replicas", 1)) for topic, _ in TOPICS}
+MIXED, LAST = "mixed", "last.json"
+UPGRADED = {"3.7.2": "3.9.2"}
 APART, ZOOKEEPER = "apart", "-zookeeper"
 OLD = "old"
 
@@ -59,6 +63,8 @@ def nodes(version: str, root: Path, story: str) -> Cluster:
     one = cluster.brokers[0]
     if story == VOTERS:
         return with_voters(cluster)
+    if story == MIXED and (root / LAST).exists():
+        cluster.brokers[2].release = release(UPGRADED[version])
     if story == "lax":
         one.settings["unclean.leader.election.enable"] = "true"
     for each in cluster.brokers if story == APART else ():
@@ -100,13 +106,23 @@ def keep(cluster: Cluster) -> None:
             copy_tree(path, cluster.root / OLD / broker.root.name / path.name)
 
 
-def live(cluster: Cluster, story: str) -> Answers:
-    """The story, up to the kill of the last; what the cluster said of its partitions before the end."""
-    one, two, three = cluster.brokers
+def begin(cluster: Cluster, story: str) -> None:
+    """All run, as the story wants them."""
     cluster.start()
     switch_elr(cluster, story)
     if story == VOTERS:
         add_voter(cluster)
+    if story == MIXED:
+        three = cluster.brokers[2]
+        three.stop()
+        three.release = release(UPGRADED[cluster.release.version])
+        three.start()
+
+
+def live(cluster: Cluster, story: str) -> Answers:
+    """The story, up to the kill of the last; what the cluster said of its partitions before the end."""
+    one, two, three = cluster.brokers
+    begin(cluster, story)
     for topic, replicas in TOPICS:
         create(cluster.bootstrap, [topic], replicas=min(replicas, 2 if story == APART else 3))
     if story.startswith(CHANGED):
@@ -147,7 +163,7 @@ def make(version: str, story: str) -> Path:
     with tempfile.TemporaryDirectory() as work, tempfile.TemporaryDirectory() as kept:
         with nodes(version, Path(work), story) as cluster:
             last = live(cluster, story)
-        Path(work, "last.json").write_text(json.dumps(last))
+        Path(work, LAST).write_text(json.dumps(last))
         for path in (*Path(work).glob("b*/*.*"), *Path(work).glob("zookeeper/*.*")):
             if path.is_file():
                 path.unlink()

@@ -17,7 +17,7 @@ from tests.golden.unpack import unpack
 from tests.lab.broker import Broker
 from tests.lab.cluster import Cluster
 from tests.lab.outages.asked import Answers, answers, takes
-from tests.lab.outages.base import needed, nodes, votes
+from tests.lab.outages.base import LAST, needed, nodes, votes
 from tests.lab.outages.draw import Outage, archive
 from tests.lab.trial import offline_dirs, shortened
 
@@ -53,7 +53,7 @@ def prepared(outage: Outage, root: Path) -> Cluster:
 
 def last_said(root: Path, outage: Outage) -> Answers:
     """What the cluster said of its partitions before the end: without what no disk can tell any more."""
-    found = next(path for name in ("last.json", "isr.json") if (path := root / name).exists())
+    found = next(path for name in (LAST, "isr.json") if (path := root / name).exists())
     told: Answers = json.loads(found.read_text())
     for name, one in told.items():
         if set(one["isr"]) <= outage.restored(root, name):
