@@ -37,7 +37,7 @@ def test_without_its_files_nobody_is_said_to_lead(
     ran = run(capsys, "forecast", "--cluster", *dirs, "--json")
     assert ran.code == 4
     assert {line["outcome"] for line in ran.of("partition")} == {"unknown"}
-    assert "--zookeeper DIR" in ran.json[-1]["unknown"][0]
+    assert "--zookeeper DATADIR" in ran.json[-1]["unknown"][0]
     said = run(capsys, "forecast", "--cluster", *dirs).out
     assert "nothing lost" not in said
     assert "in sync):" in said
@@ -74,6 +74,20 @@ def test_a_replica_that_is_gone_from_the_only_one_in_sync_is_a_loss(
     ran = run(capsys, "forecast", "--cluster", *sorted(root.glob("b*/d*")), *given)
     (line,) = (each for each in ran.of("partition") if (each["topic"], each["partition"]) == ("full", 0))
     assert (ran.code, line["outcome"], line["leaders_possible"]) == (4, "loses", [1])
+
+
+def test_a_log_that_zookeeper_knows_nothing_of_is_nobodys(
+    nodes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As of a topic that was made after the backup of ZooKeeper."""
+    root = Path(shutil.copytree(nodes, tmp_path / "hurt", symlinks=True))
+    for name in ("ghost-0", "ghost-1"):
+        shutil.copytree(next((root / "b1").glob("d*/one-0")), root / "b1" / "d0" / name)
+    (root / "b1" / "d0" / "ghost-1" / "partition.metadata").unlink()
+    given = ["--zookeeper", root / "zookeeper" / "data", "--only", "1", "--json"]
+    ran = run(capsys, "forecast", "--cluster", *sorted(root.glob("b*/d*")), *given)
+    (node,) = ran.of("broker")
+    assert (node["unserved"], ran.json[-1]["nodes_whole"]) == (2, False)
 
 
 def test_the_option_is_for_clusters_with_zookeeper(

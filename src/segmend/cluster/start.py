@@ -26,8 +26,8 @@ LEFT_OUT = "left out (--only)"
 NO_QUORUM = "the metadata quorum does not come up"
 NOT_HERE = (
     "in-sync replicas and leaders: no metadata log here tells them. ZooKeeper has them in its dataDir "
-    "(--zookeeper DIR); of a running one `zookeeper-shell HOST:2181 get "
-    "/brokers/topics/TOPIC/partitions/NUMBER/state` prints those of a partition"
+    "(`segmend forecast --cluster DIR... --zookeeper DATADIR` reads it); of a running one `zookeeper-shell "
+    "HOST:2181 get /brokers/topics/TOPIC/partitions/NUMBER/state` prints those of a partition"
 )
 BLANK = "whether voter {} is elected: it has no metadata, and every topic is a stray then, on every node"
 

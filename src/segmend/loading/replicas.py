@@ -305,15 +305,17 @@ def _closed(dir_state: DirState, loaded: LoadedLog) -> Iterator[Later]:
 def _unserved(loaded: LoadedLog, situation: Situation) -> str | None:
     """Why a log that stays is nobody's: its topic id is not that of its name in the metadata."""
     image, partition = situation.image, loaded.state.partition
-    if image is None or loaded.topic_id is None:
+    if image is None or (loaded.topic_id is None and situation.broker.kraft):
         return None
     known = image.ids.get(partition.topic)
     if known is None:
         return NO_SUCH_TOPIC.format(partition.topic)
     if not image.assigned(partition.topic, partition.partition, situation.broker.node_id):
         return NO_SUCH_TOPIC.format(partition.name)
+    if loaded.topic_id is None or known in (loaded.topic_id, partition.topic):
+        return None  # With ZooKeeper a topic may be known by its name alone, and the log by none at all.
     name = f"{partition.topic}-{partition.partition}"
-    return None if known == loaded.topic_id else OTHER_ID.format(known, name, loaded.topic_id)
+    return OTHER_ID.format(known, name, loaded.topic_id)
 
 
 def _set_aside(loaded: LoadedLog, reason: str, situation: Situation) -> Extent:
