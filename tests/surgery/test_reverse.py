@@ -5,13 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.files import flip
 from tests.surgery.checkpoints import lines, write
 from tests.surgery.desk import Desk
 from tests.surgery.picture import picture
+from tests.surgery.recovery_rule import batches_of
 from tests.surgery.test_names import OTHER, SINGLE, home_of
 from tests.surgery.world import World, make, plan_of, steps
 
 from segmend.errors import UsageError
+from segmend.formats import clean_shutdown
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from segmend.surgery.execute.apply import apply
 from segmend.surgery.execute.journal import find
@@ -95,6 +98,43 @@ def test_what_was_deleted_comes_back_unless_there_is_a_new_one(clean: Desk, sinc
     assert picture(home, folder_times=False) == before
     assert lines(home.parent / HIGH_WATERMARK) == marks
     clean.undo()
+
+
+def stop_cleanly(desk: Desk) -> None:
+    """As a broker that ran in between: the marker of each dir is a new one."""
+    for marker in (d / clean_shutdown.FILE_NAME for d in desk.dirs):
+        marker.unlink(missing_ok=True)
+        marker.write_bytes(b'{"version":0,"brokerEpoch":77}')
+
+
+@pytest.mark.parametrize("loss", [False, True])
+@pytest.mark.parametrize("closed", [True, False])
+def test_no_torn_end_comes_back_under_the_marker_of_a_later_stop(
+    clean: Desk, loss: bool, closed: bool
+) -> None:
+    """A broker would append behind it, and acknowledge what nobody can read."""
+    home = home_of(clean, "single-0")
+    log = max(home.glob("*.log"))
+    if loss:
+        flip(log, batches_of(log)[-2].end - 1, 0x40)
+    else:
+        with open(log, "ab") as file:
+            file.write(log.read_bytes()[:50])
+    if not closed:
+        (home.parent / clean_shutdown.FILE_NAME).unlink()
+    gone = sum(batch.records_count for batch in batches_of(log)[-2:]) if loss else 0
+    clean.plan("trim", *(("--accept-loss", f"{gone}-records") if loss else ()))
+    before = log.read_bytes()
+    clean.apply()
+    stop_cleanly(clean)
+    ran = clean.run("undo", "--yes", "--state-dir", clean.state)
+    assert (ran.code, "segmend plan reverse" in ran.err) == (8, True)
+    _, plan = reversed_plan(clean)
+    aside = [step.paths[0] for step in plan.steps if step.paths[0].endswith(clean_shutdown.FILE_NAME)]
+    # With whole batches behind the damage a recovery would cut those off, and at first it was closed.
+    assert len(aside) == (not (loss and closed))
+    clean.apply()
+    assert log.read_bytes() == before
 
 
 def made(root: Path) -> World:

@@ -14,6 +14,7 @@ import pytest
 from tests.conftest import golden_names
 from tests.real.conftest import need_kafka
 from tests.seeds import SWEEP, some_of
+from tests.surgery.shows.after_a_start import play as reversed_plans
 from tests.surgery.shows.bed import Case
 from tests.surgery.shows.matrix import CASES, alone, cases_of, refusal, together
 
@@ -59,6 +60,17 @@ def test_the_broker_serves_what_all_operations_left(name: str, golden: Golden, t
     done = together(name, golden(name), tmp_path, start=True)
     assert {"repair-checkpoints", "trim", "trim-loss", "drain", "free", "graft-behind"} <= set(done)
     assert name not in CLEAN or {"repair-indexes", "graft-lost", "adopt-stray", "move"} <= set(done)
+
+
+@pytest.mark.broker
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("name", some_of(CLEAN, 3, 2))
+def test_plans_are_reversed_after_a_broker_ran(
+    name: str, killed: bool, golden: Golden, tmp_path: Path
+) -> None:
+    need_kafka(name.partition("-")[0])
+    assert reversed_plans(name, golden(name), tmp_path, killed=killed)
 
 
 def test_no_operation_is_left_out() -> None:

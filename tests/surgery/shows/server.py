@@ -78,23 +78,39 @@ def tell(zookeeper: ZooKeeper, scratch: Path, *homes: Path) -> None:
 
 
 @contextmanager
-def running(bed: Bed) -> Iterator[Broker]:
-    """The broker, up; killed afterwards."""
+def beside(bed: Bed) -> Iterator[str | None]:
+    """The address of a ZooKeeper that knows what these dirs hold, where brokers want one."""
     kind = release(bed.version)
-    zookeeper = ZooKeeper(kind, bed.root / "zookeeper") if kind.mode == "zookeeper" else None
-    settings = OLD_SETTINGS if kind.number < (0, 9) else SETTINGS
-    address = zookeeper.address if zookeeper else None
-    broker = Broker(kind, bed.home, settings=settings, zookeeper=address)
+    if kind.mode != "zookeeper":
+        yield None
+        return
+    zookeeper = ZooKeeper(kind, bed.root / "zookeeper")
     try:
-        if zookeeper:
-            zookeeper.start()
-            tell(zookeeper, bed.root, bed.whole, bed.home)
+        zookeeper.start()
+        tell(zookeeper, bed.root, bed.whole, bed.home)
+        yield zookeeper.address
+    finally:
+        zookeeper.kill()
+
+
+@contextmanager
+def up(bed: Bed, zookeeper: str | None) -> Iterator[Broker]:
+    """The broker, up; killed afterwards, if it runs still."""
+    kind = release(bed.version)
+    settings = OLD_SETTINGS if kind.number < (0, 9) else SETTINGS
+    broker = Broker(kind, bed.home, settings=settings, zookeeper=zookeeper)
+    try:
         broker.start()
         yield broker
     finally:
         broker.kill()
-        if zookeeper:
-            zookeeper.kill()
+
+
+@contextmanager
+def running(bed: Bed) -> Iterator[Broker]:
+    """Both."""
+    with beside(bed) as zookeeper, up(bed, zookeeper) as broker:
+        yield broker
 
 
 def written(golden: str) -> Rows:

@@ -7,12 +7,12 @@ import posixpath
 from collections.abc import Collection, Iterator, Sequence
 
 from segmend.errors import SegmendError, UsageError
-from segmend.formats import meta_properties
+from segmend.formats import clean_shutdown, meta_properties
 from segmend.frozen import replace
 from segmend.logdir import disk
-from segmend.surgery.execute.journal import Run
+from segmend.surgery.execute.journal import Run, RunState
 from segmend.surgery.execute.journal_events import FORWARD, Direction, Status
-from segmend.surgery.fingerprint import Fingerprint, below, look_without
+from segmend.surgery.fingerprint import Fingerprint, below, look, look_without
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Need, Neighbours, Step
 from segmend.surgery.steps.move_dir import MoveDir
@@ -39,7 +39,7 @@ def refuse_changed(plan: Plan, statuses: Sequence[Status], *, run: Run | None = 
         changes += [f"{step.paths[0]}: {_UNTOLD.format(number + 1)}" for number, step in untold]
     if changes:
         more = f" (and {len(changes) - _SHOWN} more)" if len(changes) > _SHOWN else ""
-        other = "" if run is None else f" (what can still be taken back: segmend plan reverse {run.called})"
+        other = "" if run is None else _way(run)
         raise SegmendError(f"refused: {'; '.join(changes[:_SHOWN])}{more}; nothing was changed{other}")
 
 
@@ -143,6 +143,27 @@ def refuse_read_only(plan: Plan) -> None:
                 f"{path}: its file system is mounted read-only; mount it writable (see `dmesg` if it was); "
                 "nothing was changed"
             )
+
+
+def refuse_stopped_since(run: Run) -> None:
+    """Raise `SegmendError` if a broker was stopped cleanly since: its marker is not of what would come back.
+
+    The next start would not look at that, and append behind a torn end what nobody can read. What was
+    stopped on the way must have a way to go.
+    """
+    own = {path for step in run.plan.steps for path in step.paths}
+    for each in run.plan.dirs if run.state is RunState.APPLIED else ():
+        marker = f"{each.path}/{clean_shutdown.FILE_NAME}"
+        if marker in own or disk.path_type(marker) is None:
+            continue
+        if each.files[clean_shutdown.FILE_NAME].difference(look(marker)) is not None:
+            raise SegmendError(
+                f"refused: {marker}: a broker was stopped cleanly here since; nothing was changed{_way(run)}"
+            )
+
+
+def _way(run: Run) -> str:
+    return f" (what can still be taken back: segmend plan reverse {run.called})"
 
 
 def refuse_inside(plan: Plan, place: str, what: str) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 
 from segmend.errors import SegmendError, UsageError, system_words
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
@@ -35,20 +35,25 @@ from segmend.surgery.writing.work import folder
 
 
 class SetAsideState(StrEnum):
-    """What became of something set aside; it is gone if somebody took it."""
+    """What became of something set aside; it is gone if somebody took it, and no journal says who."""
 
     KEPT = "kept"
+    RESTORED = "restored"
     DISCARDED = "discarded"
     GONE = "gone"
 
 
 @frozen
 class SetAside:
-    """Something that a step set aside: it was at `step.path` and lies at `place`, if it still does."""
+    """Something that a step set aside: it was at `step.path` and lies at `place`, if it still does.
+
+    `restored`: a later plan has moved it from there.
+    """
 
     run: Run
     number: int
     step: Quarantine
+    restored: bool = False
 
     @property
     def name(self) -> str:
@@ -65,16 +70,24 @@ class SetAside:
         """Whether it is still there."""
         if os.path.lexists(self.place):
             return SetAsideState.KEPT
-        return SetAsideState.DISCARDED if self.number in self.run.discarded else SetAsideState.GONE
+        if self.number in self.run.discarded:
+            return SetAsideState.DISCARDED
+        return SetAsideState.RESTORED if self.restored else SetAsideState.GONE
 
 
 def items(runs: Sequence[Run]) -> Iterator[SetAside]:
     """All that is set aside by these runs, oldest first."""
-    for run in runs:
-        statuses = run.statuses()
-        for number, step in enumerate(run.plan.steps):
-            if isinstance(step, Quarantine) and statuses[number] is Status.AFTER:
-                yield SetAside(run=run, number=number, step=step)
+    done = [(run, number, step) for run in runs for number, step in _done(run)]
+    moved = {step.source for _, _, step in done if isinstance(step, MoveDir)}
+    for run, number, step in done:
+        if isinstance(step, Quarantine):
+            item = SetAside(run=run, number=number, step=step)
+            yield replace(item, restored=item.place in moved)
+
+
+def _done(run: Run) -> Iterator[tuple[int, Step]]:
+    statuses = run.statuses()
+    return ((number, step) for number, step in enumerate(run.plan.steps) if statuses[number] is Status.AFTER)
 
 
 def named(runs: Sequence[Run], name: str) -> list[SetAside]:

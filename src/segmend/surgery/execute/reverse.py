@@ -28,6 +28,7 @@ from segmend.surgery.planning import assembly
 from segmend.surgery.planning.assembly import Draft, Lines
 from segmend.surgery.request import Request, Tell
 from segmend.surgery.step import OnePath, Step
+from segmend.surgery.steps.append_file import AppendFile
 from segmend.surgery.steps.move_dir import MoveDir
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import KEPT, ReplaceFile
@@ -77,7 +78,7 @@ def reverse(run: Run, on_progress: Tell = lambda _done, _total: None) -> Plan:
         ]
     emptied = {each.path for each in steps if isinstance(each, Quarantine)}
     lines, stay = _lines(run, done, dirs, reversed_names, emptied)
-    marks = list(_markers(dirs, steps))
+    marks = list(_markers(run, dirs, steps))
     draft = Draft(steps=[*marks, *lines, *steps], notes=[*notes, *stay, *_marker_notes(run, done)], left=left)
     names = [each.given for each in run.plan.dirs]
     request = Request(broker=broker, given=names, options=None, on_progress=on_progress)
@@ -137,19 +138,36 @@ def _marker_notes(run: Run, done: Sequence[int]) -> Iterator[str]:
         yield "the clean shutdown marker is not brought back: brokers write it anew each time"
 
 
-def _markers(dirs: Sequence[LogDir], steps: Sequence[Step]) -> Iterator[Step]:
+def _markers(run: Run, dirs: Sequence[LogDir], steps: Sequence[Step]) -> Iterator[Step]:
     """As a move does: nothing that was not stopped cleanly comes under a clean marker."""
-    homes = {log_dir.path: log_dir for log_dir in dirs}
     for log_dir in dirs:
-        comings = [s for s in steps if isinstance(s, MoveDir) and posixpath.dirname(s.target) == log_dir.path]
-        sources = (homes.get(posixpath.dirname(step.source)) for step in comings)
-        unclean = next((each.path for each in sources if each is not None and not each.is_clean), None)
-        if unclean is not None:
-            step = assembly.set_marker_aside(
-                log_dir, f"partitions come from {unclean}, which was not stopped cleanly"
-            )
-            if step is not None:
-                yield step
+        why = next(filter(None, (_unlooked_at(run, dirs, log_dir, step) for step in steps)), None)
+        step = None if why is None else assembly.set_marker_aside(log_dir, why)
+        if step is not None:
+            yield step
+
+
+def _unlooked_at(run: Run, dirs: Sequence[LogDir], log_dir: LogDir, step: Step) -> str | None:
+    """Why a start under the marker of a log dir takes what comes there for closed, and appends behind it."""
+    path = step.paths[-1]
+    if not path.startswith(f"{log_dir.path}/"):
+        return None
+    source = posixpath.dirname(step.paths[0])
+    if isinstance(step, MoveDir) and (home := next((d for d in dirs if d.path == source), None)):
+        return None if home.is_clean else f"partitions come from {home.path}, which was not stopped cleanly"
+    is_log = path.endswith(".log")
+    if isinstance(step, AppendFile) and is_log and not _was_whole(run, path):
+        return f"a torn end comes back to {path}"
+    comes = is_log and (isinstance(step, AppendFile) or step.before.kind == "missing")
+    then = next(each for each in run.plan.dirs if each.path == log_dir.path)
+    if then.files[clean_shutdown.FILE_NAME].kind != "missing" or not (comes or isinstance(step, MoveDir)):
+        return None
+    return f"{path} comes back as it was when it had not been stopped cleanly"
+
+
+def _was_whole(run: Run, log: str) -> bool:
+    """Whether batches went with the end of a log, by what the plan said was lost."""
+    return any(posixpath.dirname(log) == f"{e.dir}/{e.topic}-{e.partition}" for e in run.plan.losses)
 
 
 def _lines(

@@ -27,6 +27,7 @@ from segmend.surgery.execute.preconditions import (
     refuse_lost_backups,
     refuse_other_owner,
     refuse_read_only,
+    refuse_stopped_since,
 )
 from segmend.surgery.execute.rights import refuse_without_rights
 from segmend.surgery.execute.throttle import Throttle
@@ -125,6 +126,8 @@ def examine(run: Run, direction: Direction, *, backup_dir: str | None = None) ->
     refuse_read_only(run.plan)
     if direction == FORWARD:
         refuse_state(run.plan, begun=None if untouched else run)
+    else:
+        refuse_stopped_since(run)
     todo = _todo(run, direction)
     refuse_changed(run.plan, run.statuses(), run=run if direction == BACK else None)
     refuse_lost_backups(run, todo)

@@ -1,0 +1,270 @@
+"""A disk that gets full in the middle: `python -m tests.surgery.full_disks [--seed N] [--count N]`; root's.
+
+Drawn are a golden directory, the operation with its cause, a file system (ext4, xfs or btrfs, really
+mounted), whether journal and old bytes lie on it too, the user, the call of `apply` and of `undo` before
+which somebody else takes the room, and how much of it is left. The command stops, and nothing is lost, nor
+is it by the next try; once there is room the same command goes on, and undo gives back all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from pathlib import Path
+
+from tests.cli.run import Ran
+from tests.conftest import GOLDEN
+from tests.golden.unpack import unpack
+from tests.memory import swift
+from tests.removal import remove
+from tests.seeds import SEED
+from tests.surgery.chains import contents, covered, loaded_before
+from tests.surgery.drawn import GOLDENS, OF_THE_STATE
+from tests.surgery.faulty import CHANGES
+from tests.surgery.shows.bed import Bed
+from tests.surgery.shows.matrix import cases_of, refusal
+from tests.surgery.story import NOBODY, difference, owned_by_nobody
+
+from segmend.cli.main import main as segmend
+from segmend.surgery.writing.effects import Effects
+
+MAKE = {
+    "ext4": (64, ("mkfs.ext4", "-q", "-m", "0")), "xfs": (310, ("mkfs.xfs", "-q")),
+    "btrfs": (150, ("mkfs.btrfs", "-q")),
+}  # fmt: skip
+"""The smallest of each in MiB, or nearly, and how it is made."""
+
+
+@contextmanager
+def mounted(kind: str, folder: Path) -> Iterator[Path]:
+    """A small disk of its own; raises `CalledProcessError` where this may not be."""
+    place, image = folder / f"the {kind}", folder / f"{kind}.image"
+    size, make = MAKE[kind]
+    place.mkdir()
+    with open(image, "wb") as file:
+        file.truncate(size << 20)
+    subprocess.run([*make, image], check=True, capture_output=True)
+    subprocess.run(["mount", "-o", "loop", image, place], check=True, capture_output=True)
+    try:
+        place.chmod(0o777)
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", place], check=True)
+        image.unlink()
+
+
+def fill_up(disk: Path, left: int) -> None:
+    """Take all blocks that are left but so many bytes."""
+    reserve, filler = disk / "reserve", disk / "filler"
+    with suppress(OSError), open(reserve, "wb") as file:
+        file.write(b"x" * left)
+        os.fsync(file.fileno())
+    with open(filler, "ab", buffering=0) as file:
+        for size in (1 << 20, 1 << 16, 4096, 512):
+            with suppress(OSError):
+                while True:
+                    file.write(b"y" * size)
+            with suppress(OSError):
+                os.fsync(file.fileno())
+    reserve.unlink(missing_ok=True)
+    os.sync()
+
+
+def make_room(disk: Path) -> None:
+    (disk / "filler").unlink(missing_ok=True)
+    os.sync()
+
+
+def command(folder: Path, words: Iterable[object], uid: int, before: Callable[[int], None]) -> Ran:
+    """segmend as a process of its own, which calls `before` with the number of each change of the disk."""
+    out, err = folder / "out", folder / "err"
+    calls = 0
+
+    def counted(call: Callable[..., object]) -> Callable[..., object]:
+        def counting(self: Effects, *args: object) -> object:
+            nonlocal calls
+            calls += 1
+            before(calls)
+            return call(self, *args)
+
+        return counting
+
+    loaded_before()
+    child = os.fork()
+    if child == 0:
+        code = 99
+        with open(out, "w") as said, open(err, "w") as told:
+            try:
+                if uid:
+                    os.setgroups([])
+                    os.setgid(uid)
+                    os.setuid(uid)
+                for name in CHANGES:
+                    setattr(Effects, name, counted(getattr(Effects, name)))
+                with redirect_stdout(said), redirect_stderr(told):
+                    code = segmend([str(each) for each in words])
+                    print(f"calls: {calls}", file=told)
+            except BaseException:
+                traceback.print_exc(file=told)
+            finally:
+                said.flush()
+                told.flush()
+                os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return Ran(code, out.read_text(), err.read_text())
+
+
+def nothing(_call: int) -> None:
+    """Nobody else is there."""
+
+
+class Filled:
+    """One plan on a disk that gets full in the middle of a command."""
+
+    def __init__(self, seed: int, number: int, folder: Path, disk: Path, kind: str) -> None:
+        chance = self.chance = random.Random(f"{seed} {number} full")
+        self.folder, self.disk = folder, disk
+        golden = chance.choice(GOLDENS)
+        self.bed = bed = Bed(golden, unpack(GOLDEN / f"{golden}.tar.xz", folder / "whole"), disk)
+        cases = [case for case in cases_of(golden) if refusal(golden, case) is None]
+        case = chance.choice([each for each in cases if each.name not in (OF_THE_STATE, "balance", "free")])
+        self.asked = case.ask(bed)
+        self.uid = chance.choice([0, NOBODY])
+        self.state = (disk if chance.random() < 0.5 else folder) / "state"
+        self.left = chance.choice([0, 0, 0, 4096, 1 << 13, 1 << 15])
+        self.said = [
+            f"--seed {seed} --only {number}: {golden} {case.name} on {kind}, uid {self.uid}, {self.left} "
+            f"bytes left, state in {self.state}"
+        ]
+        self.state.mkdir()
+        for path in (self.state, bed.home) if self.uid else ():
+            owned_by_nobody(path)
+        desk = folder / "desk"
+        desk.mkdir()
+        desk.chmod(0o777)
+        self.plan = desk / "plan.json"
+
+    def run(self, *words: object, before: Callable[[int], None] = nothing) -> Ran:
+        ran = command(self.folder, words, self.uid, before)
+        self.said.append(f"segmend {' '.join(map(str, words))}\n -> {ran.code} {ran.err.strip()[-500:]}")
+        assert "Traceback" not in ran.err, ran.err
+        return ran
+
+    def act(self, what: str, before: Callable[[int], None] = nothing) -> Ran:
+        plan = (self.plan,) if what == "apply" else ()
+        return self.run(what, *plan, "--yes", "--state-dir", self.state, before=before)
+
+    def play(self) -> str:
+        bed = self.bed
+        with self.asked.during():
+            ran = self.run("plan", *self.asked.argv, "--kafka", bed.version, "-o", self.plan)
+        if ran.code in (8, 16) or b'"steps": []' in self.plan.read_bytes():
+            return f"refused: {self.said[0]} {ran.err[-300:]}"
+        self.original = bed.tree()
+        self.wanted = {*contents(bed.home)}
+        calls = {what: int(self.act(what).err.rpartition("calls: ")[2]) for what in ("apply", "undo")}
+        assert difference(self.original, bed.tree()) == {}
+        remove(self.state)
+        self.state.mkdir()
+        if self.uid:
+            owned_by_nobody(self.state)
+        self.applied = None
+        stopped = sum([self.stopped(what, self.chance.randint(1, calls[what])) for what in ("apply", "undo")])
+        return f"stopped {stopped} times"
+
+    def stopped(self, what: str, at: int) -> bool:
+        """Whether it was."""
+        self.said.append(f"# full before call {at} of {what}")
+        ran = self.act(what, lambda call: fill_up(self.disk, self.left) if call == at else None)
+        done, turned = {"apply": (1, 5), "undo": (0,)}[what], False
+        try:
+            assert ran.code in (*done, 8), ran
+            self.safe()
+            if ran.code == 8:
+                again = self.act(what)
+                assert again.code in (*done, 8), again
+                self.safe()
+                if self.chance.random() < 0.3 and "undo" in again.err:
+                    self.said.append("# the other way, still full")
+                    turned = True
+                    back = self.act("apply" if what == "undo" else "undo")
+                    assert back.code in (0, 1, 5, 8), back
+                    self.safe()
+        finally:
+            make_room(self.disk)
+        if what == "apply" and not turned and self.chance.random() < 0.3:
+            back = self.act("undo")
+            assert back.code in (0, 16), back
+            if back.code == 0:
+                assert difference(self.original, self.bed.tree()) == {}, "taken back: other bytes"
+            assert self.act(what).code in done
+        elif ran.code == 8:
+            again = self.act(what)
+            assert again.code in done or (turned and again.code in (0, 1, 5)), again
+        if what == "undo" and difference(self.original, self.bed.tree()) and turned:
+            assert self.act(what).code == 0
+        if what == "undo":
+            left = difference(self.original, self.bed.tree())
+            assert left == {}, f"undone: other bytes {list(left.items())[:3]}"
+        return ran.code == 8
+
+    def safe(self) -> None:
+        """Every original byte is in the dirs or in the state dir."""
+        held = contents(self.bed.home, self.state)
+        missing = self.wanted - {*held}
+        every = b"\0\1\0".join(held) if missing else b""
+        gone = [each for each in missing if not covered(each, every)]
+        assert not gone, f"LOST: {len(gone)} files, {gone[0][:80]!r}"
+
+
+def play(numbers: Iterable[int], seed: int, home: Path, kinds: list[str]) -> Counter[str]:
+    """How many ended how; what disagrees is printed."""
+    told: Counter[str] = Counter()
+    with swift(home) as folder:
+        folder.chmod(0o755)
+        for number in numbers:
+            kind = random.Random(f"{seed} {number} disk").choice(kinds)
+            with mounted(kind, folder) as disk:
+                case = None
+                try:
+                    case = Filled(seed, number, folder, disk, kind)
+                    said = case.play()
+                except Exception:
+                    said = "DISAGREES"
+                    print(
+                        "\n".join(
+                            [*(case.said if case else [str(number)]), traceback.format_exc()[-1500:], ""]
+                        ),
+                        flush=True,
+                    )
+                told[f"{kind}: {said}" if said != "DISAGREES" else said] += 1
+            for path in folder.iterdir():
+                remove(path) if path.is_dir() else path.unlink()
+    return told
+
+
+def main(words: list[str]) -> int:
+    """0 if nothing disagrees."""
+    parser = argparse.ArgumentParser(prog="python -m tests.surgery.full_disks", description=__doc__)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--count", type=int, default=30)
+    parser.add_argument("--only", type=int)
+    parser.add_argument("kinds", nargs="*", default=[*MAKE])
+    given = parser.parse_args(words)
+    begun = time.monotonic()
+    numbers = range(given.count) if given.only is None else [given.only]
+    told = play(numbers, given.seed, Path("/tmp"), given.kinds)
+    print(f"seed {given.seed}: {dict(told)}, {time.monotonic() - begun:.0f} s", flush=True)
+    return min(told["DISAGREES"], 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

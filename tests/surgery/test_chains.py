@@ -1,0 +1,36 @@
+"""A few of `python -m tests.surgery.chains` and of `python -m tests.surgery.full_disks`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.lacking import lacking
+from tests.seeds import SEED, sampled
+from tests.surgery import chains, full_disks
+from tests.surgery.drawn import GOLDENS
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+def test_chains_of_plans_lose_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    count = sampled(100, 4)
+    told = chains.play(range(count), SEED, GOLDENS, tmp_path)
+    assert (told["DISAGREES"], told["ok"]) == (0, count), capfd.readouterr().out
+
+
+@pytest.mark.parametrize("kind", full_disks.MAKE)
+def test_a_disk_that_gets_full_costs_nothing(
+    kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount a small file system")
+    try:
+        with full_disks.mounted(kind, tmp_path):
+            pass
+    except (OSError, subprocess.CalledProcessError) as error:
+        lacking(f"no loop mount of {kind} here: {error}")
+    told = full_disks.play(range(sampled(60, 3)), SEED, tmp_path, [kind])
+    assert told["DISAGREES"] == 0, capfd.readouterr().out
