@@ -316,5 +316,5 @@ def _changes(request: AuditRequest, run: AuditRun) -> tuple[int | None, int | No
     before = history.bare(newest)
     then = history.sight(request.out, before.run_id, before.level)
     now = history.sight(request.out, run.run_id, request.level)
-    changed = history.changes(request.out, then, now, ["fingerprint"])
-    return len(changed.new), len(changed.gone)
+    changed = history.changes(request.out, then, now)
+    return int(changed.new.sum()), int(changed.gone.sum())

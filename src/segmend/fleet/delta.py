@@ -219,8 +219,13 @@ def read(out: str, name: str, *, run_id: str | None = None, columns: Sequence[st
     return pa.concat_tables([STORED[name].empty_table().select(columns), *found])
 
 
-def parts(out: str, name: str, *, run_id: str | None, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """The same rows, those of some files at a time: of a table that need not fit into memory."""
+def parts(
+    out: str, name: str, *, run_id: str | None, columns: Sequence[str], at_once: int | None = None
+) -> Iterator[pa.Table]:
+    """The same rows, some files (about `at_once` rows) at a time: of a table that need not fit into memory.
+
+    Of one run they come in the same order each time.
+    """
     table, schema = opened(out, name), STORED[name]
     if table is None:
         return
@@ -229,7 +234,7 @@ def parts(out: str, name: str, *, run_id: str | None, columns: Sequence[str]) ->
     rows = dict(zip(actions["path"].to_pylist(), told, strict=False))
     own: dict[str, int] = {}
     rewritten: dict[str | None, list[str]] = {}
-    for path, run in _by_run(table, actions).items():
+    for path, run in sorted(_by_run(table, actions).items()):
         if run_id is not None and run not in (None, run_id):
             continue
         if run is not None and run == run_of(path):
@@ -238,7 +243,7 @@ def parts(out: str, name: str, *, run_id: str | None, columns: Sequence[str]) ->
             rewritten.setdefault(run, []).append(os.path.join(out, name, path))
     try:
         # Files that an audit wrote say of each row whose it is, so those of a thousand runs are one reading.
-        for some in _some_at_a_time(own):
+        for some in _some_at_a_time(own, at_once or _AT_ONCE):
             yield _read_files(some, schema, columns)
         for run, paths in rewritten.items():
             yield _read(paths, schema, run, run_id, columns)
@@ -248,14 +253,14 @@ def parts(out: str, name: str, *, run_id: str | None, columns: Sequence[str]) ->
         ) from error
 
 
-def _some_at_a_time(rows: Mapping[str, int]) -> Iterator[list[str]]:
-    """The paths of files, by how many rows they have, in lists of about `_AT_ONCE` rows."""
+def _some_at_a_time(rows: Mapping[str, int], at_once: int) -> Iterator[list[str]]:
+    """The paths of files, by how many rows they have, in lists of about so many rows."""
     some: list[str] = []
     count = 0
     for path, number in rows.items():
         some.append(path)
         count += number
-        if count >= _AT_ONCE:
+        if count >= at_once:
             yield some
             some, count = [], 0
     if some:

@@ -6,69 +6,108 @@ log dir; else nobody knows, and it is called unseen.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from array import array
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import numpy as np
+import numpy.typing as npt
 
 from segmend.checks import Level
 from segmend.errors import SegmendError, UsageError
 from segmend.fleet import delta
-from segmend.fleet.schemas import STORED
 from segmend.frozen import frozen
 
+Kept: TypeAlias = npt.NDArray[np.bool_]
+"""Of each finding of a run, in the order of `delta.parts`, whether it is meant."""
 SECOND: Final = len("20260101T000000")
 """So far the id of a run says when it began."""
 
 
 @frozen
 class Sight:
-    """What a run looked at: how deep, and the log dirs that it could list."""
+    """What a run looked at: how deep, the log dirs that it knew of, and those of them that it could list."""
 
     run_id: str
     level: Level
+    known: frozenset[str]
     dirs: frozenset[str]
 
 
 @frozen
 class Changes:
-    """Rows of `findings`: of the later run those that are new, of the one before those gone or unseen."""
+    """Of the later run's findings, row by row, whether it is new; of the one before, gone or unseen."""
 
-    new: pa.Table
-    gone: pa.Table
-    unseen: pa.Table
+    new: Kept
+    gone: Kept
+    unseen: Kept
 
 
 def sight(out: str, run_id: str, level: Level) -> Sight:
     """What the run looked at; `level` as its row in `runs` has it."""
     rows = delta.read(out, "log_dirs", run_id=run_id, columns=["path", "partitions"]).to_pylist()
     dirs = frozenset(row["path"] for row in rows if row["partitions"] is not None)
-    return Sight(run_id=run_id, level=level, dirs=dirs)
+    return Sight(run_id=run_id, level=level, known=frozenset(row["path"] for row in rows), dirs=dirs)
 
 
-def changes(
-    out: str, before: Sight, after: Sight, columns: Sequence[str] = STORED["findings"].names
-) -> Changes:
-    """The findings that differ, by their fingerprints; of them these columns."""
-    named = list(dict.fromkeys([*columns, "fingerprint", "dir"]))
-    then, now = (delta.read(out, "findings", run_id=each.run_id, columns=named) for each in (before, after))
-    left = _without(then, now)
-    deep_enough = after.level >= before.level
-    looked = pc.is_in(left["dir"], pa.array(sorted(after.dirs) if deep_enough else [], pa.string()))
-    return Changes(new=_without(now, then), gone=left.filter(looked), unseen=left.filter(pc.invert(looked)))
+def changes(out: str, before: Sight, after: Sight) -> Changes:
+    """The findings that differ."""
+    both = before.known & after.known
+    # Of a replica that is behind nothing is known once those that it was compared with cannot be read.
+    told = before.dirs <= after.dirs
+    then, now = _Found.of(out, before, both, after.dirs, told), _Found.of(out, after, both, after.dirs, told)
+    left = then.without(now)
+    looked = then.looked if after.level >= before.level else np.zeros_like(left)
+    return Changes(new=now.without(then), gone=left & looked, unseen=left & ~looked)
 
 
-def _without(findings: pa.Table, others: pa.Table) -> pa.Table:
-    """Each finding that the others do not have, once."""
-    mine = findings.filter(
-        pc.invert(pc.is_in(findings["fingerprint"], others["fingerprint"].combine_chunks()))
-    )
-    numbered = pa.table(
-        {"fingerprint": mine["fingerprint"], "number": pa.array(range(len(mine)), pa.int64())}
-    )
-    once = numbered.group_by("fingerprint", use_threads=False).aggregate([("number", "max")])
-    return mine.take(once["number_max"])
+@frozen
+class _Found:
+    """The findings of a run: what each is known by, and whether the later run would have it, were it there.
+
+    A fingerprint has no path, for a disk may be mounted elsewhere; the log dirs of a broker often have one
+    name, so of those that both runs know it counts with the path. Findings may share it (of several
+    producers in a partition): as many of them are new as there are more. One that two tasks tell counts once.
+    """
+
+    keys: npt.NDArray[np.int64]
+    once: Kept
+    looked: Kept
+
+    @classmethod
+    def of(cls, out: str, run: Sight, both: Collection[str], seen: Collection[str], compared: bool) -> _Found:
+        """Those of a run: of a million no more than these numbers are kept."""
+        names = ("fingerprint", "dir", "offset", "message", "source")
+        keys, same, looked = (array(code) for code in "qqb")
+        for part in delta.parts(out, "findings", run_id=run.run_id, columns=names):
+            columns = (part[name].to_pylist() for name in names)
+            for fingerprint, path, offset, message, source in zip(*columns, strict=True):
+                keys.append(hash((fingerprint, path if path in both else None)))
+                same.append(hash((fingerprint, path, offset, message)))
+                looked.append(path in seen and (compared or source != "join"))
+        once: Kept = np.zeros(len(same), bool)
+        once[np.unique(np.array(same, np.int64), return_index=True)[1]] = True
+        return cls(keys=np.array(keys, np.int64), once=once, looked=np.array(looked, bool))
+
+    def without(self, others: _Found) -> Kept:
+        """Those that the others do not have."""
+        known, counts = np.unique(others.keys[others.once], return_counts=True)
+        rows = np.flatnonzero(self.once)
+        order = rows[np.argsort(self.keys[rows], kind="stable")]
+        keys = self.keys[order]
+        number = np.arange(len(keys)) - np.searchsorted(keys, keys)
+        left: Kept = np.zeros(len(self.keys), bool)
+        left[order] = number >= _counts_of(keys, known, counts)
+        return left
+
+
+def _counts_of(
+    keys: npt.NDArray[np.int64], known: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    if not len(known):
+        return np.zeros(len(keys), np.int64)
+    at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    return np.where(known[at] == keys, counts[at], 0)
 
 
 def finished(out: str) -> list[Mapping[str, Any]]:
@@ -107,7 +146,7 @@ def pick(rows: Sequence[Mapping[str, Any]], wanted: Sequence[str]) -> tuple[Sigh
 
 def bare(row: Mapping[str, Any]) -> Sight:
     """Of a row of `runs`: how deep it looked."""
-    return Sight(run_id=row["run_id"], level=Level[row["level"].upper()], dirs=frozenset())
+    return Sight(run_id=row["run_id"], level=Level[row["level"].upper()], known=frozenset(), dirs=frozenset())
 
 
 def _named(rows: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any]:

@@ -12,25 +12,35 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from segmend.errors import SegmendError, system_words
-from segmend.fleet import alerts, delta, folder
+from segmend.fleet import alerts, delta, folder, history
 from segmend.fleet.audit import AuditOutcome
+from segmend.fleet.in_order import in_order
 from segmend.fleet.schemas import AUDIT_TABLES, STORED, SUMMARY_KEYS
 
 _ORDER = ("error", "warning", "info")
 _ORDERED_BY = ("code", "broker", "dir", "file")
+_KEYS = ("severity", *_ORDERED_BY)
 _AT_ONCE = 2000
+_ROWS_AT_ONCE = 20_000
 
 
-def finding_objects(out: str, run_id: str) -> Iterator[dict[str, object]]:
-    """The findings of a run, the worst first, as `segmend check --json` writes them, and whose they are."""
-    return objects(delta.read(out, "findings", run_id=run_id))
+def finding_objects(out: str, run_id: str, kept: history.Kept | None = None) -> Iterator[dict[str, Any]]:
+    """The findings of a run, the worst first, as `segmend check --json` writes them, and whose they are.
 
+    Where `kept` says of each row whether it is, those alone. They are in memory only some at a time.
+    """
 
-def objects(findings: pa.Table) -> Iterator[dict[str, Any]]:
-    """Rows of `findings` in that order and form; they are objects only some at a time."""
-    order = _sorted(_keys(findings))
-    for at in range(0, len(order), _AT_ONCE):
-        yield from map(_finding_object, findings.take(order[at : at + _AT_ONCE]).to_pylist())
+    def read(columns: Sequence[str]) -> Iterator[pa.Table]:
+        at = 0
+        parts = delta.parts(out, "findings", run_id=run_id, columns=columns, at_once=_ROWS_AT_ONCE)
+        for part in parts:
+            at += len(part)
+            yield part if kept is None else part.filter(pa.array(kept[at - len(part) : at]))
+
+    keys = pa.concat_tables([_keys(STORED["findings"].empty_table()), *map(_keys, read(_KEYS))])
+    for part in in_order(read(STORED["findings"].names), _sorted(keys).to_numpy(), _ROWS_AT_ONCE):
+        for at in range(0, len(part), _AT_ONCE):
+            yield from map(_finding_object, part.slice(at, _AT_ONCE).to_pylist())
 
 
 def _keys(findings: pa.Table) -> pa.Table:
@@ -48,7 +58,8 @@ def leading(out: str, run_id: str) -> list[tuple[dict[str, Any], int]]:
     """Of each severity and code the first finding, if possible one that nothing explains; and how many."""
     first: dict[tuple[int, str], tuple[tuple[Any, ...], dict[str, Any]]] = {}
     counts: Counter[tuple[int, str]] = Counter()
-    for part in delta.parts(out, "findings", run_id=run_id, columns=STORED["findings"].names):
+    names = STORED["findings"].names
+    for part in delta.parts(out, "findings", run_id=run_id, columns=names, at_once=_ROWS_AT_ONCE):
         explained = pc.is_valid(pc.map_lookup(part["detail"].combine_chunks(), pa.scalar("cause"), "first"))
         keys = _keys(part).add_column(2, "explained", explained)
         order = _sorted(keys)

@@ -1,0 +1,87 @@
+"""What changed between two audits of one OUT, and findings in order, however many."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.fleet.build import plain, write_broker
+
+from segmend.checks import Level
+from segmend.fleet import delta, publish
+from segmend.fleet.audit import AuditOutcome, AuditRequest, audit
+from segmend.fleet.driver import LocalDriver
+from segmend.fleet.history import changes, sight
+from segmend.fleet.publish import finding_objects
+from segmend.fleet.rows import table
+
+
+def run(root: Path, out: Path) -> AuditOutcome:
+    return audit(AuditRequest(paths=(f"{root}/*",), out=str(out), level=Level.STARTUP), LocalDriver(1))
+
+
+def test_a_fault_that_went_from_one_disk_to_another_of_the_same_name(tmp_path: Path) -> None:
+    root = tmp_path / "mnt"
+    disks = [write_broker(root / name, 1, [plain(name, 0, batches=4)], name="kafka") for name in ("x", "y")]
+    run(root, tmp_path / "out")
+    files = [disk / "recovery-point-offset-checkpoint" for disk in disks]
+    sound = files[0].read_bytes()
+    changed = []
+    for first, second in ((b"?", sound), (sound, b"?"), (b"?", b"?")):
+        files[0].write_bytes(first)
+        files[1].write_bytes(second)
+        row = run(root, tmp_path / "out").row
+        changed.append((row["new_findings"], row["gone_findings"]))
+    assert changed == [(1, 0), (1, 1), (1, 0)]
+
+
+def told(out: Path, name: str, dirs: Iterable[str], findings: Iterable[dict[str, Any]]) -> None:
+    """A run of these findings."""
+    one = delta.AuditRun(run_id=name, number=1)
+    listed = [{"path": path, "partitions": 1} for path in dirs]
+    rows = [{"code": "P08", "severity": "error", "dir": "/a", "source": "scan"} | each for each in findings]
+    for kind, found in (("log_dirs", listed), ("findings", rows)):
+        part = delta.write_part(str(out), one, kind, table(kind, found))
+        delta.commit(str(out), one, "scan", [kind], [part] if part else [])
+
+
+def differ(out: Path) -> tuple[int, ...]:
+    """How many are new, gone, unseen."""
+    changed = changes(str(out), *(sight(str(out), name, Level.DEEP) for name in ("before", "now")))
+    return tuple(int(each.sum()) for each in (changed.new, changed.gone, changed.unseen))
+
+
+def test_one_more_of_the_same_place_is_new(tmp_path: Path) -> None:
+    same = [{"fingerprint": "f", "offset": offset} for offset in (7, 9)]
+    told(tmp_path, "before", ["/a"], same[:1])
+    told(tmp_path, "now", ["/a"], [*same, same[1]])  # two tasks told the second
+    assert differ(tmp_path) == (1, 0, 0)
+
+
+def test_a_disk_that_is_mounted_elsewhere_has_the_same_faults(tmp_path: Path) -> None:
+    told(tmp_path, "before", ["/a"], [{"fingerprint": "f"}])
+    told(tmp_path, "now", ["/b"], [{"fingerprint": "f", "dir": "/b"}])
+    assert differ(tmp_path) == (0, 0, 0)
+
+
+def test_a_replica_that_is_behind_is_not_gone_with_the_one_that_was_ahead(tmp_path: Path) -> None:
+    told(tmp_path, "before", ["/a", "/b"], [{"fingerprint": "f", "source": "join"}, {"fingerprint": "g"}])
+    told(tmp_path, "now", ["/a"], [])
+    assert differ(tmp_path) == (0, 1, 1)
+
+
+def test_findings_in_order_through_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(1)
+    numbers = [draw.randrange(1000) for _ in range(60)]
+    for at in range(0, 60, 12):
+        rows = [{"file": f"{number:03}", "broker": number % 7} for number in numbers[at : at + 12]]
+        told(tmp_path, "now", [], [*rows, {"code": "C01", "severity": "info", "file": "-"}])
+        monkeypatch.setattr(delta, "APPLICATION", f"segmend{at}")
+    expected = [*finding_objects(str(tmp_path), "now")]
+    assert [each["broker"] for each in expected[:60]] == sorted(number % 7 for number in numbers)
+    assert len(expected) == 65
+    monkeypatch.setattr(publish, "_ROWS_AT_ONCE", 9)
+    assert [*finding_objects(str(tmp_path), "now")] == expected
