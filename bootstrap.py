@@ -26,6 +26,8 @@ PIP_WHEEL = "pip-26.0-py3-none-any.whl"
 NEWEST_FIRST = ["python3.%d" % minor for minor in range(19, 10, -1)]
 # MB to be fetched where pip's cache has none of it, and MB that `.venv` then has.
 SIZES = {"run.txt": (475, 1100), "dev.txt": (640, 1700)}
+# Packages bring their own tests, and moto all of AWS and what it computes with.
+NOT_COMPILED = r"site-packages[\\/](.*[\\/])?(tests|moto|sympy|networkx)[\\/]"
 # What, when changed, makes an existing environment stale.
 INPUTS = ["pyproject.toml", "hatch_build.py", "src/segmend/kernel", "requirements"]
 
@@ -117,11 +119,15 @@ def prepare(lock):
     wheel = os.path.join(HERE, "requirements", PIP_WHEEL)
     run([*pip, "--no-index", wheel], PYTHONPATH=wheel)
     say("2 of 3: %d packages" % count)
-    run([*pip, "--progress-bar", "raw", "--require-hashes", "-r", path], Watcher(count))
+    # pip itself compiles one file after the other, and all of them; most of that nobody ever imports.
+    run([*pip, "--progress-bar", "raw", "--no-compile", "--require-hashes", "-r", path], Watcher(count))
     say("3 of 3: segmend itself; its kernel is compiled")
     run([*pip, "--progress-bar", "raw", "--no-deps", "--editable", HERE], Watcher(0))
     # Once, here: else each process that starts before the first one ends compiles all of it for itself.
-    run([PYTHON, "-m", "compileall", "-q", "-j", "0", os.path.join(HERE, "src")])
+    compiled = [PYTHON, "-m", "compileall", "-qq", "-j", "0"]
+    run([*compiled, os.path.join(HERE, "src")])
+    # What of others cannot be compiled by this Python is for another one, and harms nobody.
+    subprocess.call([*compiled, "-x", NOT_COMPILED, os.path.join(VENV, "lib")], stdout=subprocess.DEVNULL)
     say("set up in %d s" % (time.time() - started))
     with open(stamp, "w") as file:
         file.write(wanted)
