@@ -26,6 +26,7 @@ from segmend.checks import CheckRun, Level
 from segmend.findings import Finding, Remedy, Safety, Severity
 from segmend.report.findings import finding_lines
 
+pytestmark = pytest.mark.usefixtures("no_other_processes")
 ELSEWHERE = ("kafka-configs.sh", "kafka-topics.sh", "kafka-transactions.sh", "dmesg", "sysctl", "readlink")
 """Programs that talk to the cluster (`test_cluster_commands`) or the machine."""
 LOOKS = ("segmend show ", "segmend check ", "segmend forecast ")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.brokers import broker_of
 from tests.cli.run import run
+from tests.golden.judge import copy_tree
 
 from segmend.checks import CheckRun, Level
 from segmend.findings import Finding
@@ -23,11 +24,14 @@ HURTS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+pytestmark = pytest.mark.usefixtures("no_other_processes")
+
+
 @pytest.fixture
 def dirs(golden: Callable[[str], Path], tmp_path: Path) -> list[Path]:
     """Of a broker with two log dirs, the metadata in the first."""
     home = tmp_path / "broker"
-    shutil.copytree(golden("4.3.1-killed"), home)
+    copy_tree(golden("4.3.1-killed"), home)
     return sorted(path.parent for path in home.rglob("meta.properties"))
 
 

@@ -25,6 +25,7 @@ from segmend.logdir.release import Release
 from segmend.node.metadata_image import MetadataImage, PartitionLeader
 from tests.cli.run import run
 from tests.files import flip
+from tests.golden.judge import copy_tree
 from tests.golden.unpack import unpack
 from tests.lab.elections import HERE
 
@@ -40,7 +41,8 @@ def dirs(golden: Golden) -> list[Path]:
 @pytest.fixture
 def fleet(golden: Golden, tmp_path: Path) -> Path:
     """A copy that may be hurt."""
-    return Path(shutil.copytree(golden("4.3.1-fleet"), tmp_path / "fleet", symlinks=True))
+    copy_tree(golden("4.3.1-fleet"), copy := tmp_path / "fleet")
+    return copy
 
 
 def dirs_of(fleet: Path) -> list[Path]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage, PartitionLeader
 from segmend.report.cluster import node_lines
 from tests.cli.run import run
+from tests.golden.judge import copy_tree
 from tests.golden.unpack import unpack
 from tests.lab.quorums.record import HERE
 
@@ -88,9 +88,8 @@ def test_a_node_waits_where_the_others_are_no_majority(
 def test_a_lone_voter_in_another_dir_waits_for_ever(
     golden: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    dirs = sorted(
-        Path(shutil.copytree(golden("4.3.1-killed"), tmp_path / "node", symlinks=True)).glob("b1/d*")
-    )
+    copy_tree(golden("4.3.1-killed"), tmp_path / "node")
+    dirs = sorted((tmp_path / "node").glob("b1/d*"))
     assert run(capsys, "forecast", *dirs, "--json").json[-1]["outcome"] == "starts"
     with_id(next(each for each in dirs if (each / CLUSTER_METADATA).is_dir()), OTHER)
     ran = run(capsys, "forecast", *dirs, "--json")
@@ -103,7 +102,7 @@ def test_metadata_older_than_a_log_is_no_all_clear(
     golden: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As where the disks of two of three voters were restored from a backup."""
-    fleet = Path(shutil.copytree(golden("4.3.1-fleet"), tmp_path / "fleet", symlinks=True))
+    copy_tree(golden("4.3.1-fleet"), fleet := tmp_path / "fleet")
     log = next(fleet.glob("b3/d*/orders-0"))
     (log / "leader-epoch-checkpoint").write_text("0\n1\n900 0\n")
     ran = run(capsys, "forecast", "--cluster", *sorted(fleet.glob("b*/d*")), "--json")

@@ -11,6 +11,7 @@ import pytest
 from segmend.cluster.vanished import vanished
 from segmend.logdir.tree import LogDir
 from tests.cli.run import run
+from tests.golden.judge import copy_tree
 
 Golden = Callable[[str], Path]
 ALL = ("0.8.2.2-killed", "1.1.0-killed", "2.8.2-killed", "3.9.2-clean", "4.3.1-killed", "4.3.1-fleet")
@@ -18,7 +19,8 @@ ALL = ("0.8.2.2-killed", "1.1.0-killed", "2.8.2-killed", "3.9.2-clean", "4.3.1-k
 
 def taken_from(golden: Path, into: Path, *names: str, checkpoints: bool = True) -> list[Path]:
     """The log dirs of a golden without these partitions."""
-    dirs = sorted(Path(shutil.copytree(golden, into, symlinks=True)).glob("b*/d*"))
+    copy_tree(golden, into)
+    dirs = sorted(into.glob("b*/d*"))
     for log_dir in dirs:
         for name in names:
             shutil.rmtree(log_dir / name, ignore_errors=True)

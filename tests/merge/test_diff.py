@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.cli.run import run
+from tests.golden.judge import copy_tree
 from tests.golden.unpack import unpack
 from tests.lab.elections import HERE
 
@@ -99,7 +100,7 @@ def test_real_clusters_clean_and_killed(
 def test_a_directory_that_is_gone_is_a_difference(
     golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fleet = Path(shutil.copytree(golden("4.3.1-fleet"), tmp_path / "fleet", symlinks=True))
+    copy_tree(golden("4.3.1-fleet"), fleet := tmp_path / "fleet")
     shutil.rmtree(next(fleet.glob("b2/d*/shipments-2")))
     ran = run(capsys, "diff", *sorted(fleet.glob("b*/d*")), "--topic", "shipments", "--json")
     lines = {line["partition"]: line for line in ran.of("partition")}

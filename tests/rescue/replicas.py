@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tests.files import flip
+from tests.golden.judge import copy_tree
 
 from segmend.formats.batch import RecordBatch
 from segmend.formats.record import decode
@@ -28,7 +28,7 @@ def replicas(golden: Path, root: Path, names: tuple[str, ...] = SOME, count: int
         home = root / f"b{number}"
         home.mkdir(parents=True)
         for name in names:
-            shutil.copytree(next(golden.glob(f"b1/d*/{name}")), home / name)
+            copy_tree(next(golden.glob(f"b1/d*/{name}")), home / name)
         log_dir = next(golden.glob("b1/d0"))
         text = (log_dir / "meta.properties").read_text()
         (home / "meta.properties").write_text(text.replace("node.id=1", f"node.id={number}"))

@@ -16,6 +16,7 @@ import pytest
 from deltalake import DeltaTable
 from tests.cli.run import Ran, run
 from tests.files import flip
+from tests.golden.judge import copy_tree
 from tests.rescue.replicas import replicas
 from tests.surgery.faulty import Died, Disk, Mortal
 
@@ -90,7 +91,7 @@ class Growing:
         for each in self.dir.glob("*checkpoint"):
             each.unlink()
         self.home, self.whole = self.dir / name, root / "whole"
-        shutil.copytree(self.home, self.whole)
+        copy_tree(self.home, self.whole)
         self.ends = []
         for log in sorted(self.whole.glob("*.log")):
             with FileReader(str(log)) as reader:

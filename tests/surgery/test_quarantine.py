@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import errno
-import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.cli.run import Ran
+from tests.golden.judge import copy_tree
 from tests.surgery.desk import Desk
 from tests.surgery.picture import picture
 
@@ -87,7 +87,7 @@ def test_no_partition_comes_back_beside_itself(desk: Desk) -> None:
     desk.undo()
     name = next(path.name for path in sorted(desk.dirs[1].glob("*-0")) if (path / f"{0:020}.log").exists())
     leader = desk.root / "leader" / name
-    shutil.copytree(desk.dirs[1] / name, leader)
+    copy_tree(desk.dirs[1] / name, leader)
     desk.plan("graft", "--partition", name, "--from", leader, "--whole")
     desk.apply()
     item = quarantine(desk, "list").json[-1]["item"]
