@@ -65,6 +65,13 @@ def test_a_log_that_is_cut_off_is_what_came_before() -> None:
         assert len(changes) < len(whole)
 
 
+def test_transactions_within_transactions_go_no_deeper() -> None:
+    deep = written("/a", b"1")
+    for _ in range(2000):
+        deep = together(deep)
+    assert zookeeper_log.parse(log(1, [deep])) == ((), ())
+
+
 def test_a_flip_in_a_log_is_never_read() -> None:
     data = log(1, CHANGES)
     whole = zookeeper_log.parse(data)[0]

@@ -42,6 +42,21 @@ def test_a_topic_without_an_id_is_known_by_its_name(tmp_path: Path) -> None:
     assert image.assigned("t", 0, 1)
 
 
+def test_odd_content_is_no_exception(tmp_path: Path) -> None:
+    odd = b'{"partitions":{"9%s":[1],"x":[1],"1":{},"2":null,"3":["a"]},"removing_replicas":7}' % (
+        b"9" * 5000
+    )
+    tree = {
+        "/brokers/topics/t": odd,
+        STATE: b"[]",
+        "/config/topics/t": b'{"config":[]}',
+        "/brokers/topics/u": b"x",
+    }
+    found = told(data_dir(tmp_path, tree))
+    assert found.image.replicas == {("t", 1): (), ("t", 2): (), ("t", 3): ()}
+    assert len(found.unknown) == 1
+
+
 def test_what_waits_in_zookeeper_is_named(tmp_path: Path) -> None:
     tree = {"/admin/delete_topics/t": b"", "/admin/reassign_partitions": b"{}", "/migration": b"{}"}
     found = told(data_dir(tmp_path, {**topic("t", [1]), **tree}))

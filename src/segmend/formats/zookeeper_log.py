@@ -78,5 +78,6 @@ def _of(zxid: int, kind: int, cursor: Cursor) -> Iterator[Change]:
         yield Change(zxid=zxid, path=text(cursor), data=buffer(cursor))
     elif kind == _MULTI:
         for _ in range(cursor.i32()):
-            inner = cursor.i32()
-            yield from _of(zxid, inner, Cursor(buffer(cursor)))
+            inner, body = cursor.i32(), Cursor(buffer(cursor))
+            if inner != _MULTI:  # ZooKeeper writes none within another
+                yield from _of(zxid, inner, body)

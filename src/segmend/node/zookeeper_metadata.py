@@ -18,6 +18,7 @@ from segmend.node.metadata_image import MetadataImage, PartitionLeader
 TOPICS = "/brokers/topics"
 _TOPIC = re.compile(rf"{TOPICS}/([^/]+)")
 _STATE = re.compile(rf"{TOPICS}/([^/]+)/partitions/(\d{{1,9}})/state")
+_NUMBER = re.compile(r"\d{1,9}")
 _CONFIG = re.compile(r"/config/(topics|brokers)/([^/]+)")
 _DEFAULT = "<default>"
 NO_NEWER = (
@@ -100,7 +101,7 @@ def _assign(image: MetadataImage, topic: str, told: Mapping[str, object]) -> Non
     partitions, removing = told.get("partitions"), told.get("removing_replicas")
     goes = removing if isinstance(removing, dict) else {}
     for number, replicas in (partitions if isinstance(partitions, dict) else {}).items():
-        if str(number).isdecimal():
+        if _NUMBER.fullmatch(number):
             key, nodes = (topic_id, int(number)), _ids(replicas)
             image.replicas[key] = nodes
             image.leaders[key] = PartitionLeader(isr=nodes, removing=_ids(goes.get(number)))
