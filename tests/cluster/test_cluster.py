@@ -360,9 +360,26 @@ def test_zookeeper_keeps_who_is_in_sync(golden: Golden, capsys: pytest.CaptureFi
 
 def test_who_wins_an_election() -> None:
     logs = {1: (2, 630), 2: (3, 631), 3: (2, 525)}
-    assert electable(logs, 2) == [2, 1]
-    assert electable(logs, 3) == [2]
-    assert electable({1: (0, 0), 2: (0, 0), 3: (3, 9)}, 2) == [3, 1, 2]
+    assert electable(logs, dict.fromkeys(logs, (1, 2, 3))) == [2, 1]
+    assert electable(logs, dict.fromkeys(logs, (1, 2, 3, 4, 5))) == [2]
+    assert electable(logs, dict.fromkeys((1, 2), (1, 2, 3, 4, 5))) == []
+    assert electable({1: (0, 0), 2: (0, 0), 3: (3, 9)}, dict.fromkeys((1, 2, 3), (1, 2, 3))) == [3, 1, 2]
+
+
+def test_each_asks_the_voters_of_its_own_log() -> None:
+    """As 4.3.1 did where two nodes had logs from before the third removed one of them."""
+    old, new = (1, 2, 3), (1, 2)
+    assert electable({2: (1, 120), 3: (1, 120)}, {2: old, 3: old}) == [2, 3]
+    assert electable({2: (1, 201), 3: (1, 120)}, {2: new, 3: old}) == []
+    assert electable({1: (1, 207), 3: (1, 120)}, {1: new, 3: old}) == []
+    assert electable({1: (1, 207), 2: (1, 201), 3: (1, 120)}, {1: new, 2: new, 3: old}) == [1]
+
+
+def test_one_that_stays_away_knows_of_newer_voters_in_vain() -> None:
+    logs = {1: ((1, 207), (1, 2)), 2: ((1, 120), (1, 2, 3)), 3: ((1, 120), (1, 2, 3))}
+    sights = {node: Sight(position=log, voters=voters) for node, (log, voters) in logs.items()}
+    assert quorum((1, 2, 3), sights, {1: "left out"}).leaders_possible == (2, 3)
+    assert quorum((1, 2), sights, {}).leaders_possible == (1, 2, 3)
 
 
 def test_who_can_lead() -> None:

@@ -47,9 +47,18 @@ def majority(voters: int) -> int:
     return voters // 2 + 1
 
 
-def electable(logs: Mapping[int, tuple[int, int]], needed: int) -> list[int]:
-    """The voters that can win, by (epoch, end) of the logs of those that come up: best first."""
-    able = [node for node, log in logs.items() if sum(other <= log for other in logs.values()) >= needed]
+def electable(logs: Mapping[int, tuple[int, int]], voters: Mapping[int, Collection[int]]) -> list[int]:
+    """Who can win of those in `voters`, which has whom each asks, and lead a majority of these: best first.
+
+    `logs` are (epoch, end), also of those that end after they voted; each votes for whose log is no older
+    (`RaftUtil`), also for one that it does not know as a voter.
+    """
+    able = []
+    for node, asked in voters.items():
+        votes = sum(logs[other] <= logs[node] for other in asked if other in logs)
+        stay = sum(other in voters for other in asked)
+        if node in asked and min(votes, stay) >= majority(len(asked)):
+            able.append(node)
     return sorted(able, key=lambda node: (logs[node], -node), reverse=True)
 
 

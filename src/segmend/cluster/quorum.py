@@ -22,7 +22,9 @@ def quorum(
     down: Mapping[int, str],
     joined: Collection[int] = (),
 ) -> Quorum:
-    """Which of the voters come up, and who of them can be elected; `down` says why others do not.
+    """Which of the voters come up, and who can be elected; `down` says why others do not.
+
+    Whoever is a voter by its own log asks those that the log names: an old one may name others (KIP-853).
 
     Those of them that `joined` end once there is a quorum, and vote before. One that lost its vote looks on.
     """
@@ -31,9 +33,8 @@ def quorum(
     told = [_voter(node_id, sights, down) for node_id in sorted(voters)]
     needed = majority(len(told))
     up = {voter.node_id for voter in told if voter.up}
-    voting = (voter for voter in told if voter.up or voter.node_id in joined)
-    logs = {voter.node_id: (voter.epoch or 0, voter.end or 0) for voter in voting}
-    able = [node for node in electable(logs, needed) if node in up] if len(up) >= needed else []
+    logs = {node: sights[node].position or (0, 0) for node in sights if node not in down or node in joined}
+    able = electable(logs, {node: sights[node].voters or voters for node in logs if node not in down})
     reason = None
     if told and not able:
         few = NO_MAJORITY.format(up=len(up), all=len(told), needed=needed)

@@ -52,7 +52,10 @@ class ClusterForecast:
         self._started = sorted(self._given if only is None else self._given & set(only))
         self._unplaced = unplaced
         self._sights = playing.sights()
-        self._voters = voters_of(self._sights)
+        # A node goes by the voters in its own log: one that stays away knows of newer ones in vain.
+        self._voters = voters_of({node: self._sights[node] for node in self._started}) or voters_of(
+            self._sights
+        )
 
     def __iter__(self) -> Iterator[Line]:
         starts, elected = self._settled()
