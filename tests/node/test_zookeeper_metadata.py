@@ -76,6 +76,19 @@ def test_a_damaged_or_missing_log_is_named(tmp_path: Path) -> None:
     assert "was not given" in told(root).unknown[0]
 
 
+def test_before_the_first_snapshot_the_log_is_all(tmp_path: Path) -> None:
+    """As ZooKeeper 3.4 of 1.1.0 leaves it, until it has written 50,000 transactions or starts again."""
+    nodes = {"/brokers/topics": b"", "/cluster/id": b'{"id":"abc"}', **topic("t", [1]), STATE: state(1)}
+    root = data_dir(tmp_path, {}, [made(*each) for each in nodes.items()])
+    (root / "version-2" / "snapshot.0").unlink()
+    found = told(root)
+    assert (found.image.leaders["t", 0].isr, found.unknown) == ((1,), ())
+    log_file = root / "version-2" / "log.1"
+    log_file.rename(log_file.with_name("log.2"))
+    with pytest.raises(SegmendError, match="no version-2/snapshot"):
+        told(root)
+
+
 def test_a_damaged_snapshot_is_passed_over(tmp_path: Path) -> None:
     root = data_dir(tmp_path, topic("t", [1]), [made(STATE, state(1))])
     (root / "version-2" / "snapshot.1").write_bytes(b"ZKSN")

@@ -37,6 +37,8 @@ def read_data(dirs: Sequence[str]) -> ZooKeeperData:
         if not damages:
             return _replayed(tree, zxid, logs, doubts)
         doubts.append(f"{path}: a snapshot of ZooKeeper's that is damaged ({damages[0].reason})")
+    if not snapshots and any(first <= 1 for first, _ in logs):
+        return _replayed({}, 0, logs, doubts)  # Of 3.4: it wrote none yet.
     why = doubts[0] if doubts else f"no {VERSION_DIR}/{zookeeper_snapshot.PREFIX}* of ZooKeeper's is there"
     raise Unreadable(", ".join(dirs), why)
 
