@@ -151,19 +151,16 @@ def _records(
     control: bool,
     on_problem: OnProblem | None,
 ) -> Iterator[pa.RecordBatch]:
+    wanted = WantedRecords.between(
+        selection.first_offset, selection.last_offset, selection.since, selection.until,
+        COLUMNS if columns is None else columns, control=control,
+    )  # fmt: skip
     for segment in _segments(source, selection):
         if segment.log is not None:
             with segment.log.reader() as reader:
                 yield from arrow.record_batches(
                     reader,
-                    WantedRecords(
-                        columns=frozenset(COLUMNS if columns is None else columns),
-                        first_offset=selection.first_offset,
-                        last_offset=selection.last_offset,
-                        since=LONG_MIN if selection.since is None else selection.since,
-                        until=LONG_MAX if selection.until is None else selection.until,
-                        control=control,
-                    ),
+                    wanted,
                     BatchRange(
                         base_offset=segment.base_offset, start=start_of(segment.log, reader, selection)
                     ),

@@ -28,9 +28,14 @@ LOGS = [f"t-0/{base:020d}" for base in BASES]
 @pytest.fixture
 def dirs(tmp_path: Path) -> list[Path]:
     """A broker whose `t-0` has segments that are 10, 9, 8 and 7 days old; retention is 7 days."""
-    found = two_dirs(tmp_path)
+    return aged(tmp_path, 10)
+
+
+def aged(root: Path, oldest: int) -> list[Path]:
+    """Each segment a day younger than the one before, the first so many days old."""
+    found = two_dirs(root)
     for number, log in enumerate(LOGS):
-        stamped(found, log, NOW - (10 - number) * DAY - HOUR)
+        stamped(found, log, NOW - (oldest - number) * DAY - HOUR)
     return found
 
 

@@ -10,15 +10,12 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import as_one_who_may_not, python, run
-from tests.cli.test_explain_retention import stamped
-from tests.faults.written import BASES, in_place, two_dirs
+from tests.cli.test_explain_retention import DAY, HOUR, LOGS, NOW, aged, stamped
+from tests.faults.written import BASES, in_place
 
 from segmend.loading.topic_settings import topic_settings
 
 Capture = pytest.CaptureFixture[str]
-NOW = int(time.time() * 1000)
-HOUR, DAY = 3_600_000, 86_400_000
-LOGS = [f"t-0/{base:020d}" for base in BASES]
 DESCRIBED = sorted((Path(__file__).parents[1] / "lab" / "gone" / "described").glob("*.txt"))
 LONG_MAX = 2**63 - 1
 
@@ -26,10 +23,7 @@ LONG_MAX = 2**63 - 1
 @pytest.fixture
 def dirs(tmp_path: Path) -> Sequence[Path]:
     """Segments of `t-0` that are 4, 3, 2 and 1 days old; retention is 7 days."""
-    found = two_dirs(tmp_path)
-    for number, log in enumerate(LOGS):
-        stamped(found, log, NOW - (4 - number) * DAY - HOUR)
-    return found
+    return aged(tmp_path, 4)
 
 
 def deleted(capsys: Capture, *argv: object) -> list[int]:

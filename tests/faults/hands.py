@@ -12,7 +12,7 @@ Number = Callable[[int], int]
 FIELDS = {"offset": (0, ">q"), "size": (8, ">i"), "epoch": (12, ">i"), "magic": (16, ">b"), "crc": (17, ">I")}
 
 
-def positions(data: bytes) -> list[int]:
+def positions(data: bytes | bytearray) -> list[int]:
     """Where the batches of a healthy log begin."""
     found, at = [], 0
     while at < len(data):

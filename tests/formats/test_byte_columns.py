@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import examples
 
-from segmend.formats.byte_columns import first_decrease, put_column, take_column, used_size
+from segmend.formats.byte_columns import first_decrease, put_column, split, take_column
 
 
 def test_numbers_of_both_widths() -> None:
@@ -34,7 +34,8 @@ def test_numbers_of_both_widths() -> None:
     ],
 )
 def test_the_used_part_of_a_preallocated_file(data: bytes, used: int) -> None:
-    assert used_size(data, 8) == used
+    entries, zeros, trailing = split(data, 8)
+    assert (len(entries), zeros, trailing) == (used, len(data) // 8 - used // 8, data[len(data) // 8 * 8 :])
 
 
 def test_the_first_decrease() -> None:

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,17 +46,27 @@ class Trial:
 
     def fatal(self) -> str | None:
         """The line that says why it does not start."""
-        if self.starts:
-            return None
-        for number, line in enumerate(self.lines):
-            if SERIOUS.search(line):
-                behind = [
-                    word
-                    for word in self.lines[number : number + 2]
-                    if "Exception" in word or "Error:" in word
-                ]
-                return (behind or [line])[0]
-        return next((line for line in self.lines if "Exception" in line), "it says nothing")
+        return None if self.starts else fatal_of(self.lines)
+
+
+def save(path: Path, found: Mapping[str, object]) -> None:
+    """Write what was recorded, one line a name."""
+    rows = (f"{json.dumps(name)}: {compact(found[name])}" for name in sorted(found))
+    path.write_text("{\n" + ",\n".join(rows) + "\n}\n")
+
+
+def compact(value: object) -> str:
+    """JSON on one line, the same each time."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def fatal_of(lines: list[str]) -> str:
+    """The line that says why a broker ended."""
+    for number, line in enumerate(lines):
+        if SERIOUS.search(line):
+            behind = [each for each in lines[number : number + 2] if "Exception" in each or "Error:" in each]
+            return (behind or [line])[0]
+    return next((line for line in lines if "Exception" in line), "it says nothing")
 
 
 def copy_base(base: Base, root: Path) -> None:

@@ -28,7 +28,7 @@ from tests.lab.base import Base, base
 from tests.lab.jars import cache_dir
 from tests.lab.pairs import drawn
 from tests.lab.releases import release
-from tests.lab.trial import FULL, SERIOUS, Trial, copy_base, listing, run_trial, telling, without_names
+from tests.lab.trial import FULL, SERIOUS, Trial, copy_base, listing, run_trial, save, telling, without_names
 
 HERE = Path(__file__).parent / "verdicts"
 HEALTHY = "(none)"
@@ -121,14 +121,6 @@ class Recorder:
         """The base to copy."""
         return base(self.version, self.mark, size)
 
-    def save(self) -> None:
-        """Write what is known: one line a fault."""
-        rows = (
-            f"{json.dumps(name)}: {json.dumps(self.verdicts[name], sort_keys=True, separators=(',', ':'))}"
-            for name in sorted(self.verdicts)
-        )
-        self.path.write_text("{\n" + ",\n".join(rows) + "\n}\n")
-
     def healthy(self) -> None:
         """A start with no fault at all: the records that a sound log has."""
         root = self.work / "trial"
@@ -184,7 +176,7 @@ class Recorder:
             topic = topics[fault.name]
             verdict = of_partition(trial, topic, before, self.whole)
             self.verdicts[fault.name] = {"outcome": "starts", "partition": verdict}
-        self.save()
+        save(self.path, self.verdicts)
 
     def apart(self, trial: Trial, faults: list[Fault], topics: dict[str, str]) -> Iterator[list[Fault]]:
         """Smaller groups: those that the broker names in its errors each alone, else halves."""
@@ -243,13 +235,13 @@ def record(recorder: Recorder, wanted: Sequence[Fault]) -> None:
     pack_base(version, mark)
     recorder.healthy()
     recorder.together([fault for fault in wanted if fault.scope(mark) == "partition"])
-    recorder.save()
+    save(recorder.path, recorder.verdicts)
     for fault in wanted:
         if fault.scope(mark) == "broker":
             recorder.lonely(fault)
             verdict = recorder.verdicts[fault.name]
             print(f"{time.monotonic() - started:.0f} s {fault.name}: {verdict}", flush=True)
-            recorder.save()
+            save(recorder.path, recorder.verdicts)
     print(f"{version} {mark}: {len(recorder.verdicts)} recorded, {time.monotonic() - started:.0f} s")
 
 

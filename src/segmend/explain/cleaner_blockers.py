@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from segmend.broker.cleaner import UNCLEANABLE, Bound, CleanerLimits, CleanerVerdict, CleanerView
-from segmend.frozen import frozen
+from segmend.frozen import as_dict, frozen
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import ProducerState
 from segmend.loading.cleaner_reads import Spoiled
 from segmend.loading.load import LoadedLog
-from segmend.loading.segment import position_of
+from segmend.loading.segment import Segment, position_of
 from segmend.logdir.release import Release
 
 _MOST = 20
@@ -38,18 +38,7 @@ class Blocker:
 
     def to_json(self) -> dict[str, Any]:
         """The object in `blockers`."""
-        return {
-            "kind": self.kind,
-            "offset": self.offset,
-            "since_ms": self.since_ms,
-            "until_ms": self.until_ms,
-            "producer_id": self.producer_id,
-            "producer_epoch": self.producer_epoch,
-            "file": self.file,
-            "position": self.position,
-            "detail": self.detail,
-            "broker_says": self.broker_says,
-        }
+        return as_dict(self)
 
 
 @frozen
@@ -125,14 +114,15 @@ def _lag(held: Held) -> Iterator[Blocker]:
 def _active(held: Held) -> Iterator[Blocker]:
     active = held.view.segments[-1]
     if active.size:
-        yield Blocker(kind="active", offset=active.base_offset, since_ms=_first_stamp(held.loaded))
+        began = first_timestamp(held.loaded.state.segments[-1])
+        since = began if began is not None and began > 0 else None
+        yield Blocker(kind="active", offset=active.base_offset, since_ms=since)
 
 
-def _first_stamp(loaded: LoadedLog) -> int | None:
-    """When the active segment began, by its first batch."""
-    segment = loaded.state.segments[-1]
+def first_timestamp(segment: Segment) -> int | None:
+    """`LogSegment.getFirstBatchTimestamp`: the largest timestamp of the first batch."""
     if segment.log is None or not segment.size:
         return None
     with segment.log.reader() as reader:
         first = next(iter_batches(reader, stop=1), None)
-    return None if first is None or first.max_timestamp <= 0 else first.max_timestamp
+    return None if first is None else first.max_timestamp

@@ -26,12 +26,11 @@ from segmend.explain.cleaned_size import (
     Work,
     cleaned_size,
 )
-from segmend.explain.cleaner_blockers import Blocker, Held, blockers
+from segmend.explain.cleaner_blockers import Blocker, Held, blockers, first_timestamp
 from segmend.explain.standing import standing
 from segmend.formats.java_number import LONG_MAX, parse_long
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK
 from segmend.frozen import frozen, replace
-from segmend.kernel.scan import iter_batches
 from segmend.loading.cleaner_reads import READ_AT_MOST, Spoiled, stats_fault
 from segmend.loading.dirs import DirState
 from segmend.loading.high_watermark import Mark, high_watermark
@@ -41,7 +40,6 @@ from segmend.loading.load import LoadedLog
 from segmend.loading.prelude import Options, Prelude
 from segmend.loading.reads import Budget
 from segmend.loading.replicas import Situation
-from segmend.loading.segment import Segment
 from segmend.loading.values import Extent
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.file_system import Unreadable
@@ -366,7 +364,7 @@ def _limits(compaction: Compaction) -> CleanerLimits:
 
 def _view(loaded: LoadedLog, after: Extent, kept: Sequence[Retained], *, dated: bool) -> CleanerView:
     """The log as the cleaner sees it; the segments' first timestamps are read if they count (`dated`)."""
-    firsts = [_first_timestamp(each) if dated else None for each in loaded.state.segments]
+    firsts = [first_timestamp(each) if dated else None for each in loaded.state.segments]
     start, end = after.log_start_offset or 0, after.log_end_offset or 0
     opened = [each.current_txn_first_offset for each in loaded.state.states.values()]
     return CleanerView(
@@ -380,12 +378,3 @@ def _view(loaded: LoadedLog, after: Extent, kept: Sequence[Retained], *, dated: 
         log_start=start, log_end=end, high_watermark=end,
         unstable=min((max(offset, start) for offset in opened if offset >= 0), default=None),
     )  # fmt: skip
-
-
-def _first_timestamp(segment: Segment) -> int | None:
-    """`LogSegment.getFirstBatchTimestamp`: the largest timestamp of the first batch."""
-    if segment.log is None or not segment.size:
-        return None
-    with segment.log.reader() as reader:
-        first = next(iter_batches(reader, stop=1), None)
-    return None if first is None else first.max_timestamp

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from segmend.fleet.listing import Place
 from segmend.fleet.pack import FILE_COST
 from segmend.formats import offset_index
-from segmend.formats.java_number import LONG_MAX, LONG_MIN
+from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import frozen
 from segmend.kernel.columns import WantedRecords
 from segmend.kernel.scan import iter_batches
@@ -54,13 +54,7 @@ class Wanted:
 
     def records(self, columns: Iterable[str]) -> WantedRecords:
         """So many columns of these records, as the kernel is told."""
-        return WantedRecords(
-            columns=frozenset(columns),
-            first_offset=self.low,
-            last_offset=self.high,
-            since=LONG_MIN if self.since is None else self.since,
-            until=LONG_MAX if self.until is None else self.until,
-        )
+        return WantedRecords.between(self.low, self.high, self.since, self.until, columns)
 
 
 @frozen

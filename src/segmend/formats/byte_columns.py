@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import sys
 from array import array
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Literal
+
+from segmend.formats.damage import Damage
 
 Width = Literal[4, 8]
 _CODES: dict[int, Literal["i", "q"]] = {4: "i", 8: "q"}
@@ -42,10 +46,27 @@ def nonzero_size(data: bytes | memoryview) -> int:
     return start + len(bytes(data[start:end]).rstrip(b"\0"))
 
 
-def used_size(data: bytes, stride: int) -> int:
-    """Bytes of the whole entries that are left when all-zero entries at the end are cut off."""
+def split(data: bytes, stride: int) -> tuple[memoryview, int, bytes]:
+    """The entries of `stride` bytes, how many all-zero ones follow, and what makes no whole one."""
     whole = len(data) // stride * stride
-    return -(-nonzero_size(memoryview(data)[:whole]) // stride) * stride
+    used = -(-nonzero_size(memoryview(data)[:whole]) // stride) * stride
+    return memoryview(data)[:used], (whole - used) // stride, data[whole:]
+
+
+def joined(columns: Sequence[array[int]], zeros: int, trailing: bytes) -> bytes:
+    """The reverse of `split`, out of columns that fill the entries from left to right."""
+    ends = [*accumulate(column.itemsize for column in columns)]
+    out = bytearray(len(columns[0]) * ends[-1])
+    for column, end in zip(columns, ends, strict=True):
+        put_column(out, ends[-1], end - column.itemsize, column)
+    return bytes(out) + bytes(zeros * ends[-1]) + trailing
+
+
+def cut_entry(data: bytes, stride: int) -> Iterator[Damage]:
+    """The damage that the last entry is not whole."""
+    whole = len(data) // stride * stride
+    if whole < len(data):
+        yield Damage("trailing-bytes", whole, f"the length {len(data)} is not a multiple of {stride}")
 
 
 def first_decrease(column: array[int], *, strict: bool) -> int | None:

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from segmend.formats.byte_columns import first_decrease, put_column, take_column, used_size
+from segmend.formats.byte_columns import cut_entry, first_decrease, joined, split, take_column
 from segmend.formats.damage import Damage
 from segmend.frozen import field, frozen
 
@@ -55,19 +55,17 @@ class OffsetIndex:
 def parse(data: bytes) -> tuple[OffsetIndex, tuple[Damage, ...]]:
     """Damage kinds: `trailing-bytes`, `offsets-not-increasing`, `positions-not-increasing`,
     `negative-position`, `negative-offset`; each is given for its first place."""
-    used = used_size(data, ENTRY_SIZE)
-    whole = len(data) // ENTRY_SIZE * ENTRY_SIZE
-    entries = memoryview(data)[:used]
+    entries, zero_tail, trailing = split(data, ENTRY_SIZE)
     index = OffsetIndex(
         relative_offsets=take_column(entries, ENTRY_SIZE, 0, 4),
         positions=take_column(entries, ENTRY_SIZE, 4, 4),
-        zero_tail=(whole - used) // ENTRY_SIZE,
-        trailing=data[whole:],
+        zero_tail=zero_tail,
+        trailing=trailing,
     )
-    return index, tuple(_damages(index, whole))
+    return index, (*_damages(index), *cut_entry(data, ENTRY_SIZE))
 
 
-def _damages(index: OffsetIndex, whole: int) -> Iterator[Damage]:
+def _damages(index: OffsetIndex) -> Iterator[Damage]:
     for kind, column, at in (
         ("offset", index.relative_offsets, 0),
         ("position", index.positions, 4),
@@ -79,14 +77,8 @@ def _damages(index: OffsetIndex, whole: int) -> Iterator[Damage]:
         if decrease is not None:
             reason = f"entry {decrease}: {kind} {column[decrease]} follows {column[decrease - 1]}"
             yield Damage(f"{kind}s-not-increasing", decrease * ENTRY_SIZE + at, reason)
-    if index.trailing:
-        reason = f"the length {whole + len(index.trailing)} is not a multiple of {ENTRY_SIZE}"
-        yield Damage("trailing-bytes", whole, reason)
 
 
 def render(index: OffsetIndex) -> bytes:
     """The file's bytes, zero tail included."""
-    out = bytearray(len(index) * ENTRY_SIZE)
-    put_column(out, ENTRY_SIZE, 0, index.relative_offsets)
-    put_column(out, ENTRY_SIZE, 4, index.positions)
-    return bytes(out) + bytes(index.zero_tail * ENTRY_SIZE) + index.trailing
+    return joined((index.relative_offsets, index.positions), index.zero_tail, index.trailing)

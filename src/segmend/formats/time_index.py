@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from segmend.formats.byte_columns import first_decrease, put_column, take_column, used_size
+from segmend.formats.byte_columns import cut_entry, first_decrease, joined, split, take_column
 from segmend.formats.damage import Damage
 from segmend.frozen import field, frozen
 
@@ -49,19 +49,17 @@ class TimeIndex:
 def parse(data: bytes) -> tuple[TimeIndex, tuple[Damage, ...]]:
     """Damage kinds: `trailing-bytes`, `timestamps-not-increasing`, `offsets-decreasing`,
     `negative-offset`; each is given for its first place."""
-    used = used_size(data, ENTRY_SIZE)
-    whole = len(data) // ENTRY_SIZE * ENTRY_SIZE
-    entries = memoryview(data)[:used]
+    entries, zero_tail, trailing = split(data, ENTRY_SIZE)
     index = TimeIndex(
         timestamps=take_column(entries, ENTRY_SIZE, 0, 8),
         relative_offsets=take_column(entries, ENTRY_SIZE, 8, 4),
-        zero_tail=(whole - used) // ENTRY_SIZE,
-        trailing=data[whole:],
+        zero_tail=zero_tail,
+        trailing=trailing,
     )
-    return index, tuple(_damages(index, whole))
+    return index, (*_damages(index), *cut_entry(data, ENTRY_SIZE))
 
 
-def _damages(index: TimeIndex, whole: int) -> Iterator[Damage]:
+def _damages(index: TimeIndex) -> Iterator[Damage]:
     times, offsets = index.timestamps, index.relative_offsets
     row = first_decrease(times, strict=True)
     if row is not None:
@@ -76,14 +74,8 @@ def _damages(index: TimeIndex, whole: int) -> Iterator[Damage]:
         yield Damage(
             "negative-offset", row * ENTRY_SIZE + 8, f"entry {row}: offset {offsets[row]} is negative"
         )
-    if index.trailing:
-        reason = f"the length {whole + len(index.trailing)} is not a multiple of {ENTRY_SIZE}"
-        yield Damage("trailing-bytes", whole, reason)
 
 
 def render(index: TimeIndex) -> bytes:
     """The file's bytes, zero tail included."""
-    out = bytearray(len(index) * ENTRY_SIZE)
-    put_column(out, ENTRY_SIZE, 0, index.timestamps)
-    put_column(out, ENTRY_SIZE, 8, index.relative_offsets)
-    return bytes(out) + bytes(index.zero_tail * ENTRY_SIZE) + index.trailing
+    return joined((index.timestamps, index.relative_offsets), index.zero_tail, index.trailing)

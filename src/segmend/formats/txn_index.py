@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
 
+from segmend.formats.byte_columns import cut_entry
 from segmend.formats.damage import Damage
 from segmend.frozen import frozen
 
@@ -42,10 +43,10 @@ def parse(data: bytes) -> tuple[TransactionIndex, tuple[Damage, ...]]:
     whole = len(data) // ENTRY_SIZE * ENTRY_SIZE
     entries = tuple(map(AbortedTxn._make, ENTRY.iter_unpack(memoryview(data)[:whole])))
     index = TransactionIndex(entries=entries, trailing=data[whole:])
-    return index, tuple(_damages(index, whole))
+    return index, (*_damages(index), *cut_entry(data, ENTRY_SIZE))
 
 
-def _damages(index: TransactionIndex, whole: int) -> Iterator[Damage]:
+def _damages(index: TransactionIndex) -> Iterator[Damage]:
     for row, entry in enumerate(index.entries):
         if entry.version != VERSION:
             reason = f"Unexpected aborted transaction version {entry.version}"
@@ -57,9 +58,6 @@ def _damages(index: TransactionIndex, whole: int) -> Iterator[Damage]:
             reason = f"entry {row}: last offset {after} follows {before}"
             yield Damage("offsets-not-increasing", row * ENTRY_SIZE + 18, reason)
             break
-    if index.trailing:
-        reason = f"the length {whole + len(index.trailing)} is not a multiple of {ENTRY_SIZE}"
-        yield Damage("trailing-bytes", whole, reason)
 
 
 def render(index: TransactionIndex) -> bytes:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple, Self
 
 from segmend.formats.java_number import LONG_MAX, LONG_MIN
 from segmend.frozen import frozen
@@ -47,6 +47,17 @@ class WantedRecords:
     last_offset: int = LONG_MAX
     since: int = LONG_MIN
     until: int = LONG_MAX
+
+    @classmethod
+    def between(
+        cls, low: int, high: int, since: int | None, until: int | None,
+        columns: Iterable[str] = COLUMNS, *, control: bool = False,
+    ) -> Self:  # fmt: skip
+        """The records of these offsets and times, None of which is no bound."""
+        return cls(
+            columns=frozenset(columns), control=control, first_offset=low, last_offset=high,
+            since=LONG_MIN if since is None else since, until=LONG_MAX if until is None else until,
+        )  # fmt: skip
 
     def takes(self, offset: int, timestamp: int) -> bool:
         """Whether a record is asked for."""

@@ -15,6 +15,7 @@ from segmend.broker.failures import NAME_TAKEN, POTENTIALLY_OFFLINE, RECREATES_O
 from segmend.broker.strays import LEADS_WITHOUT_ITS_DIR, NO_DIR_IDS, PROMOTES_FUTURE, UNLED
 from segmend.frozen import replace
 from segmend.loading.dirs import DirState
+from segmend.loading.led import unserved
 from segmend.loading.replicas import EMPTY, Loaded
 from segmend.loading.values import ONCE_LOADED, Effect, Extent, PartitionOutcome, Service
 from segmend.loading.vanished import missed
@@ -62,7 +63,9 @@ def missing_replicas(
             dropped = directory is not None and directory not in homes and directory not in NO_DIR_IDS
             unled = dropped and len(online) == len(states) and not LEADS_WITHOUT_ITS_DIR.of(broker.release)
             outcome = missed(created, loaded, states)
-            yield _unled(outcome, directory) if unled else outcome
+            if unled:  # the controller waits for the log dir that it knows
+                outcome = replace(unserved(outcome, UNLED.format(directory)), after=None)
+            yield outcome
         elif online:
             yield _awaited(assigned or next(each for each in states if each.offline), topic, partition)
 
@@ -182,21 +185,6 @@ def _awaited(state: DirState, topic: str, partition: int) -> Loaded:
         reason=says,
     )  # fmt: skip
     return replace(_loaded(outcome, state), after=None)
-
-
-def _unled(created: Loaded, directory: str | None) -> Loaded:
-    """The same where the controller waits for the log dir that it knows."""
-    outcome, reason = created.outcome, UNLED.format(directory)
-    effect = Effect(effect="partition-unserved", file=outcome.name, broker_says=reason)
-    if isinstance(outcome, PartitionOutcome):
-        outcome = replace(
-            outcome,
-            after=Extent(),
-            effects=(*outcome.effects, effect),
-            outcome=Service.UNSERVED,
-            reason=reason,
-        )
-    return replace(created, outcome=outcome, after=None)
 
 
 def _loaded(outcome: PartitionOutcome, state: DirState) -> Loaded:

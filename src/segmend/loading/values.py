@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from segmend.broker.retention import RetentionLimit
-from segmend.frozen import field, frozen
+from segmend.frozen import as_dict, field, frozen
 from segmend.loading.timing.estimate import Estimate
 
 EFFECTS: Final = {
@@ -101,16 +101,7 @@ class Effect:
 
     def to_json(self) -> dict[str, Any]:
         """The object in `effects`."""
-        return {
-            "effect": self.effect,
-            "file": self.file,
-            "offset": self.offset,
-            "records_lost": self.records_lost,
-            "bytes_lost": self.bytes_lost,
-            "broker_says": self.broker_says,
-            "first_timestamp": self.first_timestamp,
-            "last_timestamp": self.last_timestamp,
-        }
+        return as_dict(self)
 
 
 @frozen

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from struct import Struct
 from typing import Any, Final, Literal, NamedTuple
 
-from segmend.formats.java_number import LONG_MAX, LONG_MIN
-from segmend.kernel.columns import COLUMNS, BatchRun, Binary, RecordColumns, WantedRecords
+from segmend.kernel.columns import BatchRun, Binary, RecordColumns, WantedRecords
 from segmend.kernel.decode import record_columns
 from segmend.kernel.types import BatchRange, Problem
 from segmend.merge.pieces import Piece, require_whole
@@ -112,13 +111,8 @@ class Tally:
 
 def wanted_of(piece: Piece, request: Request) -> WantedRecords:
     """Which records of a piece are wanted, as the kernel is told."""
-    return WantedRecords(
-        columns=frozenset(COLUMNS),
-        first_offset=max(piece.first, request.low),
-        last_offset=min(piece.last, request.high),
-        since=LONG_MIN if request.since is None else request.since,
-        until=LONG_MAX if request.until is None else request.until,
-    )
+    low, high = max(piece.first, request.low), min(piece.last, request.high)
+    return WantedRecords.between(low, high, request.since, request.until)
 
 
 def rows(job: Job, tally: Tally, told: Callable[[int], None]) -> Iterator[Row]:

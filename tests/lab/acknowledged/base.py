@@ -90,9 +90,9 @@ class Story:
             if error is None:
                 into.append({
                     "topic": message.topic(), "partition": message.partition(), "offset": message.offset(),
-                    "timestamp": message.timestamp()[1], "key": _text(message.key()),
-                    "value": _text(message.value()),
-                    "headers": [[key, _text(value)] for key, value in headers],
+                    "timestamp": message.timestamp()[1], "key": text(message.key()),
+                    "value": text(message.value()),
+                    "headers": [[key, text(value)] for key, value in headers],
                 })  # fmt: skip
 
         return delivered
@@ -128,7 +128,8 @@ class Story:
                 self.write(client, topic, self.told)
 
 
-def _text(data: bytes | None) -> str | None:
+def text(data: bytes | None) -> str | None:
+    """As a rescue writes bytes."""
     return None if data is None else b64encode(data).decode()
 
 
@@ -199,7 +200,7 @@ def make(version: str) -> None:
         for number in (1, 2, 3):
             copy_tree(live / f"b{number}" / "d0", kept / f"b{number}" / "d0")
         told.sort(key=lambda row: (row["topic"], row["partition"], row["offset"]))
-        (kept / "acknowledged.json").write_text("".join(json.dumps(row) + "\n" for row in told))
+        (kept / "acknowledged.json").writetext("".join(json.dumps(row) + "\n" for row in told))
         pack(kept, ["b1/d0", "b2/d0", "b3/d0", "acknowledged.json"], archive(version))
 
 

@@ -6,7 +6,6 @@ import json
 import random
 import re
 import shutil
-from base64 import b64encode
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 from tests.cli.run import Ran, run_here
 from tests.golden.judge import copy_tree
 from tests.golden.unpack import unpack
-from tests.lab.acknowledged.base import archive
+from tests.lab.acknowledged.base import archive, text
 from tests.lab.acknowledged.hurt import NAMES, Bed, strike, surveyed
 
 Record = tuple[int, str | None, str | None, int, tuple[tuple[str, str | None], ...]]
@@ -54,8 +53,8 @@ def opened(version: str, scratch: Path) -> World:
     """Unpack a base, and read what was acknowledged."""
     world = World(unpack(archive(version), scratch / "base"), scratch)
     world.acknowledged = {name: [] for name in NAMES}
-    for text in (world.root / "acknowledged.json").read_text().splitlines():
-        row = json.loads(text)
+    for line in (world.root / "acknowledged.json").read_text().splitlines():
+        row = json.loads(line)
         headers = tuple((key, value) for key, value in row["headers"])
         world.acknowledged[f"{row['topic']}-{row['partition']}"].append(
             (row["offset"], row["key"], row["value"], row["timestamp"], headers)
@@ -101,9 +100,6 @@ def _of_json(row: dict[str, Any]) -> Record:
 
 def _of_parquet(path: Path) -> list[Record]:
     import pyarrow.parquet as pq
-
-    def text(data: bytes | None) -> str | None:
-        return None if data is None else b64encode(data).decode()
 
     return [
         (

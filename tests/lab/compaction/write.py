@@ -11,6 +11,7 @@ from pathlib import Path
 from segmend.formats.batch import compute_crc
 from segmend.formats.build import BatchProducer, NewRecord, build_batch, build_marker
 from segmend.formats.producer_snapshot import ProducerSnapshot, ProducerStateEntry, render
+from tests.faults.hands import positions
 from tests.lab.compaction.draw import DrawnBatch, DrawnLog, DrawnRecord, DrawnSegment
 
 FILES = {
@@ -173,17 +174,10 @@ def _hurt(partition: Path, bases: Sequence[int], kind: str, number: int) -> None
         return
     path = logs[number % len(logs)]
     data = bytearray(path.read_bytes())
-    places = list(_places(data))
+    places = positions(data)
     at = places[number % len(places)]
     _damages(data, at, kind)
     path.write_bytes(bytes(data))
-
-
-def _places(data: bytearray) -> Iterator[int]:
-    at = 0
-    while at < len(data):
-        yield at
-        at += 12 + int.from_bytes(data[at + 8 : at + 12], "big")
 
 
 def _damages(data: bytearray, at: int, kind: str) -> None:

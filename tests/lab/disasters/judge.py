@@ -21,7 +21,7 @@ from tests.lab.places.record import UserBroker
 from tests.lab.ports import is_free
 from tests.lab.process import SMALL_JVM
 from tests.lab.releases import release
-from tests.lab.trial import SERIOUS, offline_dirs, shortened
+from tests.lab.trial import fatal_of, offline_dirs, shortened
 from tests.lab.zookeeper import ZooKeeper
 
 PATIENCE = 60
@@ -112,7 +112,7 @@ def seen(broker: Broker, scene: Scene, before: Tree) -> dict[str, Any]:
             found = {"outcome": "dies"}
     after, lines = look(scene.root), shortened(broker.lines(), scene.root)
     if found["outcome"] in ("refuses", "dies"):
-        found |= {"exit": ended(child), "fatal": fatal(lines)}
+        found |= {"exit": ended(child), "fatal": trimmed(fatal_of(lines))}
         if "NodeExists" in found["fatal"]:
             raise LabError("ZooKeeper still waits for the broker that was killed")
         if "Address already in use" in found["fatal"]:
@@ -191,15 +191,6 @@ def asked(port: int) -> dict[str, Any]:
             name: [*each.to_json(), *errors.get(name, [])] for name, each in known.items() if name not in good
         },
     }
-
-
-def fatal(lines: list[str]) -> str:
-    """The line that says why it ended."""
-    for number, line in enumerate(lines):
-        if SERIOUS.search(line):
-            behind = [each for each in lines[number : number + 2] if "Exception" in each or "Error:" in each]
-            return trimmed((behind or [line])[0])
-    return trimmed(next((line for line in lines if "Exception" in line), "it says nothing"))
 
 
 def last_error(lines: list[str]) -> str:

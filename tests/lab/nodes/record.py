@@ -26,7 +26,7 @@ from tests.lab.errors import LabError
 from tests.lab.nodes.base import HERE, archive, fresh, make, node
 from tests.lab.nodes.disasters import DISASTERS, METADATA, Disaster, Node
 from tests.lab.ports import is_free
-from tests.lab.trial import Trial, offline_dirs, shortened, without_names
+from tests.lab.trial import Trial, offline_dirs, save, shortened, without_names
 
 PATIENCE = 40
 """Seconds until a node that lives and is not up is said to wait."""
@@ -145,15 +145,6 @@ def partitions(healthy: Node) -> list[str]:
     """The names of all partitions."""
     found = (path for home in healthy.dirs for path in home.iterdir() if path.is_dir())
     return sorted(path.name for path in found if path.name != METADATA)
-
-
-def save(path: Path, found: dict[str, Any]) -> None:
-    """One line a disaster."""
-    rows = (
-        f"{json.dumps(name)}: {json.dumps(found[name], sort_keys=True, separators=(',', ':'))}"
-        for name in sorted(found)
-    )
-    path.write_text("{\n" + ",\n".join(rows) + "\n}\n")
 
 
 def main(name: str, *rest: str) -> None:

@@ -31,7 +31,7 @@ from tests.lab.places.open_transactions import OPEN, OpenTrial
 from tests.lab.places.table import PLACES, TRIALS, Trial
 from tests.lab.process import _running, java_command
 from tests.lab.releases import Release, release
-from tests.lab.trial import SERIOUS, client, offline_dirs, shortened, without_names
+from tests.lab.trial import SERIOUS, client, offline_dirs, save, shortened, without_names
 from tests.lab.trial import Trial as Seen
 from tests.lab.verdict import HEALTHY
 from tests.lab.zookeeper import ZooKeeper
@@ -189,14 +189,6 @@ class Recorder:
         self.whole = of_topic(seen, TOPICS[0])
         self.verdicts[HEALTHY] = {"outcome": "starts", **self.whole}
 
-    def save(self) -> None:
-        """One line a trial."""
-        rows = (
-            f"{json.dumps(name)}: {json.dumps(self.verdicts[name], sort_keys=True, separators=(',', ':'))}"
-            for name in sorted(self.verdicts)
-        )
-        self.path.write_text("{\n" + ",\n".join(rows) + "\n}\n")
-
     def together(self, trials: Sequence[Trial]) -> None:
         """Each in its own log dir; one by one if that start fails."""
         if not trials:
@@ -219,7 +211,7 @@ class Recorder:
         for number, trial in enumerate(trials, 1):
             self.verdicts[trial.name] = of_dir(seen, f"d{number}", topics[trial.name])
             print(trial.name, self.verdicts[trial.name], flush=True)
-        self.save()
+        save(self.path, self.verdicts)
 
     def alone(self, trial: Trial) -> None:
         """A start for one trial."""
@@ -252,7 +244,7 @@ class Recorder:
         found["says"] = list(dict.fromkeys(without_names(line, NOBODY) for line in words))[:4]
         self.verdicts[trial.name] = found
         print(trial.name, found, flush=True)
-        self.save()
+        save(self.path, self.verdicts)
 
     def record(self, names: Sequence[str]) -> None:
         """Those named, or those that are not recorded."""
