@@ -11,6 +11,8 @@ from tests.checks import build_partition as build
 
 NODE = 1
 LEVEL_4_3 = 30
+EPOCH = 100
+"""That of all leaders: above what logs here are written in."""
 
 
 def uuid(text: str) -> bytes:
@@ -36,10 +38,10 @@ def remove_topic(topic_id: str) -> bytes:
 def partition(
     topic_id: str, number: int, replicas: Sequence[int], directory_ids: Sequence[str] = ()
 ) -> bytes:
-    """PartitionRecord; the first replica leads. With the ids of dirs it is of version 1 (3.7)."""
+    """PartitionRecord; the first replica leads in EPOCH. With the ids of dirs it is of version 1 (3.7)."""
     nodes = compact([struct.pack(">i", node) for node in replicas])
     fields = struct.pack(">i", number) + uuid(topic_id) + nodes * 2 + compact([]) * 2
-    fields += struct.pack(">iii", replicas[0], 0, 0)
+    fields += struct.pack(">iii", replicas[0], EPOCH, 0)
     if directory_ids:
         return b"\x01\x03\x01" + fields + compact([uuid(each) for each in directory_ids]) + b"\0"
     return b"\x01\x03\x00" + fields + b"\0"
@@ -63,6 +65,11 @@ def feature(name: str, level: int) -> bytes:
     return b"\x01\x0c\x00" + compact(name.encode()) + struct.pack(">h", level) + b"\0"
 
 
+def producer_ids(following: int) -> bytes:
+    """ProducerIdsRecord: the next id that is given out."""
+    return b"\x01\x0f\x00" + struct.pack(">iqq", NODE, 7, following) + b"\0"
+
+
 def cluster(
     topics: Sequence[str],
     *,
@@ -70,11 +77,12 @@ def cluster(
     replicas: Sequence[int] = (NODE,),
     directory_ids: Sequence[str] = (build.DIRECTORY_ID,),
     level: int = LEVEL_4_3,
+    following: int = 1_000_000,
 ) -> list[bytes]:
-    """A cluster with one node's registration and topics of one partition."""
+    """A cluster with one node's registration, topics of one partition, and ids given out to producers."""
     named = [(name, (ids or {}).get(name, build.topic_id(name))) for name in topics]
     made = [record for name, own in named for record in (topic(name, own), partition(own, 0, replicas))]
-    return [feature("metadata.version", level), register(directory_ids), *made]
+    return [feature("metadata.version", level), register(directory_ids), producer_ids(following), *made]
 
 
 def write_metadata(log_dir: Path, records: Sequence[bytes]) -> Path:

@@ -13,7 +13,7 @@ from segmend.broker.election import reassigned
 from segmend.broker.leading import NOT_AVAILABLE
 from segmend.cluster.leadership import Outage
 from segmend.cluster.nodes import sight, start, stopped_in
-from segmend.cluster.older import ELECTED, ahead, told
+from segmend.cluster.older import ELECTED
 from segmend.cluster.quorum import quorum
 from segmend.formats.names import CLUSTER_METADATA
 from segmend.frozen import replace
@@ -23,6 +23,7 @@ from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage, PartitionLeader
+from segmend.node.older import ahead, told
 from segmend.report.cluster import node_lines
 from tests.cli.run import run
 from tests.golden.judge import copy_tree

@@ -239,6 +239,8 @@ FAULTS = [
     written("metadata-gone", unhurt, "K23", "stray-renamed -201", base=formatted),
     written("metadata-blank", lambda p: build_metadata.write_metadata(p.dirs[0], []),
         "K23", "stray-renamed -201", base=formatted),
+    written("metadata-gives-ids-again", unhurt,
+        "K25", "0..220", base=with_metadata(cluster(["t", "u"], following=9))),
     written("topic-id-of-its-neighbour", lambda p: put(p.partition / TOPIC_ID, NEIGHBOURS),
         "M05", "partition-unserved", base=with_metadata(cluster(["t", "u"])), mend="repair: M07"),
     written("topic-unknown", unhurt, "M07", "stray-renamed -201", base=with_metadata(cluster(["u"]))),

@@ -10,7 +10,7 @@ import pytest
 from tests.brokers import broker_of
 from tests.checks import build_metadata as metadata
 from tests.checks import build_partition as build
-from tests.faults.written import SECOND_ID, formatted, known_dirs, two_dirs
+from tests.faults.written import SECOND_ID, formatted, known_dirs, two_dirs, with_metadata
 
 from segmend.loading import BrokerOutcome, DirectoryOutcome, Options, PartitionOutcome, forecast
 from segmend.loading.run import Line
@@ -159,3 +159,22 @@ def test_a_copy_that_is_behind_may_call_too_much_a_stray(dirs: list[Path]) -> No
     lines = started(dirs, node(dirs, "1@a:9093,2@b:9093"))
     assert outcomes(lines)["v"] == "stray"
     assert any("behind" in words for words in last(lines).unknown)
+
+
+@pytest.mark.parametrize(
+    ("epoch", "following", "words"),
+    [
+        (metadata.EPOCH, 1000, []),
+        (metadata.EPOCH + 1, 1000, ["t-0 had leaders that it does not know"]),
+        (metadata.EPOCH, 9, ["t-0 had producers whose ids its metadata has yet to give out"]),
+    ],
+    ids=["not older", "an election older", "a producer older"],
+)
+def test_metadata_older_than_the_logs_of_the_same_node_is_no_all_clear(
+    epoch: int, following: int, words: list[str], tmp_path: Path
+) -> None:
+    """As of a lone node whose metadata was restored from a backup."""
+    dirs = with_metadata(metadata.cluster(["t", "u"], following=following))(tmp_path, True)
+    (dirs[0] / "t-0" / "leader-epoch-checkpoint").write_text(f"0\n2\n0 0\n{epoch} 219\n")
+    found = [each for each in last(started(dirs, node(dirs))).unknown if " had " in each]
+    assert all(word in each for word, each in zip(words, found, strict=True)), found

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from segmend.broker.election import MIN_INSYNC, UNCLEAN_ELECTION
-from segmend.cluster.older import ahead, epochs_of
+from segmend.cluster.older import epochs_of
 from segmend.cluster.values import Name, NodeOutcome
 from segmend.frozen import field, frozen, replace
 from segmend.loading import DirOutcome, Later, Options, PartitionOutcome, forecast_any
@@ -17,6 +17,7 @@ from segmend.logdir.as_user import user_of
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
 from segmend.node.metadata_log import MetadataLog
+from segmend.node.older import ahead
 
 
 @frozen
@@ -66,14 +67,13 @@ class NodeStart:
     """Its start: the line, and what becomes of each replica.
 
     `stopped_in` is the broker epoch that it stopped cleanly in, None where its dirs do not agree.
-    `ahead` are logs newer than the metadata that is elected, `ahead_of_own` than that on its disks.
+    `ahead` are logs newer than the metadata that is elected.
     """
 
     outcome: NodeOutcome
     replicas: Mapping[Name, PartitionOutcome]
     stopped_in: int | None = None
     ahead: frozenset[Name] = frozenset()
-    ahead_of_own: frozenset[Name] = frozenset()
 
 
 class Playing(Protocol):
@@ -181,11 +181,10 @@ def start(
         node_id=node_id, dirs=tuple(each.path for each in broker.dirs), clean_shutdown=clean,
         broker=lines.broker, deleted=deleted,
     )  # fmt: skip
-    epochs = dict(epochs_of(broker, replicas))
     known = image or broker.learned or MetadataImage()
     return NodeStart(
-        outcome=outcome, replicas=replicas, stopped_in=stopped_in(broker), ahead=ahead(epochs, known),
-        ahead_of_own=ahead(epochs, image_of(broker)),
+        outcome=outcome, replicas=replicas, stopped_in=stopped_in(broker),
+        ahead=ahead(dict(epochs_of(broker, replicas)), known),
     )  # fmt: skip
 
 

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from segmend.broker.election import NOT_REGISTERED
-from segmend.cluster import older
 from segmend.cluster.leadership import Outage
 from segmend.cluster.nodes import NodeStart, Playing
+from segmend.cluster.older import ELECTED
 from segmend.cluster.order import start_order
 from segmend.cluster.quorum import quorum, voters_of
 from segmend.cluster.values import ClusterOutcome, Leadership, Name, NodeOutcome, Prospect, Quorum
@@ -17,6 +17,7 @@ from segmend.frozen import replace
 from segmend.loading import PartitionOutcome
 from segmend.logdir.release import Release
 from segmend.node.metadata_image import MetadataImage
+from segmend.node.older import told
 from segmend.node.zookeeper_metadata import ZooKeeperMetadata
 
 Line = NodeOutcome | Quorum | Leadership | ClusterOutcome
@@ -182,10 +183,7 @@ class ClusterForecast:
 
 
 def _older(starts: Sequence[NodeStart]) -> Iterator[str]:
-    yield from older.told(older.ELECTED, frozenset().union(*(each.ahead for each in starts)))
-    for each in starts:
-        words = f"node {each.outcome.node_id}: {older.OWN}"
-        yield from older.told(words, each.ahead_of_own)
+    yield from told(ELECTED, frozenset().union(*(each.ahead for each in starts)))
 
 
 def _is_clean(start: NodeStart, image: MetadataImage | None) -> bool:

@@ -41,6 +41,7 @@ from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
+from segmend.node.older import newest_epoch
 
 MIN_ISR = "min.insync.replicas"
 _READ_AT_MOST = 256 << 20
@@ -115,7 +116,8 @@ class Loaded:
     """`key` (what, topic, partition) must be unique over all dirs; None if it is not put in a map.
 
     `again`: its dir is offline, and what is told is of the one that takes its place. `other_id`: its topic
-    id is not the one that its name has in the metadata. `in_remote`: it begins in remote storage.
+    id is not the one that its name has in the metadata. `in_remote`: it begins in remote storage. `epoch` is
+    the newest leader epoch of a log that is served, `producer` the highest id of its producers.
     """
 
     outcome: PartitionOutcome | DirectoryOutcome
@@ -131,6 +133,8 @@ class Loaded:
     again: bool = False
     other_id: bool = False
     in_remote: bool = False
+    epoch: int = -1
+    producer: int = -1
 
 
 def searched(situation: Situation) -> Situation:
@@ -288,6 +292,8 @@ def _current(
         open_transactions=loaded.open_transactions, before=loaded.before, after=loaded.after,
         unknown=loaded.unknown or unread or loaded.dangling, other_id=other_id,
         in_remote=begins_there(line, loaded),
+        epoch=newest_epoch(partition),
+        producer=max(loaded.state.states, default=-1),
     )  # fmt: skip
 
 

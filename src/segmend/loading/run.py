@@ -51,6 +51,7 @@ from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.gates import refused_metadata, refused_server
+from segmend.node.older import IDS, OWN, ahead, given_again, told
 
 Line = PartitionOutcome | DirectoryOutcome | DirOutcome | Later | BrokerOutcome
 """What a forecast gives, in this order of kinds, the broker last."""
@@ -304,6 +305,7 @@ class _Run:
         for path in self._prelude.unlisted:
             yield f"{path}: no log dir in server.properties, so the broker opens nothing of it"
         yield from self._unsure
+        yield from self._older()
         metadata = self._prelude.metadata
         if metadata.unknown is not None:
             yield metadata.unknown
@@ -319,6 +321,17 @@ class _Run:
             yield f"whether {', '.join(gone[:5])}{more} had records here: there is no such directory"
         if any(log_dir.broker_running() for log_dir in self._broker.dirs):
             yield "what the broker that runs here has not written yet"
+
+    def _older(self) -> Iterator[str]:
+        """What its logs had of metadata that is not there any more: in its own copy, or where it asks."""
+        log, image = self._broker.own_metadata_log, self._prelude.metadata.image
+        served = {one.key[1:]: one for one in self._loaded if _is_served(one) and one.key}
+        if log is not None and log.whole:
+            epochs = {name: one.epoch for name, one in served.items()}
+            yield from told(OWN, ahead(epochs, log.image))
+        if image is not None:
+            producers = {name: one.producer for name, one in served.items()}
+            yield from told(IDS, given_again(producers, image))
 
     def _with_refused(self, unknown: list[str]) -> list[str]:
         """With all that this process may not read, whoever asked for it, and took what in its place."""
@@ -366,6 +379,10 @@ def _place(loaded: Loaded) -> tuple[str, int, str]:
 
 def _is_stray(loaded: Loaded) -> bool:
     return isinstance(loaded.outcome, PartitionOutcome) and loaded.outcome.outcome == Service.STRAY
+
+
+def _is_served(loaded: Loaded) -> bool:
+    return isinstance(loaded.outcome, PartitionOutcome) and loaded.outcome.outcome == Service.SERVED
 
 
 def _left_alone(loaded: Loaded) -> Loaded:

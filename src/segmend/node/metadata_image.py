@@ -40,7 +40,8 @@ class MetadataImage:
     `configs` are those of topics, `brokers` what was changed while brokers ran ("": for all of them).
     `log_dirs` are the directory ids that each node registered last, `features` the cluster's levels,
     `voters` the directory ids under which nodes vote (KIP-853), `leaders` who led which partition.
-    `broker_epochs` are those under which nodes registered last.
+    `broker_epochs` are those under which nodes registered last. `next_producer_id` is the first that was not
+    yet given out.
     `dangling` is the offset of the first record about a topic or broker that no record before it has made.
     """
 
@@ -56,6 +57,7 @@ class MetadataImage:
     leaders: dict[tuple[str, int], PartitionLeader] = field(default_factory=dict)
     registered: set[int] = field(default_factory=set)
     broker_epochs: dict[int, int] = field(default_factory=dict)
+    next_producer_id: int = 0
     dangling: int | None = None
 
     def dynamic(self, node_id: int | None) -> dict[str, str]:
@@ -179,6 +181,9 @@ class MetadataImage:
         self.broker_epochs.pop(data["brokerId"], None)
         self.log_dirs.pop(data["brokerId"], None)
 
+    def _producer_ids(self, data: Data) -> None:
+        self.next_producer_id = data["nextProducerId"]
+
     def _feature(self, data: Data) -> None:
         self.features[data["name"]] = data["featureLevel"]
 
@@ -193,6 +198,7 @@ _HANDLERS = {
     "UNREGISTER_BROKER_RECORD": MetadataImage._unregister,
     "BROKER_REGISTRATION_CHANGE_RECORD": MetadataImage._register,
     "FEATURE_LEVEL_RECORD": MetadataImage._feature,
+    "PRODUCER_IDS_RECORD": MetadataImage._producer_ids,
     "CLEAR_ELR_RECORD": MetadataImage._clear_elr,
 }
 _OF_PARTITIONS = frozenset({"PARTITION_RECORD", "PARTITION_CHANGE_RECORD"})

@@ -1,0 +1,77 @@
+"""A KRaft node whose copy of the cluster's metadata is older than its logs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from segmend.findings import Finding, Where
+from segmend.formats import producer_snapshot
+from segmend.formats.names import CLUSTER_METADATA
+from segmend.logdir.tree import PartitionDir
+from segmend.node.older import IDS, OWN, Name, ahead, given_again, newest_epoch, told
+
+from . import remedies
+from .context import BrokerContext
+from .levels import Level, Scope
+from .manual import ERROR, LOSES, Code, Page
+
+CODES = (
+    Code(
+        "K25", ERROR, "the cluster's metadata on this disk is older than the logs", LOSES, explains=("M07",)
+    ),
+)
+PAGE = Page(
+    meaning="""
+        A log had a leader, or a producer an id, of which the metadata on the same node's disks knows nothing,
+        although both are written there first: `__cluster_metadata-0` was restored from a backup, or is a
+        copy that went no further. Topics, settings and users made since are missing as well.""",
+    broker="""
+        A node that is the only voter goes by it: topics that it does not know become strays, and producer
+        ids are given out again. A new producer with the id of an old one is refused (OUT_OF_ORDER_SEQUENCE),
+        or its first batch is taken for the last one of the old producer: acknowledged, and not written.""",
+    more="With other voters it fetches what it lacks from them first, if they have it.",
+    advice="""
+        Bring newer metadata back before the node starts: its own as it was before the restore, or another
+        voter's (`plan quorum --from`).""",
+    kafka="ProducerIdControlManager, ProducerStateEntry.findDuplicateBatch, LogManager.isStrayKraftReplica.",
+)
+SCOPE = Scope.BROKER
+LEVEL = Level.STARTUP
+_LIMIT = 64 << 20
+
+
+def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
+    """One finding; of logs that are this node's by the metadata."""
+    dirs = context.broker_dirs
+    image, home = dirs.image, dirs.metadata_dir
+    if image is None or home is None or broker.of(home).running:
+        return
+    mine = {
+        name: same[0]
+        for name, same in context.current.items()
+        if image.assigned(*name, dirs.node_id) and same[0].topic_id == image.ids[name[0]]
+    }
+    epochs = {name: newest_epoch(partition) for name, partition in mine.items()}
+    producers = {name: _newest_producer(partition) for name, partition in mine.items()}
+    for message in _told({OWN: ahead(epochs, image), IDS: given_again(producers, image)}):
+        yield broker.of(home).finding(
+            "K25",
+            message,
+            Where(CLUSTER_METADATA),
+            remedy=remedies.play(*(log_dir.path for log_dir in broker.dirs)),
+        )
+
+
+def _told(found: Mapping[str, Collection[Name]]) -> Iterator[str]:
+    """Both in one message."""
+    words = [each for sentence, names in found.items() for each in told(sentence, names)]
+    if words:
+        yield "; ".join(words)
+
+
+def _newest_producer(partition: PartitionDir) -> int:
+    """The highest id in the newest snapshot, which the start reads."""
+    newest = partition.snapshots[-1:]
+    snapshots = (producer_snapshot.parse(file.read(_LIMIT)) for _, file in newest)
+    ids = (row.producer_id for value, damages in snapshots if not damages for row in value.entries)
+    return max(ids, default=-1)

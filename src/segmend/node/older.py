@@ -1,0 +1,54 @@
+"""Metadata that is older than logs: leaders, or ids of producers, that it knows nothing of.
+
+A replica is led in an epoch, and a producer is given its id, only after the controllers have agreed on it. So
+a backup was restored, of the metadata or of one of the node's dirs, and what else is missing there nobody can
+tell. Seen on 3.7.2, 3.9.2 and 4.3.1: ids are given out again, and `ProducerStateManager` takes the first
+batch of the new producer for the last one of the old, if as many records: acknowledged, and not written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from segmend.logdir.tree import PartitionDir
+from segmend.node.metadata_image import MetadataImage
+from segmend.wording import plural
+
+Name = tuple[str, int]
+OWN = (
+    "its metadata is older than its own logs ({} had leaders that it does not know): if one of its dirs was "
+    "restored from a backup, nobody can tell what else is missing there"
+)
+IDS = (
+    "{} had producers whose ids its metadata has yet to give out: to a new producer of such an id the first "
+    "records are refused, or acknowledged and not written"
+)
+
+
+def newest_epoch(partition: PartitionDir) -> int:
+    """The newest leader epoch of a log by its own file, -1 without one; it need not have written in it."""
+    epochs = partition.leader_epochs.value
+    return -1 if epochs is None else max((each.epoch for each in epochs.entries), default=-1)
+
+
+def ahead(epochs: Mapping[Name, int], image: MetadataImage) -> frozenset[Name]:
+    """The logs that are newer than what the metadata knows of them."""
+    known = {
+        (image.names[topic_id], number): leader.epoch
+        for (topic_id, number), leader in image.leaders.items()
+        if topic_id in image.names
+    }
+    return frozenset(name for name, epoch in epochs.items() if epoch > known.get(name, epoch))
+
+
+def given_again(producers: Mapping[Name, int], image: MetadataImage) -> frozenset[Name]:
+    """The logs that know a producer whose id may be given to another one; -1 is none."""
+    return frozenset(name for name, newest in producers.items() if newest >= image.next_producer_id)
+
+
+def told(words: str, names: Collection[Name]) -> Iterator[str]:
+    """One sentence for all of them, if there are any."""
+    if names:
+        others = f" and {plural(len(names) - 1, 'other')}" if len(names) > 1 else ""
+        topic, number = min(names)
+        yield words.format(f"{topic}-{number}{others}")

@@ -1,0 +1,72 @@
+"""A lone node whose metadata was restored from a backup: what brokers do, as K25 and the forecast tell it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from segmend.loading import BrokerOutcome, Options, PartitionOutcome, Service, forecast
+from segmend.logdir.config import ServerConfig
+from segmend.node.older import IDS, OWN
+from tests.brokers import broker_of
+from tests.golden.judge import copy_tree
+from tests.golden.produce import producer
+from tests.golden.topics import Topic, create, small_segments
+from tests.lab.base import QUIET
+from tests.lab.cluster import Cluster
+from tests.real.conftest import need_kafka
+from tests.seeds import SWEEP
+
+pytestmark = [pytest.mark.broker, pytest.mark.slow]
+METADATA = "d0/__cluster_metadata-0"
+
+
+def written(cluster: Cluster, topic: str) -> int:
+    """The offset that one record of a new idempotent producer is acknowledged with."""
+    offsets: list[int] = []
+    client = producer(cluster.bootstrap, enable_idempotence=True)
+    client.produce(
+        topic, b"x", partition=0, on_delivery=lambda _error, message: offsets.append(message.offset())
+    )
+    client.flush(60)
+    return offsets[0]
+
+
+def end(cluster: Cluster, topic: str) -> int:
+    """The log end offset."""
+    client = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "looks"})
+    try:
+        return client.get_watermark_offsets(TopicPartition(topic, 0), timeout=20)[1]
+    finally:
+        client.close()
+
+
+@pytest.mark.parametrize("version", ["3.7.2", "3.9.2", "4.3.1"] if SWEEP else ["4.3.1"])
+def test_what_a_new_producer_writes_is_acknowledged_and_not_written(version: str, tmp_path: Path) -> None:
+    need_kafka(version)
+    with Cluster(version, tmp_path / "cluster", settings=QUIET) as cluster:
+        broker = cluster.brokers[0]
+        cluster.start()
+        create(cluster.bootstrap, [Topic("a", small_segments(cluster.release))])
+        written(cluster, "a")
+        broker.stop()
+        copy_tree(broker.root / METADATA, tmp_path / "backup")
+        cluster.start()
+        create(cluster.bootstrap, [Topic("b", small_segments(cluster.release))])
+        assert [written(cluster, "a"), written(cluster, "b"), end(cluster, "a")] == [1, 0, 2]
+        broker.stop()
+        shutil.rmtree(broker.root / METADATA)
+        copy_tree(tmp_path / "backup", broker.root / METADATA)
+        lines = list(
+            forecast(broker_of(broker.dirs, version, ServerConfig(given=broker.configuration())), Options())
+        )
+        cluster.start()
+        assert [written(cluster, "a"), end(cluster, "a")] == [1, 2]
+        assert list(broker.root.glob("d*/b-0.*-stray"))
+    told = next(line.unknown for line in lines if isinstance(line, BrokerOutcome))
+    assert told == (OWN.format("a-0"), IDS.format("a-0"))
+    services = {line.topic: line.outcome for line in lines if isinstance(line, PartitionOutcome)}
+    assert services["b"] == Service.STRAY
