@@ -12,7 +12,7 @@ from tests.checks import build_metadata as metadata
 from tests.checks import build_partition as build
 from tests.faults.written import SECOND_ID, formatted, known_dirs, two_dirs, with_metadata
 
-from segmend.loading import BrokerOutcome, DirectoryOutcome, Options, PartitionOutcome, forecast
+from segmend.loading import BrokerOutcome, DirectoryOutcome, Later, Options, PartitionOutcome, forecast
 from segmend.loading.run import Line
 from segmend.logdir.config import ServerConfig
 
@@ -178,3 +178,20 @@ def test_metadata_older_than_the_logs_of_the_same_node_is_no_all_clear(
     (dirs[0] / "t-0" / "leader-epoch-checkpoint").write_text(f"0\n2\n0 0\n{epoch} 219\n")
     found = [each for each in last(started(dirs, node(dirs))).unknown if " had " in each]
     assert all(word in each for word, each in zip(words, found, strict=True)), found
+
+
+@pytest.mark.parametrize(
+    ("more", "lost", "seconds"), [({}, 0, None), ({"remote.log.copy.disable": "true"}, 220, 30)]
+)
+def test_what_is_copied_to_remote_storage_no_more_is_lost_when_it_goes(
+    more: dict[str, str], lost: int, seconds: int | None, tmp_path: Path
+) -> None:
+    own = {"remote.storage.enable": "true", "retention.ms": "1000", **more}
+    settings = [metadata.topic_setting("t", name, value) for name, value in own.items()]
+    dirs = with_metadata([*metadata.cluster(["t", "u"]), *settings])(tmp_path, True)
+    given = ServerConfig(given={"remote.log.storage.system.enable": "true"})
+    lines = forecast(broker_of(dirs, "4.3", given), Options(now_ms=2 * build.START_MS))
+    found = [
+        (line.records_lost, line.seconds) for line in lines if isinstance(line, Later) and line.topic == "t"
+    ]
+    assert found == [(lost, seconds)]

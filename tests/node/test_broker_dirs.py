@@ -14,6 +14,7 @@ from segmend.checks import CheckRun, Level
 from segmend.loading import Options, forecast
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir
+from segmend.node.metadata_image import MetadataImage
 
 META, LOG = "meta.properties", "__cluster_metadata-0"
 SECOND = "5Ck7mLhOSHGMUSQB0K3Dfg"
@@ -121,3 +122,23 @@ def test_a_plan_that_leaves_the_metadata_alone_shares_it(dirs: list[Path]) -> No
         other = broker.later(again, [touched])
         assert other.metadata is not broker.metadata
         assert other.metadata == broker.metadata
+
+
+@pytest.mark.parametrize(
+    ("own", "dynamic", "compacts"),
+    [
+        ({}, {}, False),
+        ({}, {"": "compact"}, True),
+        ({}, {"": "compact", "2": "delete"}, True),
+        ({}, {"": "delete", "2": "compact"}, True),
+        ({"cleanup.policy": "delete"}, {"": "compact"}, False),
+        ({"cleanup.policy": "compact"}, {"": "delete"}, True),
+    ],
+)
+def test_a_topic_is_compacted_if_any_node_does(
+    own: dict[str, str], dynamic: dict[str, str], compacts: bool
+) -> None:
+    image = MetadataImage(ids={"t": "id"}, configs={"t": own})
+    image.brokers = {name: {"log.cleanup.policy": value} for name, value in dynamic.items()}
+    assert image.compacts("t") is compacts
+    assert image.compacts("gone") is None

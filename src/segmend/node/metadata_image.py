@@ -65,10 +65,12 @@ class MetadataImage:
         return {**self.brokers.get("", {}), **self.brokers.get(str(node_id), {})}
 
     def compacts(self, topic: str) -> bool | None:
-        """Whether the topic is compacted, server.properties apart; None for a topic that is not here."""
+        """Whether any node compacts the topic, server.properties apart; None for a topic that is not here."""
         if topic not in self.ids:
             return None
-        return compacted(topic, None, self.configs.get(topic, {}), self.brokers.get("", {}), {})
+        own, usual = self.configs.get(topic, {}), self.brokers.get("", {})
+        nodes = [usual, *({**usual, **changed} for changed in self.brokers.values())]
+        return any(compacted(topic, None, own, dynamic, {}) for dynamic in nodes)
 
     def assigned(self, topic: str, partition: int, node_id: int | None) -> bool:
         """Whether this node is to hold a replica of the partition."""
