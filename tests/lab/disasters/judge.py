@@ -40,6 +40,7 @@ class Judge(UserBroker):
     def __init__(self, version: str, scene: Scene, zookeeper: str | None, uid: int | None = None) -> None:
         self.writer = release(scene.node.version)
         dirs = [path for path in scene.dirs if path.name not in scene.dropped]
+        dirs = dirs[:: -1 if scene.reordered_mark.exists() else 1]
         settings = {**QUIET, "log.dirs": ",".join(map(str, dirs))}
         super().__init__(
             release(version),

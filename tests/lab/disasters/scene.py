@@ -37,6 +37,11 @@ class Scene:
         """The names of the dirs that the configuration no longer has."""
         return self.dropped_list.read_text().split() if self.dropped_list.exists() else []
 
+    @property
+    def reordered_mark(self) -> Path:
+        """Is there if the configuration has the dirs the other way round."""
+        return self.root / "reordered"
+
     def log_dir(self, name: str) -> Path:
         """`d0` or `d1`."""
         return self.root / "b1" / name
