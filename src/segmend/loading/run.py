@@ -329,7 +329,7 @@ class _Run:
         if log is not None and log.whole:
             epochs = {name: one.epoch for name, one in served.items()}
             yield from told(OWN, ahead(epochs, log.image))
-        if image is not None:
+        if image is not None and self._broker.kraft:
             producers = {name: one.producer for name, one in served.items()}
             yield from told(IDS, given_again(producers, image))
 
