@@ -79,6 +79,19 @@ def test_a_release_without_config_providers_takes_their_names_for_values(
     assert any("config provider" in each for each in told["2.3"]["assumed"])
 
 
+def test_a_release_without_config_providers_looks_for_a_dir_of_that_name(
+    dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = dirs[0].rename(dirs[0].parent / "${env:DIR}")
+    given = tmp_path / "server.properties"
+    given.write_text(f"config.providers=env\nlog.dirs={odd},{dirs[1]}\n")
+    assert run(capsys, "forecast", "--config", given, "--kafka", "2.3").code == 16
+    ran = run(capsys, "forecast", "--config", given, "--json", "--kafka", "2.2")
+    assert [each["dir"] for each in ran.of("dir")] == [str(odd), str(dirs[1])]
+    ran = run(capsys, "forecast", dirs[1], "--config", given, "--json", "--kafka", "2.2")
+    assert any(f"{odd}: a log dir in server.properties" in each for each in ran.json[-1]["unknown"])
+
+
 def test_relative_log_dirs_are_those_of_a_directory(
     dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

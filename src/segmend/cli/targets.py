@@ -84,7 +84,8 @@ def open_or_note(paths: Sequence[str]) -> list[LogDir]:
 def broker_of(args: argparse.Namespace, dirs: Sequence[LogDir]) -> BrokerDirs:
     """The broker of these dirs with the release of `--kafka` and the `--config` of the command, if any."""
     config = getattr(args, "config", None)
-    return BrokerDirs(dirs, release=args.kafka, given=None if config is None else ServerConfig.load(config))
+    given = None if config is None else ServerConfig.load(config, args.kafka)
+    return BrokerDirs(dirs, release=args.kafka, given=given)
 
 
 def _folder(path: str) -> str:

@@ -75,10 +75,10 @@ def other_marker(scene: Scene, target: str, draw: random.Random) -> None:
 
 
 def odd_number(draw: random.Random, base: int) -> str:
-    """A number as no broker writes it."""
+    """A number as no broker writes it, none below zero."""
     return draw.choice(
         (
-            "-1", f"-{base:019d}", f"+{base:019d}", str(base), f"{base:019d}", f"{base:021d}",
+            f"+{base:019d}", str(base), f"{base:019d}", f"{base:021d}",
             f"{base + 5:030d}", f"{LARGEST - 1:020d}", f"{LARGEST:020d}", f"{base:020d} ", f"{base:020x}g",
             "0" * 20, f"{base + 7:020d}".translate({48 + digit: 0x660 + digit for digit in range(10)}),
             f"{base + 3:020d}-0000000001", "",

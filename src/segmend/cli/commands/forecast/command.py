@@ -30,6 +30,7 @@ from segmend.loading import (
 from segmend.loading.timing.estimate import Machine
 from segmend.logdir.as_user import user_of
 from segmend.logdir.config import ServerConfig
+from segmend.logdir.release import Release
 from segmend.report.forecast import broker_lines, dir_lines, directory_lines, later_lines, partition_lines
 from segmend.report.progress import Progress
 from segmend.report.style import Style
@@ -95,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
     if len(args.config) > 1:
         raise UsageError("--config more than once goes with --cluster: each node has its own")
     args.config = next(iter(args.config), None)
-    broker = broker_of(args, open_or_note(args.paths or _configured(args.config)))
+    broker = broker_of(args, open_or_note(args.paths or _configured(args.config, args.kafka)))
     user, assumed = user_of(args.as_user, broker.dirs)
     clean = True if args.clean else False if args.unclean else None
     cores = len(os.sched_getaffinity(0))
@@ -120,11 +121,11 @@ def run(args: argparse.Namespace) -> int:
         progress.done()
 
 
-def _configured(config: str | None) -> Sequence[str]:
+def _configured(config: str | None, release: Release | None) -> Sequence[str]:
     """The log dirs of server.properties."""
     if config is None:
         raise UsageError("give all log dirs of one broker, or its server.properties (--config)")
-    named = ServerConfig.load(config)
+    named = ServerConfig.load(config, release)
     if not named.log_dirs:
         why = "a config provider knows the log dirs" if named.provided else "it names no log dir"
         raise UsageError(f"{config}: {why}; give all log dirs of the broker")
