@@ -20,6 +20,7 @@ from segmend.formats.java_number import parse_int, parse_long, wrap_int, wrap_lo
         ("-2147483648", -(2**31)),
         ("2147483647", 2**31 - 1),
         ("٣٤", 34),  # Character.digit knows every script
+        ("+" + "٠" * 30 + "٣٤", 34),
     ],
 )
 def test_what_java_reads(text: str, number: int) -> None:

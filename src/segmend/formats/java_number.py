@@ -7,12 +7,14 @@ import re
 INT_MIN, INT_MAX = -(2**31), 2**31 - 1
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 
-# `Character.digit` takes every decimal digit of the basic plane, as \d does. Leading zeros
-# have no limit in Java; the length bound keeps the conversion linear.
-_NUMBER = re.compile(r"[+-]?0*(?:[^\D\U00010000-\U0010ffff]{1,19}|(?<=0))")
+# Leading zeros have no limit in Java; the length bound keeps the conversion linear.
+_NUMBER = re.compile(r"[+-]?0*(?:[0-9]{1,19}|(?<=0))")
+# `Character.digit` takes every decimal digit of the basic plane, as \d does.
+_FOREIGN = re.compile(r"[^\D\U00010000-\U0010ffff]")
 
 
 def _parse(text: str, low: int, high: int) -> int | None:
+    text = text if text.isascii() else _FOREIGN.sub(lambda digit: str(int(digit[0])), text)
     if not _NUMBER.fullmatch(text):
         return None
     number = _value(text)

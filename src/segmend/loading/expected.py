@@ -1,9 +1,9 @@
 """Replicas that the metadata expects on this broker and that no current directory holds.
 
 A `-future` directory in the assigned log dir takes the place (3.8+, KAFKA-16082,
-`LogManager.recoverAbandonedFutureLogs`); otherwise the broker creates an empty log, unless a log
-dir is offline and might hold it ("Skipping creation of log because there are potentially offline
-log directories"). Up to 4.1 nobody leads one whose log dir is gone from `log.dirs`.
+`LogManager.recoverAbandonedFutureLogs`); otherwise the broker creates an empty log in the assigned log
+dir, or in another unless one is offline and might hold it ("Skipping creation of log because there are
+potentially offline log directories"). Up to 4.1 nobody leads one whose log dir is gone from `log.dirs`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ def missing_replicas(
         future = futures.get((topic, partition))
         if future is not None and assigned is future.dir_state and PROMOTES_FUTURE.of(broker.release):
             yield _promoted(future, topic, partition)
-        elif online and (len(online) == len(states) or _recreates(broker, image, topic, partition)):
+        elif online and (
+            len(online) == len(states) or assigned in online or _recreates(broker, image, topic, partition)
+        ):
             wanted = [assigned] if assigned in online else _emptiest(online, loaded)
             home = _home(wanted, f"{topic}-{partition}")
             if home is None:

@@ -222,6 +222,7 @@ def _walk(state: LoadState, segment: Segment, reader: OpenFile, states: States) 
         walk.invalid = end.failure == "size-too-small"
         if end.failure == "header-past-end":
             check_end(segment, prefix, walk.valid, state.settings.release)
+    _index_time(walk)
     walk.states = known.fold.states
     target = segment.base_offset if walk.index_offset is None else walk.index_offset
     if search(walk.since, target, state.how) is not None:
@@ -259,12 +260,17 @@ def _index(walk: _Walk, batch: RecordBatch, interval: int, entry_offset: int) ->
         raise InvalidOffset
     walk.index_offset = entry_offset
     walk.since = []
+    _index_time(walk)
+    walk.last_entry = walk.valid
+
+
+def _index_time(walk: _Walk) -> None:
+    """`TimeIndex.maybeAppend` of the largest timestamp so far; of all of them once the segment is read."""
     entry = walk.time_entry
     if entry is not None and walk.offset_of_max < entry[1]:
         raise InvalidOffset
     if entry is None or walk.max_timestamp > entry[0]:
         walk.time_entry = (walk.max_timestamp, walk.offset_of_max)
-    walk.last_entry = walk.valid
 
 
 def _producers(

@@ -29,5 +29,7 @@ NAMED: dict[str, dict[str, int]] = {
     "a swap below all segments of 1.1.0": {"1.1.0": 64},
     "high watermarks that cannot be read take a dir offline once all is loaded": {"3.6.2": 11230215},
     "an empty dir under ZooKeeper": {"1.1.0": 16},
+    "the last entry of a time index that is made anew goes back": {"3.7.2": 202612010310},
+    "a file's number in digits of another script, with leading zeros": {"4.3.1": 202612010317},
 }
 """By release the number in its record."""
