@@ -152,6 +152,16 @@ def test_plans_that_do_not_go_together(desk: Desk) -> None:
     assert (ran.code, "make the plans again" in ran.err) == (8, True), ran.err
 
 
+def test_a_state_directory_that_was_moved_is_to_be_moved_back(desk: Desk) -> None:
+    desk.plan("move", *MOVE, desk.dirs[1])
+    desk.apply()
+    moved = desk.state.rename(desk.root / "moved")
+    ran = desk.run("undo", "--yes", "--state-dir", moved)
+    assert (ran.code, "the state directory was moved; move it back" in ran.err) == (8, True)
+    moved.rename(desk.state)
+    desk.undo()
+
+
 @pytest.mark.slow
 def test_backups_on_another_disk(desk: Desk) -> None:
     """Journalled, found by undo; while that disk is away nothing is begun, and nothing made in its place."""

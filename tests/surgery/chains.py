@@ -50,7 +50,16 @@ from segmend.logdir.disk import FileReader
 
 UNFIT = ("balance", "quarantine-restore", "free")
 """They have plans applied, or need more than the dirs."""
-MANNERS = ("plainly", "plainly", "killed", "killed and back", "two at once", "by a stranger", "rehearsed")
+MANNERS = (
+    "plainly",
+    "plainly",
+    "killed",
+    "killed and back",
+    "two at once",
+    "by a stranger",
+    "rehearsed",
+    "other backups",
+)
 PASTED = re.compile(r"segmend (undo|plan reverse) ('[^']*'|[^\s'`);]+)")
 HIDDEN = {*BROUGHT_TO_LIGHT, "N27"}
 """Faults that others hide: also a partition whose line can be read by now."""
@@ -113,6 +122,11 @@ class Outsider:
     def state(self) -> Path:
         return self.home / "segmend"
 
+    @property
+    def places(self) -> tuple[Path, ...]:
+        """Where bytes may lie."""
+        return self.bed.home, self.home, *(self.bed.root / name for name in ("elsewhere", "disks elsewhere"))
+
     def fork(self, *argv: object, die: int = 0, uid: int = 0) -> Callable[[], Ran]:
         """The command as a process of its own, begun; the call waits for its end."""
         words = [str(each) for each in argv]
@@ -168,7 +182,7 @@ class Outsider:
 
     def look(self) -> None:
         """Every byte is somewhere."""
-        held = contents(self.bed.home, self.home, self.bed.root / "elsewhere")
+        held = contents(*self.places)
         missing = self.wanted - {*held}
         if missing:
             every = b"\0\1\0".join(held)
@@ -210,6 +224,8 @@ class Outsider:
         errors, tree = self.errors(), self.bed.tree()
         command = ("apply", name, "--yes")
         death = int(exp(self.chance.uniform(0, log(250))))
+        if manner == "other backups":
+            command = (*command, "--backup-dir", self.bed.root / "elsewhere" / "old bytes")
         if manner == "by a stranger":
             ran = self.run(*command, uid=NOBODY)
             assert ran.code in (8, 16), "one who may not did it"
@@ -348,7 +364,7 @@ class Acts:
     def called_otherwise(self) -> None:
         """The disks lie elsewhere for a while: nothing is to be done there, and nothing lost."""
         who = self.who
-        other = who.bed.root / "elsewhere"
+        other = who.bed.root / "disks elsewhere"
         who.bed.home.rename(other)
         begun = who.begun()
         for words in (["undo", row["journal"], "--yes"] for row in begun):
@@ -360,11 +376,47 @@ class Acts:
         who.look()
         other.rename(who.bed.home)
 
+    def restore(self) -> None:
+        """One thing of those set aside; the list says so."""
+        who = self.who
+        kept = [row for row in who.fork("quarantine", "list", "--json")().json if row["state"] == "kept"]
+        if not kept:
+            return
+        row = self.chance.choice(kept)
+        who.plans += 1
+        name = f"plan {who.plans}.json"
+        ran = who.run("quarantine", "restore", row["item"], "-o", name)
+        assert ran.code in (0, 8), ran
+        if ran.code == 0:
+            who.applied(name, "plainly", hurts=True)
+            after = {each["item"]: each["state"] for each in who.fork("quarantine", "list", "--json")().json}
+            assert after[row["item"]] == ("restored" if row["kind"] == "dir" else "kept"), after
+
+    def journals_elsewhere(self) -> None:
+        """The state dir lies elsewhere for a while; a journal was copied."""
+        who, copied = self.who, self.who.bed.root / "copied"
+        if not who.state.exists():
+            return
+        moved = who.home / "moved"
+        who.state.rename(moved)
+        for row in who.fork("journal", "list", "--json", "--state-dir", moved)().of("journal"):
+            if row["state"] == "applied":
+                ran = who.run("undo", row["journal"], "--yes", "--state-dir", moved)
+                assert ran.code in (0, 8), ran  # what --backup-dir took lies where it lay
+        moved.rename(who.state)
+        applied = [row for row in who.begun() if row["state"] == "applied"]
+        if applied and not copied.exists():
+            shutil.copytree(self.chance.choice(applied)["path"], copied)
+            ran = who.run("undo", copied, "--dry-run")
+            assert ran.code in (0, 8), ran
+            shutil.rmtree(copied)
+
     def one(self) -> tuple[object, ...]:
         return (*self.chance.choice(self.asked), "--kafka", self.who.bed.version)
 
     def play(self) -> None:
-        names = ["operate"] * 5 + ["compose"] * 2 + ["undo"] * 2 + ["reverse", "called_otherwise"]
+        names = ["operate"] * 5 + ["compose"] * 2 + ["undo"] * 2
+        names += ["reverse", "called_otherwise", "restore", "restore", "journals_elsewhere"]
         names += ["somebody_writes"] * (self.chance.random() < 0.3)
         self.operate()
         for _ in range(self.chance.randint(1, 4)):

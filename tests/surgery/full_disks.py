@@ -29,6 +29,7 @@ from tests.seeds import SEED
 from tests.surgery.chains import contents, covered, loaded_before
 from tests.surgery.drawn import GOLDENS, OF_THE_STATE
 from tests.surgery.faulty import CHANGES
+from tests.surgery.picture import picture
 from tests.surgery.shows.bed import Bed
 from tests.surgery.shows.matrix import cases_of, refusal
 from tests.surgery.story import NOBODY, difference, owned_by_nobody
@@ -131,6 +132,7 @@ class Filled:
 
     def __init__(self, seed: int, number: int, folder: Path, disk: Path, kind: str) -> None:
         chance = self.chance = random.Random(f"{seed} {number} full")
+        self.parted = False
         self.folder, self.disk = folder, disk
         golden = chance.choice(GOLDENS)
         self.bed = bed = Bed(golden, unpack(GOLDEN / f"{golden}.tar.xz", folder / "whole"), disk)
@@ -147,10 +149,49 @@ class Filled:
         self.state.mkdir()
         for path in (self.state, bed.home) if self.uid else ():
             owned_by_nobody(path)
+        self.adorn(kind)
         desk = folder / "desk"
         desk.mkdir()
         desk.chmod(0o777)
         self.plan = desk / "plan.json"
+
+    def adorn(self, kind: str) -> None:
+        """Attributes, odd times, names elsewhere, and a log dir on a disk of its own, now and then."""
+        chance, home = self.chance, self.bed.home
+        paths = [home, *sorted(home.rglob("*"))]
+        for path in chance.sample(paths, len(paths) // 4):
+            os.setxattr(path, "user.note", b"of %d" % chance.getrandbits(40))
+        for path in chance.sample(paths, len(paths) // 4):
+            os.utime(path, ns=(0, chance.choice([0, 1, 10**18, 2 * 10**18, 4_000_000_000_123_456_789])))
+        self.snapshot = self.disk / "snapshot"
+        ways = ["none", "--link", *(["--reflink=always"] if kind != "ext4" else [])]
+        way = chance.choice(ways)
+        if way == "--link" and os.geteuid() == 0:
+            subprocess.run(["cp", "-a", "--link", home, self.snapshot], check=True)
+        elif way != "none":
+            subprocess.run(["cp", "-a", way, home, self.snapshot], check=True)
+        self.copied = picture(self.snapshot) if way != "none" else {}
+        self.linked = way == "--link"
+        self.parted = chance.random() < 0.4
+        if self.parted:
+            other = self.bed.dirs[1]
+            real = self.folder / "another disk"
+            subprocess.run(["cp", "-a", other, real], check=True)
+            remove(other)
+            other.mkdir()
+            subprocess.run(["mount", "--bind", real, other], check=True)
+        self.said.append(f"snapshot: {way}, d1 on another disk: {self.parted}")
+
+    def close(self) -> None:
+        """No mount is left."""
+        if self.parted:
+            subprocess.run(["umount", "--lazy", self.bed.dirs[1]], check=True)
+
+    def same_beside(self) -> None:
+        """What shares blocks, or is the same file under another name, stays as it was."""
+        if self.copied:
+            left = difference(self.copied, picture(self.snapshot))
+            assert left == {}, f"the snapshot has changed: {list(left.items())[:3]}"
 
     def run(self, *words: object, before: Callable[[int], None] = nothing) -> Ran:
         ran = command(self.folder, words, self.uid, before)
@@ -188,6 +229,7 @@ class Filled:
         try:
             assert ran.code in (*done, 8), ran
             self.safe()
+            self.same_beside()
             if ran.code == 8:
                 again = self.act(what)
                 assert again.code in (*done, 8), again
@@ -214,6 +256,7 @@ class Filled:
         if what == "undo":
             left = difference(self.original, self.bed.tree())
             assert left == {}, f"undone: other bytes {list(left.items())[:3]}"
+            self.same_beside()
         return ran.code == 8
 
     def safe(self) -> None:
@@ -245,6 +288,9 @@ def play(numbers: Iterable[int], seed: int, home: Path, kinds: list[str]) -> Cou
                         ),
                         flush=True,
                     )
+                finally:
+                    if case is not None:
+                        case.close()
                 told[f"{kind}: {said}" if said != "DISAGREES" else said] += 1
             for path in folder.iterdir():
                 remove(path) if path.is_dir() else path.unlink()

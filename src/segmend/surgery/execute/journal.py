@@ -195,7 +195,12 @@ class Run:
     def vaults(self) -> str:
         """The directory of all old bytes."""
         last = self._course.last
-        return f"{self.path}/{_STEPS}" if last is None else str(last["vaults"])
+        return self.own_vaults if last is None else str(last["vaults"])
+
+    @property
+    def own_vaults(self) -> str:
+        """Where they are, unless another place was asked for, or all of it was moved since."""
+        return f"{self.path}/{_STEPS}"
 
     def vault(self, step: int) -> str:
         """The directory of a step's old bytes; steps count from 0, the names from 1."""

@@ -191,9 +191,10 @@ def refuse_lost_backups(run: Run, steps: Sequence[int]) -> None:
     wanted += [run.vault(number) for number in steps if run.status(number) is not Status.BEFORE]
     gone = next((path for path in wanted if disk.path_type(path) != "dir"), None)
     if gone is not None:
+        moved = disk.path_type(run.own_vaults) == "dir"
+        why = "the state directory was moved; move it back" if moved else "is that disk mounted?"
         raise SegmendError(
-            f"{gone}: is not there, where {run.name} put old bytes (is that disk mounted?); "
-            "nothing was changed"
+            f"{gone}: is not there, where {run.name} put old bytes ({why}); nothing was changed"
         )
 
 
