@@ -222,3 +222,19 @@ def test_an_immutable_log_dir_whose_own_names_stay_is_no_obstacle(
     immutable(desk.dirs[1])
     desk.apply()
     desk.undo()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root applies what another user owns")
+def test_who_may_not_read_the_journals_is_told_whose_they_are(desk: Desk) -> None:
+    desk.plan(*MOVE, desk.dirs[1])
+    desk.run("apply", desk.plan_file, "--yes", "--state-dir", desk.state)
+    before = desk.tree()
+
+    def act() -> None:
+        for words in (("undo",), ("apply", desk.plan_file)):
+            ran = desk.run(*words, "--yes", "--state-dir", desk.state)
+            said = f"{desk.state}/journals: permission denied; {desk.state} is user 0's: run this as"
+            assert (ran.code, said in ran.err) == (8, True), ran.err
+
+    as_user(act)
+    assert desk.tree() == before

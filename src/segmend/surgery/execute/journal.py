@@ -26,6 +26,7 @@ from typing import Final, Self
 from segmend.errors import BrokerRunning, Cancelled, SegmendError, UsageError
 from segmend.frozen import dataclass, field
 from segmend.logdir import disk
+from segmend.logdir.file_system import Unreadable
 from segmend.state_dir import default_state_dir
 from segmend.surgery.execute.journal_events import FORWARD, Course, Direction, Event, Status, event_of
 from segmend.surgery.fingerprint import Fingerprint
@@ -282,7 +283,7 @@ def outdated(error: SegmendError, known: Run | None, now: Run | None) -> bool:
 
 def runs(state_dir: str, on_problem: Callable[[SegmendError], None] = lambda _: None) -> list[Run]:
     """Every run of a state dir, oldest first; `on_problem` is given why one cannot be read."""
-    home = f"{disk.real_path(state_dir)}/{_RUNS}"
+    home = _home(state_dir)
     loaded: list[Run] = []
     for name in _names(home):
         try:
@@ -290,6 +291,17 @@ def runs(state_dir: str, on_problem: Callable[[SegmendError], None] = lambda _: 
         except SegmendError as error:
             on_problem(error)
     return loaded
+
+
+def _home(state_dir: str) -> str:
+    """The place of all journals; raises `SegmendError` if it is closed to this user."""
+    home = f"{disk.real_path(state_dir)}/{_RUNS}"
+    try:
+        disk.path_type(home)
+    except Unreadable as refused:
+        whose = disk.file_stat(folder(home)).uid
+        raise SegmendError(f"{refused}; {folder(home)} is user {whose}'s: run this as that user") from None
+    return home
 
 
 def _numbered(home: str) -> list[str]:
@@ -309,7 +321,7 @@ def find(state_dir: str, name: str | None) -> Run:
 
     Raises `UsageError` if there is none, `SegmendError` if it cannot be read.
     """
-    home = f"{disk.real_path(state_dir)}/{_RUNS}"
+    home = _home(state_dir)
     if name is None:
         return _latest(state_dir, home)
     wanted = name.rstrip("/").removesuffix(f"/{_JOURNAL}")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 
 from segmend.errors import SegmendError, UsageError
 from segmend.formats import clean_shutdown, meta_properties
 from segmend.frozen import replace
 from segmend.logdir import disk
+from segmend.logdir.file_system import Unreadable
 from segmend.surgery.execute.journal import Run, RunState
 from segmend.surgery.execute.journal_events import FORWARD, Direction, Status
 from segmend.surgery.fingerprint import Fingerprint, below, look, look_without
@@ -178,8 +180,9 @@ def refuse_inside(plan: Plan, place: str, what: str) -> None:
 def _log_dir_above(path: str) -> str | None:
     """A log dir, of whatever broker, that a path lies in: it has a meta.properties."""
     while path != "/":
-        if disk.path_type(f"{path}/{meta_properties.FILE_NAME}") == "file":
-            return path
+        with suppress(Unreadable):  # what is closed to us is no place of ours, and says so when it is used
+            if disk.path_type(f"{path}/{meta_properties.FILE_NAME}") == "file":
+                return path
         path = folder(path)
     return None
 

@@ -7,10 +7,12 @@ can be cut short is a line of the crash tests.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
+from typing import Final
 
 from segmend.errors import Cancelled, SegmendError, system_words
 from segmend.frozen import field, frozen
@@ -34,8 +36,13 @@ from segmend.surgery.execute.throttle import Throttle
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Step
 from segmend.surgery.twins import twins
-from segmend.surgery.writing.effects import FULL, Effects, sync_dir
+from segmend.surgery.writing.effects import Effects, sync_dir
 from segmend.surgery.writing.work import Workplace, folder
+
+_ROOM: Final = {
+    errno.ENOSPC: "; make room there (XFS keeps some for itself)",
+    errno.EDQUOT: "; make room there, or have the quota raised",
+}
 
 
 class StepState(StrEnum):
@@ -294,5 +301,5 @@ def _said(run: Run) -> Iterator[None]:
         yield
     except OSError as error:
         name = os.fsdecode(error.filename) if error.filename is not None else run.path
-        room = "; make room there (XFS keeps some for itself)" if error.errno in FULL else ""
+        room = _ROOM.get(error.errno or 0, "")
         raise SegmendError(f"{name}: {system_words(error)}{room}; {_ways(run)}") from None

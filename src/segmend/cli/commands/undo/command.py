@@ -29,8 +29,8 @@ from segmend.surgery.execute.undo import direction_of, rehearse, undo
 from segmend.wording import plural
 
 EXAMPLES = """\
-Refused if a file is not as the plan left it: then a broker, or somebody, was there since. Undoing what
-was undone applies it again.
+Refused if a file is not as the plan left it, or a broker was stopped cleanly since: then `segmend plan
+reverse` makes a plan of what can still go back. Undoing what was undone applies it again.
 
 examples:
   segmend undo                          the latest journal
