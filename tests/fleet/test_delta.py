@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -226,6 +227,26 @@ def test_the_first_finding_of_each_code_whatever_file_has_it(
         monkeypatch.setattr(delta, "_AT_ONCE", at_once)
         found = [(each["code"], each["message"], n) for each, n in publish.leading(out, run.run_id)]
         assert found == [("Z9", "5", 2), ("A1", "4", 4)]
+
+
+def test_vacuum_leaves_an_audit_alone_that_takes_days(tmp_path: Path) -> None:
+    out, done = str(tmp_path), delta.AuditRun(run_id="20250101T000000Z-aaaaaa", number=1)
+    long = delta.AuditRun(run_id="20260101T000000Z-bbbbbb", number=2)
+    row = {"started": datetime.fromtimestamp(1, UTC), "level": "deep"}
+    for run, name, found in ((done, "runs", table("runs", [row])), (long, "segments", rows("committed"))):
+        part = delta.write_part(out, run, name, found)
+        delta.commit(out, run, "scan", [name], [part] if part else [])
+    delta.write_part(out, long, "segments", rows("first"))
+    files = [*(tmp_path / "segments").glob("*.parquet")]
+    for file in files:
+        os.utime(file, (1, 1))
+    delta.write_part(out, long, "partitions", table("partitions", [{"topic": "last", "broker": 1}]))
+    assert vacuum(out, keep=None, older_than_ms=None, dry_run=False).files == 0
+    assert all(file.exists() for file in files)
+    for file in tmp_path.glob("partitions/*.parquet"):
+        os.utime(file, (1, 1))
+    assert vacuum(out, keep=None, older_than_ms=None, dry_run=False).runs == (long.run_id,)
+    assert not any(file.exists() for file in files)
 
 
 def test_vacuum_makes_one_file_of_the_rows_of_all_runs(tmp_path: Path) -> None:

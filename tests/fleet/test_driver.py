@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
+import pyarrow as pa
 import pytest
 from tests.cli.run import python
+
+from segmend.fleet.driver import LocalDriver
 
 PRESSED = """
 import os, signal, sys, threading
@@ -24,3 +29,13 @@ def test_a_ctrl_c_at_a_terminal_ends_the_workers_without_a_word(after: float) ->
     """It is sent to each process: to the one that workers are forked of while that still imports, too."""
     ran = python("-c", PRESSED, str(after), prefix=["setsid", "--wait"])
     assert (ran.stdout, ran.stderr) == ("pressed\n", "")
+
+
+def pandas_is_loaded(number: int) -> bool:
+    pa.array([number])
+    return "pandas" in sys.modules
+
+
+@pytest.mark.slow
+def test_a_worker_does_not_load_what_it_has_no_use_for() -> None:
+    assert [*LocalDriver(2).run(pandas_is_loaded, [1, 2])] == [False, False]

@@ -6,11 +6,13 @@ import gc
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, closing, contextmanager
+from importlib.abc import MetaPathFinder
 from multiprocessing import forkserver, resource_tracker
 from typing import Any, Final, Protocol, TypeVar
 
@@ -109,9 +111,19 @@ def _undisturbed() -> Iterator[None]:
             signal.raise_signal(signal.SIGINT)
 
 
+class _NoPandas(MetaPathFinder):
+    """Of pyarrow's own accord a process loads pandas with the first array that it makes."""
+
+    def find_spec(self, fullname: str, *_: object) -> None:
+        """As where it is not installed."""
+        if fullname == "pandas":
+            raise ModuleNotFoundError("a worker has no use for pandas", name=fullname)
+
+
 def _begin() -> None:
     """Of a worker: it ends by a Ctrl-C without a word, for the process that it works for has one."""
     gc.set_threshold(*_SELDOM)
+    sys.meta_path.insert(0, _NoPandas())
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Final
 
 from deltalake import DeltaTable
@@ -17,7 +17,10 @@ from segmend.fleet.schemas import STORED
 from segmend.frozen import frozen
 
 ORPHAN_SECONDS: Final = 24 * 3600
-"""So long files that no commit names, and runs that did not finish, are left alone: they may be at work."""
+"""So long files that no commit names, and runs that did not finish, are left alone: they may be at work.
+
+An audit may take longer: it counts from the last file that it has written.
+"""
 
 
 @frozen
@@ -35,18 +38,30 @@ def vacuum(out: str, *, keep: int | None, older_than_ms: int | None, dry_run: bo
     With them go runs that never finished and files that no commit names, once they are a day old.
     The newest finished run always stays. Each table's log gets a checkpoint, and the rows of `runs` one file.
     """
-    going = _going(out, keep, older_than_ms)
+    busy = _at_work(out)
+    going = _going(out, keep, older_than_ms, busy)
     count = size = 0
     for name in STORED:
         try:
-            gone = list(_swept(out, name, going, dry_run=dry_run))
+            gone = list(_swept(out, name, going, busy, dry_run=dry_run))
         except (DeltaError, OSError) as error:
             raise SegmendError(f"{out}/{name}: it cannot be changed: {folder.one_line(error)}") from error
         count, size = count + len(gone), size + sum(each.bytes for each in gone)
     return Swept(runs=tuple(going), files=count, bytes=size)
 
 
-def _swept(out: str, name: str, going: Sequence[str], *, dry_run: bool) -> Iterator[folder.Entry]:
+def _at_work(out: str) -> set[str]:
+    """The runs that did not finish, and have written a file within a day."""
+    old = time.time() - ORPHAN_SECONDS
+    written = (
+        each for name in STORED for each in folder.entries(os.path.join(out, name)) if each.written >= old
+    )
+    return {run for each in written if (run := delta.run_of(each.name)) is not None} - {*delta.runs(out)}
+
+
+def _swept(
+    out: str, name: str, going: Sequence[str], busy: Container[str], *, dry_run: bool
+) -> Iterator[folder.Entry]:
     """The files of one table that go."""
     table = delta.opened(out, name)
     if table is None:
@@ -57,6 +72,8 @@ def _swept(out: str, name: str, going: Sequence[str], *, dry_run: bool) -> Itera
     if not dry_run:
         live, known = _cut(table, going, one_file=name == delta.RUNS)
     for each in _loose(os.path.join(out, name), live=live, dropped=known - live):
+        if each.name not in known and delta.run_of(each.name) in busy:
+            continue
         if not dry_run:
             folder.remove(each.path)
         yield each
@@ -85,7 +102,7 @@ def _sum_up(table: DeltaTable) -> None:
     table.cleanup_metadata()
 
 
-def _going(out: str, keep: int | None, older_than_ms: int | None) -> list[str]:
+def _going(out: str, keep: int | None, older_than_ms: int | None, busy: Container[str]) -> list[str]:
     rows = finished(out)
     droppable = rows[: -max(keep or 1, 1)]
     if older_than_ms is not None:
@@ -93,7 +110,8 @@ def _going(out: str, keep: int | None, older_than_ms: int | None) -> list[str]:
     done = {row["run_id"] for row in rows}
     yesterday = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(time.time() - ORPHAN_SECONDS))
     halves = {run for name in STORED for run in delta.runs(out, name)} - done
-    going = {row["run_id"] for row in droppable} | {run for run in halves if run < yesterday}
+    halves = {run for run in halves if run < yesterday and run not in busy}
+    going = {row["run_id"] for row in droppable} | halves
     assert not rows or rows[-1]["run_id"] not in going, "the newest finished run stays"
     return sorted(going)
 
