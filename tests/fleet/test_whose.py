@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -58,9 +59,9 @@ def test_what_is_compared_with_nobody_is_said(tmp_path: Path, capsys: pytest.Cap
         file.unlink()
     out = ("--out", tmp_path / "out", "--driver", "local", "--no-report")
     told = command(capsys, "fleet", "audit", one, other, *out)
-    assert f"not compared: replicas of {one}/b2/data against other brokers'" in told.out
+    assert f"not looked at: replicas of {one}/b2/data against other brokers'" in told.out
     whole = command(capsys, "fleet", "audit", other, *out)
-    assert "not compared" not in whole.out
+    assert "not looked at: replicas" not in whole.out
 
 
 def test_a_dir_of_several_names_is_found_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,3 +101,17 @@ def test_a_name_that_is_no_text_is_told(tmp_path: Path, capsys: pytest.CaptureFi
     assert r"b\xff/data/meta.properties" in told.out
     refused = command(capsys, "fleet", "audit", root, "--out", f"{tmp_path}/\udcff", "--driver", "local")
     assert (refused.code, refused.err.count("\n")) == (8, 1)
+
+
+def test_a_log_dir_that_only_the_metadata_tells_of_is_named(
+    golden: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dirs = sorted(golden("4.3.1-clean").glob("b1/*/"))
+    told = [
+        command(
+            capsys, "fleet", "audit", *given, "--out", tmp_path / "out", "--driver", "local", "--no-report"
+        )
+        for given in (dirs[:1], dirs)
+    ]
+    words = "not looked at: other log dirs of broker 1, of which its metadata tells"
+    assert [words in each.out for each in told] == [True, False]

@@ -291,14 +291,19 @@ def _carried(
         "since_run": earlier[-1] if earlier else None,
         "carried_segments": segments,
         "carried_bytes": size,
-        "skipped": [*_not_looked_at(request.level, places), *([told] if segments else [])],
+        "skipped": [*_not_looked_at(request.level, places, results), *([told] if segments else [])],
     }
 
 
-def _not_looked_at(level: Level, places: Sequence[Place]) -> Iterator[str]:
+def _not_looked_at(level: Level, places: Sequence[Place], results: Iterable[Result]) -> Iterator[str]:
     yield from SKIPPED[level]
     if (alone := compared_with_nobody(places)) is not None:
         yield alone
+    unseen: dict[str, list[str]] = {}
+    for words, whose in sorted(each for result in results for each in result.unseen):
+        unseen.setdefault(words, []).append(whose)
+    for words, of in unseen.items():
+        yield words.format(of[0] + (f" and {len(of) - 1:,} more" if len(of) > 1 else ""))
 
 
 def _add_up(counts: Iterable[Mapping[Key, int]]) -> Counter[Key]:

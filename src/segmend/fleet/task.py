@@ -29,6 +29,8 @@ from segmend.logdir.release import Guess
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 
+OTHER_DIRS = "other log dirs of {}, of which its metadata tells"
+METADATA = "the cluster's metadata as {} has it"
 COMPARED_KINDS = frozenset({"current", "cluster-metadata"})
 _INNER = frozenset({Scope.PARTITION, Scope.SEGMENT, Scope.FAILURE})
 _OUTER = frozenset({Scope.BROKER, Scope.DIR, Scope.FAILURE})
@@ -101,7 +103,8 @@ class Task:
 class Result:
     """What a task tells the driver.
 
-    `unreadable` are paths that were refused, `carried` counts segments that another run has read, by it.
+    `unreadable` are paths that were refused, `carried` counts segments that another run has read, by it,
+    `unseen` is what was not there to be looked at: words with {}, and whose it is.
     """
 
     parts: tuple[Part, ...]
@@ -110,6 +113,7 @@ class Result:
     unreadable: tuple[str, ...]
     bytes: int
     carried: dict[str, int]
+    unseen: tuple[tuple[str, str], ...]
 
 
 @dataclass(slots=True)
@@ -121,6 +125,7 @@ class Sink:
     codes: Counter[tuple[str, str]] = field(default_factory=Counter)
     unreadable: list[str] = field(default_factory=list)
     carried: Counter[str] = field(default_factory=Counter)
+    unseen: list[tuple[str, str]] = field(default_factory=list)
 
 
 @frozen
@@ -153,6 +158,7 @@ def run_task(task: Task) -> Result:
         unreadable=tuple(sink.unreadable),
         bytes=task.bytes,
         carried=dict(sink.carried),
+        unseen=tuple(sink.unseen),
     )
 
 
@@ -197,6 +203,10 @@ def _collect(run: CheckRun, by_path: dict[str, Place], sink: Sink, readings: car
     for finding in run:
         _add(finding, by_path[finding.dir], sink, readings.of_finding(finding))
     sink.unreadable.extend(run.summary.unreadable)
+    whose = f"broker {next(iter(by_path.values())).broker}"
+    sink.unseen += [(OTHER_DIRS, whose)] if run.summary.dirs_not_given else []
+    sink.unseen += [(METADATA, whose)] if run.summary.metadata_unseen else []
+    sink.unseen += [("{}", words) for words in run.summary.blank]
 
 
 def _add(finding: Finding, place: Place, sink: Sink, source: str | None = None) -> None:

@@ -130,6 +130,6 @@ def _totals(row: Mapping[str, Any]) -> Iterator[str]:
     if unseen:
         yield f"not looked at: {', '.join(unseen)} (--deep)"
     for words in row["skipped"][len(unseen) : -1 if carried else None]:
-        yield f"not compared: {text.clean(words)}"
+        yield f"not looked at: {text.clean(words)}"
     if carried:
         yield f"not read again: {row['skipped'][-1]} (--full)"
