@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable
 
 from segmend.errors import SegmendError
-from segmend.fleet import delta, history, publish
+from segmend.fleet import delta, folder, history, publish
 from segmend.fleet.healing import heal
 from segmend.fleet.rows import table
 from segmend.fleet.schemas import STORED
@@ -280,3 +280,17 @@ def test_vacuum_makes_one_file_of_the_rows_of_all_runs(tmp_path: Path) -> None:
     told(4, 5, 6)
     one_more(7)
     told(4, 5, 6, 7)
+
+
+def test_two_audits_write_one_summary_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "summary.json"
+
+    def meanwhile(new: str, target: str) -> None:
+        monkeypatch.undo()
+        folder.save(target, "another's")
+        Path(new).replace(target)
+
+    monkeypatch.setattr("os.replace", meanwhile)
+    folder.save(str(path), "mine")
+    assert path.read_text() == "mine"
+    assert [*tmp_path.iterdir()] == [path]

@@ -85,9 +85,10 @@ def save_bytes(path: str, content: bytes) -> None:
     if is_remote(path):
         store_of(path).put(path, content)
         return
-    with open(f"{path}.new", "wb") as file:
+    new = f"{path}.{uuid.uuid4().hex[:6]}.new"  # another audit may write it, too
+    with open(new, "wb") as file:
         file.write(content)
-    os.replace(f"{path}.new", path)
+    os.replace(new, path)
 
 
 def source(path: str) -> Any:
