@@ -182,7 +182,7 @@ def _consequences(changed: Sequence[NewProperties], evidence: Evidence) -> Itera
                 yield (
                     f"{new.volume.path}: the metadata has {count} of its replicas in directory id {old}; "
                     "under another id the controller takes them for offline, and one that has no other "
-                    "replica is not served any more (seen on 4.3.1)"
+                    "replica may have no leader until the node has started once more (seen on 4.3.1)"
                 )
     if any(new.new_owner for new in changed):
         yield from _strays(evidence.broker, evidence.broker.metadata, evidence.node_id)
