@@ -16,6 +16,7 @@ import pytest
 from tests.files import flip
 from tests.fleet.build import three_brokers
 from tests.lacking import lacking
+from tests.spark.standalone import LIGHT
 
 from segmend.spark.java import find_java
 
@@ -32,9 +33,11 @@ def made(home: Path) -> dict[str, list[dict[str, object]]]:
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "JDK_JAVA_OPTIONS": LIGHT,  # each JVM that is started here heeds it
     }
     pipelines = f"{environ['SPARK_HOME']}/bin/spark-pipelines"
-    command = [pipelines, "run", "--spec", "spark-pipeline.yml", "--conf", "spark.ui.enabled=false"]
+    small = ("--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=2")
+    command = [pipelines, "run", "--spec", "spark-pipeline.yml", *small]
     done = subprocess.run(
         command, cwd=home, env=environ, capture_output=True, text=True, timeout=400, check=False
     )
