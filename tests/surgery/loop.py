@@ -60,13 +60,14 @@ class Loop:
         for at in range(1, self.calls[command].calls):
             yield partial(Mortal, at, self.other, half=at % 3 == 0)
 
-    def each_call_of_a_thread(self, command: str, number: int) -> Iterator[Stopped]:
-        """The same by the calls of each thread that is not the first, and each of them refused."""
+    def each_call_of_a_thread(self, command: str, *numbers: int) -> Iterator[Stopped]:
+        """The same by the calls of each thread that is not the first, and each of them refused each way."""
         threads = self.calls[command].threads
         for thread in sorted({*threads} - {0}):
             for at in range(1, threads.count(thread) + 1):
                 yield partial(Mortal, at, self.other, half=at % 3 == 0, thread=thread)
-                yield partial(Failing, at, number, self.other, stays=at % 2 == 0, thread=thread)
+                for number in numbers:
+                    yield partial(Failing, at, number, self.other, stays=at % 2 == 0, thread=thread)
 
     def play(self, command: str, stops: Iterator[Stopped]) -> int:
         """Stop it everywhere, and go on in turns to either end; how often it was stopped."""
