@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from typing import Any, NamedTuple
 
+from segmend.formats.names import parse_file_name
 from segmend.frozen import field, frozen
 
 
@@ -130,6 +131,21 @@ class Finding:
     remedy: Remedy | None = None
     cause: Cause | None = None
     detail: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> str:
+        """The directory in the log dir where it is, or the file at its top; "" for the log dir itself."""
+        return (self.file or "").partition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """Of the file, without its directory."""
+        return (self.file or "").rpartition("/")[2]
+
+    @property
+    def segment(self) -> int | None:
+        """The base offset in the file's name."""
+        return parse_file_name(self.name).base_offset
 
     def to_json(self) -> dict[str, Any]:
         """The object of `check --json`; keys are never renamed, only added."""

@@ -33,7 +33,6 @@ from segmend.fleet.folder import entries, source
 from segmend.fleet.listing import Place, absolute
 from segmend.fleet.schemas import SCANS
 from segmend.fleet.settled import Settled
-from segmend.formats.names import parse_file_name
 from segmend.frozen import frozen, replace
 from segmend.kernel.records import signed64
 from segmend.kernel.types import SegmentScan
@@ -175,11 +174,10 @@ class Readings:
 
     def of_finding(self, finding: Finding) -> str | None:
         """The run that read the log of a finding about a segment that was taken over, else None."""
-        folder, _, name = (finding.file or "").rpartition("/")
-        base = parse_file_name(name).base_offset
-        if base is None or not folder:
+        folder, _, _ = (finding.file or "").rpartition("/")
+        if finding.segment is None or not folder:
             return None
-        carried = self._taken.get(f"{finding.dir}/{folder}/{base:020d}.log")
+        carried = self._taken.get(f"{finding.dir}/{folder}/{finding.segment:020d}.log")
         return None if carried is None else carried.read_by
 
     def rows(

@@ -17,7 +17,6 @@ from segmend.fleet.schemas import STORED, TABLES
 from segmend.fleet.settled import Settled
 from segmend.formats import epoch_checkpoint, offset_checkpoint
 from segmend.formats.batch import CODEC_NAMES
-from segmend.formats.names import parse_file_name
 from segmend.kernel.types import SegmentScan
 from segmend.logdir.file_system import Unreadable, or_none
 from segmend.logdir.files import FileEntry
@@ -205,7 +204,7 @@ def finding_row(finding: Finding, place: Place, source: str) -> Row:
         "severity": finding.severity.value,
         "topic": finding.topic,
         "partition": partition,
-        "segment": _segment_of(finding.file),
+        "segment": finding.segment,
         "dir": finding.dir,
         "file": finding.file,
         "position": finding.position,
@@ -224,10 +223,6 @@ def finding_row(finding: Finding, place: Place, source: str) -> Row:
 def _detail(finding: Finding) -> Mapping[str, object]:
     cause = finding.cause
     return finding.detail if cause is None else {**finding.detail, "cause": cause.to_json()}
-
-
-def _segment_of(file: str | None) -> int | None:
-    return parse_file_name(file.rpartition("/")[2]).base_offset if file else None
 
 
 def _text(value: object) -> str:

@@ -126,8 +126,7 @@ def _finding_lines(finding: Finding, style: Style) -> Iterator[str]:
 
 def where(finding: Finding) -> str:
     """The file, the byte position and the offset, as far as they are known."""
-    name = (finding.file or "").rpartition("/")[2]
-    parts = [text.clean(name)] if name else []
+    parts = [text.clean(finding.name)] if finding.name else []
     if finding.position is not None:
         parts.append(f"byte {finding.position}")
     if finding.offset is not None:

@@ -44,7 +44,7 @@ def plan_lines(plan: Plan, look: Style = PLAIN) -> Iterator[str]:
         yield from _losses(plan, look)
         yield from _forecast(plan, look)
         yield from _space(plan)
-    yield from choice_lines(plan.extra.get(CHOICES))
+    yield from choice_lines(plan.said(CHOICES))
     for note in plan.notes:
         yield f"note: {text.clean(note)}"
     for left in plan.left:
@@ -163,9 +163,9 @@ def plan_objects(plan: Plan, path: str | None) -> Iterator[dict[str, object]]:
     }  # fmt: skip
 
 
-def choice_lines(said: object) -> Iterator[str]:
+def choice_lines(said: Sequence[object]) -> Iterator[str]:
     """A table for each merge in a plan, where there is a choice; anything else says nothing."""
-    for each in said if isinstance(said, list) else [said]:
+    for each in said:
         choices = each.get("choices") if isinstance(each, dict) else None
         rows = [one for one in choices if isinstance(one, dict)] if isinstance(choices, list) else []
         if any(row.get("lost") for row in rows):

@@ -78,8 +78,7 @@ def is_beside(step: Step, plan: Plan) -> bool:
     """Whether it makes a log, or a directory for one, in the plan's place for what it leaves out."""
     if not isinstance(step, MakeDir | AppendFile) or step.before.kind != "missing" or not _plain(step.path):
         return False
-    said = plan.extra.get(SIDE)
-    for side in (each for each in (said if isinstance(said, list) else [said]) if isinstance(each, str)):
+    for side in (each for each in plan.said(SIDE) if isinstance(each, str)):
         if not _plain(side) or not _is_side(side, plan):
             continue
         if step.path == side:

@@ -123,3 +123,8 @@ def given_in(options: object) -> Iterator[tuple[str, object]]:
         value = getattr(options, each.name)
         if value is not None and value is not False and value != ():
             yield each.name, list(value) if isinstance(value, tuple) else value
+
+
+def arguments_of(options: object) -> dict[str, object]:
+    """The same, as they are called on the command line."""
+    return {name.rstrip("_").replace("_", "-"): value for name, value in given_in(options)}

@@ -106,6 +106,11 @@ class Plan(_Remembering):
         """Over all partitions."""
         return sum(loss.records for loss in self.losses)
 
+    def said(self, name: str) -> list[object]:
+        """What `extra` has under the name, of each plan if this is composed; a file may say anything."""
+        found: object = self.extra.get(name)
+        return found if isinstance(found, list) else [found]
+
     def space(self) -> dict[str, int]:
         """Bytes taken by directory; "" stands for the backups, wherever they go. No disk is asked."""
         taken_up: dict[str, int] = {}

@@ -39,7 +39,7 @@ def effect_of(finding: Finding, start: Start) -> BrokerEffect:
     state = start.states.get(finding.dir)
     if state is None or known_codes()[finding.code].code.unplayed:
         return _manual(finding)
-    partition = state.log_dir.partition((finding.file or "").partition("/")[0])
+    partition = state.log_dir.partition(finding.folder)
     if partition is None or partition.name in state.foreign:
         gone = partition is None and finding.topic is not None
         return _of_gone(finding, start) if gone else _of_dir(finding, start, state)
@@ -58,7 +58,7 @@ def _of_gone(finding: Finding, start: Start) -> BrokerEffect:
 
 def is_mended(finding: Finding, effect: BrokerEffect) -> bool:
     """Whether an index is wrong that this start makes anew from its log, without a loss."""
-    index = (finding.file or "").endswith(INDEX_SUFFIXES)
+    index = finding.name.endswith(INDEX_SUFFIXES)
     return index and effect.effect in _REBUILDING and not effect.records_lost
 
 
@@ -109,7 +109,7 @@ def _of_metadata(finding: Finding, start: Start, state: DirState, partition: Par
     if refusal is not None:
         return words.refusal(refusal)
     mine = _about(finding, outcome.effects, partition)
-    if not mine and (finding.file or "").endswith(_SNAPSHOT):
+    if not mine and finding.name.endswith(_SNAPSHOT):
         return _nothing(finding)  # It is not read, or nothing that is needed is missing of it.
     return words.told(mine) if mine else _manual(finding)
 
@@ -161,7 +161,7 @@ def _concerns(finding: Finding, file: str | None, partition: PartitionDir) -> bo
     """Whether what ends the load at `file` is what the finding is about."""
     if file is None or finding.file in (None, partition.name):
         return True
-    name, mine = file.rpartition("/")[2], (finding.file or "").rpartition("/")[2]
+    name, mine = file.rpartition("/")[2], finding.name
     if name in (mine, partition.name):
         return True
     base = _base(mine)

@@ -133,7 +133,7 @@ class Causes:
         """What it explains: codes everywhere, in its dir, or in its directory."""
         scope, known = self._scopes.get(cause.code), known_codes()[cause.code].code
         for code in known.explains_beside:
-            yield from ((code, cause.dir, _folder(cause), offset) for offset in _segments(cause))
+            yield from ((code, cause.dir, cause.folder, offset) for offset in _segments(cause))
         for code in known.explains:
             named = f"{code} {_command(cause)}" if code == cause.code else code
             if scope == Scope.BROKER:
@@ -141,9 +141,9 @@ class Causes:
             elif scope == Scope.DIR:
                 yield named, cause.dir
             else:
-                yield named, cause.dir, _folder(cause)
+                yield named, cause.dir, cause.folder
         if _is_of_identity(cause) and _is_set_aside(cause):
-            yield _ASIDE, cause.dir, _folder(cause)
+            yield _ASIDE, cause.dir, cause.folder
 
     def _root(self, finding: Finding, near: Mapping[Key, Finding]) -> Finding:
         """The cause that has none itself."""
@@ -153,7 +153,7 @@ class Causes:
         return seen[-1]
 
     def _cause(self, finding: Finding, near: Mapping[Key, Finding]) -> Finding | None:
-        place = finding.dir, _folder(finding)
+        place = finding.dir, finding.folder
         names = finding.code, f"{finding.code} {_command(finding)}"
         keys: list[Key] = [key for name in names for key in ((name,), (name, finding.dir), (name, *place))]
         keys += ((finding.code, *place, offset) for offset in _segments(finding))
@@ -169,12 +169,7 @@ def _command(finding: Finding) -> str | None:
 
 def _segments(finding: Finding) -> set[str]:
     """The segment that it is about, by its file, and the one at whose beginning something is."""
-    base = parse_file_name((finding.file or "").rpartition("/")[2]).base_offset
-    return {str(offset) for offset in (base, finding.offset) if offset is not None}
-
-
-def _folder(finding: Finding) -> str:
-    return (finding.file or "").partition("/")[0]
+    return {str(offset) for offset in (finding.segment, finding.offset) if offset is not None}
 
 
 def _is_of_identity(finding: Finding) -> bool:

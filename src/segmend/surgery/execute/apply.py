@@ -145,10 +145,7 @@ def backup_place(plan: Plan, state_dir: str, asked: str | None) -> str | None:
 
 
 def _told(plan: Plan, name: str) -> str | None:
-    """What the plan says, or one of those that it is composed of; anything else than a path says nothing."""
-    said: object = plan.extra.get(BACKUPS)
-    every = [
-        each.get(name) for each in (said if isinstance(said, list) else [said]) if isinstance(each, dict)
-    ]
+    """The first that the plan says; anything else than a path says nothing."""
+    every = [each.get(name) for each in plan.said(BACKUPS) if isinstance(each, dict)]
     paths = (each for each in every if isinstance(each, str) and each.startswith("/") and "\0" not in each)
     return next(paths, None)

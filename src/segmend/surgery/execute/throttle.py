@@ -19,7 +19,7 @@ class Throttle:
         self, plan: Plan, stopped: Callable[[], bool], *, now: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:  # fmt: skip
-        self._rate = min(_rates(plan.extra.get(THROTTLE)), default=None)
+        self._rate = min(_rates(plan), default=None)
         self._stopped, self._now, self._sleep = stopped, now, sleep
         self._free_at = now()
 
@@ -32,8 +32,7 @@ class Throttle:
             self._sleep(min(left, _NAP))
 
 
-def _rates(said: object) -> Iterator[int]:
-    """Of one plan, or of those that it is composed of; a file may say anything."""
-    for each in said if isinstance(said, list) else [said]:
+def _rates(plan: Plan) -> Iterator[int]:
+    for each in plan.said(THROTTLE):
         if isinstance(each, int) and not isinstance(each, bool) and each > 0:
             yield each

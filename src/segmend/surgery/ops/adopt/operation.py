@@ -24,7 +24,7 @@ from segmend.loading.load import LoadedLog
 from segmend.logdir.tree import PartitionDir
 from segmend.surgery.fingerprint import look
 from segmend.surgery.ops.adopt.adoption import Adoption, adoption, is_closed
-from segmend.surgery.options import flag, given_in, option, required
+from segmend.surgery.options import arguments_of, flag, option, required
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning import assembly
 from segmend.surgery.planning.assembly import Draft
@@ -67,7 +67,7 @@ def plan(request: Request[Options]) -> Plan:
         raise SegmendError(f"{adopted.partition.path}: {why}; {_way_out(adopted)}")
     empty = list(replaced(request.dirs, adopted.key, adopted.partition.path, allowed=options.replace))
     loaded = adopted.load()
-    arguments = {name.replace("_", "-"): value for name, value in given_in(options)}
+    arguments = arguments_of(options)
     notes = [*([why] if why else []), *_notes(adopted, loaded)]
     draft = Draft(steps=list(_steps(request, adopted, empty, loaded)), notes=notes)
     return assembly.make(NAME, arguments, request, draft)

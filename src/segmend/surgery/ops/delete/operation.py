@@ -17,7 +17,7 @@ from segmend.formats.offset_checkpoint import FILE_NAMES
 from segmend.frozen import frozen
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.ops.delete.price import Price, price_of
-from segmend.surgery.options import given_in, option, required
+from segmend.surgery.options import arguments_of, option, required
 from segmend.surgery.plan import Left, Loss, Plan
 from segmend.surgery.planning import accepted_loss, assembly, selection
 from segmend.surgery.planning.assembly import Draft
@@ -70,7 +70,7 @@ def plan(request: Request[Options]) -> Plan:
         steps=steps, losses=[_loss(price) for price in going if price.unsaved],
         notes=list(_notes(request, going)), left=[_left(p, total) for p in last if p not in going],
     )  # fmt: skip
-    arguments = {name.replace("_", "-"): value for name, value in given_in(options)}
+    arguments = arguments_of(options)
     return assembly.make(NAME, arguments, request, draft)
 
 

@@ -19,7 +19,7 @@ from segmend.frozen import frozen
 from segmend.surgery.fingerprint import MISSING, Fingerprint, below, look
 from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.ops.rename.naming import NewName, new_names
-from segmend.surgery.options import flag, given_in, option, required
+from segmend.surgery.options import arguments_of, flag, option, required
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning import assembly, selection
 from segmend.surgery.planning.assembly import Draft
@@ -85,7 +85,7 @@ def plan(request: Request[Options]) -> Plan:
         request.on_progress(done, total)
         steps += copied(each) if options.copy else moved(each, replacing=each.replica.path in cleared)
         done += each.partition.size
-    arguments = {name.replace("_", "-"): value for name, value in given_in(options)}
+    arguments = arguments_of(options)
     return assembly.make(NAME, arguments, request, Draft(steps=steps, notes=list(_notes(request, names))))
 
 

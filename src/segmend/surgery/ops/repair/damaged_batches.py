@@ -74,7 +74,7 @@ def is_mended(finding: Finding, options: Options) -> bool:
 
 def region_of(finding: Finding, partition: PartitionDir) -> Region:
     """The region of a finding of `CODES`, with all the damage that touches it."""
-    name, position = (finding.file or "").rpartition("/")[2], finding.position
+    name, position = finding.name, finding.position
     if position is None:
         raise BeyondRepair("the place of the damage is not known")
     segment = segment_of(partition, int(name.partition(".")[0]))

@@ -127,8 +127,7 @@ def _replica(source: str, partition: PartitionDir) -> PartitionDir:
 
 
 def _segment(finding: Finding, scene: Scene) -> LogSegment:
-    name = (finding.file or "").rpartition("/")[2]
-    return segment_of(scene.partition(finding), int(name.partition(".")[0]))
+    return segment_of(scene.partition(finding), int(finding.name.partition(".")[0]))
 
 
 def _apart(blanks: Sequence[Blank], mended: LogRepair) -> Iterator[Blank]:

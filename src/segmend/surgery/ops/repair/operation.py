@@ -24,7 +24,7 @@ from segmend.surgery.ops.repair.logs import ALWAYS, LogRepair, log_repair
 from segmend.surgery.ops.repair.mends import mends
 from segmend.surgery.ops.repair.options import Options
 from segmend.surgery.ops.repair.reading_ahead import read_ahead
-from segmend.surgery.options import given_in
+from segmend.surgery.options import arguments_of
 from segmend.surgery.plan import Left, Plan
 from segmend.surgery.planning import assembly
 from segmend.surgery.planning.assembly import MARKER_KEPT, Draft
@@ -107,7 +107,7 @@ def _beside_a_damaged_log(finding: Finding) -> Left:
 
 
 def _arguments(options: Options) -> dict[str, object]:
-    arguments = {name.rstrip("_").replace("_", "-"): value for name, value in given_in(options)}
+    arguments = arguments_of(options)
     if len(options.from_) == 1:
         arguments["from"] = options.from_[0]
     if options.accept_loss is not None:

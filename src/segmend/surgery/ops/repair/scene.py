@@ -36,7 +36,7 @@ class Scene:
 
     def partition(self, finding: Finding) -> PartitionDir:
         """The partition directory of a finding; raises `BeyondRepair` if it concerns none."""
-        name = (finding.file or "").partition("/")[0]
+        name = finding.folder
         partition = self.log_dir(finding).partition(name)
         if partition is None:
             raise BeyondRepair(f"{name} is no partition directory")

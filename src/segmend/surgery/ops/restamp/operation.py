@@ -17,7 +17,7 @@ from segmend.errors import SegmendError, UsageError
 from segmend.formats.partition_metadata import FILE_NAME, PartitionMetadata, render
 from segmend.frozen import frozen
 from segmend.logdir.tree import PartitionDir
-from segmend.surgery.options import flag, given_in, option, required
+from segmend.surgery.options import arguments_of, flag, option, required
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning import assembly, selection
 from segmend.surgery.planning.assembly import Draft
@@ -74,7 +74,7 @@ def plan(request: Request[Options]) -> Plan:
         if why is not None and not options.even_stray:
             hint = "if the metadata here is only old: --even-stray"
             raise SegmendError(f"{each.after.path}: with id {each.after.topic_id}: {why}; {hint}")
-    arguments = {name.replace("_", "-"): value for name, value in given_in(options)}
+    arguments = arguments_of(options)
     notes = [
         *_notes(request, stamps, changed),
         *(w for e in changed for w in e.after.newer_epochs(e.partition)),

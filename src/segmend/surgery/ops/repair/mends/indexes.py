@@ -29,7 +29,7 @@ def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
     `BeyondRepair` if it may be the log that is wrong.
     """
     partition = scene.partition(finding)
-    stem, _, suffix = (finding.file or "").rpartition("/")[2].rpartition(".")
+    stem, _, suffix = finding.name.rpartition(".")
     base = int(stem)
     if base not in partition.layout.logs:
         raise BeyondRepair(f"there is no {stem}.log to make an index from")

@@ -15,7 +15,7 @@ CODES = frozenset(("I17", "I18", "I19", "I20", "I21"))
 def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
     """The transaction index of the segment; `BeyondRepair` if a log that tells of it is damaged."""
     partition = scene.partition(finding)
-    name = (finding.file or "").rpartition("/")[2]
+    name = finding.name
     base = int(name.partition(".")[0])
     snapshot = scene.snapshot_before(partition, base)
     require_undamaged(partition, snapshot or 0, base + 1)
