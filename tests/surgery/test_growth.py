@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from segmend.balancing.growth import DAY_MS, HOUR_MS, growth
+from segmend.balancing.movable import DAY_MS, HOUR_MS, growth
 from segmend.logdir.overview import PartitionOverview
 
 WEEK_OLD = PartitionOverview(

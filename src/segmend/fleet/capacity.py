@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from segmend.balancing.growth import DAY_MS, HOUR_MS
-from segmend.balancing.movable import can_move, twice
+from segmend.balancing.movable import DAY_MS, HOUR_MS, can_move, twice
 from segmend.fleet.encoding import Sample, sample
 from segmend.fleet.listing import Place, absolute
 from segmend.fleet.options import INTERNAL_TOPICS

@@ -15,7 +15,7 @@ from segmend.surgery.execute.journal import Run
 from segmend.surgery.execute.quarantines import SetAside, brought_back
 from segmend.surgery.fingerprint import hash_of, look
 from segmend.surgery.new_bytes import NewBytes
-from segmend.surgery.planning.in_the_way import is_empty
+from segmend.surgery.planning.topic_dirs import is_empty
 from segmend.surgery.step import Step
 from segmend.surgery.steps.append_file import AppendFile
 from segmend.surgery.steps.cut_file import TAIL, CutFile

@@ -1,16 +1,17 @@
-"""The log dirs in which a broker has topics: all, but a `metadata.log.dir` that is none of its `log.dirs`.
+"""Where partitions may come: the log dirs in which a broker has topics, and what stands in the way there.
 
-A broker never looks there for partitions (`LogManager` gets `log.dirs` alone); one that is brought there
-comes back empty elsewhere, or is read from another replica.
+The first are all but a `metadata.log.dir` that is none of its `log.dirs`: a broker never looks for
+partitions there (`LogManager` gets `log.dirs` alone), and one that is brought there comes back empty
+elsewhere, or is read from another replica.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 
-from segmend.errors import UsageError
+from segmend.errors import SegmendError, UsageError
 from segmend.formats.offset_checkpoint import RECOVERY_POINT
-from segmend.logdir.tree import LogDir
+from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 
 
@@ -38,3 +39,27 @@ def _has_topics(log_dir: LogDir, registered: Collection[str]) -> bool:
     if registered and log_dir.directory_id is not None:
         return log_dir.directory_id in registered
     return RECOVERY_POINT in log_dir.entries
+
+
+def replaced(
+    dirs: Sequence[LogDir], key: tuple[str, int], source: str, *, allowed: bool
+) -> Iterator[PartitionDir]:
+    """Directories, in any log dir, that a broker takes for the partition `key`, which comes out of `source`.
+
+    Raises `SegmendError` for one that has records, and for all unless they may go (`--replace`).
+    """
+    for other in (p for log_dir in dirs for p in log_dir.current if p.key == key):
+        if not is_empty(other):
+            raise SegmendError(
+                f"{other.path}: is there, and has records; a broker refuses two of {other.name} (to compare: "
+                f"segmend show {other.path} {source})"
+            )
+        if not allowed:
+            raise SegmendError(f"{other.path}: is there, and is empty: --replace sets it aside")
+        yield other
+
+
+def is_empty(partition: PartitionDir) -> bool:
+    """Whether nothing in it could be a record."""
+    layout = partition.layout
+    return partition.size == 0 and not (layout.shadowed or layout.swap or layout.cleaned)

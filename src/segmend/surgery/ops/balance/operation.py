@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from segmend.balancing.growth import growth
-from segmend.balancing.movable import can_move, twice
+from segmend.balancing.movable import can_move, growth, twice
 from segmend.balancing.solver import Balance, BalanceProblem, Disk, Movable, solve
 from segmend.errors import UsageError
 from segmend.frozen import frozen

@@ -24,7 +24,7 @@ from segmend.surgery.plan import Plan
 from segmend.surgery.planning import assembly, selection
 from segmend.surgery.planning.assembly import Draft
 from segmend.surgery.planning.expected import CURRENT
-from segmend.surgery.planning.in_the_way import replaced
+from segmend.surgery.planning.topic_dirs import replaced
 from segmend.surgery.planning.topic_id_step import topic_id_step
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
