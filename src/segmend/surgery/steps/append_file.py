@@ -7,8 +7,9 @@ from typing import ClassVar, Self
 
 from segmend.errors import SegmendError
 from segmend.frozen import frozen
+from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
-from segmend.surgery.fingerprint import Fingerprint, hash_of, look
+from segmend.surgery.fingerprint import MISSING, Fingerprint, hash_of, look
 from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.step import Need, OnePath, View
 from segmend.surgery.writing.atomic import (
@@ -50,6 +51,14 @@ class AppendFile(OnePath):
         mtime_ns = base.mtime_ns if like is None else like.mtime_ns
         after = base.but(size=(before.size or 0) + content.length, mtime_ns=mtime_ns, sha256=None)
         return cls(path=path, before=before, after=after, content=content, reason=reason)
+
+    @classmethod
+    def copied(cls, path: str, file: FileEntry, like: Fingerprint, reason: str, *part: int) -> Self:
+        """A new file with all of another one, or the `part` from one byte to another, and with its time."""
+        start, stop = part or (0, file.size)
+        after = like.but(size=stop - start, mtime_ns=file.stat().mtime_ns)
+        content = NewBytes.range_of(file.path, start, stop - start)
+        return cls(path=path, before=MISSING, after=after, content=content, reason=reason)
 
     @classmethod
     def synced(cls, path: str) -> Self:

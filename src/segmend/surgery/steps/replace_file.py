@@ -13,7 +13,7 @@ from segmend.logdir.file_system import Files, Unreadable
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.surgery import recipes
-from segmend.surgery.fingerprint import Fingerprint, hash_bytes, look
+from segmend.surgery.fingerprint import MISSING, Fingerprint, hash_bytes, look
 from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.recipes import Rebuild
 from segmend.surgery.step import Need, OnePath, View
@@ -67,6 +67,13 @@ class ReplaceFile(OnePath):
         before = look(path)
         after = _after(path, before, data, like)
         return cls(path=path, before=before, after=after, reason=reason, content=NewBytes.inline(data))
+
+    @classmethod
+    def new(cls, path: str, data: bytes, like: Fingerprint, reason: str) -> Self:
+        """A file with these bytes where by then there is none."""
+        content = NewBytes.inline(data)
+        after = like.but(size=len(data), sha256=content.sha256)
+        return cls(path=path, before=MISSING, after=after, reason=reason, content=content)
 
     @classmethod
     def with_recipe(cls, made: Rebuild, reason: str, release: Release) -> Self:

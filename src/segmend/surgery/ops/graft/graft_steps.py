@@ -65,7 +65,8 @@ def steps_of(graft: Graft) -> list[Step]:
     for each in graft.derived:
         steps.extend(_segment(graft, each, model, gone))
     for entry in graft.snapshots:
-        steps.append(_copied(graft, entry, model, "producers as the leader knew them"))
+        path = f"{graft.path}/{entry.name}"
+        steps.append(AppendFile.copied(path, entry, model, "producers as the leader knew them"))
     for name in sorted(graft.own.keys() - {partition_metadata.FILE_NAME}):
         why = "leader epochs of the new log" if name == epoch_checkpoint.FILE_NAME else "producers at its end"
         steps.append(_small(graft, name, graft.own[name], model, gone, why))
@@ -120,7 +121,8 @@ def _segment(graft: Graft, derived: Derived, model: Fingerprint, gone: set[str])
     ):
         theirs = graft.source.file(stem + suffix)
         if sound and theirs is not None and segment.kept is None:
-            yield _copied(graft, theirs, model, "the leader's index, which agrees with the log")
+            why = "the leader's index, which agrees with the log"
+            yield AppendFile.copied(f"{graft.path}/{theirs.name}", theirs, model, why)
             continue
         step = _small(graft, stem + suffix, data, model, gone, "entries of the new log")
         if isinstance(step, ReplaceFile) and len(data) > MOST_INLINE:
@@ -145,13 +147,6 @@ def _append(path: str, content: NewBytes, kept: FileRange | None, model: Fingerp
     return AppendFile(path=path, before=before, after=after, content=content, reason="from the leader")
 
 
-def _copied(graft: Graft, entry: FileEntry, model: Fingerprint, reason: str) -> Step:
-    content = NewBytes.range_of(entry.path, 0, entry.size)
-    after = model.but(size=entry.size, mtime_ns=entry.stat().mtime_ns)
-    path = f"{graft.path}/{entry.name}"
-    return AppendFile(path=path, before=MISSING, after=after, content=content, reason=reason)
-
-
 def _small(
     graft: Graft, name: str, data: bytes, model: Fingerprint, gone: set[str], reason: str
 ) -> ReplaceFile | AppendFile:
@@ -160,9 +155,7 @@ def _small(
     if graft.target is not None and name in graft.target.entries and name not in gone:
         step = ReplaceFile.with_bytes(path, data, reason)
         return AppendFile.synced(path) if step.after == step.before else step
-    content = NewBytes.inline(data)
-    after = model.but(size=len(data), sha256=content.sha256)
-    return ReplaceFile(path=path, before=MISSING, after=after, reason=reason, content=content)
+    return ReplaceFile.new(path, data, model, reason)
 
 
 def _cooked(graft: Graft, step: ReplaceFile, recipe: str, base: int) -> Step:

@@ -15,12 +15,10 @@ from segmend.formats.epoch_checkpoint import EpochCheckpoint, EpochEntry
 from segmend.formats.names import CLUSTER_METADATA
 from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.frozen import frozen
-from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 from segmend.node.metadata_copy import MetadataCopy, Part, Run, Standing
 from segmend.surgery.fingerprint import MISSING, Fingerprint, hash_bytes, look
-from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.recipes import Rebuild
 from segmend.surgery.step import Step
 from segmend.surgery.steps.append_file import AppendFile
@@ -54,13 +52,6 @@ def model(home: LogDir) -> Fingerprint:
         return Fingerprint(kind="file", mode=fingerprint.mode, uid=fingerprint.uid, gid=fingerprint.gid)
     around = look(home.path, content=False)
     return Fingerprint(kind="file", mode=0o644, uid=around.uid, gid=around.gid)
-
-
-def new_file(path: str, data: bytes, like: Fingerprint, reason: str) -> Step:
-    """A file with these bytes where by then there is none."""
-    content = NewBytes.inline(data)
-    after = like.but(size=len(data), sha256=content.sha256)
-    return ReplaceFile(path=path, before=MISSING, after=after, reason=reason, content=content)
 
 
 def kept(copy: MetadataCopy, standing: Standing, cut: str | None) -> Iterator[Step]:
@@ -99,9 +90,7 @@ def _cut_free(partition: PartitionDir, first: Part, base: int) -> Iterator[Step]
     """The run's first segment without what comes before it, and nothing of the segments before that."""
     why = f"damaged, and covered by the snapshot up to offset {base}"
     if first.start:
-        yield _copied(
-            partition.path, first, model(partition.log_dir), f"the log from offset {first.offset} on"
-        )
+        yield _copied(partition.path, first, model(partition.log_dir))
     before = [each for each in partition.segments if each.base_offset < first.offset]
     yield from _aside(before, why)
 
@@ -125,36 +114,24 @@ def taken(home: LogDir, standing: Standing) -> Iterator[Step]:
     """The snapshot and the run of another node's copy, in the emptied directory."""
     path, like = f"{home.path}/{CLUSTER_METADATA}", model(home)
     topic_id = partition_metadata.render(PartitionMetadata(topic_id=METADATA_TOPIC_ID))
-    yield new_file(f"{path}/{partition_metadata.FILE_NAME}", topic_id, like, "the topic id of the metadata")
+    yield ReplaceFile.new(
+        f"{path}/{partition_metadata.FILE_NAME}", topic_id, like, "the topic id of the metadata"
+    )
     if standing.snapshot is not None:
-        yield _whole(path, standing.snapshot.file, like)
+        file = standing.snapshot.file
+        dressed = like.but(mode=file.stat().mode & 0o7777)
+        yield AppendFile.copied(f"{path}/{file.name}", file, dressed, "the newest snapshot")
     run = standing.run or Run(standing.position[1], standing.position[1])
     entries = tuple(EpochEntry(epoch, offset) for epoch, offset in sorted(run.epochs.items()))
     epochs = epoch_checkpoint.render(EpochCheckpoint(entries=entries))
-    yield new_file(f"{path}/{epoch_checkpoint.FILE_NAME}", epochs, like, "leader epochs of this log")
+    yield ReplaceFile.new(f"{path}/{epoch_checkpoint.FILE_NAME}", epochs, like, "leader epochs of this log")
     for part in run.parts:
-        yield _copied(path, part, like, f"the log from offset {part.offset} on")
+        yield _copied(path, part, like)
 
 
-def _whole(path: str, file: FileEntry, like: Fingerprint) -> Step:
-    s = file.stat()
-    after = like.but(mode=s.mode & 0o7777, size=s.size, mtime_ns=s.mtime_ns)
-    content = NewBytes.range_of(file.path, 0, s.size)
-    return AppendFile(
-        path=f"{path}/{file.name}",
-        before=MISSING,
-        after=after,
-        content=content,
-        reason="the newest snapshot",
-    )
-
-
-def _copied(path: str, part: Part, like: Fingerprint, reason: str) -> Step:
-    size = part.stop - part.start
-    after = like.but(size=size, mtime_ns=part.file.stat().mtime_ns)
-    content = NewBytes.range_of(part.file.path, part.start, size)
-    name = f"{path}/{part.offset:020d}.log"
-    return AppendFile(path=name, before=MISSING, after=after, content=content, reason=reason)
+def _copied(path: str, part: Part, like: Fingerprint) -> Step:
+    name, reason = f"{path}/{part.offset:020d}.log", f"the log from offset {part.offset} on"
+    return AppendFile.copied(name, part.file, like, reason, part.start, part.stop)
 
 
 def ending(home: LogDir, standing: Standing, own: MetadataCopy | None) -> Ending:

@@ -18,7 +18,7 @@ from segmend.formats.quorum_state import FILE_NAME, QuorumState
 from segmend.node.metadata_log import MetadataLog
 from segmend.surgery.fingerprint import look
 from segmend.surgery.ops.quorum.case import Case
-from segmend.surgery.ops.quorum.log_files import model, new_file
+from segmend.surgery.ops.quorum.log_files import model
 from segmend.surgery.ops.quorum.sources import Source, sound_state
 from segmend.surgery.step import Step
 from segmend.surgery.steps.quarantine import Quarantine
@@ -50,7 +50,7 @@ def of_epoch(case: Case, epoch: int, voters: Sequence[int], *, in_log: bool) -> 
     path, data = f"{case.path}/{FILE_NAME}", quorum_state.render(state)
     reason = f"epoch {epoch}, in which it has not voted"
     if case.partition is None:
-        return new_file(path, data, model(case.home), reason)
+        return ReplaceFile.new(path, data, model(case.home), reason)
     return ReplaceFile.with_bytes(path, data, reason, like=model(case.home))
 
 
