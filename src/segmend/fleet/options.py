@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -127,8 +127,21 @@ class Option:
     parse: Callable[[str], dict[str, Any]]
 
 
-def _as(field: str, read: Callable[[str], object]) -> Callable[[str], dict[str, object]]:
-    return lambda text: {field: read(text)}
+def _read(
+    name: str, tables: frozenset[str], written: str, read: Callable[[str], object], meaning: str,
+    field: str = "",
+) -> Option:  # fmt: skip
+    """One that is read into the `field` of `Options`, which is called as it is if nothing else is said."""
+    into = field or re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
+    return Option(
+        name=name, values=written, meaning=meaning, tables=tables, parse=lambda text: {into: read(text)}
+    )
+
+
+def _choice(name: str, tables: frozenset[str], words: Sequence[str], meaning: str, field: str = "") -> Option:
+    return _read(
+        name, tables, " ".join(words), lambda text: values.choice(text, tuple(words)), meaning, field
+    )
 
 
 def _offsets(text: str) -> dict[str, int | None]:
@@ -136,8 +149,8 @@ def _offsets(text: str) -> dict[str, int | None]:
     return {"low": low, "high": high}
 
 
-def _choice(field: str, *words: str) -> Callable[[str], dict[str, object]]:
-    return lambda text: {field: values.choice(text, words)}
+def _level(text: str) -> dict[str, Level]:
+    return {"level": _LEVELS[values.choice(text, tuple(_LEVELS))]}
 
 
 _ALL: Final = frozenset(TABLES)
@@ -146,198 +159,55 @@ _CONSUMED: Final = _RECORDS | frozenset(DECODED)
 _RANGED: Final = _CONSUMED | {"batches"}
 _OF_ANY_TOPIC: Final = _ALL - frozenset(DECODED)
 _CHECKED: Final = frozenset({"partitions", "segments", "findings"})
+_FLAG: Final = "true false"
 _ISOLATION: Final = ("read_uncommitted", "read_committed")
 
 OPTIONS: Final = (
-    Option(
-        name="table",
-        values=" ".join(TABLES),
-        meaning="which table; the default is records",
-        tables=_ALL,
-        parse=_as("table", str.lower),
-    ),
-    Option(
-        name="columns",
-        values="a,b,c",
-        meaning="columns of the table, in this order; what no column needs is not read or decompressed",
-        tables=_ALL,
-        parse=_as("columns", values.names),
-    ),
-    Option(
-        name="topics",
-        values="glob,glob",
-        meaning="topics by name, with * and ?",
-        tables=_OF_ANY_TOPIC,
-        parse=_as("topics", values.names),
-    ),
-    Option(
-        name="subscribe",
-        values="a,b",
-        meaning="topics by their exact names",
-        tables=_OF_ANY_TOPIC,
-        parse=_as("subscribe", values.names),
-    ),
-    Option(
-        name="subscribePattern",
-        values="a regular expression",
-        meaning="topics whose whole name matches",
-        tables=_OF_ANY_TOPIC,
-        parse=_as("subscribe_pattern", values.pattern),
-    ),
-    Option(
-        name="assign",
-        values='{"orders":[0,1]}',
-        meaning="partitions by topic",
-        tables=_OF_ANY_TOPIC,
-        parse=_as("assign", values.assignment),
-    ),
-    Option(
-        name="partitions",
-        values="0,3,5-7",
-        meaning="partitions by number",
-        tables=_ALL,
-        parse=_as("partitions", values.numbers),
-    ),
-    Option(
-        name="brokers",
-        values="1,2",
-        meaning="brokers by node id",
-        tables=_ALL,
-        parse=_as("brokers", values.numbers),
-    ),
-    Option(
-        name="internal",
-        values="true false",
-        meaning="internal topics too; by default only of tables other than records, or where they are named",
-        tables=_OF_ANY_TOPIC,
-        parse=_as("internal", values.flag),
-    ),
-    Option(
-        name="offsets",
-        values="A..B",
-        meaning="offsets, both ends included; either may be left out",
-        tables=_RANGED,
-        parse=_offsets,
-    ),
-    Option(
-        name="since",
-        values="an instant",
-        meaning="not older: 2026-11-21T10:00:00Z, or milliseconds since the epoch; "
-        "of batches those that have such a record",
-        tables=_RANGED,
-        parse=_as("since", values.instant),
-    ),
-    Option(
-        name="until",
-        values="an instant",
-        meaning="not younger; the instant itself included",
-        tables=_CONSUMED,
-        parse=_as("until", values.instant),
-    ),
-    Option(
-        name="startingOffsets",
-        values='earliest or {"orders":{"0":23,"1":-2}}',
-        meaning="as in Spark: where to begin; every partition must be named, -2 is the earliest",
-        tables=_RECORDS,
-        parse=_as("starting_offsets", values.starting_offsets),
-    ),
-    Option(
-        name="endingOffsets",
-        values='latest or {"orders":{"0":50,"1":-1}}',
-        meaning="as in Spark: where to end, itself not included; every partition must be named, "
-        "-1 is the latest",
-        tables=_RECORDS,
-        parse=_as("ending_offsets", values.ending_offsets),
-    ),
-    Option(
-        name="startingTimestamp",
-        values="milliseconds",
-        meaning="as in Spark: begin at the first offset with such a time or a later one; wins over "
-        "startingOffsets",
-        tables=_RECORDS,
-        parse=_as("starting_timestamp", values.integer),
-    ),
-    Option(
-        name="endingTimestamp",
-        values="milliseconds",
-        meaning="as in Spark: end before the first offset with such a time or a later one; wins over "
-        "endingOffsets",
-        tables=_RECORDS,
-        parse=_as("ending_timestamp", values.integer),
-    ),
-    Option(
-        name="replicas",
-        values="best all",
-        meaning="one row a record (the default), or one a replica, then with broker and dir",
-        tables=_CONSUMED,
-        parse=_choice("replicas", "best", "all"),
-    ),
-    Option(
-        name="isolation",
-        values=" ".join(_ISOLATION),
-        meaning="with read_committed no records of aborted transactions, nor any from the first open one on",
-        tables=_CONSUMED,
-        parse=_choice("isolation", *_ISOLATION),
-    ),
-    Option(
-        name="kafka.isolation.level",
-        values=" ".join(_ISOLATION),
-        meaning="the same by Spark's name",
-        tables=_CONSUMED,
-        parse=_choice("isolation", *_ISOLATION),
-    ),
-    Option(
-        name="mode",
-        values=" ".join(MODES),
-        meaning="of damage: PERMISSIVE (the default) gives the sound records, a row with `_damage` for each "
-        "damaged place if that column is asked for, and a warning; DROPMALFORMED the sound records; "
-        "FAILFAST an error",
-        tables=_CONSUMED,
-        parse=_choice("mode", *MODES),
-    ),
-    Option(
-        name="includeHeaders",
-        values="true false",
-        meaning="the column headers, as Spark's own",
-        tables=_RECORDS,
-        parse=_as("include_headers", values.flag),
-    ),
-    Option(
-        name="aged",
-        values="true false",
-        meaning="also records below the log start offset",
-        tables=_CONSUMED,
-        parse=_as("aged", values.flag),
-    ),
-    Option(
-        name="crc",
-        values="true false",
-        meaning="compute checksums; by default only of records and damage",
-        tables=_RANGED | _CHECKED,
-        parse=_as("crc", values.flag),
-    ),
-    Option(
-        name="level",
-        values=" ".join(_LEVELS),
-        meaning="how closely to look",
-        tables=_CHECKED,
-        parse=lambda text: {"level": _LEVELS[values.choice(text, tuple(_LEVELS))]},
-    ),
-    Option(
-        name="splitBytes",
-        values="a number",
-        meaning="bytes of one task; by default chosen from the whole",
-        tables=_ALL,
-        parse=_as("split_bytes", values.positive),
-    ),
-    Option(
-        name="minPartitions",
-        values="a number",
-        meaning="at least so many tasks, where there are as many batches",
-        tables=_RANGED,
-        parse=_as("min_partitions", values.positive),
-    ),
-)
+    _read("table", _ALL, " ".join(TABLES), str.lower, "which table; the default is records"),
+    _read("columns", _ALL, "a,b,c", values.names,
+     "columns of the table, in this order; what no column needs is not read or decompressed"),
+    _read("topics", _OF_ANY_TOPIC, "glob,glob", values.names, "topics by name, with * and ?"),
+    _read("subscribe", _OF_ANY_TOPIC, "a,b", values.names, "topics by their exact names"),
+    _read("subscribePattern", _OF_ANY_TOPIC, "a regular expression", values.pattern,
+     "topics whose whole name matches"),
+    _read("assign", _OF_ANY_TOPIC, '{"orders":[0,1]}', values.assignment, "partitions by topic"),
+    _read("partitions", _ALL, "0,3,5-7", values.numbers, "partitions by number"),
+    _read("brokers", _ALL, "1,2", values.numbers, "brokers by node id"),
+    _read("internal", _OF_ANY_TOPIC, _FLAG, values.flag,
+     "internal topics too; by default only of tables other than records, or where they are named"),
+    Option(name="offsets", tables=_RANGED, values="A..B", parse=_offsets,
+     meaning="offsets, both ends included; either may be left out"),
+    _read("since", _RANGED, "an instant", values.instant,
+     "not older: 2026-11-21T10:00:00Z, or milliseconds since the epoch; of batches those that have such a "
+     "record"),
+    _read("until", _CONSUMED, "an instant", values.instant, "not younger; the instant itself included"),
+    _read("startingOffsets", _RECORDS, 'earliest or {"orders":{"0":23,"1":-2}}', values.starting_offsets,
+     "as in Spark: where to begin; every partition must be named, -2 is the earliest"),
+    _read("endingOffsets", _RECORDS, 'latest or {"orders":{"0":50,"1":-1}}', values.ending_offsets,
+     "as in Spark: where to end, itself not included; every partition must be named, -1 is the latest"),
+    _read("startingTimestamp", _RECORDS, "milliseconds", values.integer,
+     "as in Spark: begin at the first offset with such a time or a later one; wins over startingOffsets"),
+    _read("endingTimestamp", _RECORDS, "milliseconds", values.integer,
+     "as in Spark: end before the first offset with such a time or a later one; wins over endingOffsets"),
+    _choice("replicas", _CONSUMED, ("best", "all"),
+     "one row a record (the default), or one a replica, then with broker and dir"),
+    _choice("isolation", _CONSUMED, _ISOLATION,
+     "with read_committed no records of aborted transactions, nor any from the first open one on"),
+    _choice("kafka.isolation.level", _CONSUMED, _ISOLATION, "the same by Spark's name", "isolation"),
+    _choice("mode", _CONSUMED, MODES,
+     "of damage: PERMISSIVE (the default) gives the sound records, a row with `_damage` for each damaged "
+     "place if that column is asked for, and a warning; DROPMALFORMED the sound records; FAILFAST an error"),
+    _read("includeHeaders", _RECORDS, _FLAG, values.flag, "the column headers, as Spark's own"),
+    _read("aged", _CONSUMED, _FLAG, values.flag, "also records below the log start offset"),
+    _read("crc", _RANGED | _CHECKED, _FLAG, values.flag,
+     "compute checksums; by default only of records and damage"),
+    Option(name="level", tables=_CHECKED, values=" ".join(_LEVELS), parse=_level,
+     meaning="how closely to look"),
+    _read("splitBytes", _ALL, "a number", values.positive,
+     "bytes of one task; by default chosen from the whole"),
+    _read("minPartitions", _RANGED, "a number", values.positive,
+     "at least so many tasks, where there are as many batches"),
+)  # fmt: skip
 """Every option there is."""
 
 _BY_NAME: Final = {option.name.lower(): option for option in OPTIONS}
