@@ -8,9 +8,10 @@ The damage kinds are those of `segmend.formats.checkpoint_file` and of its users
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 from segmend.broker.failures import LoadFailure, fatal, storage_failure
-from segmend.broker.rule import Rule, Words
+from segmend.broker.rule import Rule, Words, gone_in, new_in
 from segmend.formats.damage import Damage
 from segmend.formats.offset_checkpoint import LOG_START_OFFSET, RECOVERY_POINT
 from segmend.logdir.release import Release
@@ -32,32 +33,32 @@ MALFORMED: Rule[frozenset[str]] = Rule(
     "of the size that the file promises",
     (((0, 8), frozenset({"malformed", "not-a-number", "huge-count"})), ((3, 1), frozenset({"malformed"}))),
 )
-EPOCHS_ASSIGNED: Rule[bool] = Rule(
+EPOCHS_ASSIGNED: Final = new_in(
     "LeaderEpochFileCache takes the entries of its file as they are; since 2.7 it assigns them one by one",
-    (((0, 8), False), ((2, 7), True)),
+    (2, 7),
 )
-EPOCHS_BEGIN_AT_FIRST_SEGMENT: Rule[bool] = Rule(
+EPOCHS_BEGIN_AT_FIRST_SEGMENT: Final = gone_in(
     "Log trimmed the cache to its new log start offset; since 3.0 LogLoader to what the checkpoint says",
-    (((0, 8), True), ((3, 0), False)),
+    (3, 0),
 )
-OPENING_ASSIGNS_EPOCHS: Rule[bool] = Rule(
+OPENING_ASSIGNS_EPOCHS: Final = new_in(
     "Log.recoverSegment had no leader epoch cache where a segment was opened; LogLoader.recoverSegment has",
-    (((0, 8), False), ((3, 0), True)),
+    (3, 0),
 )
 MALFORMED_DIR_CHECKPOINT: Rule[DirCheckpoint] = Rule(
     "LogManager.loadLogs, CheckpointFileWithFailureHandler; KIP-112",
     (((0, 8), DirCheckpoint.RESET), ((1, 0), DirCheckpoint.OFFLINE)),
 )
-EMPTY_DIR_KEEPS_ITS_LINES: Rule[bool] = Rule(
+EMPTY_DIR_KEEPS_ITS_LINES: Final = gone_in(
     "LogManager.checkpointLogRecoveryOffsets: up to 2.6 a log dir that lost its last log was not written for",
-    (((0, 8), True), ((2, 7), False)),
+    (2, 7),
 )
 """Whether recovery-point-offset-checkpoint still names the last partition that the broker itself took away.
 
 replication-offset-checkpoint does so in every release (`ReplicaManager.checkpointHighWatermarks`).
 """
-TOPIC_IDS: Rule[bool] = Rule("PartitionMetadataFile; KIP-516", (((0, 8), False), ((2, 8), True)))
-LEADER_EPOCHS: Rule[bool] = Rule("LeaderEpochFileCache; KIP-101", (((0, 8), False), ((0, 11), True)))
+TOPIC_IDS: Final = new_in("PartitionMetadataFile; KIP-516", (2, 8))
+LEADER_EPOCHS: Final = new_in("LeaderEpochFileCache; KIP-101", (0, 11))
 
 
 class EpochWrite(StrEnum):
@@ -89,39 +90,31 @@ RESETTING = {
             ),
         ),
     ),
-    LOG_START_OFFSET: Words(
+    LOG_START_OFFSET: Words.since(
         "LogManager.loadLogs; KIP-107, one line since 2.6",
+        ((0, 11), f"Error occurred while reading {LOG_START_OFFSET} file of directory {{}}"),
         (
-            ((0, 8), None),
-            ((0, 11), f"Error occurred while reading {LOG_START_OFFSET} file of directory {{}}"),
-            (
-                (2, 6),
-                f"Error occurred while reading {LOG_START_OFFSET} file of directory {{}}, resetting to the "
-                "base offset of the first segment",
-            ),
+            (2, 6),
+            f"Error occurred while reading {LOG_START_OFFSET} file of directory {{}}, resetting to the "
+            "base offset of the first segment",
         ),
     ),
 }
-UNREADABLE_CHECKPOINT = Words(
-    "CheckpointFileWithFailureHandler; KIP-112",
-    (((0, 8), None), ((1, 0), "Error while reading checkpoint file {}")),
+UNREADABLE_CHECKPOINT = Words.since(
+    "CheckpointFileWithFailureHandler; KIP-112", ((1, 0), "Error while reading checkpoint file {}")
 )
-MARKER_GOES_FIRST: Rule[bool] = Rule(
-    "LogManager.loadLogs deletes the clean shutdown marker before it lists the dir; KAFKA-10471, 2.8",
-    (((0, 8), False), ((2, 8), True)),
+MARKER_GOES_FIRST: Final = new_in(
+    "LogManager.loadLogs deletes the clean shutdown marker before it lists the dir; KAFKA-10471, 2.8", (2, 8)
 )
 """An empty directory of that name is a marker like any other then, not a directory that is no partition."""
-BROKER_EPOCHS: Rule[bool] = Rule("CleanShutdownFileHandler; KIP-966", (((0, 8), False), ((3, 7), True)))
-EPOCHS_DIFFER = Words(
+BROKER_EPOCHS: Final = new_in("CleanShutdownFileHandler; KIP-966", (3, 7))
+EPOCHS_DIFFER = Words.since(
     "LogManager.readBrokerEpochFromCleanShutdownFiles; KIP-966",
-    (
-        ((0, 8), None),
-        ((3, 7), "Found different broker epochs in {dir}. Other={other} vs current={current}."),
-    ),
+    ((3, 7), "Found different broker epochs in {dir}. Other={other} vs current={current}."),
 )
-NO_BROKER_EPOCH = Words(
+NO_BROKER_EPOCH = Words.since(
     "LogManager.readBrokerEpochFromCleanShutdownFiles; KIP-966",
-    (((0, 8), None), ((3, 7), "Unable to read the broker epoch in {}.")),
+    ((3, 7), "Unable to read the broker epoch in {}."),
 )
 
 

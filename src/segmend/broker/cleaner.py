@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from segmend.broker.rule import Rule, Words
+from segmend.broker.rule import Words, new_in
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
 
@@ -23,37 +23,32 @@ Each look also deletes by retention in logs whose cleanup.policy has compact; no
 MAP_ENTRY_BYTES = 24
 """`SkimpyOffsetMap`: an MD5 and an offset."""
 
-RESETS = Rule(
+RESETS = new_in(
     "LogCleanerManager.cleanableOffsets (KAFKA-8724): from the log start offset, if the checkpoint lies "
     "outside; before, from the first segment, if it is below that",
-    (((0, 8), False), ((2, 3, 1), True)),
+    (2, 3, 1),
 )
-LAST_STABLE = Rule(
+LAST_STABLE = new_in(
     "LogCleanerManager.cleanableOffsets (KAFKA-13194): up to the last stable offset, so the high watermark",
-    (((0, 8), False), ((3, 1), True)),
+    (3, 1),
 )
-CLAMPS = Rule(
-    "LogCleanerManager.cleanableOffsets (KAFKA-9133): never ends before it begins",
-    (((0, 8), False), ((2, 4), True)),
+CLAMPS = new_in("LogCleanerManager.cleanableOffsets (KAFKA-9133): never ends before it begins", (2, 4))
+MAX_LAG = new_in("LogCleanerManager.maxCompactionDelay (KIP-354)", (2, 3))
+EMPTY_RANGES = new_in(
+    "Log.logSegments(from, to) (KAFKA-9826): none in an empty range; before, the one that holds it", (2, 5, 1)
 )
-MAX_LAG = Rule("LogCleanerManager.maxCompactionDelay (KIP-354)", (((0, 8), False), ((2, 3), True)))
-EMPTY_RANGES = Rule(
-    "Log.logSegments(from, to) (KAFKA-9826): none in an empty range; before, the one that holds it",
-    (((0, 8), False), ((2, 5, 1), True)),
+FAST_FORWARD = new_in(
+    "Cleaner.buildOffsetMapForSegment (KAFKA-8764): past offsets that are missing at its end", (2, 4, 1)
 )
-FAST_FORWARD = Rule(
-    "Cleaner.buildOffsetMapForSegment (KAFKA-8764): past offsets that are missing at its end",
-    (((0, 8), False), ((2, 4, 1), True)),
-)
-HORIZON_IN_BATCHES = Rule(
+HORIZON_IN_BATCHES = new_in(
     "MemoryRecords.filterTo (KAFKA-8522): tombstones and markers have their own date, set when they are "
     "cleaned first; before, one for all, counted from the mtime of the last segment that is clean",
-    (((0, 8), False), ((3, 1), True)),
+    (3, 1),
 )
-STATS_READ = Rule(
+STATS_READ = new_in(
     "LogCleanerManager.maxCompactionDelay (KIP-354): each look reads the first batch of each dirty segment, "
     "whether it is the turn of the log or not",
-    (((0, 8), False), ((2, 3), True)),
+    (2, 3),
 )
 UNCLEANABLE = Words(
     "LogCleaner.tryCleanFilthiestLog (KAFKA-7215): a log that throws is set aside; before, the thread dies",
@@ -65,26 +60,20 @@ UNCLEANABLE = Words(
         ),
     ),
 )
-RESET_BELOW = Words(
+RESET_BELOW = Words.since(
     "LogCleanerManager.cleanableOffsets; not said with compact,delete",
     (
-        ((0, 8), None),
-        (
-            (0, 9),
-            "Resetting first dirty offset of {} to log start offset {} "
-            "since the checkpointed offset {} is invalid.",
-        ),
+        (0, 9),
+        "Resetting first dirty offset of {} to log start offset {} "
+        "since the checkpointed offset {} is invalid.",
     ),
 )
-RESET_BEYOND = Words(
+RESET_BEYOND = Words.since(
     "LogCleanerManager.cleanableOffsets",
     (
-        ((0, 8), None),
-        (
-            (2, 3, 1),
-            "The last checkpoint dirty offset for partition {} is {}, "
-            "which is larger than the log end offset {}. Resetting to the log start offset {}.",
-        ),
+        (2, 3, 1),
+        "The last checkpoint dirty offset for partition {} is {}, "
+        "which is larger than the log end offset {}. Resetting to the log start offset {}.",
     ),
 )
 

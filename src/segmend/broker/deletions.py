@@ -15,13 +15,10 @@ from segmend.broker.rule import Words
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
 
-FOUND: Final = Words(
+FOUND: Final = Words.since(
     "Log.deleteOldSegments; the reason and the bases, before the segments are scheduled",
-    (
-        ((0, 8), None),
-        ((0, 11), "Found deletable segments with base offsets [{bases}] due to {reason}"),
-        ((2, 7), None),
-    ),
+    ((0, 11), "Found deletable segments with base offsets [{bases}] due to {reason}"),
+    ((2, 7), None),
 )
 SCHEDULED: Final = Words(
     "Log.asyncDeleteSegment, removeAndDeleteSegments: also of what the cleaner replaces, a truncation drops",
@@ -36,51 +33,37 @@ _TIME: Final = "Deleting segment {segments} due to retention time {limit}ms brea
 _LOG_TIME: Final = (
     "Deleting segment {segments} due to {local}log retention time {limit}ms breach based on the "
 )
-BY_RECORDS: Final = Words(
+BY_RECORDS: Final = Words.since(
     "RetentionMsBreach.logReason",
-    (
-        ((0, 8), None),
-        ((2, 7), _TIME + "largest record timestamp in the segment"),
-        ((3, 6), _LOG_TIME + "largest record timestamp in the segment"),
-    ),
+    ((2, 7), _TIME + "largest record timestamp in the segment"),
+    ((3, 6), _LOG_TIME + "largest record timestamp in the segment"),
 )
-BY_MTIME: Final = Words(
+BY_MTIME: Final = Words.since(
     "RetentionMsBreach.logReason, where the time index has no timestamp",
-    (
-        ((0, 8), None),
-        ((2, 7), _TIME + "last modified time of the segment"),
-        ((3, 6), _LOG_TIME + "last modified time of the segment"),
-    ),
+    ((2, 7), _TIME + "last modified time of the segment"),
+    ((3, 6), _LOG_TIME + "last modified time of the segment"),
 )
 _LEFT: Final = ". {whose} size after deletion will be {left}."
 _SIZE: Final = "log retention size {limit} breach" + _LEFT
-BY_SIZE: Final = Words(
+BY_SIZE: Final = Words.since(
     "RetentionSizeBreach.logReason",
-    (
-        ((0, 8), None),
-        ((2, 7), "Deleting segment {segments} due to " + _SIZE.removeprefix("log ")),
-        ((3, 6), "Deleting segment {segments} due to {local}" + _SIZE),
-    ),
+    ((2, 7), "Deleting segment {segments} due to " + _SIZE.removeprefix("log ")),
+    ((3, 6), "Deleting segment {segments} due to {local}" + _SIZE),
 )
-BY_LOG_START: Final = Words(
+BY_LOG_START: Final = Words.since(
     "StartOffsetBreach.logReason",
-    (
-        ((0, 8), None),
-        ((2, 7), "Deleting segments due to log start offset {limit} breach: {segments}"),
-        ((3, 6), "Deleting segments due to {local}log start offset {limit} breach: {segments}"),
-    ),
+    ((2, 7), "Deleting segments due to log start offset {limit} breach: {segments}"),
+    ((3, 6), "Deleting segments due to {local}log start offset {limit} breach: {segments}"),
 )
-TRUNCATED_SEGMENTS: Final = Words(
-    "LogTruncation.logReason",
-    (((0, 8), None), ((2, 7), "Deleting segments as part of log truncation: {segments}")),
+TRUNCATED_SEGMENTS: Final = Words.since(
+    "LogTruncation.logReason", ((2, 7), "Deleting segments as part of log truncation: {segments}")
 )
-RECOVERED: Final = Words(
+RECOVERED: Final = Words.since(
     "LogRecovery.logReason, LogLoader.removeAndDeleteSegmentsAsync",
-    (((0, 8), None), ((2, 7), "Deleting segments as part of log recovery: {segments}")),
+    ((2, 7), "Deleting segments as part of log recovery: {segments}"),
 )
-LOG_DELETED: Final = Words(
-    "LogDeletion.logReason",
-    (((0, 8), None), ((2, 7), "Deleting segments as the log has been deleted: {segments}")),
+LOG_DELETED: Final = Words.since(
+    "LogDeletion.logReason", ((2, 7), "Deleting segments as the log has been deleted: {segments}")
 )
 TOPIC_DELETED: Final = Words(
     "LogManager.asyncDelete",
@@ -89,44 +72,32 @@ TOPIC_DELETED: Final = Words(
         ((0, 10, 2), "Log for partition {partition} is renamed to {path} and is scheduled for deletion"),
     ),
 )
-STRAY: Final = Words(
+STRAY: Final = Words.since(
     "LogManager.asyncDelete",
-    (((0, 8), None), ((3, 7), "Log for partition {partition} is marked as stray and renamed to {path}")),
+    ((3, 7), "Log for partition {partition} is marked as stray and renamed to {path}"),
 )
-LOG_START: Final = Words(
+LOG_START: Final = Words.since(
     "Log.maybeIncrementLogStartOffset; with LogStartOffsetIncrementReason since 2.6",
-    (
-        ((0, 8), None),
-        ((0, 11), "Incrementing log start offset of partition {partition} to {limit} in dir {dir}"),
-        ((1, 0), "Incrementing log start offset to {limit}"),
-        ((2, 6), "Incremented log start offset to {limit} due to {reason}"),
-    ),
+    ((0, 11), "Incrementing log start offset of partition {partition} to {limit} in dir {dir}"),
+    ((1, 0), "Incrementing log start offset to {limit}"),
+    ((2, 6), "Incremented log start offset to {limit} due to {reason}"),
 )
 TRUNCATED: Final = Words(
     "Log.truncateTo, UnifiedLog.truncateTo",
     (((0, 8), "Truncating log {partition} to offset {limit}."), ((1, 1), "Truncating to offset {limit}")),
 )
-BELOW_HIGH_WATERMARK: Final = Words(
+BELOW_HIGH_WATERMARK: Final = Words.since(
     "ReplicaFetcherThread.truncate: what was acknowledged goes",
-    (
-        ((0, 8), None),
-        ((2, 0), "Truncating {partition} to offset {limit} below high watermark {high}"),
-    ),
+    ((2, 0), "Truncating {partition} to offset {limit} below high watermark {high}"),
 )
-FUTURE: Final = Words(
+FUTURE: Final = Words.since(
     "UnifiedLog.deleteOldSegments, LogFutureTimestampLogger: why it stays",
-    (
-        ((0, 8), None),
-        ((4, 0), "{segments} contains future timestamp(s), making it ineligible to be deleted"),
-    ),
+    ((4, 0), "{segments} contains future timestamp(s), making it ineligible to be deleted"),
 )
-UNTRIMMED: Final = Words(
+UNTRIMMED: Final = Words.since(
     "AbstractIndex.resize in LogSegment.close: swallowed up to 3.9, and the zeros at its end stay",
-    (
-        ((0, 8), None),
-        ((1, 0), "WARN {index} (Permission denied)"),
-        ((3, 7), "java.io.FileNotFoundException: {index} (Permission denied)"),
-    ),
+    ((1, 0), "WARN {index} (Permission denied)"),
+    ((3, 7), "java.io.FileNotFoundException: {index} (Permission denied)"),
 )
 THROWN: Final = "Suppressed: "
 """So a broker of 4.3 tells it of a time index: its dir goes offline, and the next start recovers the log."""

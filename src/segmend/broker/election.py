@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from enum import StrEnum
+from typing import Final
 
-from segmend.broker.rule import Rule
+from segmend.broker.rule import Rule, new_in
 
 ELR_FEATURE = "eligible.leader.replicas.version"
 """From level 1 on the controller keeps eligible leader replicas; KIP-966."""
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
-UNCLEAN_HEEDED: Rule[bool] = Rule(
-    "ConfigurationControlManager.uncleanLeaderElectionEnabledForTopic; KAFKA-12670",
-    (((0, 8), False), ((3, 9), True)),
+UNCLEAN_HEEDED: Final = new_in(
+    "ConfigurationControlManager.uncleanLeaderElectionEnabledForTopic; KAFKA-12670", (3, 9)
 )
 """Whether KRaft's controllers heed that setting; before only a person's election is an unclean one."""
 UNCLEAN_UNSET: Rule[bool] = Rule(
@@ -24,13 +24,9 @@ UNCLEAN_UNSET: Rule[bool] = Rule(
 )
 """Its default."""
 MIN_INSYNC = "min.insync.replicas"
-MIN_INSYNC_CAPPED: Rule[bool] = Rule(
-    "Partition.effectiveMinIsr; KAFKA-15583", (((0, 8), False), ((3, 7), True))
-)
+MIN_INSYNC_CAPPED: Final = new_in("Partition.effectiveMinIsr; KAFKA-15583", (3, 7))
 """Whether a partition with fewer replicas than min.insync.replicas takes acks=all from all that it has."""
-MARK_WAITS: Rule[bool] = Rule(
-    "Partition.maybeIncrementLeaderHW, isUnderMinIsr; KAFKA-15583", (((0, 8), False), ((3, 7), True))
-)
+MARK_WAITS: Final = new_in("Partition.maybeIncrementLeaderHW, isUnderMinIsr; KAFKA-15583", (3, 7))
 """Whether fewer in sync than min.insync.replicas hold the high watermark, so that nothing above is read."""
 NO_MAJORITY = "{up} of {all} voters come up, {needed} are needed"
 NOT_THE_VOTER = "voter {} is the one whose metadata dir has the id {}; this one has {}, and no vote (KIP-853)"

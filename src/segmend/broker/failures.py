@@ -8,8 +8,9 @@ start of the broker ("There was an error in one of the threads during logs loadi
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
-from segmend.broker.rule import Rule
+from segmend.broker.rule import Rule, gone_in, new_in
 from segmend.logdir.release import Release
 
 
@@ -28,13 +29,11 @@ STORAGE_ERROR: Rule[Fate] = Rule(
     "LogManager.loadLogs; over a KafkaStorageException the broker ended up to KAFKA-13773, 3.3",
     (((0, 8), Fate.BROKER), ((3, 3), Fate.DIR)),
 )
-OFFLINE_STOPS_READS: Rule[bool] = Rule(
-    "LocalLog.maybeHandleIOException asks first whether the dir is offline; KAFKA-12553, 3.0",
-    (((0, 8), False), ((3, 0), True)),
+OFFLINE_STOPS_READS: Final = new_in(
+    "LocalLog.maybeHandleIOException asks first whether the dir is offline; KAFKA-12553, 3.0", (3, 0)
 )
-NEEDS_METADATA_DIR: Rule[bool] = Rule(
-    "ReplicaManager.handleLogDirFailure ends a KRaft broker over its metadata log dir; KIP-858",
-    (((0, 8), False), ((3, 7), True)),
+NEEDS_METADATA_DIR: Final = new_in(
+    "ReplicaManager.handleLogDirFailure ends a KRaft broker over its metadata log dir; KIP-858", (3, 7)
 )
 POTENTIALLY_OFFLINE = (
     "Skipping creation of log for partition {} because there are potentially offline log directories"
@@ -49,9 +48,9 @@ UNASSIGNED = "AAAAAAAAAAAAAAAAAAAAAQ"
 """`DirectoryId.UNASSIGNED`: a replica without a log dir yet is made in any that is online, whatever the
 others are (`Partition.createLogInAssignedDirectoryId`, KIP-858), and led once the broker has told where."""
 
-UNLISTED_IS_NULL: Rule[bool] = Rule(
+UNLISTED_IS_NULL: Final = gone_in(
     "ProducerStateManager.listSnapshotFiles takes the null of File.listFiles; Files.list, KAFKA-14475, 3.5",
-    (((0, 8), True), ((3, 5), False)),
+    (3, 5),
 )
 
 DIR_FAILED = "Error while loading log dir {}"

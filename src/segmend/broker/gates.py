@@ -17,7 +17,7 @@ from segmend.broker.features import (
     supported,
 )
 from segmend.broker.metadata_log import UNKNOWN_LEVEL
-from segmend.broker.rule import Rule
+from segmend.broker.rule import Rule, gone_in
 from segmend.broker.settings import Refused, refused_topic
 from segmend.logdir.release import Release
 
@@ -41,7 +41,7 @@ RECORD_SINCE: Final = {
 """The first release that knows a kind of metadata record; those left out came with the first of all."""
 
 
-LEVEL_FIRST: Rule[bool] = Rule("FeaturesDelta, since 4.0 once all is read", (((0, 8), True), ((4, 0), False)))
+LEVEL_FIRST: Final = gone_in("FeaturesDelta, since 4.0 once all is read", (4, 0))
 """Whether the level is looked at when its record is met, before those behind it are read."""
 
 

@@ -7,16 +7,17 @@ releases up to 3.6 did is in `segmend.broker.old_identity`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from segmend.broker.old_identity import READING, Reading, as_read, goes_offline, refusals
-from segmend.broker.rule import Rule
+from segmend.broker.rule import new_in
 from segmend.formats.damage import Damage
 from segmend.formats.meta_properties import MetaProperties
 from segmend.frozen import frozen, replace
 from segmend.logdir.release import Release
 
-DIRECTORY_IDS: Rule[bool] = Rule("MetaPropertiesEnsemble; KIP-858", (((0, 8), False), ((3, 7), True)))
-CLUSTER_IDS: Rule[bool] = Rule("KafkaServer; KAFKA-7335", (((0, 8), False), ((2, 4), True)))
+DIRECTORY_IDS: Final = new_in("MetaPropertiesEnsemble; KIP-858", (3, 7))
+CLUSTER_IDS: Final = new_in("KafkaServer; KAFKA-7335", (2, 4))
 
 UNFORMATTED = "No `meta.properties` found in {} (have you run `kafka-storage.sh` to format the directory?)"
 NONE_READABLE = "No readable meta.properties files found."

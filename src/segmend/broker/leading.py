@@ -8,9 +8,9 @@ led either ("Error applying topics delta"). The order is that of `java.util.Hash
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
-from segmend.broker.rule import Rule
+from segmend.broker.rule import new_in
 from segmend.formats.java_number import wrap_int
 from segmend.formats.kafka_uuid import parse_uuid
 
@@ -35,9 +35,8 @@ MADE_ASIDE = (
     "Expected partition {} to exist, but it was missing. Creating... (an empty log in {}, led by nobody)"
 )
 """`ReplicaManager.getOrCreatePartition`; the start after this one finds two logs, if the dir is back."""
-ENDS_AT_OFFLINE: Rule[bool] = Rule(
-    "ReplicaManager.applyLocalLeadersDelta, over a partition for which no log is made; KIP-858",
-    (((0, 8), False), ((3, 7), True)),
+ENDS_AT_OFFLINE: Final = new_in(
+    "ReplicaManager.applyLocalLeadersDelta, over a partition for which no log is made; KIP-858", (3, 7)
 )
 _FIRST_CAPACITY = 16
 

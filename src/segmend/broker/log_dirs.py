@@ -7,15 +7,15 @@ Follows `ConfigDef.ValidList`, `CoreUtils.parseCsvList`, `MetaPropertiesEnsemble
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from segmend.broker.identity import DIRECTORY_IDS, DUPLICATE_ID
-from segmend.broker.rule import Rule
+from segmend.broker.rule import new_in
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LOCK, LOG_DIR_FILES
 
-STRICT_LIST: Rule[bool] = Rule(
-    "ConfigDef.ValidList refuses an empty entry and takes one that is there twice once; KIP-1161, 4.2",
-    (((0, 8), False), ((4, 2), True)),
+STRICT_LIST: Final = new_in(
+    "ConfigDef.ValidList refuses an empty entry and takes one that is there twice once; KIP-1161, 4.2", (4, 2)
 )
 EMPTY_ENTRY = "Configuration 'log.dirs' values must not be empty."
 TWICE = "Duplicate log directory found: {}"

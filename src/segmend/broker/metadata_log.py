@@ -6,7 +6,9 @@ Follows `KafkaMetadataLog.apply` (`KafkaRaftLog` since 4.2), `FileQuorumStateSto
 
 from __future__ import annotations
 
-from segmend.broker.rule import Rule, Words
+from typing import Final
+
+from segmend.broker.rule import Words, gone_in, new_in
 from segmend.formats.java_number import parse_int, parse_long
 
 INCONSISTENT = (
@@ -14,9 +16,8 @@ INCONSISTENT = (
     "log start offset {}"
 )
 QUORUM_STATE = "Error while reading the Quorum status from the file {}: {}"
-CLEARS_QUORUM_STATE: Rule[bool] = Rule(
-    "QuorumState.initialize took a file that it could not read for a lost one; not since 3.8",
-    (((0, 8), True), ((3, 8), False)),
+CLEARS_QUORUM_STATE: Final = gone_in(
+    "QuorumState.initialize took a file that it could not read for a lost one; not since 3.8", (3, 8)
 )
 CANNOT_DELETE = "Error while deleting file {}"
 """`FileQuorumStateStore.deleteFileIfExists`, over a directory that is not empty."""
@@ -27,42 +28,32 @@ NO_EPOCH_LEFT = (
 """`EpochEntry`, over the overflow in `QuorumState.transitionToCandidate` (`UnattachedState.epoch + 1`)."""
 UNREAD_KINDS = frozenset({"empty", "malformed"})
 """Damages of quorum-state that are an IOException."""
-QUORUM_BEHIND = Words(
+QUORUM_BEHIND = Words.since(
     "QuorumState.initialize; names the file since 3.8",
     (
-        ((0, 8), None),
-        (
-            (2, 8),
-            "Epoch from quorum-state file is {epoch}, which is smaller than last written epoch {last} "
-            "in the log",
-        ),
-        (
-            (3, 8),
-            "Epoch from quorum store file ({file}) is {epoch}, which is smaller than last written epoch "
-            "{last} in the log",
-        ),
+        (2, 8),
+        "Epoch from quorum-state file is {epoch}, which is smaller than last written epoch {last} in the log",
+    ),
+    (
+        (3, 8),
+        "Epoch from quorum store file ({file}) is {epoch}, which is smaller than last written epoch "
+        "{last} in the log",
     ),
 )
-BAD_SNAPSHOT = Words(
+BAD_SNAPSHOT = Words.since(
     "MetadataLoader.handleLoadSnapshot",
-    (
-        ((0, 8), None),
-        ((3, 4), "Unhandled fault in MetadataLoader#handleSnapshot. Snapshot offset was {}"),
-        ((3, 6), "Unhandled fault in MetadataLoader#handleLoadSnapshot. Snapshot offset was {}"),
-    ),
+    ((3, 4), "Unhandled fault in MetadataLoader#handleSnapshot. Snapshot offset was {}"),
+    ((3, 6), "Unhandled fault in MetadataLoader#handleLoadSnapshot. Snapshot offset was {}"),
 )
-UNKNOWN_LEVEL = Words(
+UNKNOWN_LEVEL = Words.since(
     "MetadataVersion.fromFeatureLevel",
+    ((3, 3), "No MetadataVersion with metadata version {}"),
+    ((3, 8), "No MetadataVersion with feature level {}"),
     (
-        ((0, 8), None),
-        ((3, 3), "No MetadataVersion with metadata version {}"),
-        ((3, 8), "No MetadataVersion with feature level {}"),
-        (
-            (4, 0),
-            "Unsupported metadata version - if you are currently upgrading your cluster, please ensure the "
-            "metadata version is set to 3.3-IV3 (or higher) before updating the software version. The "
-            "metadata version can be updated via the `kafka-features` command-line tool.",
-        ),
+        (4, 0),
+        "Unsupported metadata version - if you are currently upgrading your cluster, please ensure the "
+        "metadata version is set to 3.3-IV3 (or higher) before updating the software version. The "
+        "metadata version can be updated via the `kafka-features` command-line tool.",
     ),
 )
 METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -87,14 +78,13 @@ WAITS_FOR_RECORDS = (
     "the process lives and never comes up: the metadata log ends at offset {}, and there is no record "
     "after {}, for which it waits (KRaftControlRecordStateMachine)"
 )
-READS_BOOTSTRAP: Rule[bool] = Rule("BootstrapDirectory.read; KIP-778", (((0, 8), False), ((3, 3), True)))
-SNAPSHOT_FIRST: Rule[bool] = Rule(
+READS_BOOTSTRAP: Final = new_in("BootstrapDirectory.read; KIP-778", (3, 3))
+SNAPSHOT_FIRST: Final = new_in(
     "KafkaRaftClient.updateListenersProgress: up to 3.5 a snapshot is read only if the log begins after 0",
-    (((0, 8), False), ((3, 6), True)),
+    (3, 6),
 )
-READS_ITSELF: Rule[bool] = Rule(
-    "KRaftControlRecordStateMachine.updateState: the Raft client reads snapshot and log; KIP-853",
-    (((0, 8), False), ((3, 8), True)),
+READS_ITSELF: Final = new_in(
+    "KRaftControlRecordStateMachine.updateState: the Raft client reads snapshot and log; KIP-853", (3, 8)
 )
 OTHER_VOTERS = (
     "Configured voter set: {} is different from the voter set read from the state file: {}. Check if the "

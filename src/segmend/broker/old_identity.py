@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from typing import Final
 
-from segmend.broker.rule import Rule, Words
+from segmend.broker.rule import Rule, Words, new_in
 from segmend.formats.java_number import parse_int
 from segmend.formats.meta_properties import (
     BROKER_ID,
@@ -37,9 +38,8 @@ READING: Rule[Reading] = Rule(
     (((0, 8), Reading.STRICT), ((2, 8), Reading.ALIKE), ((3, 7), Reading.ENSEMBLE)),
 )
 
-KEEPS_CLUSTER_ID: Rule[bool] = Rule(
-    "KafkaServer.getBrokerMetadataAndOfflineDirs compares the cluster ids as well; KAFKA-7335, 2.4",
-    (((0, 8), False), ((2, 4), True)),
+KEEPS_CLUSTER_ID: Final = new_in(
+    "KafkaServer.getBrokerMetadataAndOfflineDirs compares the cluster ids as well; KAFKA-7335, 2.4", (2, 4)
 )
 MISSING = "requirement failed: Missing required property '{}'"
 OUT_OF_RANGE = "requirement failed: {} has value {} which is not in the range (0,2147483647)"
@@ -51,13 +51,10 @@ UNEXPECTED_VERSION = (
     "Found unexpected version in loaded `meta.properties`: {}. Zk-based brokers only support version 0 "
     "(which is implicit when the `version` field is missing)."
 )
-UNRECOGNIZED_VERSION = Words(
+UNRECOGNIZED_VERSION = Words.since(
     "BrokerMetadataCheckpoint.read",
-    (
-        ((0, 8), None),
-        ((0, 9), "Unrecognized version of the server meta.properties file: {}"),
-        ((2, 8), None),
-    ),
+    ((0, 9), "Unrecognized version of the server meta.properties file: {}"),
+    ((2, 8), None),
 )
 EXPECTED_VERSION = Words(
     "MetaProperties.parse; KAFKA-14124 (3.4) lets KRaft nodes read the files of ZooKeeper's time",

@@ -5,31 +5,27 @@ Follows `ProducerStateManager`, `ProducerAppendInfo` and `UnifiedLog.rebuildProd
 
 from __future__ import annotations
 
-from segmend.broker.rule import Rule, Words
+from typing import Final
 
-FAILED_SNAPSHOT = Words(
+from segmend.broker.rule import Words, gone_in, new_in
+
+FAILED_SNAPSHOT = Words.since(
     "ProducerStateManager.loadFromSnapshot; KIP-98",
-    (((0, 8), None), ((0, 11), "Failed to load producer snapshot from '{}': {}")),
+    ((0, 11), "Failed to load producer snapshot from '{}': {}"),
 )
-LOADING_STATE = Words(
+LOADING_STATE = Words.since(
     "Log.loadProducerState, UnifiedLog.rebuildProducerState; the word changed in 2.0",
-    (
-        ((0, 8), None),
-        ((0, 11), "Loading producer state from offset {}"),
-        ((2, 0), "Loading producer state till offset {}"),
-    ),
+    ((0, 11), "Loading producer state from offset {}"),
+    ((2, 0), "Loading producer state till offset {}"),
 )
-OUT_OF_TRANSACTION = Words(
+OUT_OF_TRANSACTION = Words.since(
     "ProducerAppendInfo.appendDataBatch; names the offset since 2.0",
-    (
-        ((0, 8), None),
-        ((0, 11), "Expected transactional write from producer {}"),
-        ((2, 0), "Expected transactional write from producer {} at offset {}"),
-    ),
+    ((0, 11), "Expected transactional write from producer {}"),
+    ((2, 0), "Expected transactional write from producer {} at offset {}"),
 )
-UNKNOWN_MARKER = Words(
+UNKNOWN_MARKER = Words.since(
     "EndTransactionMarker.ensureTransactionMarkerControlType, which forgets a blank",
-    (((0, 8), None), ((0, 11), "Invalid control record type for end transaction markerUNKNOWN")),
+    ((0, 11), "Invalid control record type for end transaction markerUNKNOWN"),
 )
 OLD_EPOCH = Words(
     "ProducerAppendInfo.checkProducerEpoch; an error of the producer up to 2.1, then a warning",
@@ -43,25 +39,25 @@ OLD_EPOCH = Words(
                  "smaller than the last seen epoch {last}"),
     ),
 )  # fmt: skip
-EMPTY_TRANSACTIONS_END: Rule[bool] = Rule(
+EMPTY_TRANSACTIONS_END: Final = gone_in(
     "ProducerAppendInfo.appendEndTxnMarker: a marker without a transaction began one at its own offset and "
     "ended it; 2.8",
-    (((0, 8), True), ((2, 8), False)),
+    (2, 8),
 )
-FENCES_OLD_MARKERS: Rule[bool] = Rule(
+FENCES_OLD_MARKERS: Final = gone_in(
     "ProducerAppendInfo.checkProducerEpoch, checkCoordinatorEpoch: a marker of an older epoch threw in a "
     "replay as well; 2.4 looks where the batch comes from",
-    (((0, 8), True), ((2, 4), False)),
+    (2, 4),
 )
 FENCED = "Producer's epoch is no longer valid."
 ZOMBIE_COORDINATOR = "Invalid coordinator epoch (zombie)"
-REPLAYS_TO_A_POSITION: Rule[bool] = Rule(
+REPLAYS_TO_A_POSITION: Final = new_in(
     "Log.rebuildProducerState: the place of the last offset by the index, where up to 2.3 it was sought "
     "behind the place of the first",
-    (((0, 8), False), ((2, 4), True)),
+    (2, 4),
 )
-FORGETS_OPEN_TRANSACTIONS: Rule[bool] = Rule(
+FORGETS_OPEN_TRANSACTIONS: Final = gone_in(
     "Log.loadProducersFromLog of 1.1 takes a marker whose transaction began in a segment before for one "
     "without a transaction (seen on 1.1.0, and not on 2.5.1)",
-    (((0, 8), True), ((2, 0), False)),
+    (2, 0),
 )

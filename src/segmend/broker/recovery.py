@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final
 
-from segmend.broker.rule import Rule, Words
+from segmend.broker.rule import Rule, Words, gone_in, new_in
 from segmend.formats.batch import LOG_OVERHEAD
 from segmend.logdir.release import Release
 
@@ -28,47 +28,38 @@ class SwapHandling(StrEnum):
 SWAP: Rule[SwapHandling] = Rule(
     "LogLoader.load; KAFKA-12520, 3.0", (((0, 8), SwapHandling.RECOVER), ((3, 0), SwapHandling.RENAME))
 )
-CLEANED_CONDEMNS_SWAP: Rule[bool] = Rule(
-    "Log.removeTempFilesAndCollectSwapFiles; KAFKA-6264, 2.0", (((0, 8), False), ((2, 0), True))
-)
-SWAP_INDEX_CONDEMNS_INDEXES: Rule[bool] = Rule(
+CLEANED_CONDEMNS_SWAP: Final = new_in("Log.removeTempFilesAndCollectSwapFiles; KAFKA-6264, 2.0", (2, 0))
+SWAP_INDEX_CONDEMNS_INDEXES: Final = new_in(
     "Log.removeTempFilesAndCollectSwapFiles; up to 1.0 the .swap of an index went, since 1.1 the indexes "
     "of its segment",
-    (((0, 8), False), ((1, 1), True)),
+    (1, 1),
 )
-SWAP_REPLACES_LOWER_NEIGHBOUR: Rule[bool] = Rule(
+SWAP_REPLACES_LOWER_NEIGHBOUR: Final = gone_in(
     "Log.completeSwapOperations: logSegments() begins with the segment below, which is deleted too; 2.0",
-    (((0, 8), True), ((2, 0), False)),
+    (2, 0),
 )
-DELETE_IF_START_ABOVE_END: Rule[bool] = Rule(
-    "LogLoader.recoverLog, deleteSegmentsIfLogStartGreaterThanLogEnd; KAFKA-8306",
-    (((0, 8), False), ((2, 3), True)),
+DELETE_IF_START_ABOVE_END: Final = new_in(
+    "LogLoader.recoverLog, deleteSegmentsIfLogStartGreaterThanLogEnd; KAFKA-8306", (2, 3)
 )
-IO_ERROR_EMPTIES_SEGMENT: Rule[bool] = Rule(
-    "LogLoader.recoverLog catches each IOException beside InvalidOffsetException; 4.0",
-    (((0, 8), False), ((4, 0), True)),
+IO_ERROR_EMPTIES_SEGMENT: Final = new_in(
+    "LogLoader.recoverLog catches each IOException beside InvalidOffsetException; 4.0", (4, 0)
 )
 EMPTIED_UNWRITTEN: Final = "since 4.0 a write that fails while a segment is recovered empties that segment"
 """What `IO_ERROR_EMPTIES_SEGMENT` comes to where nothing can be written."""
-SPLIT_ON_OVERFLOW: Rule[bool] = Rule(
-    "LogLoader.retryOnOffsetOverflow; KAFKA-6264", (((0, 8), False), ((2, 0), True))
-)
-PRODUCER_STATE: Rule[bool] = Rule("ProducerStateManager; KIP-98", (((0, 8), False), ((0, 11), True)))
-REBUILDS_ALIKE: Rule[bool] = Rule(
+SPLIT_ON_OVERFLOW: Final = new_in("LogLoader.retryOnOffsetOverflow; KAFKA-6264", (2, 0))
+PRODUCER_STATE: Final = new_in("ProducerStateManager; KIP-98", (0, 11))
+REBUILDS_ALIKE: Final = new_in(
     "Log.rebuildProducerState, 2.0; before, recoverSegment took a snapshot at its end and none on the way, "
     "loadProducerState one at each segment and none at its end",
-    (((0, 8), False), ((2, 0), True)),
+    (2, 0),
 )
-STRAY_SNAPSHOTS: Rule[bool] = Rule(
-    "ProducerStateManager.removeStraySnapshots; KAFKA-12209", (((0, 8), False), ((2, 8), True))
+STRAY_SNAPSHOTS: Final = new_in("ProducerStateManager.removeStraySnapshots; KAFKA-12209", (2, 8))
+SIZES_WRAP: Final = gone_in(
+    "FileLogInputStream.nextBatch adds position and size in 32 bits; KAFKA-6292, 1.1.1", (1, 1, 1)
 )
-SIZES_WRAP: Rule[bool] = Rule(
-    "FileLogInputStream.nextBatch adds position and size in 32 bits; KAFKA-6292, 1.1.1",
-    (((0, 8), True), ((1, 1, 1), False)),
-)
-ENTRIES_NAME_FIRST_OFFSETS: Rule[bool] = Rule(
+ENTRIES_NAME_FIRST_OFFSETS: Final = gone_in(
     "LogSegment.recover: an entry of a rebuilt index has the first offset of its batch, later the last; 2.0",
-    (((0, 8), True), ((2, 0), False)),
+    (2, 0),
 )
 REPLAYS_UNGUARDED: Rule[bool] = Rule(
     "Log.recoverSegment asks for the segments from the log start offset to its own, in whatever order "
@@ -85,21 +76,15 @@ RECOVERED_OF = Words(
     ),
 )
 
-SKIPPING_RECOVERY = Words(
+SKIPPING_RECOVERY = Words.since(
     "LogManager.loadLogs; at level debug before KAFKA-10471 (2.6), by number since 3.5",
-    (
-        ((0, 8), None),
-        ((2, 6), "Skipping recovery for all logs in {dir} since clean shutdown file was found"),
-        ((3, 5), "Skipping recovery of {number} logs from {dir} since clean shutdown file was found"),
-    ),
+    ((2, 6), "Skipping recovery for all logs in {dir} since clean shutdown file was found"),
+    ((3, 5), "Skipping recovery of {number} logs from {dir} since clean shutdown file was found"),
 )
-RECOVERING_LOGS = Words(
+RECOVERING_LOGS = Words.since(
     "LogManager.loadLogs",
-    (
-        ((0, 8), None),
-        ((2, 6), "Attempting recovery for all logs in {dir} since no clean shutdown file was found"),
-        ((3, 5), "Recovering {number} logs from {dir} since no clean shutdown file was found"),
-    ),
+    ((2, 6), "Attempting recovery for all logs in {dir} since no clean shutdown file was found"),
+    ((3, 5), "Recovering {number} logs from {dir} since no clean shutdown file was found"),
 )
 NO_INDEX = Words(
     "LogLoader.loadSegmentFiles; a time index beside it since 0.10.1, recovery at once since 1.1",
@@ -141,38 +126,29 @@ INVALID_OFFSET = (
     "Found invalid offset during recovery. Deleting the corrupt segment and creating an empty one "
     "with starting offset {}"
 )
-START_ABOVE_END = Words(
+START_ABOVE_END = Words.since(
     "LogLoader.recoverLog; KAFKA-8306",
     (
-        ((0, 8), None),
-        (
-            (2, 3),
-            "Deleting all segments because logEndOffset ({}) is smaller than logStartOffset {}. This could "
-            "happen if segment files were deleted from the file system.",
-        ),
+        (2, 3),
+        "Deleting all segments because logEndOffset ({}) is smaller than logStartOffset {}. This could "
+        "happen if segment files were deleted from the file system.",
     ),
 )
-DIRTY_OFFSET_ABOVE_END = Words(
+DIRTY_OFFSET_ABOVE_END = Words.since(
     "LogCleanerManager.cleanableOffsets; KAFKA-8172, 2.3",
     (
-        ((0, 8), None),
-        (
-            (2, 3),
-            "The last checkpoint dirty offset for partition {} is {}, which is larger than the log end "
-            "offset {}. Resetting to the log start offset.",
-        ),
+        (2, 3),
+        "The last checkpoint dirty offset for partition {} is {}, which is larger than the log end "
+        "offset {}. Resetting to the log start offset.",
     ),
 )
-COMPACTED = Words(
+COMPACTED = Words.since(
     "LogLoader.load; KAFKA-12520",
-    (
-        ((0, 8), None),
-        ((3, 0), "Deleting segment files {} that is compacted but has not been deleted yet."),
-    ),
+    ((3, 0), "Deleting segment files {} that is compacted but has not been deleted yet."),
 )
-CONDEMNED_SWAP = Words(
+CONDEMNED_SWAP = Words.since(
     "LogLoader.removeTempFilesAndCollectSwapFiles; KAFKA-6264",
-    (((0, 8), None), ((2, 0), "Deleting invalid swap file {} minCleanedFileOffset: {}")),
+    ((2, 0), "Deleting invalid swap file {} minCleanedFileOffset: {}"),
 )
 FROM_SWAP = Words(
     "LogLoader.load; KAFKA-12520",
@@ -185,23 +161,19 @@ FROM_SWAP = Words(
         ),
     ),
 )
-SWAP_FILE_RENAMED = Words(
-    "LogLoader.load; KAFKA-12520",
-    (((0, 8), None), ((3, 0), "Recovering file {} by renaming from .swap files.")),
+SWAP_FILE_RENAMED = Words.since(
+    "LogLoader.load; KAFKA-12520", ((3, 0), "Recovering file {} by renaming from .swap files.")
 )
-OVERFLOW = Words(
+OVERFLOW = Words.since(
     "LogLoader.retryOnOffsetOverflow; KAFKA-6264",
-    (((0, 8), None), ((2, 0), "Caught segment overflow error: ... Split segment and retry.")),
+    ((2, 0), "Caught segment overflow error: ... Split segment and retry."),
 )
-SPLIT_REFUSED = Words(
+SPLIT_REFUSED = Words.since(
     "UnifiedLog.splitOverflowedSegment; names the file since 3.0",
+    ((2, 0), "Split operation is only permitted for segments with overflow"),
     (
-        ((0, 8), None),
-        ((2, 0), "Split operation is only permitted for segments with overflow"),
-        (
-            (3, 0),
-            "Split operation is only permitted for segments with overflow, and the problem path is {}",
-        ),
+        (3, 0),
+        "Split operation is only permitted for segments with overflow, and the problem path is {}",
     ),
 )
 TOO_LARGE = "The size of segment {} ({}) is larger than the maximum allowed segment size of 2147483647"

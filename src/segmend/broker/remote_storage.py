@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-from segmend.broker.rule import Rule, Words
+from segmend.broker.rule import Words, new_in
 
 
 class RemoteStorage(StrEnum):
@@ -26,20 +26,15 @@ ENABLED: Final = "remote.storage.enable"
 SYSTEM_ENABLED: Final = "remote.log.storage.system.enable"
 """The broker's setting, false by default."""
 
-STARTS_AT_KNOWN_EPOCH: Rule[bool] = Rule(
-    "RemoteLogManager.findLogStartOffset, once the broker leads", (((0, 8), False), ((3, 6), True))
-)
+STARTS_AT_KNOWN_EPOCH: Final = new_in("RemoteLogManager.findLogStartOffset, once the broker leads", (3, 6))
 """Whether the log start offset moves to the first remote segment of an epoch that the log knows."""
 
-NOT_USED: Words = Words(
+NOT_USED: Words = Words.since(
     "LogConfig.validateRemoteStorageOnlyIfSystemEnabled",
     (
-        ((0, 8), None),
-        (
-            (3, 6),
-            "ConfigException: You have to delete all topics with the property remote.storage.enable=true "
-            "before disabling tiered storage cluster-wide",
-        ),
+        (3, 6),
+        "ConfigException: You have to delete all topics with the property remote.storage.enable=true "
+        "before disabling tiered storage cluster-wide",
     ),
 )
 """What the broker logs for each such topic; it goes on, without the topic's remote segments."""

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
+from typing import Final
 
 from segmend.broker import deletions
-from segmend.broker.rule import Rule, Words
+from segmend.broker.rule import Rule, Words, new_in
 from segmend.frozen import frozen, replace
 from segmend.logdir.release import NEWEST, Release
 
 FIRST_LOOK_SECONDS = 30
 """`LogManager.InitialTaskDelayMs`: the first look after the start; then every 5 minutes."""
 
-FIRST_LOOK_CAN_BE_SET: Rule[bool] = Rule(
-    "ServerLogConfigs, log.initial.task.delay.ms", (((0, 8), False), ((3, 8), True))
-)
+FIRST_LOOK_CAN_BE_SET: Final = new_in("ServerLogConfigs, log.initial.task.delay.ms", (3, 8))
 
 CHECK_INTERVAL_MS = 300_000
 """`log.retention.check.interval.ms`."""
@@ -60,30 +59,18 @@ WITHOUT_DELETE: Rule[tuple[RetentionLimit, ...]] = Rule(
     "UnifiedLog.deleteOldSegments, where it has not; KAFKA-7400",
     (((0, 8), ()), ((2, 1), (RetentionLimit.LOG_START,))),
 )
-UP_TO_HIGH_WATERMARK: Rule[bool] = Rule(
-    "Log.deletableSegments; KAFKA-5634", (((0, 8), False), ((1, 0), True))
-)
-NEGATIVE_TIME_IS_NONE: Rule[bool] = Rule(
-    "LogManager.cleanupExpiredSegments", (((0, 8), False), ((0, 9), True))
-)
+UP_TO_HIGH_WATERMARK: Final = new_in("Log.deletableSegments; KAFKA-5634", (1, 0))
+NEGATIVE_TIME_IS_NONE: Final = new_in("LogManager.cleanupExpiredSegments", (0, 9))
 """Whether a negative `retention.ms` of a topic is no limit: 0.8 deletes everything by it."""
-MARK_FROM_LOG_START: Rule[bool] = Rule("Log.updateHighWatermark", (((0, 8), False), ((2, 4), True)))
+MARK_FROM_LOG_START: Final = new_in("Log.updateHighWatermark", (2, 4))
 """Whether the high watermark is never below the log start offset."""
-HELD_BELOW_MIN_ISR: Rule[bool] = Rule(
-    "Partition.maybeIncrementLeaderHW; KAFKA-15583", (((0, 8), False), ((3, 7), True))
-)
+HELD_BELOW_MIN_ISR: Final = new_in("Partition.maybeIncrementLeaderHW; KAFKA-15583", (3, 7))
 """Whether the high watermark stands still while the ISR is smaller than `min.insync.replicas`."""
-GOES_UNCOPIED_BELOW_START: Rule[bool] = Rule(
-    "UnifiedLog.isSegmentEligibleForDeletion", (((0, 8), False), ((3, 7), True))
-)
+GOES_UNCOPIED_BELOW_START: Final = new_in("UnifiedLog.isSegmentEligibleForDeletion", (3, 7))
 """Whether what lies below the log start offset goes without having been copied to remote storage."""
-LOCAL_WITHOUT_POLICY: Rule[bool] = Rule(
-    "UnifiedLog.deleteOldSegments, where cleanup.policy is empty", (((0, 8), False), ((4, 2), True))
-)
+LOCAL_WITHOUT_POLICY: Final = new_in("UnifiedLog.deleteOldSegments, where cleanup.policy is empty", (4, 2))
 """Whether local limits count where an empty cleanup.policy leaves all to remote storage."""
-COPY_CAN_BE_DISABLED: Rule[bool] = Rule(
-    "UnifiedLog.remoteLogEnabledAndRemoteCopyEnabled; KIP-950", (((0, 8), False), ((3, 9), True))
-)
+COPY_CAN_BE_DISABLED: Final = new_in("UnifiedLog.remoteLogEnabledAndRemoteCopyEnabled; KIP-950", (3, 9))
 
 
 @frozen

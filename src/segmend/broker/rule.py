@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
 
 from segmend.frozen import dataclass
 from segmend.logdir.release import Asked, Release
@@ -32,10 +32,25 @@ class Rule(Generic[T]):
             asked.add(since)
 
 
+def new_in(follows: str, release: tuple[int, ...]) -> Rule[bool]:
+    """Something that brokers do since a release."""
+    return Rule(follows, (((0, 8), False), (release, True)))
+
+
+def gone_in(follows: str, release: tuple[int, ...]) -> Rule[bool]:
+    """Something that brokers did before a release."""
+    return Rule(follows, (((0, 8), True), (release, False)))
+
+
 class Words(Rule[str | None]):
     """What brokers log or throw, with room for values; None: a release that says nothing of it."""
 
     __slots__ = ()
+
+    @classmethod
+    def since(cls, follows: str, *steps: tuple[tuple[int, ...], str | None]) -> Self:
+        """Words before whose first release nothing was said."""
+        return cls(follows, (((0, 8), None), *steps))
 
     def _note(self, asked: Asked) -> None:
         """Other words are no other behaviour."""

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 from struct import Struct
+from typing import Final
 
 from segmend.broker.failures import LoadFailure, fatal
-from segmend.broker.rule import Rule
+from segmend.broker.rule import Rule, gone_in, new_in
 from segmend.formats import offset_index, time_index
 from segmend.formats.txn_index import VERSION, AbortedTxn
 from segmend.logdir.index_file import Ends
@@ -39,19 +40,17 @@ NOT_ABOVE: Rule[str] = Rule(
     "OffsetIndex.sanityCheck; words changed with KAFKA-6324",
     (((0, 8), "no larger than"), ((1, 1), "no greater than")),
 )
-INDEXES_JUDGED_LAST: Rule[bool] = Rule(
-    "Log.loadSegments; 0.8 looks once all is recovered and ends over a corrupt one, 0.9 rebuilds it",
-    (((0, 8), True), ((0, 9), False)),
+INDEXES_JUDGED_LAST: Final = gone_in(
+    "Log.loadSegments; 0.8 looks once all is recovered and ends over a corrupt one, 0.9 rebuilds it", (0, 9)
 )
-OPENS_EVERY_INDEX: Rule[bool] = Rule(
-    "Log.loadSegmentFiles maps all indexes; LazyOffsetIndex, KAFKA-7283, 2.3",
-    (((0, 8), True), ((2, 3), False)),
+OPENS_EVERY_INDEX: Final = gone_in(
+    "Log.loadSegmentFiles maps all indexes; LazyOffsetIndex, KAFKA-7283, 2.3", (2, 3)
 )
 REBUILDS_MISSING_INDEX: Rule[bool] = Rule(
     "Log.loadSegmentFiles; from KAFKA-6324 (1.1) to KAFKA-7283 (2.3) it is made before it is looked for",
     (((0, 8), True), ((1, 1), False), ((2, 3), True)),
 )
-TIME_INDEX: Rule[bool] = Rule("TimeIndex; KIP-33", (((0, 8), False), ((0, 10, 1), True)))
+TIME_INDEX: Final = new_in("TimeIndex; KIP-33", (0, 10, 1))
 TXN_VERSION_SHIFT: Rule[int] = Rule(
     "AbortedTxn.version: only the high byte of the 16 bits up to 4.3", (((0, 8), 8), ((4, 4), 0))
 )
@@ -66,7 +65,7 @@ TXN_VERSION_WORDS: Rule[str] = Rule(
         ),
     ),
 )
-TXN_INDEX: Rule[bool] = Rule("TransactionIndex; KIP-98", (((0, 8), False), ((0, 11), True)))
+TXN_INDEX: Final = new_in("TransactionIndex; KIP-98", (0, 11))
 
 
 def offset_index_fault(release: Release, name: str, base_offset: int, ends: Ends) -> str | None:

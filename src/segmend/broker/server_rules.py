@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from segmend.broker.features import knows_version, version_number
-from segmend.broker.rule import Rule, Words
+from segmend.broker.rule import Rule, Words, new_in
 from segmend.broker.settings import MISSING, definitions, refusal
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
@@ -31,45 +31,35 @@ NO_ZOOKEEPER = Words(
         ((4, 0), None),
     ),
 )
-NO_NODE_ID = Words(
+NO_NODE_ID = Words.since(
     "KafkaConfig.validateValues; required of itself since 4.0",
     (
-        ((0, 8), None),
-        (
-            (2, 8),
-            "Missing configuration `node.id` which is required when `process.roles` is defined "
-            "(i.e. when running in KRaft mode).",
-        ),
-        ((4, 0), None),
+        (2, 8),
+        "Missing configuration `node.id` which is required when `process.roles` is defined "
+        "(i.e. when running in KRaft mode).",
     ),
+    ((4, 0), None),
 )
-OTHER_ID = Words(
-    "KafkaConfig.populateSynonyms",
-    (((0, 8), None), ((3, 3), "You must set `node.id` to the same value as `broker.id`.")),
+OTHER_ID = Words.since(
+    "KafkaConfig.populateSynonyms", ((3, 3), "You must set `node.id` to the same value as `broker.id`.")
 )
-NO_VOTERS = Words(
+NO_VOTERS = Words.since(
     "KafkaConfig.validateValues; KIP-853 (3.9)",
+    ((3, 0), "If using process.roles, controller.quorum.voters must contain a parseable set of voters."),
     (
-        ((0, 8), None),
-        ((3, 0), "If using process.roles, controller.quorum.voters must contain a parseable set of voters."),
-        (
-            (3, 9),
-            "If using process.roles, either controller.quorum.bootstrap.servers must contain the set of "
-            "bootstrap controllers or controller.quorum.voters must contain a parseable set of controllers.",
-        ),
+        (3, 9),
+        "If using process.roles, either controller.quorum.bootstrap.servers must contain the set of "
+        "bootstrap controllers or controller.quorum.voters must contain a parseable set of controllers.",
     ),
 )
-NO_CONTROLLER_LISTENER = Words(
+NO_CONTROLLER_LISTENER = Words.since(
     "KafkaConfig.validateValues; required of itself since 4.2",
     (
-        ((0, 8), None),
-        (
-            (3, 0),
-            "requirement failed: controller.listener.names must contain at least one value appearing in the "
-            "'listeners' configuration when running the KRaft controller role",
-        ),
-        ((4, 2), None),
+        (3, 0),
+        "requirement failed: controller.listener.names must contain at least one value appearing in the "
+        "'listeners' configuration when running the KRaft controller role",
     ),
+    ((4, 2), None),
 )
 NO_LOG_DIR = Words(
     "KafkaConfig.validateValues: also an empty `log.dirs` beside `log.dir`; has a validator since 4.2",
@@ -78,16 +68,13 @@ NO_LOG_DIR = Words(
         ((4, 2), None),
     ),
 )
-NOT_OF_KRAFT = Words(
+NOT_OF_KRAFT = Words.since(
     "KafkaConfig.validateValues; KIP-778, and not asked any more since 4.0",
     (
-        ((0, 8), None),
-        (
-            (3, 3),
-            "A non-KRaft version {} given for inter.broker.protocol.version. The minimum version is 3.0-IV1",
-        ),
-        ((4, 0), None),
+        (3, 3),
+        "A non-KRaft version {} given for inter.broker.protocol.version. The minimum version is 3.0-IV1",
     ),
+    ((4, 0), None),
 )
 FORMAT_TOO_NEW = Words(
     "KafkaConfig.validateValues, KIP-724: from 3.0 on only below version 3.0",
@@ -107,13 +94,10 @@ _DEFAULT_FORMAT: Rule[str] = Rule(
      ((2, 1), "2.1-IV2"), ((2, 2), "2.2-IV1"), ((2, 4), "2.4-IV1"), ((2, 5), "2.5-IV0"),
      ((2, 6), "2.6-IV0"), ((2, 7), "2.7-IV2"), ((2, 8), "2.8-IV1"), ((3, 0), "3.0-IV1")),
 )  # fmt: skip
-NO_CONSUMER_PROTOCOL = Words(
+NO_CONSUMER_PROTOCOL = Words.since(
     "KafkaConfig, KIP-848",
-    (
-        ((0, 8), None),
-        ((3, 8), "The new 'consumer' rebalance protocol is only supported in KRaft cluster."),
-        ((4, 0), None),
-    ),
+    ((3, 8), "The new 'consumer' rebalance protocol is only supported in KRaft cluster."),
+    ((4, 0), None),
 )
 CHECKED_LATE: Final = {
     "compression.type": Words(
@@ -135,7 +119,7 @@ CHECKED_LATE: Final = {
     ),
 }  # fmt: skip
 """Settings of a few words that took any text when they were parsed, and were looked at afterwards."""
-BOOTSTRAP_SERVERS: Rule[bool] = Rule("QuorumConfig; KIP-853", (((0, 8), False), ((3, 9), True)))
+BOOTSTRAP_SERVERS: Final = new_in("QuorumConfig; KIP-853", (3, 9))
 """Whether `controller.quorum.bootstrap.servers` takes the place of voters."""
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
-from segmend.broker.rule import Rule, Words
+from segmend.broker.rule import Rule, Words, new_in
 from segmend.logdir.release import Release
 
 
@@ -51,9 +51,7 @@ MISSING_TOPIC_ID: Rule[MissingTopicId] = Rule(
     (((0, 8), MissingTopicId.KEPT), ((3, 7), MissingTopicId.FATAL), ((3, 7, 1), MissingTopicId.STRAY)),
 )
 
-PROMOTES_FUTURE: Rule[bool] = Rule(
-    "LogManager.recoverAbandonedFutureLogs; KAFKA-16082, 3.8", (((0, 8), False), ((3, 8), True))
-)
+PROMOTES_FUTURE: Final = new_in("LogManager.recoverAbandonedFutureLogs; KAFKA-16082, 3.8", (3, 8))
 
 LEADS_WITHOUT_ITS_DIR: Rule[bool] = Rule(
     "ReplicationControlManager elects no replica whose dir its broker has not (KIP-858, 3.7); since 4.2 the "
@@ -67,22 +65,19 @@ UNLED = (
     "and the start after this one serves it, empty"
 )
 
-ABANDONED_FUTURE = Words(
+ABANDONED_FUTURE = Words.since(
     "LogManager.recoverAbandonedFutureLogs; KAFKA-16082, 3.8",
-    (((0, 8), None), ((3, 8), "Attempting to recover abandoned future log for {}")),
+    ((3, 8), "Attempting to recover abandoned future log for {}"),
 )
-LOADED_STRAY = Words("LogManager.loadLog; KAFKA-14616", (((0, 8), None), ((3, 6), "Loaded stray log: {}")))
+LOADED_STRAY = Words.since("LogManager.loadLog; KAFKA-14616", ((3, 6), "Loaded stray log: {}"))
 TREATED_AS_STRAY = "The topicId does not exist in {}, treat it as a stray log"
-NO_TOPIC_ID = Words(
+NO_TOPIC_ID = Words.since(
     "LogManager.isStrayKraftReplica; BrokerMetadataPublisher up to 3.7.0",
     (
-        ((0, 8), None),
-        (
-            (3, 0),
-            "The log dir {} does not have a topic ID, which is not allowed when running in KRaft mode.",
-        ),
-        ((3, 7, 1), TREATED_AS_STRAY),
+        (3, 0),
+        "The log dir {} does not have a topic ID, which is not allowed when running in KRaft mode.",
     ),
+    ((3, 7, 1), TREATED_AS_STRAY),
 )
 NOT_EXPECTED = (
     "Found stray log dir {}: the current replica assignment {} does not contain the local brokerId {}."

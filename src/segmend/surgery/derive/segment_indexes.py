@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from segmend.broker.rule import Rule
+from segmend.broker.rule import gone_in
 from segmend.errors import SegmendError
 from segmend.formats import legacy
 from segmend.formats.batch import HEADER_SIZE_V2, read_header
@@ -17,9 +17,7 @@ from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.surgery.derive.sources import Arguments, log_of, partition_of, scanned, segment_of
 
-FIRST_OFFSETS: Rule[bool] = Rule(
-    "LogSegment.recover; the last offset of the batch since KAFKA-6264", (((0, 8), True), ((2, 0), False))
-)
+FIRST_OFFSETS: Final = gone_in("LogSegment.recover; the last offset of the batch since KAFKA-6264", (2, 0))
 DEFAULT_INTERVAL: Final = 4096
 
 

@@ -11,7 +11,9 @@ batches from the log afterwards.
 
 from __future__ import annotations
 
-from segmend.broker.rule import Rule
+from typing import Final
+
+from segmend.broker.rule import new_in
 from segmend.frozen import replace
 from segmend.kernel.types import ProducerState
 from segmend.logdir.release import Release
@@ -19,9 +21,7 @@ from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.derive.file_bytes import producer_snapshot_of
 from segmend.surgery.derive.sources import Arguments, data_timestamps, partition_of, producers_before
 
-MARKER_TIMES: Rule[bool] = Rule(
-    "ProducerStateEntry.lastTimestamp: that of a marker too, 2.4.1", (((0, 8), False), ((2, 4, 1), True))
-)
+MARKER_TIMES: Final = new_in("ProducerStateEntry.lastTimestamp: that of a marker too, 2.4.1", (2, 4, 1))
 
 
 def build(log_dir: LogDir, partition: str, arguments: Arguments, release: Release) -> bytes:
