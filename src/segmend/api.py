@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from segmend.checks import CheckOfAny, CheckRun, Level
-from segmend.cluster import ClusterForecast, Nodes, members
+from segmend.cluster import ClusterForecast, Nodes, members, with_zookeeper
 from segmend.errors import MissingExtra, UsageError
 from segmend.formats.java_number import LONG_MAX, LONG_MIN
 from segmend.kernel.columns import COLUMNS, WantedRecords
@@ -70,16 +70,21 @@ def forecast(
 
 
 def forecast_cluster(
-    *log_dirs: LogDir, kafka: str | None = None, only: Collection[int] | None = None
+    *log_dirs: LogDir,
+    kafka: str | None = None,
+    only: Collection[int] | None = None,
+    zookeeper: Sequence[str] = (),
 ) -> ClusterForecast:
     """What becomes of a cluster whose brokers, or those of the node ids `only`, start over these dirs.
 
     Iterate the answer for its lines: `NodeOutcome`, `Quorum`, `Leadership`, and a last `ClusterOutcome`.
-    Raises `UsageError` for dirs of more than one cluster.
+    `zookeeper` are the dataDir of its ZooKeeper, and its dataLogDir. Raises `UsageError` for dirs of more
+    than one cluster.
     """
     cluster = members(log_dirs, Release.parse(kafka) if kafka else None)
-    nodes = Nodes(cluster.brokers, Options(now_ms=time.time_ns() // 1_000_000))
-    return ClusterForecast(nodes, only, cluster.unplaced)
+    brokers, told = with_zookeeper(cluster.brokers, zookeeper)
+    nodes = Nodes(brokers, Options(now_ms=time.time_ns() // 1_000_000))
+    return ClusterForecast(nodes, only, cluster.unplaced, told)
 
 
 def plan(operation: str, *log_dirs: LogDir, kafka: str | None = None, **options: object) -> Plan:

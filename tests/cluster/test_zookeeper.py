@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+import segmend
 from segmend.broker.election import may_wait_with_zookeeper
 from segmend.cluster.leadership import Outage
+from segmend.cluster.values import ClusterOutcome
 from segmend.loading import Extent, PartitionOutcome
 from segmend.logdir.release import Release
 from segmend.node.metadata_image import MetadataImage, PartitionLeader
@@ -61,6 +63,13 @@ def test_only_some_of_them_come_up(nodes: Path, dirs: list[Path], capsys: pytest
     ran = run(capsys, "forecast", "--cluster", *dirs, *given)
     fates = {line["topic"]: line["outcome"] for line in ran.of("partition")}
     assert (fates["full"], fates["any"]) == ("leaderless", "loses")
+
+
+def test_the_same_without_a_process(nodes: Path, dirs: list[Path]) -> None:
+    data = str(nodes / "zookeeper" / "data")
+    last = list(segmend.forecast_cluster(*map(segmend.open, map(str, dirs)), zookeeper=[data]))[-1]
+    assert isinstance(last, ClusterOutcome)
+    assert (last.start_order, last.unknown) == (((1,), (2, 3)), ())
 
 
 def test_a_replica_that_is_gone_from_the_only_one_in_sync_is_a_loss(

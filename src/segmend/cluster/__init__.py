@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from segmend.cluster.members import Members, members
+from segmend.cluster.members import Members, members, with_zookeeper
 from segmend.cluster.nodes import Nodes
 from segmend.cluster.start import ClusterForecast, Line
 from segmend.cluster.values import ClusterOutcome, Copy, Leadership, NodeOutcome, Quorum, QuorumVoter
@@ -19,4 +19,5 @@ __all__ = [
     "Quorum",
     "QuorumVoter",
     "members",
+    "with_zookeeper",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from segmend.errors import UsageError
@@ -12,6 +12,7 @@ from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
+from segmend.node.zookeeper_metadata import ZooKeeperMetadata, zookeeper_metadata
 
 NOBODYS = "{}: no meta.properties tells which node's it is"
 
@@ -58,3 +59,20 @@ def members(
         for node_id in sorted(homes)
     }
     return Members(brokers=brokers, unplaced=tuple(unplaced))
+
+
+def with_zookeeper(
+    brokers: dict[int, BrokerDirs], dirs: Sequence[str]
+) -> tuple[dict[int, BrokerDirs], ZooKeeperMetadata | None]:
+    """The brokers, told what is in the dataDir of their ZooKeeper, and that; as they are without `dirs`.
+
+    Raises `UsageError` if a broker has no ZooKeeper, or if that is one of another cluster.
+    """
+    if not dirs:
+        return brokers, None
+    for node, broker in brokers.items():
+        if broker.kraft:
+            raise UsageError(f"--zookeeper: node {node} runs with KRaft, and its metadata is on its disks")
+    ids = (each.cluster_id for broker in brokers.values() for each in broker.identities)
+    told = zookeeper_metadata(dirs, next(filter(None, ids), None))
+    return {node: broker.told(told.image) for node, broker in brokers.items()}, told

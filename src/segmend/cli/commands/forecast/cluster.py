@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from segmend.cli.cluster import chosen_nodes, tell_cluster
 from segmend.cli.targets import open_or_note
 from segmend.cli.topic_config import told_settings
-from segmend.cluster import ClusterForecast, Nodes, members
+from segmend.cluster import ClusterForecast, Nodes, members, with_zookeeper
 from segmend.errors import ExitCode, UsageError
 from segmend.loading import Options
 from segmend.logdir.config import ServerConfig
-from segmend.node.broker_dirs import BrokerDirs
-from segmend.node.zookeeper_metadata import ZooKeeperMetadata, zookeeper_metadata
 
 
 def run_cluster(args: argparse.Namespace) -> ExitCode:
     """Play the starts of all nodes, or of those of `--only`."""
     cluster = members(open_or_note(args.paths), args.kafka, _configs(args.config))
-    brokers, zookeeper = cluster.brokers, None
-    if args.zookeeper:
-        zookeeper = _zookeeper(args.zookeeper, brokers)
-        brokers = {node: broker.told(zookeeper.image) for node, broker in brokers.items()}
+    brokers, zookeeper = with_zookeeper(cluster.brokers, args.zookeeper)
     only = chosen_nodes(args.only, brokers)
     clean = True if args.clean else False if args.unclean else None
     topics = told_settings(args.topic_config)
@@ -31,15 +26,6 @@ def run_cluster(args: argparse.Namespace) -> ExitCode:
     nodes = Nodes(brokers, options, args.as_user)
     good = tell_cluster(ClusterForecast(nodes, only, cluster.unplaced, zookeeper), args)
     return ExitCode.NOTHING_WRONG if good else ExitCode.FINDINGS
-
-
-def _zookeeper(dirs: Sequence[str], brokers: Mapping[int, BrokerDirs]) -> ZooKeeperMetadata:
-    """What ZooKeeper knows of their cluster."""
-    for node, broker in brokers.items():
-        if broker.kraft:
-            raise UsageError(f"--zookeeper: node {node} runs with KRaft, and its metadata is on its disks")
-    ids = (each.cluster_id for broker in brokers.values() for each in broker.identities)
-    return zookeeper_metadata(dirs, next(filter(None, ids), None))
 
 
 def _configs(given: Sequence[str]) -> dict[int, ServerConfig]:
