@@ -468,6 +468,17 @@ def test_too_few_in_sync_hold_the_high_watermark_since_3_7(release: str, held: b
     assert (line.refuses_writes, line.withholds) == (True, held)
 
 
+def test_unclean_elections_are_heeded_by_who_can_be_the_controller() -> None:
+    image = MetadataImage(configs={"t": {"unclean.leader.election.enable": "true"}})
+    old, new = Release.parse("3.7"), Release.parse("3.9")
+    seen = Outage(
+        release=new, releases={1: old, 3: new}, down={}, clean=frozenset(), replicas={}, marks={},
+        controllers=(1,),
+    )  # fmt: skip
+    assert seen._unclean(image, "t") == [False]
+    assert replace(seen, controllers=(1, 3))._unclean(image, "t") == [False, True]
+
+
 @pytest.mark.parametrize(("release", "able"), [("3.8", ()), ("3.9", (2,))])
 def test_kraft_heeds_unclean_elections_since_3_9(release: str, able: tuple[int, ...]) -> None:
     image = MetadataImage(configs={"t": {"unclean.leader.election.enable": "true"}})

@@ -124,13 +124,12 @@ class Outage:
     def _unclean(self, image: MetadataImage, topic: str) -> list[bool]:
         """Whether each of the possible controllers would let anybody lead the topic."""
         own = image.configs.get(topic, {}).get(UNCLEAN_ELECTION)
-        if not (self.zookeeper or UNCLEAN_HEEDED.of(self.release)):
-            return [False]
-        if own is not None:
-            return [own == "true"]
-        settings = (self._setting(image, node, UNCLEAN_ELECTION) for node in self.controllers or (-1,))
         unset = str(UNCLEAN_UNSET.of(self.release)).lower()
-        return [(each or unset) == "true" for each in settings]
+        return [
+            (self.zookeeper or UNCLEAN_HEEDED.of(self._release(node)))
+            and (own or self._setting(image, node, UNCLEAN_ELECTION) or unset) == "true"
+            for node in self.controllers or (-1,)
+        ]
 
     def _ends_halfway(self, image: MetadataImage) -> frozenset[int]:
         """The nodes whose way through what they led ends at a log in a dir that failed.
