@@ -27,7 +27,7 @@ CASES = [
 def lines_of(row: dict[str, Any], root: Path) -> list[dict[str, Any]]:
     outage = Outage.of(row["outage"])
     prepared(outage, root)
-    return said(root, outage.up)
+    return said(root, outage.up, outage.version)
 
 
 @pytest.mark.parametrize("row", CASES)

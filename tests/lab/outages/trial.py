@@ -28,12 +28,13 @@ change until the answers are taken; and at most; until ZooKeeper knows that no b
 ELECTED = re.compile(r"Completed transition to Leader\(.*?epoch=(\d+)")
 
 
-def said(root: Path, up: list[int]) -> list[dict[str, Any]]:
-    """The lines of `forecast --cluster`."""
+def said(root: Path, up: list[int], version: str) -> list[dict[str, Any]]:
+    """The lines of `forecast --cluster`; with ZooKeeper no node's registration tells the release."""
     dirs = [str(path) for path in sorted(root.glob("b*/d*"))]
     only = ["--only", ",".join(map(str, up))] if len(up) < 3 else []
     configs = [f"--config={path}" for path in sorted(root.glob("b*/server.properties"))]
-    configs += [f"--zookeeper={path}" for path in root.glob("zookeeper/data")]
+    for path in root.glob("zookeeper/data"):
+        configs += [f"--zookeeper={path}", f"--kafka={version}"]
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
         main(["forecast", "--cluster", *dirs, *configs, *only, "--json"])
@@ -66,7 +67,7 @@ def tried(
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """What is said, and what became of it."""
     cluster = prepared(outage, root)
-    lines = said(root, outage.up)
+    lines = said(root, outage.up, outage.version)
     last = last_said(root, outage)
     with cluster:
         if cluster.zookeeper:
