@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from segmend.formats.batch import RecordBatch
@@ -22,7 +22,10 @@ TOMBSTONE = b"tombstone"
 
 @dataclass(frozen=True)
 class Stored:
-    """A batch as a replica has it; `records` are (offset, key, is a tombstone)."""
+    """A batch as a replica has it; `records` are (offset, key, is a tombstone).
+
+    Of a transaction it has a `producer`; a marker has none of the records, and says whether it `commits`.
+    """
 
     first: int
     last: int
@@ -30,6 +33,8 @@ class Stored:
     crc: int
     records: tuple[tuple[int, bytes, bool], ...]
     damaged: bool = False
+    producer: int | None = None
+    commits: bool | None = None
 
 
 @dataclass
@@ -61,6 +66,8 @@ class History:
         self.unknowable = False
         """A log was cut below what its cleaner had seen: it removed records for ones that are gone now."""
         self.crc = 0
+        self.open: set[int] = set()
+        """Producers whose transaction has begun."""
         self.truths: list[list[Stored]] = [[] for _ in range(nodes)]
         self.elect(0)
 
@@ -109,7 +116,7 @@ class History:
             if node.up:  # all of them have fetched everything
                 node.high_watermark = self.end(self.leader)
 
-    def write(self) -> None:
+    def write(self, producer: int | None = None) -> None:
         """The leader appends a batch, those that are up fetch it."""
         first = self.end(self.leader)
         count = self.draw.randrange(1, 4)
@@ -117,7 +124,19 @@ class History:
         records = tuple(
             (first + at, b"k%d" % self.draw.randrange(4), self.draw.random() < 0.3) for at in range(count)
         )
-        batch = Stored(first, first + count - 1, self.epoch, self.crc, records)
+        self._append(Stored(first, first + count - 1, self.epoch, self.crc, records, producer=producer))
+
+    def end_one(self) -> None:
+        """A transaction ends, with a marker."""
+        if self.open:
+            producer, first = self.draw.choice(sorted(self.open)), self.end(self.leader)
+            self.crc += 1
+            commits = self.draw.random() < 0.6
+            self._append(Stored(first, first, self.epoch, self.crc, (), producer=producer, commits=commits))
+
+    def _append(self, batch: Stored) -> None:
+        if batch.producer is not None:
+            (self.open.add if batch.commits is None else self.open.discard)(batch.producer)
         self.nodes[self.leader].log.append(batch)
         self.truth.append(batch)
         if self.draw.random() < 0.8:
@@ -129,21 +148,38 @@ class History:
         bound = min(node.high_watermark, self.end(number))
         if bound <= node.cleaned:
             return
+        fates = fates_of(self.truths[number])
+        # It goes nowhere near an open transaction.
+        bound = min([bound, *(b.first for b in self.truths[number] if fates.get(b.first, "") is None)])
+        if bound <= node.cleaned:
+            return
         bound = self.draw.randrange(node.cleaned, bound) + 1
         bound = max((b.last + 1 for b in node.log if b.last < bound), default=0)
-        newest = {key: offset for b in node.log for offset, key, _ in b.records if offset < bound}
+        stands = [b for b in node.log if fates.get(b.first, True)]
+        newest = {key: offset for b in stands for offset, key, _ in b.records if offset < bound}
         with_tombstones = self.draw.random() < 0.5
+        last = {b.producer: b.first for b in node.log}
         kept = []
+        traversed = set[int]()
+        """Producers with a batch since their last marker."""
         for batch in node.log:
             if batch.first >= bound:
                 kept.append(batch)
                 continue
+            if batch.commits is not None and batch.producer is not None:
+                if with_tombstones or batch.producer in traversed or last[batch.producer] == batch.first:
+                    kept.append(batch)
+                traversed.discard(batch.producer)
+                continue
+            if batch.producer is not None:
+                traversed.add(batch.producer)
             left = tuple(
                 (offset, key, gone)
                 for offset, key, gone in batch.records
-                if newest[key] == offset and (with_tombstones or not gone)
+                if fates.get(batch.first, True) and newest[key] == offset and (with_tombstones or not gone)
             )
-            if left:
+            # The last batch of a producer stays, without records if need be.
+            if left or (batch.producer is not None and last[batch.producer] == batch.first):
                 changed = left != batch.records
                 self.crc += changed
                 kept.append(replace(batch, records=left, crc=self.crc + 10**6 if changed else batch.crc))
@@ -173,6 +209,14 @@ class History:
             if len(log) > 2:
                 del log[self.draw.randrange(1, len(log) - 1)]
 
+    def lift(self, number: int) -> None:
+        """A few batches are gone from within a file that was compacted there."""
+        node = self.nodes[number]
+        for _ in range(self.draw.randrange(1, 4)):
+            cleaned = [at for at, batch in enumerate(node.log) if at > 0 and batch.last < node.cleaned]
+            if cleaned:
+                del node.log[self.draw.choice(cleaned)]
+
     def replicas(self, *, lonely: int = LONELY) -> list[Replica]:
         """What would be read from the disks; `lonely` is as of `Walk`."""
         return [self._replica(number, lonely) for number in range(len(self.nodes))]
@@ -188,7 +232,7 @@ class History:
         for batch in node.log:
             header = RecordBatch(
                 position, 100, batch.first, batch.last, batch.epoch, 2, batch.crc, 0,
-                batch.last - batch.first, 0, 0, -1, -1, -1, len(batch.records),
+                batch.last - batch.first, 0, 0, -1, -1, -1, len(batch.records) + (batch.commits is not None),
             )  # fmt: skip
             walks[bisect_right(starts, batch.first) - 1].take(Row(header, not batch.damaged))
             position += 100
@@ -212,6 +256,7 @@ class History:
             high_watermark=node.high_watermark, epochs=tuple(node.epochs),
             runs=tuple(run for walk in walks for run in walk.runs),
             damaged=tuple(damaged), cleaned=node.cleaned, thinned=thinned,
+            proven=max(node.cleaned, *(walk.proven_below for walk in walks)),
             gaps=gaps if thinned else (),
         )  # fmt: skip
 
@@ -232,22 +277,44 @@ class History:
 
     def keys(self, replica: int, first: int, last: int) -> Iterator[Keyed]:
         for batch in self.sound(replica, first, last):
+            if batch.commits is not None:
+                yield Keyed(batch.last, None, False, producer=batch.producer, commits=batch.commits)
             for offset, key, gone in batch.records:
                 if first <= offset <= last:
-                    yield Keyed(offset, key, gone)
+                    yield Keyed(offset, key, gone, producer=batch.producer)
 
     def aborted(self, replica: int, first: int, last: int) -> Iterator[Span]:
-        return iter(())
+        sound = [*self.sound(replica, first, 1 << 62)]
+        fates = fates_of(sound)
+        return ((b.first, b.last) for b in sound if b.first <= last and fates.get(b.first, True) is False)
 
 
-def played(seed: int, *, compacted: bool, steps: int = 40) -> History:
+def fates_of(log: Sequence[Stored]) -> dict[int, bool | None]:
+    """By first offset, whether a batch of a transaction was committed; None where nothing tells."""
+    fates: dict[int, bool | None] = {}
+    open_ones: dict[int, list[int]] = {}
+    for batch in log:
+        if batch.producer is not None and batch.commits is None:
+            fates[batch.first] = None
+            open_ones.setdefault(batch.producer, []).append(batch.first)
+        elif batch.producer is not None:
+            fates.update(dict.fromkeys(open_ones.pop(batch.producer, []), batch.commits))
+    return fates
+
+
+def played(seed: int, *, compacted: bool, steps: int = 40, transactions: bool = False) -> History:
     """A history of so many steps, some replicas down at its end, some hurt."""
     draw = random.Random(seed)
     history = History(draw, draw.randrange(2, 5))
     for _ in range(draw.randrange(steps)):
         what = draw.random() * (1.2 if compacted else 0.9)
         number = draw.randrange(len(history.nodes))
-        if what < 0.6:
+        if transactions and draw.random() < 0.5:
+            if draw.random() < 0.6:
+                history.write(draw.randrange(2))
+            else:
+                history.end_one()
+        elif what < 0.6:
             history.write()
         elif what < 0.7:
             history.nodes[number].up = number == history.leader

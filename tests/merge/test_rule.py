@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.merge.history import History, played
+from tests.merge.history import History, fates_of, played
 from tests.seeds import sampled
 
 from segmend.merge.rule import merge
@@ -60,11 +60,17 @@ def judge(seed: int, *, cut_out: bool = False) -> None:
     assert not merged.conflicts, seed
 
 
-def judge_compacted(seed: int) -> None:
-    """With compaction: nothing lost that is not superseded, and no key lives again."""
-    history = played(seed, compacted=True)
+def judge_compacted(seed: int, *, lifted: bool = False) -> None:
+    """With compaction: nothing lost that is not superseded, and no key lives again.
+
+    `lifted`: batches, transactions and markers among them, are gone from within compacted files.
+    """
+    history = played(seed, compacted=True, transactions=lifted)
     if history.unknowable:
         return
+    for number in range(len(history.nodes) if lifted else 0):
+        if history.draw.random() < 0.5:
+            history.lift(number)
     merged = merge(history.replicas(), history, compacted=bool(seed % 2) or None)
     found = taken(history, merged)
     true = {
@@ -80,13 +86,37 @@ def judge_compacted(seed: int) -> None:
         if not batch.damaged and true.get(offset) == (batch.epoch, key, gone)
     }
     removed = max(node.cleaned for node in history.nodes)
-    for key, offset in {key: offset for offset, (_, key, _) in true.items()}.items():
-        latest = max((at for at, each in found.items() if each[2] == key), default=None)
+    fates = fates_of(history.truth)
+    stands = {o for batch in history.truth if fates.get(batch.first, True) for o, _, _ in batch.records}
+    for key, offset in {key: offset for offset, (_, key, _) in true.items() if offset in stands}.items():
+        latest = max((at for at, each in found.items() if each[2] == key and at in stands), default=None)
         tombstone = true[offset][2]
         if offset in sound and (not tombstone or offset >= removed):
             assert latest == offset, (seed, key, latest, offset, "lost")
         elif offset in sound:
-            assert latest in (offset, None), (seed, key, latest, offset, "lives again")
+            alive = latest is not None and not true[latest][2]
+            assert merged.doubts or not alive, (seed, key, latest, offset, "lives again")
+        elif tombstone and not (merged.missing or merged.doubts or any(node.gap for node in history.nodes)):
+            assert latest is None or true[latest][2], (seed, key, latest, offset, "lives again, untold")
+    judge_markers(seed, history, merged, set(found))
+
+
+def judge_markers(seed: int, history: History, merged: Merged, found: set[int]) -> None:
+    """A record of a transaction is nowhere without the marker that ended it, if that is anywhere."""
+    sound = {batch for node in history.nodes for batch in node.log if not batch.damaged}
+    taken = {
+        batch.first
+        for part in merged.ranges
+        for batch in history.sound(part.replica, part.first_offset, part.last_offset)
+    }
+    begun: dict[int | None, bool] = {}
+    for batch in history.truth:
+        if batch.commits is None:
+            begun[batch.producer] = begun.get(batch.producer, False) or not found.isdisjoint(
+                offset for offset, _, _ in batch.records
+            )
+        elif begun.pop(batch.producer, False) and batch in sound:
+            assert batch.first in taken, (seed, batch, "a marker is lost")
 
 
 def test_the_merge_is_the_true_log_wherever_a_sound_copy_exists() -> None:
@@ -95,6 +125,7 @@ def test_the_merge_is_the_true_log_wherever_a_sound_copy_exists() -> None:
         judge(seed)
         judge(seed, cut_out=True)
         judge_compacted(seed)
+        judge_compacted(seed, lifted=True)
 
 
 @pytest.mark.slow
@@ -104,3 +135,4 @@ def test_the_merge_is_the_true_log_in_many_histories() -> None:
         judge(seed)
         judge(seed, cut_out=True)
         judge_compacted(seed)
+        judge_compacted(seed, lifted=True)

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from segmend.merge.branch import Part
 from segmend.merge.second_look import Look
-from segmend.merge.spans import Span, united
+from segmend.merge.spans import Span, united, without
 
 _MASK = (1 << 64) - 1
 
@@ -71,19 +71,34 @@ def disagreements(
 ) -> list[Span]:
     """Offsets from `low` on where both have sound batches that are not the same."""
     spans: list[Span] = []
-    left, right = stretches(mine, low=low), stretches(others, low=low)
+    for one, other, first, last in _meeting(stretches(mine, low=low), stretches(others, low=low)):
+        for span in _unproven(one, other, first, last):
+            spans += _compared(look, numbers, max(span[0], low), span[1])
+    return united(spans)
+
+
+def differences(mine: Sequence[Part], others: Sequence[Part]) -> Iterator[Span]:
+    """Offsets that the others have, and the sums do not show that this one has the same."""
+    left, right = stretches(mine, low=0), stretches(others, low=0)
+    yield from without([each.span for each in right], [each.span for each in left])
+    for pair in _meeting(left, right):
+        yield from _unproven(*pair)
+
+
+def _meeting(
+    left: Sequence[Stretch], right: Sequence[Stretch]
+) -> Iterator[tuple[Stretch, Stretch, int, int]]:
+    """Two stretches and the offsets that both have, one after the other."""
     at = to = 0
     while at < len(left) and to < len(right):
         one, other = left[at], right[to]
         first, last = max(one.span[0], other.span[0]), min(one.span[1], other.span[1])
         if first <= last:
-            for span in _unproven(one, other, first, last):
-                spans += _compared(look, numbers, max(span[0], low), span[1])
+            yield one, other, first, last
         if one.span[1] <= other.span[1]:
             at += 1
         else:
             to += 1
-    return united(spans)
 
 
 def _unproven(one: Stretch, other: Stretch, first: int, last: int) -> Iterator[Span]:

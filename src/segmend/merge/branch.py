@@ -94,12 +94,21 @@ def without_lost(
         few = common(_removed(branch), united([(replica.proven, branch.thinned - 1)]))
         between = common(replica.gaps, [(0, branch.thinned - 1)])
         gaps = united([*between, *few])
-        for gap, gone in _lost_in(gaps, branch, branches, look, covers):
+        for gap, gone in _lost_in(gaps, branch, branches, look, covers, branch.thinned):
             # So is what damage hides there on the others.
             lost += [*gone, *(each for hurt in hurts for each in common([gap], hurt))]
         spans = united(lost)
-        cover = tuple(without(branch.cover, spans))
-        branches_left.append(replace(branch, cover=cover, lost=tuple(spans)) if spans else branch)
+        kept = [gap for gap in gaps if not common([gap], spans)]
+        branches_left.append(
+            replace(
+                branch,
+                cover=tuple(without(branch.cover, spans)),
+                lost=tuple(spans),
+                thinned=min(branch.thinned, max([replica.proven, *(last + 1 for _, last in kept)])),
+            )
+            if spans
+            else branch
+        )
     return branches_left
 
 
@@ -148,8 +157,9 @@ def _no_further(
     gaps = _removed(branch)
     open_ones = [gap for gap in gaps if common([gap], theirs)]
     if compacted is not False and open_ones:
-        known = {gap for gap, _ in _lost_in(open_ones, branch, branches, look, covers)}
-        keyless = _first_keyless(look, number, branch, open_ones[-1][0])
+        # What took the gaps went no further: what stands for their records comes before that.
+        keyless = _first_keyless(look, number, branch, branch.thinned)
+        known = {gap for gap, _ in _lost_in(open_ones, branch, branches, look, covers, keyless)}
         open_ones = [gap for gap in open_ones if gap in known or keyless < gap[0]]
     lost = common(open_ones, theirs)
     kept = without(gaps, open_ones)
@@ -197,10 +207,11 @@ def _lost_in(
     branches: Sequence[Branch],
     look: Look,
     covers: Sequence[Sequence[Span]],
+    bound: int,
 ) -> list[tuple[Span, list[Span]]]:
     """The gaps where others have what no cleaner can have taken, and what they have there: that is lost."""
     certain, possible = list[Span](), list[Span]()
-    bounds = branch.thinned, max(each.authority for each in branches)
+    bounds = bound, max(each.authority for each in branches)
     for number, other in enumerate(branches):
         held = united((part.first, part.last) for part in other.parts)
         if other is not branch and (spans := common(gaps, held)):

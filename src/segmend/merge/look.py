@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch
@@ -67,16 +69,21 @@ class Second:
 
     def keys(self, replica: int, first: int, last: int) -> Iterator[Keyed]:
         """See `Look`; the keys are hashed."""
-        for run, _, batch in self.headers(replica, first, last):
-            if batch.size > DECODE_LIMIT:
-                continue
+        for run, batches in groupby(self.headers(replica, first, last), key=itemgetter(0)):
             with self._partitions[replica].entry(run.file).reader() as reader:
-                data = reader.read(batch.size, batch.position)
-            for record in iter_records(data, batch, [], limit=DECODE_LIMIT):
-                if first <= record.offset <= last:
-                    plain = record.key is None or batch.is_control
-                    key = None if plain else blake2b(record.key or b"", digest_size=16).digest()
-                    yield Keyed(record.offset, key, record.value is None, plain and not batch.is_control)
+                for _, _, batch in batches:
+                    if batch.size > DECODE_LIMIT:
+                        continue
+                    data = reader.read(batch.size, batch.position)
+                    if batch.is_control:
+                        yield _marker(batch, data)
+                        continue
+                    producer = batch.producer_id if batch.is_transactional else None
+                    for record in iter_records(data, batch, [], limit=DECODE_LIMIT):
+                        if first <= record.offset <= last:
+                            plain = record.key is None
+                            key = None if plain else blake2b(record.key or b"", digest_size=16).digest()
+                            yield Keyed(record.offset, key, record.value is None, plain, producer)
 
     def aborted(self, replica: int, first: int, last: int) -> Iterator[Span]:
         """See `Look`."""
@@ -95,5 +102,14 @@ class Second:
     def _aborts(self, replica: int, run: Run, batch: RecordBatch) -> bool:
         with self._partitions[replica].entry(run.file).reader() as reader:
             data = reader.read(min(batch.size, DECODE_LIMIT), batch.position)
-        marker = end_txn_marker(batch, data[HEADER_SIZE_V2:])
-        return marker is not None and marker[0] == ABORT
+        return _marker(batch, data).commits is False
+
+
+def _marker(batch: RecordBatch, data: bytes) -> Keyed:
+    """A control record, which ends a transaction or is of another kind."""
+    marker = end_txn_marker(batch, data[HEADER_SIZE_V2:])
+    if marker is None:
+        return Keyed(batch.last_offset, None, tombstone=False)
+    return Keyed(
+        batch.last_offset, None, tombstone=False, producer=batch.producer_id, commits=marker[0] != ABORT
+    )

@@ -14,6 +14,7 @@ from segmend.merge.second_look import Look
 from segmend.merge.spans import Span, common, has, size, united, without
 from segmend.merge.standing import begins, diverged_of, standings_of
 from segmend.merge.superseded import superseded
+from segmend.merge.uncleaned import Uncleaned, without_uncleaned
 from segmend.merge.values import Conflict, Epoch, Merged, Range, Replica
 
 
@@ -37,6 +38,8 @@ def merge(
     chain, unproven = lineage(replicas, prefer)
     branches = [on_branch(replica, chain) for replica in replicas]
     branches = without_lost(branches, replicas, look, compacted=compacted)
+    uncleaned = without_uncleaned(branches, look)
+    branches = list(uncleaned.branches)
     diverged = [
         each for number in range(len(branches)) for each in diverged_of(branches[number], number, look)
     ]
@@ -46,9 +49,9 @@ def merge(
     ranks = _ranks(replicas, branches, prefer, (first, end - 1))
     conflicts = _conflicts(branches, ranks, look, prefer)
     staying = None if home is None else (home, _stays_from(branches[home], replicas[home], branches))
-    choice = _Choice(branches, ranks, conflicts, watermark, staying)
+    choice = _Choice(uncleaned, ranks, conflicts, watermark, staying)
     ranges = [
-        each if staying == (each.replica, 0) else _settled(each, branches, look)
+        each if staying == (each.replica, 0) else _settled(each, uncleaned, look)
         for each in choice.ranges(first, end)
     ]
     missing = without(
@@ -74,6 +77,7 @@ def merge(
             *_doubts(replicas, branches, marks, end),
             *_untold(replicas, branches, look, missing),
             *_unexplained(left_out),
+            *_unsure(replicas, uncleaned),
             *_elsewhere(replicas),
         ),
         left_out=left_out,
@@ -187,13 +191,14 @@ class _Choice:
 
     def __init__(
         self,
-        branches: Sequence[Branch],
+        uncleaned: Uncleaned,
         ranks: Sequence[int],
         conflicts: Sequence[Conflict],
         watermark: int | None,
         staying: tuple[int, int] | None = None,
     ) -> None:
-        self._branches, self._ranks, self._conflicts = branches, ranks, conflicts
+        self._branches, self._covers = uncleaned.branches, uncleaned.covers
+        self._ranks, self._conflicts = ranks, conflicts
         self._watermark, self._staying = watermark, staying
         self._begins = [conflict.first_offset for conflict in conflicts]
         self.best = ranks.index(0)
@@ -221,9 +226,7 @@ class _Choice:
 
     def _places(self) -> set[int]:
         """Where the choice may change."""
-        places = {
-            place for branch in self._branches for span in branch.cover for place in (span[0], span[1] + 1)
-        }
+        places = {place for cover in self._covers for span in cover for place in (span[0], span[1] + 1)}
         places |= {place for branch in self._branches for place in (branch.authority, branch.thinned)}
         for conflict in self._conflicts:
             places |= {conflict.first_offset, conflict.last_offset + 1}
@@ -232,7 +235,7 @@ class _Choice:
         return places if self._watermark is None else places | {self._watermark}
 
     def _range(self, first: int, last: int) -> Range | None:
-        having = [number for number, branch in enumerate(self._branches) if has(branch.cover, first)]
+        having = [number for number, cover in enumerate(self._covers) if has(cover, first)]
         at = bisect_right(self._begins, first) - 1
         allowed = having
         if at >= 0 and self._conflicts[at].last_offset >= first:
@@ -267,14 +270,15 @@ def _goes_on(held: Range, following: Range) -> bool:
     )  # fmt: skip
 
 
-def _settled(part: Range, branches: Sequence[Branch], look: Look) -> Range:
+def _settled(part: Range, uncleaned: Uncleaned, look: Look) -> Range:
     """Without the records that a replica cleaned further had removed, where that one is damaged."""
+    branches = uncleaned.branches
     bound = max(branch.thinned for branch in branches)
     taken = branches[part.replica]
     own = taken.authority if any(branch.authority for branch in branches) else taken.thinned
-    if bound <= max(part.first_offset, own):
-        return part
     filling = part.first_offset, min(part.last_offset, bound - 1)
+    if bound <= max(part.first_offset, own) or not without([filling], uncleaned.newest):
+        return part
     covers = [branch.cover for branch in branches]
     gone = superseded(look, part.replica, filling, bound, covers)
     return Range(
@@ -292,6 +296,17 @@ def _untold(
             f"offsets {first} to {last}: one replica has nothing there, the others have damage; whether "
             "compaction took all of it or records are lost nothing tells"
         )
+
+
+def _unsure(replicas: Sequence[Replica], uncleaned: Uncleaned) -> Iterator[str]:
+    """Newest records of keys that a replica compacted further lacks, in words."""
+    for replica, spans in zip(replicas, uncleaned.unsure, strict=False):
+        if spans:
+            yield (
+                f"offsets {spans[0][0]} to {spans[-1][1]}: {replica.path}, though compacted there, lacks "
+                f"{size(spans)} records whose keys never come again; they are taken from others. Whether it "
+                "lost them, or they were deleted while those were away, nothing tells"
+            )
 
 
 def _unexplained(left_out: Sequence[Span]) -> Iterator[str]:

@@ -13,12 +13,15 @@ class Keyed(NamedTuple):
     """A record as compaction sees it: its key (or a hash of it), None without one and of control records.
 
     A `tombstone` may be gone although no later record has its key. No cleaner keeps one that `is_keyless`.
+    Within a transaction it has a `producer`; a marker that ends one, too, and says whether it `commits`.
     """
 
     offset: int
     key: bytes | None
     tombstone: bool
     is_keyless: bool = False
+    producer: int | None = None
+    commits: bool | None = None
 
 
 class Look(Protocol):

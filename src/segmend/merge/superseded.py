@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from segmend.formats.java_number import LONG_MAX
 from segmend.merge.second_look import Keyed, Look
-from segmend.merge.spans import Span, common, has, united
+from segmend.merge.spans import Span, has, united
 
 STEP: Final = 1 << 20
 """So many keys are held at a time."""
@@ -83,10 +84,26 @@ def _passed(look: Look, held: Held, bound: int, covers: Sequence[Sequence[Span]]
     passed: list[int] = []
     begin = min(offsets[0] for offsets in held.values())
     for number, cover in enumerate(covers):
-        for span in common([(begin, bound - 1)], cover):
-            for each in look.keys(number, *span):
-                earlier = held.get(each.key) if each.key is not None else None
-                if earlier and earlier[0] < each.offset:
-                    passed += [offset for offset in earlier if offset < each.offset]
-                    earlier[:] = [offset for offset in earlier if offset >= each.offset]
+        for each in _standing(look.keys(number, begin, LONG_MAX), held, bound):
+            earlier = held.get(each.key) if each.key is not None and has(cover, each.offset) else None
+            if earlier and earlier[0] < each.offset:
+                passed += [offset for offset in earlier if offset < each.offset]
+                earlier[:] = [offset for offset in earlier if offset >= each.offset]
     return passed
+
+
+def _standing(records: Iterator[Keyed], held: Held, bound: int) -> Iterator[Keyed]:
+    """The records below the bound with keys that are held; a transaction's only once committed."""
+    open_ones: dict[int, list[Keyed]] = {}
+    for each in records:
+        if each.offset >= bound and not open_ones:
+            return
+        if each.commits is not None and each.producer is not None:
+            ended = open_ones.pop(each.producer, ())
+            yield from ended if each.commits else ()
+        elif each.key not in held or each.offset >= bound:
+            continue
+        elif each.producer is None:
+            yield each
+        else:
+            open_ones.setdefault(each.producer, []).append(each)

@@ -44,14 +44,20 @@ Compaction
     A gap between two files is compaction only if each key that another replica has there came again, or
     its transaction was aborted; else a file is lost, with its tombstones and markers.
 
+    Nor is a gap within a file compaction where another replica has the newest record of a key there: no
+    cleaner takes that, but for a tombstone, or what an aborted transaction wrote. A tombstone goes after all
+    that was before it, a marker after its transaction, so they are taken from others while that is there.
+    Where a tombstone may have gone while the other replica was away, the record is taken all the same, and
+    it is told as a doubt. What came again only above all that was compacted is taken, too.
+
     No checksum covers a base offset. Where few batches have a gap behind them and nothing else shows
     compaction, one whose bytes another replica has in that gap is misplaced, and the gap tells nothing. Of
     two batches in one place, too, the one whose bytes another replica has elsewhere is misplaced.
 
     Where nothing but a few gaps shows compaction, one is a loss if another replica has there what no cleaner
-    takes, or the log records without a key, which none leaves. Where the metadata log says that a topic is
-    not compacted, it is one if another has anything there, however many gaps there are, and if none has, it
-    is told as a doubt. Why: only a cleaner leaves offsets out.
+    takes, or the log records without a key before what came again, which none leaves. Where the metadata log
+    says that a topic is not compacted, it is one if another has anything there, however many gaps there are,
+    and if none has, it is told as a doubt. Why: only a cleaner leaves offsets out.
 
 Retention
     Each broker deletes at its own time, so what one still has is taken; but nothing below the highest log
@@ -73,8 +79,7 @@ What is refused
 What cannot be known
     Records at the torn end of a log, beyond every other replica; an epoch of which nothing tells what came
     before. These are named with their offsets, never guessed.
-    Nothing shows, and so nothing is said, where whole batches are gone from within a file of a log that was
-    compacted there; where the sound bytes of another place of the log stand inside a
+    Nothing shows, and so nothing is said, where the sound bytes of another place of the log stand inside a
     segment, with an offset that fits, and no other replica has that offset, of a compacted topic or one of
     which no metadata log is here; nor where a lost file of a
     compacted log held nothing but tombstones, or records that came again, and no replica has damage there.

@@ -1,0 +1,272 @@
+"""Records that no cleaner took, though a replica that was compacted there lacks them: their keys tell.
+
+A cleaner never takes the newest record of a key, unless that is a tombstone or of an aborted transaction.
+It takes a tombstone only after all that was before it, a marker only after all records of its transaction.
+So where whole batches are gone from within a file, whose gap looks like compaction, other replicas show it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import merge as in_order
+from itertools import chain, groupby
+from operator import itemgetter
+from typing import NamedTuple
+
+from segmend.formats.java_number import LONG_MAX
+from segmend.frozen import frozen, replace
+from segmend.merge.agreement import differences
+from segmend.merge.branch import Branch, Part
+from segmend.merge.second_look import Keyed, Look
+from segmend.merge.spans import Span, common, has, united, without
+from segmend.merge.superseded import STEP
+
+Who = tuple[int, ...]
+"""Replicas, by number."""
+
+
+@frozen
+class Uncleaned:
+    """The branches without what they lost, and where the newest records of keys are that were lost.
+
+    `covers` are without what came again only above all that was compacted, too. It is taken from who has it,
+    but no loss: a cleaner may have come further than the disk tells.
+    Of what is in `unsure`, by replica, another reading is possible: the key was deleted, the tombstone taken
+    in time, and who still has the old record was away meanwhile.
+    """
+
+    branches: tuple[Branch, ...]
+    covers: tuple[Sequence[Span], ...]
+    newest: tuple[Span, ...] = ()
+    unsure: tuple[tuple[Span, ...], ...] = ()
+
+
+def without_uncleaned(branches: Sequence[Branch], look: Look) -> Uncleaned:
+    """Each branch without the offsets that it seems to have compacted, but cannot have."""
+    start = _first_difference(branches)
+    found = _Found(*([dict[int, int | None]() for _ in branches] for _ in range(3)))
+    while start is not None:
+        start = _look_from(start, branches, look, found)
+    lost, late, unsure = ([united((each, each) for each in one) for one in kind] for kind in found)
+    left = [_lacking(*each) if each[1] else each[0] for each in zip(branches, lost, strict=True)]
+    return Uncleaned(
+        branches=tuple(left),
+        covers=tuple(without(branch.cover, spans) for branch, spans in zip(left, late, strict=True)),
+        newest=tuple(united(span for spans in (*lost, *late) for span in spans)),
+        unsure=tuple(map(tuple, unsure)),
+    )
+
+
+class _Found(NamedTuple):
+    """Offsets of each replica, with the producer of their transaction."""
+
+    lost: list[dict[int, int | None]]
+    late: list[dict[int, int | None]]
+    unsure: list[dict[int, int | None]]
+
+
+def _first_difference(branches: Sequence[Branch]) -> int | None:
+    """Where first a replica that was compacted there may lack what another one has."""
+    places = []
+    for branch in branches:
+        spoken_for = common(branch.cover, [(0, branch.thinned - 1)])
+        for other in branches:
+            if spoken_for and other is not branch:
+                found = common(united(differences(branch.parts, other.parts)), spoken_for)
+                places += [first for first, _ in found[:1]]
+    return min(places, default=None)
+
+
+def _look_from(start: int, branches: Sequence[Branch], look: Look, found: _Found) -> int | None:
+    """One pass over the keys; the offset from which another one is needed, if there are very many."""
+    end = max(branch.thinned for branch in branches)
+    newest, witnesses = _Newest(end, found.late), [_witnesses(branch, branches) for branch in branches]
+    for offset, records in groupby(_keys(start, branches, look), key=itemgetter(0)):
+        if offset >= end and not newest.held:
+            break
+        having = {number: each for _, number, each in records}
+        lacking = tuple(
+            number
+            for number, branch in enumerate(branches)
+            if number not in having and offset < branch.thinned and has(branch.cover, offset)
+        )
+        sure = all(any(offset >= witnesses[one][number] for number in having) for one in lacking)
+        newest.take(next(iter(having.values())), lacking, sure=sure)
+    tombstones: list[dict[bytes, int]] = [{} for _ in branches]
+    for key, each in newest.left():
+        for number in each.lacking:
+            if each.tombstone:
+                tombstones[number][key] = each.offset
+                continue
+            found.lost[number][each.offset] = each.producer
+            if not each.sure:
+                found.unsure[number][each.offset] = each.producer
+    for number in range(len(branches)):
+        markers = [(offset, producer) for offset, producer, who in newest.markers if number in who]
+        if tombstones[number] or markers:
+            filled = {**found.lost[number], **found.late[number]}
+            last = max(0, *tombstones[number].values(), *(offset for offset, _ in markers))
+            merged = _with(filled, number, branches, look, last)
+            kept = _kept_for(merged, tombstones[number], markers)
+            found.lost[number].update(dict.fromkeys(kept))
+    return newest.full_at
+
+
+def _witnesses(branch: Branch, branches: Sequence[Branch]) -> list[int]:
+    """From which offset on each other replica has all that was written up to where this one was compacted."""
+    found = []
+    for other in branches:
+        held = united((part.first, part.last) for part in other.parts)
+        holes = without([(other.thinned, branch.thinned - 1)], held) if other is not branch else []
+        away = other.end < branch.thinned
+        found.append(LONG_MAX if away else max([other.thinned, *(last + 1 for _, last in holes)]))
+    return found
+
+
+def _keys(start: int, branches: Sequence[Branch], look: Look) -> Iterator[tuple[int, int, Keyed]]:
+    """The records of all branches in order of offsets, each with the number of its replica."""
+
+    def of(number: int) -> Iterator[tuple[int, int, Keyed]]:
+        cover = branches[number].cover
+        for each in look.keys(number, start, LONG_MAX):
+            if has(cover, each.offset):
+                yield each.offset, number, each
+
+    return in_order(*map(of, range(len(branches))), key=itemgetter(0))
+
+
+class _Record(NamedTuple):
+    """One that some replicas lack; or of a transaction that `is_open` yet, behind such."""
+
+    offset: int
+    lacking: Who
+    tombstone: bool
+    sure: bool
+    producer: int | None
+    is_open: bool
+
+
+class _Newest:
+    """The newest record of each key so far, where a replica lacks it, and those of open transactions behind.
+
+    At most `STEP` keys are held; where more come, `full_at` is the first that is left to another pass. What
+    comes again above `end` only is `late`.
+    """
+
+    def __init__(self, end: int, late: Sequence[dict[int, int | None]]) -> None:
+        self._bound, self._late = end, late
+        self.held: dict[bytes, list[_Record]] = {}
+        self.markers: list[tuple[int, int, Who]] = []
+        self.full_at: int | None = None
+        self._open: dict[int, set[bytes]] = {}
+
+    def take(self, each: Keyed, lacking: Who, *, sure: bool) -> None:
+        """The next record."""
+        if each.commits is not None and each.producer is not None:
+            self._end(each.producer, commits=each.commits)
+            if lacking and not self._is_full(each.offset):
+                self.markers.append((each.offset, each.producer, lacking))
+        elif each.key is not None:
+            if each.producer is None:
+                self._come_again(self.held.pop(each.key, ()), each.offset)
+            older = self.held.get(each.key)
+            if older is None and (not lacking or self._is_full(each.offset)):
+                return
+            record = _Record(
+                each.offset, lacking, each.tombstone, sure, each.producer, each.producer is not None
+            )
+            self.held.setdefault(each.key, []).append(record)
+            if each.producer is not None:
+                self._open.setdefault(each.producer, set()).add(each.key)
+
+    def _is_full(self, offset: int) -> bool:
+        full = len(self.held) + len(self.markers) >= STEP
+        if full and self.full_at is None:
+            self.full_at = offset
+        return full
+
+    def _end(self, producer: int, *, commits: bool) -> None:
+        """What a transaction wrote stands now, or never was."""
+        for key in self._open.pop(producer, ()):
+            left = [
+                each._replace(is_open=each.is_open and each.producer != producer)
+                for each in self.held.pop(key, [])
+                if commits or each.producer != producer or not each.is_open
+            ]
+            standing = [at for at, each in enumerate(left) if not each.is_open]
+            if len(standing) > 1:
+                self._come_again(left[: standing[-1]], left[standing[-1]].offset)
+                left = left[standing[-1] :]
+            if any(each.lacking for each in left):
+                self.held[key] = left
+
+    def _come_again(self, records: Sequence[_Record], offset: int) -> None:
+        standing = [each for each in records if not each.is_open] if offset >= self._bound else []
+        for each in standing[-1:]:
+            for number in each.lacking:
+                self._late[number][each.offset] = each.producer
+
+    def left(self) -> Iterator[tuple[bytes, _Record]]:
+        """What never came again."""
+        for key, records in self.held.items():
+            # No cleaner went near those of which nothing tells how their transaction ended.
+            newest = {each.producer if each.is_open else None: each for each in records}
+            for each in newest.values():
+                yield key, each
+
+
+def _with(
+    filled: dict[int, int | None], number: int, branches: Sequence[Branch], look: Look, end: int
+) -> Iterator[Keyed]:
+    """The records of a branch in order, and those that others fill in."""
+    holes = without([(0, end)], branches[number].cover)
+
+    def of(other: int) -> Iterator[Keyed]:
+        for span in [(0, end)] if other == number else holes:
+            for each in look.keys(other, *span):
+                if has(branches[other].cover, each.offset):
+                    yield each
+
+    more = (Keyed(offset, None, tombstone=False, producer=who) for offset, who in sorted(filled.items()))
+    return in_order(*map(of, range(len(branches))), more, key=itemgetter(0))
+
+
+def _kept_for(
+    records: Iterator[Keyed], tombstones: dict[bytes, int], markers: Sequence[tuple[int, int]]
+) -> Iterator[int]:
+    """The tombstones and markers that a replica lacks while it has what a cleaner takes before them."""
+    wanted, unended, due = {producer for _, producer in markers}, set[int](), deque(markers)
+    for each in chain(records, (Keyed(LONG_MAX, None, tombstone=False),)):
+        while due and due[0][0] < each.offset:
+            offset, producer = due.popleft()
+            if producer in unended:
+                unended.discard(producer)
+                yield offset
+        if each.commits is not None and each.producer is not None:
+            unended.discard(each.producer)
+        elif each.producer in wanted:
+            unended.add(each.producer)
+        if each.key is not None and each.offset < tombstones.get(each.key, 0):
+            yield tombstones.pop(each.key)
+
+
+def _lacking(branch: Branch, gone: Sequence[Span]) -> Branch:
+    """A branch without these offsets, which its runs span."""
+    return replace(
+        branch,
+        parts=tuple(_cut(branch.parts, gone)),
+        cover=tuple(without(branch.cover, gone)),
+        lost=tuple(united([*branch.lost, *gone])),
+    )
+
+
+def _cut(parts: Iterable[Part], gone: Sequence[Span]) -> Iterator[Part]:
+    for part in parts:
+        at, to = (
+            bisect_left(gone, part.first, key=itemgetter(1)),
+            bisect_right(gone, part.last, key=itemgetter(0)),
+        )
+        for first, last in without([(part.first, part.last)], gone[at:to]):
+            yield part if at == to else Part(first, last, part.run)
