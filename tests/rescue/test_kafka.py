@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import NewPartitions  # type: ignore[attr-defined]
 from tests.cli.run import python, run
 from tests.golden.topics import Topic, create
@@ -22,11 +22,16 @@ from tests.real.conftest import need_kafka
 from tests.rescue.served import consumed, text
 from tests.rescue.test_export import Growing
 
+from segmend.errors import SegmendError
+from segmend.rescue import live as live_cluster
+from segmend.rescue.live import Sender
+
 Golden = Callable[[str], Path]
 TOPICS = "[chino]*"
 """codec-*, compacted*, headers, idem, nulls, orders.* with three partitions: all that a record can have."""
 KILLED = """\
 import os, sys
+from segmend.rescue import live as live_cluster
 from segmend.rescue.live import Sender
 before, left = Sender._delivered, [int(sys.argv.pop(1))]
 def delivered(self, error, message):
@@ -122,6 +127,71 @@ def test_each_record_is_sent_once_whatever_was_killed(
     assert sum(line["records"] for line in ran.of("partition")) == sum(map(len, whole.values()))
     ran = run(capsys, *_elsewhere(asked, tmp_path / "another"))
     assert (ran.code, "--append" in ran.err) == (8, True), ran.err
+
+
+@pytest.mark.broker
+@pytest.mark.timeout(300)
+def test_a_topic_made_anew_meanwhile_has_not_got_all(
+    live: Cluster, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    client, send, count = admin(live.bootstrap), Sender.send, [0]
+    create(live.bootstrap, [Topic("codec-zstd", {}, 1)])
+
+    def sent(self: Sender, *args: Any, **more: Any) -> None:
+        count[0] += 1
+        if count[0] == 40:
+            self.finish()
+            client.delete_topics(["codec-zstd"])["codec-zstd"].result(60)
+            while "codec-zstd" in client.list_topics(timeout=20).topics:
+                time.sleep(0.1)
+            create(live.bootstrap, [Topic("codec-zstd", {}, 1)])
+        send(self, *args, **more)
+
+    monkeypatch.setattr(Sender, "send", sent)
+    dirs, to = sorted(golden("4.3.1-killed").glob("b1/d*")), ("--as", "kafka", "--bootstrap", live.bootstrap)
+    asked = ["rescue", *dirs, "--out", tmp_path / "out", "--topic", "codec-zstd", *to]
+    for _ in range(2):
+        ran = run(capsys, *asked)
+        assert (ran.code, "made anew" in ran.err) == (8, True), ran.err
+
+
+def test_settings_that_a_producer_cannot_have_are_a_line() -> None:
+    with pytest.raises(SegmendError, match=r"^--client-config: .*acks"):
+        Sender("127.0.0.1:1", {"acks": "1"}, ("t", 0, 1000), lambda _offset, _target: None)
+
+
+class Purged:
+    """A producer whose records are on their way to a broker that hangs: purging them is a fatal error."""
+
+    def __init__(self) -> None:
+        self.purged = False
+
+    def produce(self, *_args: object, **_more: object) -> None:
+        """Nothing is heard of it."""
+
+    def purge(self, **_more: object) -> None:
+        self.purged = True
+
+    def poll(self, _seconds: float) -> None:
+        if self.purged:
+            raise KafkaException(KafkaError(KafkaError._FATAL))
+
+
+def test_why_sending_stopped_is_said_and_not_what_that_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_cluster, "PATIENCE", 0.0)
+    monkeypatch.setattr(live_cluster, "Producer", lambda *_args, **_more: Purged())
+    sender = Sender("127.0.0.1:1", {}, ("t", 0, 1000), lambda _offset, _target: None)
+
+    def stopped() -> None:
+        try:
+            sender.send(0, None, b"value")
+            sender.finish()
+        finally:
+            sender.give_up()
+
+    with pytest.raises(SegmendError, match="nothing was acknowledged for"):
+        stopped()
 
 
 def _elsewhere(asked: list[Any], out: Path) -> list[Any]:

@@ -6,6 +6,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -163,21 +164,22 @@ class Sender:
         self._pending: deque[int] = deque()
         self._failed: str | None = None
         self._heard = time.monotonic()
-        self._producer = Producer(
-            {
-                **settings,
-                "enable.idempotence": True,
-                "enable.gapless.guarantee": True,
-                "compression.type": "lz4",
-                "linger.ms": 20,
-                "batch.size": max(1, min(_BATCH, largest - 1000)),
-                "message.max.bytes": 1_000_000_000,
-                "queue.buffering.max.kbytes": 65_536,
-                # Nothing is given up by itself, so that nothing is left out in the middle.
-                "message.timeout.ms": 0,
-            },
-            logger=_QUIET,
-        )
+        wanted = {
+            **settings,
+            "enable.idempotence": True,
+            "enable.gapless.guarantee": True,
+            "compression.type": "lz4",
+            "linger.ms": 20,
+            "batch.size": max(1, min(_BATCH, largest - 1000)),
+            "message.max.bytes": 1_000_000_000,
+            "queue.buffering.max.kbytes": 65_536,
+            # Nothing is given up by itself, so that nothing is left out in the middle.
+            "message.timeout.ms": 0,
+        }
+        try:
+            self._producer = Producer(wanted, logger=_QUIET)
+        except (KafkaException, ValueError) as error:
+            raise SegmendError(f"--client-config: {_words(error)}") from None
 
     def send(self, offset: int, key: bytes | None, value: bytes | None, **more: object) -> None:
         """Queue a record that has this offset in its source."""
@@ -210,7 +212,8 @@ class Sender:
         """Send nothing more."""
         self._failed = ""
         self._producer.purge(blocking=False)
-        self._wait(0)
+        with suppress(KafkaException):  # that what is purged is missing, which is meant
+            self._producer.poll(0)
 
     @property
     def _name(self) -> str:

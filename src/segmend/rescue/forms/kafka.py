@@ -125,11 +125,13 @@ class _Note:
         target_offset: int = 0,
         sending: bool = True,
         skipped: Sequence[Sequence[int]] = (),
+        anew: bool = False,
         **reached: int,
     ) -> None:
         self._outlet, self._name = outlet, name
         self.reached, self.target_offset, self.sending = Reached(**reached), target_offset, sending
-        self.sent = 0
+        self.sent, self.anew = 0, anew
+        """`anew`: one got an offset below that of one before, so the topic was made anew meanwhile."""
         self.skipped = [(first, last) for first, last in skipped]
         """Offsets there that none of the records got, while one behind did."""
         self._written = 0.0
@@ -150,6 +152,7 @@ class _Note:
 
     def acknowledged(self, offset: int, target: int) -> None:
         """One more; a request that had to be repeated may be so without the offset that it got (-1)."""
+        self.anew = self.anew or 0 <= target < self.target_offset
         self.found(offset, target if target >= 0 else self.target_offset)
         self.sent += 1
         if time.monotonic() - self._written >= _EACH:
@@ -171,7 +174,7 @@ class _Note:
     def _write(self) -> None:
         held = {
             **self.reached._asdict(), "target_offset": self.target_offset, "sending": self.sending,
-            "skipped": self.skipped,
+            "skipped": self.skipped, "anew": self.anew,
         }  # fmt: skip
         self._outlet.put(f"{self._name}.sent.json", json.dumps(held).encode())
         self._written = time.monotonic()
@@ -252,6 +255,7 @@ class _Sending:
                 sender.send(row.offset, row.key, row.value, **_more(row))
                 self._size += len(row.key or b"") + len(row.value or b"")
             sender.finish()
+            self._end()
             reached = after(self._changed.last)
             self._doubts += self._sent_twice()
         finally:
@@ -292,10 +296,10 @@ class _Sending:
         """Of the partition there; raises `SegmendError` if that is not the one to which was sent before."""
         job, reached = self._job, self._note.target_offset
         first, end = self._cluster.ends(job.topic, job.partition)
-        if end < reached:
+        if end < reached or self._note.anew:
             raise SegmendError(
                 f"{self._cluster.bootstrap}: {job.name} ends at offset {end} there, and what was sent before "
-                f"at {reached}: it was deleted and made anew, or lost its end; give a new --out"
+                f"came to {reached}: it was deleted and made anew, or lost its end; give a new --out"
             )
         if self._note.sending and first > reached:
             self._doubts.append(
