@@ -8,6 +8,7 @@ has nothing between two files, those that never came again show that a file is l
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from heapq import merge as in_order
 from typing import Final
 
 from segmend.formats.java_number import LONG_MAX
@@ -83,13 +84,22 @@ def _passed(look: Look, held: Held, bound: int, covers: Sequence[Sequence[Span]]
     """What is held and comes again below the bound, on any replica; it is held no longer."""
     passed: list[int] = []
     begin = min(offsets[0] for offsets in held.values())
-    for number, cover in enumerate(covers):
-        for each in _standing(look.keys(number, begin, LONG_MAX), held, bound):
-            earlier = held.get(each.key) if each.key is not None and has(cover, each.offset) else None
-            if earlier and earlier[0] < each.offset:
-                passed += [offset for offset in earlier if offset < each.offset]
-                earlier[:] = [offset for offset in earlier if offset >= each.offset]
+    # All in one, for a marker that one replica has damaged another one may have.
+    records = in_order(*(_covered(look, number, begin, covers) for number in range(len(covers))), key=_offset)
+    for each in _standing(records, held, bound):
+        earlier = held.get(each.key) if each.key is not None else None
+        if earlier and earlier[0] < each.offset:
+            passed += [offset for offset in earlier if offset < each.offset]
+            earlier[:] = [offset for offset in earlier if offset >= each.offset]
     return passed
+
+
+def _covered(look: Look, number: int, begin: int, covers: Sequence[Sequence[Span]]) -> Iterator[Keyed]:
+    return (each for each in look.keys(number, begin, LONG_MAX) if has(covers[number], each.offset))
+
+
+def _offset(each: Keyed) -> int:
+    return each.offset
 
 
 def _standing(records: Iterator[Keyed], held: Held, bound: int) -> Iterator[Keyed]:
