@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from tests.cli.run import run
 from tests.rescue.replicas import replicas, told
+
+from segmend.cli.moment import moment
+from segmend.fleet.option_values import instant
 
 Golden = Callable[[str], Path]
 
@@ -34,6 +38,14 @@ def test_a_choice_of_records(golden: Golden, tmp_path: Path, capsys: pytest.Capt
     assert recent["codec-zstd-0"] == [
         row for row in every["codec-zstd-0"] if times[5] <= str(row["timestamp"]) <= times[9]
     ]
+
+
+def test_a_time_is_what_it_says_to_the_millisecond() -> None:
+    """1.001 * 1000 is less than 1001 in binary: the record of that time was left out by --until."""
+    for second in (1, 1_761_955_200):
+        for milli in range(1000):
+            said = datetime.fromtimestamp(second, UTC).replace(microsecond=milli * 1000).isoformat()
+            assert moment(said) == instant(said) == second * 1000 + milli
 
 
 def test_a_log_dir_of_some_offsets_has_just_these(

@@ -26,7 +26,7 @@ def moment(value: str) -> int:
         return int(value)
     try:
         stated = datetime.fromisoformat(value)
-        return int((stated if stated.tzinfo else stated.replace(tzinfo=UTC)).timestamp() * 1000)
+        return round((stated if stated.tzinfo else stated.replace(tzinfo=UTC)).timestamp() * 1000)
     except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(
             f"'{value}' is no time such as 2026-12-01T08:00, 2026-12-01T08:00+02:00, 1795366572000 or +24h"

@@ -67,7 +67,7 @@ def instant(text: str) -> int:
         return int(text)
     moment = datetime.fromisoformat(text)
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return int(aware.timestamp() * 1000)
+    return round(aware.timestamp() * 1000)
 
 
 def flag(text: str) -> bool:
