@@ -16,6 +16,7 @@ from segmend.merge.standing import begins, diverged_of, standings_of
 from segmend.merge.superseded import superseded
 from segmend.merge.uncleaned import Uncleaned, without_uncleaned
 from segmend.merge.values import Conflict, Epoch, Merged, Range, Replica
+from segmend.wording import plural
 
 
 def merge(
@@ -304,8 +305,8 @@ def _unsure(replicas: Sequence[Replica], uncleaned: Uncleaned) -> Iterator[str]:
         if spans:
             yield (
                 f"offsets {spans[0][0]} to {spans[-1][1]}: {replica.path}, though compacted there, lacks "
-                f"{size(spans)} records whose keys never come again; they are taken from others. Whether it "
-                "lost them, or they were deleted while those were away, nothing tells"
+                f"{plural(size(spans), 'record')} whose key never comes again, taken from others; whether it "
+                "lost that, or it was deleted while those were away, nothing tells"
             )
 
 
