@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 from tests.files import flip
+from tests.golden.judge import copy_tree
 from tests.surgery.checkpoints import lines, write
 from tests.surgery.desk import Desk
 from tests.surgery.picture import picture
 from tests.surgery.recovery_rule import batches_of
+from tests.surgery.test_graft import batches, fall_behind
 from tests.surgery.test_names import OTHER, SINGLE, home_of
 from tests.surgery.world import World, make, plan_of, steps
 
@@ -135,6 +137,24 @@ def test_no_torn_end_comes_back_under_the_marker_of_a_later_stop(
     assert len(aside) == (not (loss and closed))
     clean.apply()
     assert log.read_bytes() == before
+
+
+@pytest.mark.parametrize("since", [b"", MORE])
+def test_what_goes_again_is_named_as_lost(clean: Desk, since: bytes) -> None:
+    """A replica that a graft made whole would be behind again; unless records came, when all of it stays."""
+    home = home_of(clean, "single-0")
+    leader = clean.root / "leader" / home.name
+    copy_tree(home, leader)
+    count = len(batches(leader))
+    end = fall_behind(home, count // 2)
+    clean.plan("graft", "--partition", home.name, "--from", leader)
+    clean.apply()
+    with open(max(home.glob("*.log")), "ab") as file:
+        file.write(since)
+    code, plan = reversed_plan(clean)
+    assert code == (4 if since else 0)
+    lost = [(each.records, each.first_offset, each.last_offset) for each in plan.losses]
+    assert lost == ([] if since else [(SINGLE - end, end, SINGLE - 1)])
 
 
 def made(root: Path) -> World:

@@ -143,26 +143,30 @@ def play(golden: str, whole: Path, root: Path, *, killed: bool = False) -> list[
             server.read(broker, bed, wanted)
             produce(broker, bed, {name for name in wanted if is_written(bed, name)}, LATER)
             seen = server.read(broker, bed, wanted)
-    differs = {
-        name: (expected(golden, name, bed, put), values(seen.get(name, []))) for name in sorted(wanted)
-    }
     wrong = [
-        f"{name}: {len(now)} of {len(due)}, {due[-8:]} {now[-8:]}"
-        for name, (due, now) in differs.items()
-        if due != now
+        name
+        for name in sorted(wanted)
+        if not fits(golden, values(seen.get(name, [])), *expected(golden, name, bed, put))
     ]
     assert not wrong, (wrong, errors)
     return said
 
 
-def expected(golden: str, name: str, bed: Bed, put: set[str]) -> list[bytes]:
-    """The values of a partition in the end."""
+def expected(golden: str, name: str, bed: Bed, put: set[str]) -> tuple[list[bytes], list[bytes]]:
+    """The values of a partition in the end: what was there, and what came since."""
     rule = next((rule for rule in rules(bed) if rule.partition == name), None)
     old = values(server.written(golden)[name])
     if rule is not None and (rule.lost or rule.name == "rename"):
         old = []
     since = MORE if name in put and (rule is None or rule.name != "rename") else []
-    return [*old, *since, *(LATER if is_written(bed, name) else ())]
+    return old, [*since, *(LATER if is_written(bed, name) else ())]
+
+
+def fits(golden: str, found: list[bytes], old: list[bytes], new: list[bytes]) -> bool:
+    """A killed one got more between the look of a consumer and its death."""
+    if golden.endswith("-clean"):
+        return found == [*old, *new]
+    return found[: len(old)] == old and found[len(found) - len(new) :] == new
 
 
 def values(rows: list[dict[str, Any]]) -> list[bytes]:

@@ -22,6 +22,7 @@ from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.execute import lock
 from segmend.surgery.execute.journal import Run
 from segmend.surgery.execute.journal_events import Status
+from segmend.surgery.execute.reverse_losses import losses
 from segmend.surgery.execute.reverse_steps import Kept, back
 from segmend.surgery.plan import Left, Plan
 from segmend.surgery.planning import assembly
@@ -79,7 +80,10 @@ def reverse(run: Run, on_progress: Tell = lambda _done, _total: None) -> Plan:
     emptied = {each.path for each in steps if isinstance(each, Quarantine)}
     lines, stay = _lines(run, done, dirs, reversed_names, emptied)
     marks = list(_markers(run, dirs, steps))
-    draft = Draft(steps=[*marks, *lines, *steps], notes=[*notes, *stay, *_marker_notes(run, done)], left=left)
+    draft = Draft(
+        steps=[*marks, *lines, *steps], losses=list(losses(broker, steps)),
+        notes=[*notes, *stay, *_marker_notes(run, done)], left=left,
+    )  # fmt: skip
     names = [each.given for each in run.plan.dirs]
     request = Request(broker=broker, given=names, options=None, on_progress=on_progress)
     plan = assembly.make("reverse", {"journal": run.name}, request, draft)

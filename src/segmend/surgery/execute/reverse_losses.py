@@ -1,0 +1,53 @@
+"""What readers do not get any more once a plan is reversed: it had brought, or mended, these batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from segmend.logdir.tree import PartitionDir
+from segmend.node.broker_dirs import BrokerDirs
+from segmend.surgery.plan import Loss
+from segmend.surgery.planning.view import planned
+from segmend.surgery.replicas.comparison import Tally
+from segmend.surgery.replicas.replica_log import Batch, ReplicaLog
+from segmend.surgery.step import Step
+from segmend.surgery.steps.move_dir import MoveDir
+
+
+def losses(broker: BrokerDirs, steps: Sequence[Step]) -> Iterator[Loss]:
+    """Of each partition whose logs change; both its logs are read. Raises `Unreadable`."""
+    changed = {step.paths[0].rpartition("/")[0] for step in steps if step.paths[0].endswith(".log")}
+    came = {step.target: step.source for step in steps if isinstance(step, MoveDir)}
+    if not changed:
+        return
+    after = {each.path: each for each in _partitions(planned(broker, steps))}
+    now = {each.path: each for each in _partitions(broker)}
+    for path in sorted(changed):
+        old = now.get(came.get(path, path))
+        if old is None:
+            continue
+        gone = _gone(old, after.get(path))
+        if gone.records:
+            yield Loss(
+                dir=old.log_dir.path, topic=old.topic, partition=old.partition, records=gone.records,
+                bytes=gone.bytes, first_offset=gone.first, last_offset=gone.last,
+                what=f"{old.name}: what the plan had brought or mended",
+            )  # fmt: skip
+
+
+def _partitions(broker: BrokerDirs) -> Iterator[PartitionDir]:
+    return (partition for log_dir in broker.dirs for partition in log_dir.current)
+
+
+def _gone(old: PartitionDir, new: PartitionDir | None) -> Tally:
+    """The sound batches of today of which none is there afterwards."""
+    stay = {each.header[1:] for each in _batches(new)} if new is not None else set()
+    tally = Tally()
+    for batch in _batches(old):
+        if batch.header[1:] not in stay and not batch.header.is_control:
+            tally.add(batch.header)
+    return tally
+
+
+def _batches(partition: PartitionDir) -> Iterator[Batch]:
+    return (item for item in ReplicaLog.of(partition).items() if isinstance(item, Batch))
