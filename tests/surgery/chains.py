@@ -61,8 +61,8 @@ MANNERS = (
     "other backups",
 )
 PASTED = re.compile(r"segmend (undo|plan reverse) ('[^']*'|[^\s'`);]+)")
-HIDDEN = {*BROUGHT_TO_LIGHT, "N27"}
-"""Faults that others hide: also a partition whose line can be read by now."""
+HIDDEN = {*BROUGHT_TO_LIGHT, "N20", "N27"}
+"""Faults that others hide: also what lines, or the cluster's metadata, tell as soon as they can be read."""
 PARTS = 8
 """In so many a file may lie."""
 ALL_CODES = sum(EXIT_CODES)

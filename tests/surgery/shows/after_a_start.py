@@ -201,7 +201,9 @@ def reversed_(bed: Bed, rule: Ruled, journal: str) -> str:
         ran = bed.run("plan", "reverse", journal, *state, "-o", bed.plan_file, "--json")
         left = "; ".join(words for row in ran.of("plan") for words in row["left"])
         assert ran.code == (4 if left else 0), ran
-        assert (rule.left or "") in left if rule.left else not left, left
+        # Of a killed one an index of the active segment is made anew, which grows.
+        grown = rule.name == "repair" and bed.golden.endswith("-killed")
+        assert rule.left in left if rule.left else (grown or not left), left
         if ran.of("step"):
             ran = bed.run("apply", bed.plan_file, "--yes", *state)
             assert ran.code in (1, 5), ran
