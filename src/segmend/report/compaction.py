@@ -11,13 +11,11 @@ from segmend.explain.compaction import BOUNDS, HOLDS, Compaction
 from segmend.loading.limits import Origin, Setting
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
-from segmend.report.table import Column, table
+from segmend.report.table import columns, table
 from segmend.wording import plural
 
-_COLUMNS = (
-    Column("partition"), Column("clean", right=True), Column("dirty", right=True),
-    Column("ratio", right=True), Column("first dirty", right=True), Column("up to", right=True),
-    Column("size after", right=True), Column("what becomes of it"),
+_COLUMNS = columns(
+    "partition", ">clean", ">dirty", ">ratio", ">first dirty", ">up to", ">size after", "what becomes of it",
 )  # fmt: skip
 _NOT_SEEN = "some settings are assumed: the topic's own, or server.properties, were not seen"
 

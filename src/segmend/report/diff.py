@@ -10,21 +10,12 @@ from segmend.merge.compared import Compared
 from segmend.merge.values import Merged, Replica, Standing
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
-from segmend.report.table import Column, table
+from segmend.report.table import columns, table
 from segmend.wording import plural
 
 SHOWN = 5
 """Ranges of offsets that are told one by one."""
-_COLUMNS = (
-    Column("broker", right=True),
-    Column("start", right=True),
-    Column("end", right=True),
-    Column("high watermark", right=True),
-    Column("lacks", right=True),
-    Column("only here", right=True),
-    Column("is"),
-    Column("directory"),
-)
+_COLUMNS = columns(">broker", ">start", ">end", ">high watermark", ">lacks", ">only here", "is", "directory")
 _COLOURS = {"diverged": "red", "damaged": "red", "behind": "yellow"}
 
 

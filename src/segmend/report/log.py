@@ -14,7 +14,7 @@ from segmend.report import text
 from segmend.report.fields import damage_line
 from segmend.report.payload import Payload
 from segmend.report.style import PLAIN, Style
-from segmend.report.table import Column, table
+from segmend.report.table import columns, table
 
 Decoder = Callable[[bytes | None, bytes | None], Mapping[str, Any]]
 _TIMESTAMP_TYPES = {-1: "NoTimestampType", 0: "CreateTime", 1: "LogAppendTime"}
@@ -157,20 +157,10 @@ def _sequences(batch: RecordBatch) -> str:
     return "-" if batch.base_sequence == -1 else _range(batch.base_sequence, batch.last_sequence)
 
 
-_BATCH_COLUMNS = (
-    Column("POSITION", right=True),
-    Column("SIZE", right=True),
-    Column("OFFSETS", right=True),
-    Column("COUNT", right=True),
-    Column("MAX TIME (UTC)", right=True),
-    Column("EPOCH", right=True),
-    Column("PRODUCER", right=True),
-    Column("SEQUENCE", right=True),
-    Column("CODEC"),
-    Column("V", right=True),
-    Column("CRC", right=True, style="dim"),
-    Column("FLAGS"),
-)
+_BATCH_COLUMNS = columns(
+    ">POSITION", ">SIZE", ">OFFSETS", ">COUNT", ">MAX TIME (UTC)", ">EPOCH", ">PRODUCER", ">SEQUENCE",
+    "CODEC", ">V", ">CRC", "FLAGS", dim=("CRC",),
+)  # fmt: skip
 
 
 def batch_lines(items: Iterable[Item], style: Style = PLAIN) -> Iterator[str]:
@@ -199,14 +189,9 @@ def _batch_cells(item: BatchItem | DamageItem, style: Style) -> Sequence[str]:
     )
 
 
-_RECORD_COLUMNS = (
-    Column("OFFSET", right=True),
-    Column("TIME (UTC)", right=True),
-    Column("BYTE", right=True, style="dim"),
-    Column("KEY", style="cyan"),
-    Column("VALUE"),
-    Column("HEADERS", style="dim"),
-)
+_RECORD_COLUMNS = columns(
+    ">OFFSET", ">TIME (UTC)", ">BYTE", "KEY", "VALUE", "HEADERS", dim=("BYTE", "HEADERS"), cyan=("KEY",),
+)  # fmt: skip
 
 
 def record_lines(items: Iterable[Item], view: RecordView, style: Style = PLAIN) -> Iterator[str]:

@@ -10,7 +10,7 @@ from segmend.frozen import frozen
 from segmend.logdir.overview import DirOverview, PartitionOverview, Space
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
-from segmend.report.table import Column, table
+from segmend.report.table import Column, columns, table
 from segmend.wording import plural
 
 _UNKNOWN = -(2**63)
@@ -149,19 +149,10 @@ def _state(each: DirOverview, style: Style) -> Iterator[str]:
         yield style("red", f"'{text.clean(name)}' is no partition: a broker refuses to start")
 
 
-_COLUMNS = (
-    Column("PARTITION"),
-    Column("SIZE", right=True),
-    Column("SEGS", right=True),
-    Column("START", right=True),
-    Column("LEO", right=True),
-    Column("HW", right=True),
-    Column("RECOVERED", right=True),
-    Column("EPOCH", right=True),
-    Column("OLDEST (UTC)", style="dim"),
-    Column("NEWEST (UTC)", style="dim"),
-    Column("FLAGS"),
-)
+_COLUMNS = columns(
+    "PARTITION", ">SIZE", ">SEGS", ">START", ">LEO", ">HW", ">RECOVERED", ">EPOCH", "OLDEST (UTC)",
+    "NEWEST (UTC)", "FLAGS", dim=("OLDEST (UTC)", "NEWEST (UTC)"),
+)  # fmt: skip
 _FLAG_STYLES = {
     **dict.fromkeys(("unparsable", "shadowed", "unreadable", "damaged", "LEO<start"), "red"),
     **dict.fromkeys(("future", "delete", "stray", "orphans", "swap", "cleaned", "HW>LEO", "tail?"), "yellow"),

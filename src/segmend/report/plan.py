@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
-from segmend.report.table import Column, table
+from segmend.report.table import columns, table
 from segmend.surgery.plan import Loss, Plan
 from segmend.surgery.step import Step
 from segmend.surgery.writing.work import folder
@@ -23,16 +23,9 @@ _LIVE = "kafka-reassign-partitions"
 
 CHOICES: Final = "merge"
 """In `extra` of a plan: what has `choices`."""
-_COLUMNS: Final = (
-    Column("branch"),
-    Column("ends at", right=True),
-    Column("leaves out"),
-    Column("records", right=True),
-    Column("epoch", right=True),
-    Column("of"),
-    Column("written"),
-    Column("producers"),
-)
+_COLUMNS: Final = columns(
+    "branch", ">ends at", "leaves out", ">records", ">epoch", "of", "written", "producers",
+)  # fmt: skip
 _CALENDAR: Final = (-62_135_596_800_000, 253_402_300_799_999)
 
 

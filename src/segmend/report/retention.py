@@ -14,19 +14,14 @@ from segmend.logdir.user import User
 from segmend.report import text
 from segmend.report.doubts import doubts, next_lines, next_steps
 from segmend.report.style import PLAIN, Style
-from segmend.report.table import Column, table
+from segmend.report.table import columns, table
 from segmend.report.timeline import timeline
 from segmend.wording import plural
 
 _SHOWN = 6
 """Segments with the same reason in a row that are told one by one; of more, the first and the last."""
-_COLUMNS = (
-    Column("segment", right=True), Column("size", right=True), Column("largest timestamp"),
-    Column("from"), Column("what becomes of it"),
-)  # fmt: skip
-_AMOUNTS = (
-    Column(""), Column("segments", right=True), Column("size", right=True), Column("records", right=True)
-)  # fmt: skip
+_COLUMNS = columns(">segment", ">size", "largest timestamp", "from", "what becomes of it")
+_AMOUNTS = columns("", ">segments", ">size", ">records")
 _UNSEEN = {
     True: "--config tells the broker's settings; __cluster_metadata, in one of its log dirs, those of topics",
     False: "ZooKeeper has the topic's own settings: --topic-config FILE tells them, --config the broker's",

@@ -9,7 +9,7 @@ from segmend.frozen import frozen
 from segmend.logdir.overview import PartitionOverview, SegmentOverview
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
-from segmend.report.table import Column, table
+from segmend.report.table import columns, table
 from segmend.wording import plural
 
 
@@ -75,19 +75,11 @@ def _heading(partition: Partition, style: Style) -> Iterator[str]:
         yield f"leader epochs {more}{shown}"
 
 
-_SEGMENTS = (
-    Column("BASE OFFSET", right=True),
-    Column("NEXT", right=True),
-    Column("LOG", right=True),
-    Column("INDEX", right=True, style="dim"),
-    Column("TIMEINDEX", right=True, style="dim"),
-    Column("TXNINDEX", right=True, style="dim"),
-    Column("OLDEST (UTC)"),
-    Column("NEWEST (UTC)"),
-    Column("MODIFIED (UTC)", style="dim"),
-    Column("FLAGS"),
-)
-_OTHERS = (Column("FILE"), Column("SIZE", right=True), Column("MEANING", style="dim"))
+_SEGMENTS = columns(
+    ">BASE OFFSET", ">NEXT", ">LOG", ">INDEX", ">TIMEINDEX", ">TXNINDEX", "OLDEST (UTC)", "NEWEST (UTC)",
+    "MODIFIED (UTC)", "FLAGS", dim=("INDEX", "TIMEINDEX", "TXNINDEX", "MODIFIED (UTC)"),
+)  # fmt: skip
+_OTHERS = columns("FILE", ">SIZE", "MEANING", dim=("MEANING",))
 
 
 def _cells(segment: SegmentOverview, style: Style) -> list[str]:

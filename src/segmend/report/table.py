@@ -22,6 +22,13 @@ class Column:
     style: str | None = None
 
 
+def columns(*titles: str, **styles: Sequence[str]) -> tuple[Column, ...]:
+    """Columns by their titles, those with numbers written `>title`; `dim=(title, ...)` gives some a style."""
+    style_of = {title: style for style, styled in styles.items() for title in styled}
+    plain = ((title.removeprefix(">"), title.startswith(">")) for title in titles)
+    return tuple(Column(title, right, style_of.get(title)) for title, right in plain)
+
+
 def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], style: Style = PLAIN) -> Iterator[str]:
     """Lines of a table: titles, then rows, two blanks apart.
 

@@ -8,7 +8,7 @@ from segmend.cli.options import add_output_options
 from segmend.cli.output import emit, emit_json, note, style
 from segmend.cli.surgery import add_state_option
 from segmend.report import text
-from segmend.report.table import Column, table
+from segmend.report.table import columns, table
 from segmend.surgery.execute.journal import Run, runs
 from segmend.surgery.execute.journal_events import Status
 
@@ -16,10 +16,7 @@ EXAMPLES = """\
 examples:
   segmend journal list"""
 
-_COLUMNS = (
-    Column("journal", style="bold"), Column("state"), Column("steps", right=True), Column("begun"),
-    Column("log dirs"), Column("old bytes"),
-)  # fmt: skip
+_COLUMNS = columns("journal", "state", ">steps", "begun", "log dirs", "old bytes", bold=("journal",))
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

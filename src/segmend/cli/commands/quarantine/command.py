@@ -11,7 +11,7 @@ from segmend.cli.output import emit, emit_json, note, style
 from segmend.cli.surgery import add_state_option, add_yes_option, confirm, tell_plan, write_plan
 from segmend.errors import ExitCode
 from segmend.report import text
-from segmend.report.table import Column, table
+from segmend.report.table import columns, table
 from segmend.surgery.execute.journal import runs
 from segmend.surgery.execute.quarantines import SetAside, SetAsideState, discard, items, named, restore
 from segmend.surgery.writing.effects import Effects
@@ -29,10 +29,7 @@ examples:
 
 exit codes: 0 listed or planned, 1 discarded, 8 refused or failed, 16 usage, 32 cancelled"""
 
-_COLUMNS = (
-    Column("item", style="bold"), Column("state"), Column("size", right=True), Column("was"),
-    Column("because"),
-)  # fmt: skip
+_COLUMNS = columns("item", "state", ">size", "was", "because", bold=("item",))
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -17,21 +17,16 @@ from segmend.fleet.listing import find_places
 from segmend.logdir import disk
 from segmend.report import text
 from segmend.report.style import Style
-from segmend.report.table import Column, table
+from segmend.report.table import columns, table
 from segmend.wording import plural
 
 from ..driving import driver_of, paths_for_tasks
 
 _SHOWN = 20
-_DISKS = (
-    *(Column("broker"), Column("log dirs"), Column("logs", right=True), Column("free", right=True)),
-    *(Column("came a day", right=True), Column("stays a day", right=True)),
-    *(Column("full in", right=True), Column("at least", right=True)),
-)
-_TOPICS = (
-    *(Column("topic"), Column("partitions", right=True), Column("bytes", right=True)),
-    *(Column("came a day", right=True), Column("stays a day", right=True)),
-)
+_DISKS = columns(
+    "broker", "log dirs", ">logs", ">free", ">came a day", ">stays a day", ">full in", ">at least",
+)  # fmt: skip
+_TOPICS = columns("topic", ">partitions", ">bytes", ">came a day", ">stays a day")
 _LIMIT = 64 << 20
 
 

@@ -11,18 +11,11 @@ from segmend.fleet import growth
 from segmend.fleet.growth import DirGrowth, TopicGrowth
 from segmend.fleet.history import finished
 from segmend.report import text
-from segmend.report.table import Column, table
+from segmend.report.table import columns, table
 
 _SHOWN = 20
-_DIRS = (
-    *(Column("broker", right=True), Column("log dir")),
-    *(Column("logs", right=True), Column("a day", right=True)),
-    *(Column("disk free", right=True), Column("a day", right=True), Column("full in", right=True)),
-)
-_TOPICS = (
-    *(Column("topic"), Column("before", right=True)),
-    *(Column("now", right=True), Column("a day", right=True)),
-)
+_DIRS = columns(">broker", "log dir", ">logs", ">a day", ">disk free", ">a day", ">full in")
+_TOPICS = columns("topic", ">before", ">now", ">a day")
 
 
 def run(args: argparse.Namespace) -> ExitCode:

@@ -10,13 +10,11 @@ from segmend.cli.output import emit, emit_json, style
 from segmend.errors import ExitCode
 from segmend.fleet.history import finished
 from segmend.report import text
-from segmend.report.table import Column, table
+from segmend.report.table import columns, table
 
-_COLUMNS = (
-    *(Column("run"), Column("level"), Column("brokers", right=True), Column("partitions", right=True)),
-    *(Column("bytes", right=True), Column("errors", right=True), Column("warnings", right=True)),
-    *(Column("new", right=True), Column("gone", right=True)),
-)
+_COLUMNS = columns(
+    "run", "level", ">brokers", ">partitions", ">bytes", ">errors", ">warnings", ">new", ">gone",
+)  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> ExitCode:
