@@ -121,7 +121,7 @@ def test_retention_s_segments_go_oldest_first_and_the_end_stays(old: Desk, elsew
     options = ("--now", FOREVER, "--config", config, "--broker-retention", *rules)
     ran = old.plan("free", "--bytes", "1GB", *options)
     paths = [Path(path) for _, path in old.steps(ran)]
-    compacted = {f"{t}-{n}" for d in old.dirs for t, n in _compacted(d)}
+    compacted = {f"{t}-{n}" for d in old.dirs for t, n in lines(d / offset_checkpoint.CLEANER_OFFSET)}
     assert compacted
     assert not [p for p in paths if p.parent.name in compacted or p.parent.name.startswith("__")]
     old.plan("free", "--bytes", "20KB", "--backup-dir", elsewhere, *options)
@@ -131,10 +131,6 @@ def test_retention_s_segments_go_oldest_first_and_the_end_stays(old: Desk, elsew
     assert not [r for r in rows if r["failure"] or any(e["records_lost"] for e in r["effects"])]
     assert old.run("check", *old.dirs, *rules).code == 0
     old.undo()
-
-
-def _compacted(log_dir: Path) -> set[tuple[str, int]]:
-    return set(lines(log_dir / offset_checkpoint.CLEANER_OFFSET))
 
 
 def test_segments_below_the_log_start_need_no_setting(old: Desk) -> None:

@@ -49,12 +49,8 @@ _TARGET: Final = 8 << 20
 def schema(instant: pa.DataType, sides: Iterable[str] = (), *, salvage: bool = False) -> pa.Schema:
     """The columns, in order; `instant` is the type of timestamps, `sides` what is decoded."""
     types = {**_TYPES, "timestamp": instant}
-    added = [(name, _id_or_text(name)) for name in columns(sides)]
+    added = [(name, pa.int32() if name.endswith("_id") else pa.string()) for name in columns(sides)]
     return pa.schema([*((name, types[name]) for name in row_columns(salvage)), *added])
-
-
-def _id_or_text(name: str) -> pa.DataType:
-    return pa.int32() if name.endswith("_id") else pa.string()
 
 
 def batches(

@@ -127,7 +127,7 @@ def _ticks(low: float, high: float) -> Iterator[tuple[float, str]]:
 def _point(run: Mapping[str, Any], drawn: Sequence[Mapping[str, Any]], low: float, high: float) -> Point:
     first, last = drawn[0]["started"], drawn[-1]["started"]
     lines = [
-        _time(run["started"]),
+        run["started"].astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         f"{size(run['bytes'])} in {plural(run['log_dirs'] or 0, 'log dir')}",
         f"{plural(run['errors'] or 0, 'error')}, {plural(run['warnings'] or 0, 'warning')}",
     ]
@@ -164,7 +164,3 @@ def _rate(per_day: float | None) -> str:
 
 def _day(when: datetime) -> str:
     return when.astimezone(UTC).strftime("%d %b %Y")
-
-
-def _time(when: datetime) -> str:
-    return when.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -150,12 +150,8 @@ def _members(tables: Tables, shown: pa.Table) -> Mapping[_Key, list[Row]]:
     return groups
 
 
-def _copies(group: list[Row]) -> int:
-    return max(len(group), *(number(row["expected_replicas"]) for row in group))
-
-
 def _missing(group: list[Row]) -> int:
-    return _copies(group) - len(group)
+    return max(len(group), *(number(row["expected_replicas"]) for row in group)) - len(group)
 
 
 def _behind(group: list[Row]) -> int:

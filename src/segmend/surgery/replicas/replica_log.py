@@ -83,7 +83,7 @@ class ReplicaLog:
                     if high is not None and item.header.last_offset >= high:
                         return
                     if item.header.base_offset <= last:
-                        item = _backwards(item)
+                        item = Damaged(item.segment, _problem(item.header, "offset-backwards"))
                     else:
                         last = item.header.last_offset
                 if isinstance(item, Damaged) or item.header.last_offset >= low:
@@ -101,10 +101,6 @@ def _items(base: int, opened: Open) -> Iterator[BatchOrDamage]:
                 yield Batch(base, batch) if row[CRC_OK] else Damaged(base, _problem(batch, "crc-mismatch"))
         for problem in problems:
             yield Damaged(base, problem)
-
-
-def _backwards(item: Batch) -> Damaged:
-    return Damaged(item.segment, _problem(item.header, "offset-backwards"))
 
 
 def _problem(batch: RecordBatch, kind: ProblemKind) -> Problem:

@@ -23,7 +23,7 @@ def _function(command: Described) -> Iterator[str]:
         yield "    local line state"
         specs += ["'1: :->command'", "'*:: :->rest'"]
     else:
-        specs += [_operand(each) for each in command.operands]
+        specs += [_quoted(f"*:{_plain(each.value or '')}:{_values(each)}") for each in command.operands]
     yield f"    _arguments {'-C ' if command.commands else ''}\\"
     yield " \\\n".join(f"        {spec}" for spec in specs)
     if command.commands:
@@ -49,10 +49,6 @@ def _option(option: Argument) -> str:
     value = "" if option.value is None else f":{_plain(option.value)}:{_values(option)}"
     told = _quoted(f"[{_plain(option.help)}]{value}")
     return f"{flags[0]}{told}" if len(flags) == 1 else f"{{{','.join(flags)}}}{told}"
-
-
-def _operand(operand: Argument) -> str:
-    return _quoted(f"*:{_plain(operand.value or '')}:{_values(operand)}")
 
 
 def _values(argument: Argument) -> str:

@@ -28,12 +28,8 @@ def newest_epoch(partition: PartitionDir | None, read: Tally) -> int:
 
     A file that is damaged, or that goes back, tells nothing.
     """
-    entries = [] if partition is None else _sound(partition)
+    entries = [] if partition is None else [epoch for _, epoch in _lines(partition)]
     return max(read.last_epoch, entries[-1] if entries else _NONE)
-
-
-def _sound(partition: PartitionDir) -> list[int]:
-    return [epoch for _, epoch in _lines(partition)]
 
 
 def _lines(partition: PartitionDir) -> list[tuple[int, int]]:
