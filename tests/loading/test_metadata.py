@@ -12,6 +12,8 @@ from tests.checks import build_metadata as metadata
 from tests.checks import build_partition as build
 from tests.faults.written import SECOND_ID, formatted, known_dirs, two_dirs, with_metadata
 
+from segmend.checks import CheckRun, Level
+from segmend.findings import Severity
 from segmend.loading import BrokerOutcome, DirectoryOutcome, Later, Options, PartitionOutcome, forecast
 from segmend.loading.run import Line
 from segmend.logdir.config import ServerConfig
@@ -178,6 +180,9 @@ def test_metadata_older_than_the_logs_of_the_same_node_is_no_all_clear(
     (dirs[0] / "t-0" / "leader-epoch-checkpoint").write_text(f"0\n2\n0 0\n{epoch} 219\n")
     found = [each for each in last(started(dirs, node(dirs))).unknown if " had " in each]
     assert all(word in each for word, each in zip(words, found, strict=True)), found
+    worst = Severity.ERROR if following == 9 else Severity.WARNING
+    checked = CheckRun(broker_of(dirs, "4.3", node(dirs)), level=Level.STARTUP)
+    assert [each.severity for each in checked if each.code == "K25"] == [worst for _ in words]
 
 
 @pytest.mark.parametrize(

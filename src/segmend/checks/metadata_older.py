@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from segmend.findings import Finding, Where
+from segmend.findings import Finding, Severity, Where
 from segmend.formats import producer_snapshot
 from segmend.formats.names import CLUSTER_METADATA
 from segmend.logdir.tree import PartitionDir
@@ -41,7 +41,7 @@ _LIMIT = 64 << 20
 
 
 def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
-    """One finding; of logs that are this node's by the metadata."""
+    """One finding; of logs that are this node's by the metadata. A line of epochs may itself be wrong."""
     dirs = context.broker_dirs
     image, home = dirs.image, dirs.metadata_dir
     if image is None or home is None or broker.of(home).running:
@@ -53,12 +53,14 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
     }
     epochs = {name: newest_epoch(partition) for name, partition in mine.items()}
     producers = {name: _newest_producer(partition) for name, partition in mine.items()}
-    for message in _told({OWN: ahead(epochs, image), IDS: given_again(producers, image)}):
+    again = given_again(producers, image)
+    for message in _told({OWN: ahead(epochs, image), IDS: again}):
         yield broker.of(home).finding(
             "K25",
             message,
             Where(CLUSTER_METADATA),
             remedy=remedies.play(*(log_dir.path for log_dir in broker.dirs)),
+            severity=Severity.ERROR if again else Severity.WARNING,
         )
 
 
