@@ -178,6 +178,19 @@ def test_a_swap_that_is_all_that_is_left_is_not_moved_away(damaged: bool, tmp_pa
     assert {each.severity for each in findings if each.code == "N10"} == {Severity.WARNING}
 
 
+@pytest.mark.parametrize("other", ["{} .log", "{}.", "{}.foo", "{}-copy.log"])
+def test_a_file_named_nearly_like_a_missing_segment_is_none_of_it(other: str, tmp_path: Path) -> None:
+    def hurt(patient: Patient) -> None:
+        log = patient.file("active")
+        log.rename(log.with_name(other.format(log.stem)))
+
+    findings = found(custom(hurt, clean_dir).hurt(tmp_path).dirs)
+    (missing,) = (each for each in findings if each.code == "N10")
+    stem = missing.message[:20]
+    remain = [f"{stem}.{kind}" for kind in ("index", "snapshot", "timeindex", "txnindex")]
+    assert missing.message.startswith(f"{stem}.log is gone, but {', '.join(remain)} remain")
+
+
 def test_the_copy_of_the_metadata_that_has_more_is_not_moved_away(tmp_path: Path) -> None:
     """Which of two a node goes by is not told by the order in which its dirs are given."""
     dirs = with_metadata(cluster(["t", "u", "v"]), two_dirs)(tmp_path, True)

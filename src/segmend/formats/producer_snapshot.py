@@ -42,7 +42,7 @@ class ProducerSnapshot:
     crc: int | None = None
     entries: tuple[ProducerStateEntry, ...] = ()
     trailing: bytes = b""
-    """Bytes after the declared entries, as an overwritten longer file leaves them."""
+    """Bytes after the declared entries: the checksum covers them, and no broker reads them."""
 
 
 def parse(data: bytes) -> tuple[ProducerSnapshot, tuple[Damage, ...]]:
@@ -61,7 +61,7 @@ def parse(data: bytes) -> tuple[ProducerSnapshot, tuple[Damage, ...]]:
         damages.append(Damage("bad-crc", 2, reason))
     there = (len(data) - HEADER.size) // ENTRY.size
     end = HEADER.size + max(0, min(count, there)) * ENTRY.size
-    if count != there or end != len(data):
+    if not 0 <= count <= there:
         reason = f"{count} entries declared, {len(data) - HEADER.size} bytes hold {there}"
         damages.append(Damage("count-mismatch", CRC_START, reason))
     rows = ENTRY.iter_unpack(memoryview(data)[HEADER.size : end])
