@@ -63,7 +63,7 @@ def test_the_ten_bytes_without_producers() -> None:
     ],
 )
 def test_damage(raw: bytes, found: list[str]) -> None:
-    """As `ProducerStateManager.readSnapshot` of 1.1.0 to 4.3.1, which reads no byte after the declared entries."""
+    """As `ProducerStateManager.readSnapshot` from 1.1.0 to 4.3.1, which reads the declared entries only."""
     assert kinds(raw) == found
 
 
