@@ -34,6 +34,15 @@ def test_checkpoints_by_partition(tmp_path: Path) -> None:
     assert log_dir.meta_properties.missing
 
 
+def test_an_identity_that_is_no_text_is_not_read(tmp_path: Path) -> None:
+    with open(tmp_path / "meta.properties", "wb") as stream:
+        stream.truncate(30 << 30)
+    identity = LogDir.open(str(tmp_path)).meta_properties
+    assert (identity.data, identity.value) == (None, None)
+    assert identity.unreadable is not None
+    assert "too large" in str(identity.unreadable)
+
+
 def test_what_holds_a_partition_and_what_holds_many() -> None:
     log = f"{0:020d}.log"
     assert holds_partition("orders-0", {log: "file"})

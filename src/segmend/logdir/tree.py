@@ -10,6 +10,7 @@ files are segments).
 
 from __future__ import annotations
 
+import errno
 from bisect import bisect_left
 from functools import cached_property
 
@@ -48,6 +49,8 @@ LOG_DIR_FILES = frozenset(
 _TMP = ".tmp"
 # partition.metadata has 43 bytes; a broker looks at its first two lines only.
 _PARTITION_METADATA_BYTES = 64 << 10
+# meta.properties has 150 bytes; a broker would read all of it, and take many times its size of memory.
+_META_PROPERTIES_BYTES = 1 << 20
 PARTITION_KINDS = frozenset({"current", "future", "delete", "stray", "cluster-metadata"})
 
 
@@ -187,7 +190,10 @@ class LogDir:
     @cached_property
     def meta_properties(self) -> LoadedFile[MetaProperties]:
         """meta.properties: whose dir this is."""
-        return load(self.entry(meta_properties.FILE_NAME), meta_properties.parse)
+        entry = self.entry(meta_properties.FILE_NAME)
+        if entry is not None and entry.known_size > _META_PROPERTIES_BYTES:
+            return LoadedFile(entry=entry, unreadable=Unreadable(entry.path, "file too large", errno.EFBIG))
+        return load(entry, meta_properties.parse)
 
     @property
     def directory_id(self) -> str | None:
