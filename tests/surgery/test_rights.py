@@ -210,6 +210,17 @@ def test_an_immutable_log_dir_refuses_where_its_lock_would_be_made(
     refused(desk, f"{desk.dirs[1]}: is made immutable (chattr -i, -a)")
 
 
+@pytest.mark.parametrize("made", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("nowhere")])
+def test_a_lock_that_is_no_file_refuses_before_the_first_step(
+    desk: Desk, made: Callable[[Path], None]
+) -> None:
+    trimmed(desk)
+    lock = desk.dirs[1] / ".lock"
+    lock.unlink(missing_ok=True)
+    made(lock)
+    refused(desk, f"{lock}: is ")
+
+
 def test_an_immutable_log_dir_whose_own_names_stay_is_no_obstacle(
     desk: Desk, immutable: Callable[[Path], None]
 ) -> None:

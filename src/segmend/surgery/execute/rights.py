@@ -29,8 +29,7 @@ def refuse_without_rights(run: Run, steps: Sequence[int], vaults: str) -> None:
     dirs = [each.path for each in run.plan.dirs]
     # Where a .lock is missing it is made, and taken away again.
     refusals = [*filter(None, map(_closed, [vaults, *without_lock(dirs)]))]
-    locks = (f"{path}/{LOCK}" for path in dirs)
-    refusals += filter(None, (_shut(path) for path in locks if disk.path_type(path) == "file"))
+    refusals += filter(None, (_barred(f"{path}/{LOCK}") for path in dirs))
     for number in steps:
         refusals += _refusals(run.plan.steps[number], vaults, whole=run.status(number) is not Status.BETWEEN)
     refusals = list(dict.fromkeys(refusals))
@@ -73,6 +72,16 @@ def _file(path: str, step: Step) -> Iterator[str]:
     group = step.before.gid
     if group is not None and not _may_give(group):
         yield f"{path}: belongs to group {group}, which this user is not in; run this as root"
+
+
+def _barred(path: str) -> str | None:
+    """Why the lock at this path cannot be taken; where there is none it is made."""
+    if os.path.islink(path):
+        return f"{path}: is a link, and the lock is not taken on what it names"
+    kind = disk.path_type(path)
+    if kind is None:
+        return None
+    return _shut(path) if kind == "file" else f"{path}: is no file (a broker makes one)"
 
 
 def _shut(path: str) -> str | None:
