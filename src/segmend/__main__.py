@@ -7,6 +7,7 @@ import sys
 from importlib import import_module
 
 from segmend.cli import interrupt
+from segmend.errors import ExitCode
 
 
 def entry() -> None:
@@ -15,13 +16,15 @@ def entry() -> None:
     # What is imported stays: there is nothing to collect in it, neither on the way nor at the end.
     gc.set_threshold(50_000, 20, 50)
     # Not at the top: a tenth of a second, in which Ctrl-C is to be in our hands already.
-    main = import_module("segmend.cli.main").main
     try:
-        code = main(sys.argv[1:])
+        code = import_module("segmend.cli.main").main(sys.argv[1:])
         interrupt.over()
     except KeyboardInterrupt:  # while it was said how the command ends
         interrupt.end()
         raise
+    except Exception as error:  # a fault of ours: Python would end with 1, which is "a plan was applied"
+        sys.excepthook(type(error), error, error.__traceback__)
+        code = ExitCode.OPERATIONAL
     gc.freeze()
     sys.exit(code)
 

@@ -46,6 +46,9 @@ class MissingExtra(SegmendError):
         super().__init__(f"{needs}: run `pip install '.[{extra}]'` in a clone of segmend{instead}")
 
 
+OUT_OF_MEMORY = "the system gives no more memory or threads (ulimit -a, limits of the container)"
+
+
 def system_words(error: OSError) -> str:
     """What the system says when it refuses something."""
     return (error.strerror or str(error)).lower()

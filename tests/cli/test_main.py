@@ -14,7 +14,7 @@ from tests.cli.run import SOURCE, python, run
 
 from segmend import __version__
 from segmend.cli import main, registry
-from segmend.errors import EXIT_CODES, BrokerRunning, Cancelled, ExitCode, SegmendError
+from segmend.errors import EXIT_CODES, OUT_OF_MEMORY, BrokerRunning, Cancelled, ExitCode, SegmendError
 
 NAMES = registry.names()
 
@@ -111,6 +111,8 @@ def test_no_arguments_show_the_help(capsys: pytest.CaptureFixture[str]) -> None:
         (BrokerRunning("x: a broker runs"), 64, "segmend: x: a broker runs\n"),
         (Cancelled("stopped"), 32, "segmend: stopped\n"),
         (KeyboardInterrupt(), 32, "segmend: cancelled; nothing was changed\n"),
+        (MemoryError(), 8, f"segmend: {OUT_OF_MEMORY}\n"),
+        (RuntimeError("can't start new thread"), 8, f"segmend: {OUT_OF_MEMORY}\n"),
     ],
 )
 def test_errors_end_with_their_exit_code(
@@ -125,6 +127,12 @@ def test_errors_end_with_their_exit_code(
 
     monkeypatch.setattr(main, "_run", fail)
     assert run(capsys, "show", "x").__dict__ == {"code": code, "out": "", "err": said}
+
+
+def test_a_fault_of_ours_does_not_end_as_an_applied_plan() -> None:
+    fault = "import segmend.cli.main as m, segmend.__main__ as s; m.main = lambda argv: 1 / 0; s.entry()"
+    ran = python("-c", fault)
+    assert (ran.returncode, "ZeroDivisionError" in ran.stderr) == (8, True)
 
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:

@@ -227,7 +227,7 @@ class CheckRun:
         self._jobs = jobs
         self._on_progress = on_progress
         self._on_partition = on_partition
-        self._total_bytes = 0
+        self._total_bytes: int | None = None
         self.summary = Summary(level=level, dirs=tuple(str(d.path) for d in broker.dirs))
         self.summary.skipped.extend(_SKIPPED[level])
 
@@ -375,7 +375,9 @@ class CheckRun:
             self._on_progress(self.summary.bytes, self._total())
 
     def _total(self) -> int:
-        if not self._total_bytes and self._level > Level.STARTUP:
+        if self._level == Level.STARTUP:
+            return 0
+        if self._total_bytes is None:
             partitions = (p for d in self._broker.dirs for p in d.partitions if p.kind in SCANNED_KINDS)
             self._total_bytes = sum(p.size for p in partitions)
         return self._total_bytes

@@ -10,7 +10,7 @@ from typing import TextIO
 from segmend.cli import interrupt
 from segmend.cli.frame import parser_for
 from segmend.cli.output import SPELLED_OUT, flush, note
-from segmend.errors import ExitCode, SegmendError, UsageError
+from segmend.errors import OUT_OF_MEMORY, ExitCode, SegmendError, UsageError
 
 
 def main(argv: Sequence[str]) -> int:
@@ -33,13 +33,17 @@ def main(argv: Sequence[str]) -> int:
         _flush()
         note("cancelled; nothing was changed")
         return ExitCode.CANCELLED
-    except RuntimeError as error:
+    except (MemoryError, RuntimeError) as error:
         # A lock of Python's own threads answers a Ctrl-C within it with an error about itself.
-        if not isinstance(error.__context__, KeyboardInterrupt):
+        if isinstance(error.__context__, KeyboardInterrupt):
+            _flush()
+            note("cancelled")
+            return ExitCode.CANCELLED
+        if isinstance(error, RuntimeError) and str(error) != "can't start new thread":
             raise
         _flush()
-        note("cancelled")
-        return ExitCode.CANCELLED
+        note(OUT_OF_MEMORY)
+        return ExitCode.OPERATIONAL
     except BrokenPipeError:
         # The reader has seen enough (`| head`).
         _let_go()

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from enum import StrEnum
 from typing import Final
 
-from segmend.errors import Cancelled, SegmendError, system_words
+from segmend.errors import OUT_OF_MEMORY, Cancelled, SegmendError, system_words
 from segmend.frozen import field, frozen
 from segmend.logdir import disk
 from segmend.surgery.boundaries import refuse_outside
@@ -303,3 +303,5 @@ def _said(run: Run) -> Iterator[None]:
         name = os.fsdecode(error.filename) if error.filename is not None else run.path
         room = _ROOM.get(error.errno or 0, "")
         raise SegmendError(f"{name}: {system_words(error)}{room}; {_ways(run)}") from None
+    except MemoryError:
+        raise SegmendError(f"{OUT_OF_MEMORY}; {_ways(run)}") from None
