@@ -136,18 +136,22 @@ def test_a_topic_made_anew_meanwhile_has_not_got_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     client, send, count = admin(live.bootstrap), Sender.send, [0]
-    create(live.bootstrap, [Topic("codec-zstd", {}, 1)])
+
+    def make_anew() -> None:
+        if "codec-zstd" in client.list_topics(timeout=20).topics:
+            client.delete_topics(["codec-zstd"])["codec-zstd"].result(60)
+        while "codec-zstd" in client.list_topics(timeout=20).topics:
+            time.sleep(0.1)
+        create(live.bootstrap, [Topic("codec-zstd", {}, 1)])
 
     def sent(self: Sender, *args: Any, **more: Any) -> None:
         count[0] += 1
         if count[0] == 40:
             self.finish()
-            client.delete_topics(["codec-zstd"])["codec-zstd"].result(60)
-            while "codec-zstd" in client.list_topics(timeout=20).topics:
-                time.sleep(0.1)
-            create(live.bootstrap, [Topic("codec-zstd", {}, 1)])
+            make_anew()
         send(self, *args, **more)
 
+    make_anew()
     monkeypatch.setattr(Sender, "send", sent)
     dirs, to = sorted(golden("4.3.1-killed").glob("b1/d*")), ("--as", "kafka", "--bootstrap", live.bootstrap)
     asked = ["rescue", *dirs, "--out", tmp_path / "out", "--topic", "codec-zstd", *to]
