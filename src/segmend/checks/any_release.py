@@ -31,14 +31,16 @@ READ_AGAIN: Final = 256 << 20
 class CheckOfAny(CheckRun):
     """As `CheckRun`, which has the options, for a broker whose release may not be known.
 
-    Of more logs than `read_again` bytes releases are compared by what a start looks at.
+    Of more logs than `read_again` bytes (`READ_AGAIN` without it) releases are compared by what a start
+    looks at.
     """
 
-    def __init__(self, broker: BrokerDirs, *, read_again: int = READ_AGAIN, **options: Any) -> None:
+    def __init__(self, broker: BrokerDirs, *, read_again: int | None = None, **options: Any) -> None:
         super().__init__(broker, **options)
         self._given = broker
         self._options = {**options, "on_progress": None, "on_partition": None}
-        self._shortened = self._level > Level.STARTUP and not (read_again and _size(broker) <= read_again)
+        most = READ_AGAIN if read_again is None else read_again
+        self._shortened = self._level > Level.STARTUP and not (most and _size(broker) <= most)
         if self._shortened:
             self._options["level"] = Level.STARTUP
 

@@ -38,6 +38,7 @@ from segmend.loading.recovery import (
     InvalidOffset,
     Overflow,
     check_index_files,
+    check_room,
     emptied,
     recover_segment,
     split,
@@ -133,6 +134,7 @@ def _load(state: LoadState) -> Extent:
         state.epochs.clear()
         return _extent(state, state.segments[0].base_offset, 0)
     check_index_files(state, state.segments[-1])
+    check_room(state, state.segments[-1])
     judge_indexes(state)
     _trim_epochs(state, next_offset)
     log_start = _log_start(state)

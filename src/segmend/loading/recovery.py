@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from segmend.broker.checkpoints import OPENING_ASSIGNS_EPOCHS
 from segmend.broker.failures import fatal, io_failure
+from segmend.broker.index_room import IndexRoom, outgrown, too_long
 from segmend.broker.producer_state import UNKNOWN_MARKER
 from segmend.broker.recovery import (
     ENTRIES_NAME_FIRST_OFFSETS,
@@ -18,7 +19,9 @@ from segmend.broker.recovery import (
     SPLIT_ON_OVERFLOW,
     SPLIT_REFUSED,
 )
+from segmend.broker.sanity import TIME_INDEX
 from segmend.broker.search import search
+from segmend.formats import offset_index, time_index
 from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch, compute_crc, header_size
 from segmend.formats.codec import CodecError, decompress
 from segmend.frozen import dataclass, field
@@ -81,6 +84,8 @@ class _Walk:
     since: list[RecordBatch] = field(default_factory=list)
     index_offset: int | None = None
     time_entry: tuple[int, int] | None = None
+    entries: int = 0
+    time_entries: int = 0
     max_timestamp: int = -1
     offset_of_max: int = -1
 
@@ -143,6 +148,22 @@ def check_index_files(state: LoadState, segment: Segment) -> None:
             raise io_failure(state.settings.release, says, state.path(stem + suffix))
 
 
+def check_room(state: LoadState, active: Segment) -> None:
+    """Raise what `LogSegment.resizeIndexes` throws over an index that was not rebuilt and is too long."""
+    if active.log is None or active.recovered:
+        return
+    for kind, entry_size in (("index", offset_index.ENTRY_SIZE), ("timeindex", time_index.ENTRY_SIZE)):
+        if kind == "timeindex" and not TIME_INDEX.of(state.settings.release):
+            continue
+        name = f"{active.base_offset:020d}.{kind}"
+        entry = state.file(name)
+        words = (
+            None if entry is None else outgrown(entry.stat().size, entry_size, state.settings.longest_index)
+        )
+        if words is not None:
+            raise too_long(words, state.path(name))
+
+
 def _recovered(state: LoadState, segment: Segment, states: States) -> _Walk:
     if segment.log is None or segment.size == 0:
         known = segment.base_offset if segment.next_offset is None else segment.next_offset
@@ -150,13 +171,29 @@ def _recovered(state: LoadState, segment: Segment, states: States) -> _Walk:
     with look_again(segment.log) as reader:
         prefix = Prefix(reader, segment.size)
         scan = _scanned(segment, prefix, reader, states)
-        state.scanned_batches += scan.batches if scan.sound is None else scan.sound.batches
-        if not is_plain(state, states, scan) or not _WALKED.isdisjoint(_kinds(scan)):
+        batches = scan.batches if scan.sound is None else scan.sound.batches
+        state.scanned_batches += batches
+        if (
+            not _fits(state, segment, batches)
+            or not is_plain(state, states, scan)
+            or not _WALKED.isdisjoint(_kinds(scan))
+        ):
             walk = _walk(state, segment, reader, states)
         else:
             walk = _by_scan(segment, prefix, scan)
         check_size(segment, prefix, walk.valid, state.settings.release)
         return walk
+
+
+def _room(state: LoadState, segment: Segment) -> IndexRoom:
+    path = state.path(segment.name).removesuffix(".log")
+    return IndexRoom(release=state.settings.release, longest=state.settings.longest_index, path=path)
+
+
+def _fits(state: LoadState, segment: Segment, batches: int) -> bool:
+    """Whether the rebuilt indexes surely have room: a batch gets one entry, an interval of bytes, too."""
+    room = _room(state, segment)
+    return room.surely_has(batches) or room.surely_has(segment.size // (index_interval(state) + 1))
 
 
 def _scanned(segment: Segment, prefix: Prefix, reader: OpenFile, states: States) -> SegmentScan:
@@ -203,12 +240,16 @@ def _walk(state: LoadState, segment: Segment, reader: OpenFile, states: States) 
     reader = Near(reader)
     prefix = Prefix(reader, segment.size)
     interval, first = index_interval(state), ENTRIES_NAME_FIRST_OFFSETS.of(state.settings.release)
+    room = _room(state, segment)
     for batch in iter_batches(prefix):
         if not _is_valid(batch, reader):
             walk.invalid = True
             break
         _check_range(state, segment, batch, prefix)
-        _index(walk, batch, interval, batch.base_offset if first else batch.last_offset)
+        if batch.max_timestamp > walk.max_timestamp:
+            walk.max_timestamp, walk.offset_of_max = batch.max_timestamp, batch.last_offset
+        if walk.valid - walk.last_entry > interval:
+            _index(walk, batch.base_offset if first else batch.last_offset, room)
         walk.since.append(batch)
         walk.valid = batch.end
         if batch.magic >= 2:
@@ -250,16 +291,15 @@ def _check_range(state: LoadState, segment: Segment, batch: RecordBatch, reader:
     raise fatal("IllegalArgumentException", SPLIT_REFUSED.say(state.settings.release, path), path)
 
 
-def _index(walk: _Walk, batch: RecordBatch, interval: int, entry_offset: int) -> None:
-    """The entries that the rebuilt indexes would get; raises `InvalidOffset` as they do."""
-    if batch.max_timestamp > walk.max_timestamp:
-        walk.max_timestamp, walk.offset_of_max = batch.max_timestamp, batch.last_offset
-    if walk.valid - walk.last_entry <= interval:
-        return
+def _index(walk: _Walk, entry_offset: int, room: IndexRoom) -> None:
+    """An entry that the rebuilt indexes get; raises `InvalidOffset` and `LoadFailure` as they do."""
+    room.check(walk.entries)
     if walk.index_offset is not None and entry_offset <= walk.index_offset:
         raise InvalidOffset
     walk.index_offset = entry_offset
+    walk.entries += 1
     walk.since = []
+    room.check_times(walk.time_entries)
     _index_time(walk)
     walk.last_entry = walk.valid
 
@@ -270,6 +310,7 @@ def _index_time(walk: _Walk) -> None:
     if entry is not None and walk.offset_of_max < entry[1]:
         raise InvalidOffset
     if entry is None or walk.max_timestamp > entry[0]:
+        walk.time_entries += walk.max_timestamp >= 0
         walk.time_entry = (walk.max_timestamp, walk.offset_of_max)
 
 

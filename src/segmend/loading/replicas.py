@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from segmend.broker.cleanup_policy import compacted
 from segmend.broker.failures import LoadFailure, fatal
+from segmend.broker.index_room import longest_index
 from segmend.broker.leading import NO_SUCH_TOPIC, OTHER_ID
 from segmend.broker.strays import (
     MISSING_TOPIC_ID,
@@ -177,13 +178,15 @@ def load_settings(dir_state: DirState, partition: PartitionDir, situation: Situa
     key = (partition.topic, partition.partition)
     topic = situation.topic(partition.topic)
     interval = parse_int(topic.get("index.interval.bytes", ""))
+    config = situation.broker.config
     return Settings(
         release=situation.broker.release,
         clean=dir_state.clean,
         recovery_point=dir_state.of(RECOVERY_POINT, key) or 0,
         log_start=max(dir_state.of(LOG_START_OFFSET, key) or 0, 0),
-        interval=interval or situation.broker.config.number("log.index.interval.bytes"),
+        interval=interval or config.number("log.index.interval.bytes"),
         interval_known=interval is not None or situation.image is not None,
+        longest_index=longest_index(config, topic),
         recover=partition.kind != "delete",
         remote=situation.retention(partition.topic).storage,
     )

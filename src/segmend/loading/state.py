@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
+from segmend.broker.index_room import OF_BROKER
 from segmend.broker.remote_storage import RemoteStorage
 from segmend.broker.sanity import INDEX_SANITY, IndexSanity
 from segmend.broker.search import SEARCH, Search
@@ -13,6 +14,7 @@ from segmend.loading.epochs import EpochCache
 from segmend.loading.segment import End, Lost, Segment
 from segmend.loading.timing.estimate import Work
 from segmend.loading.values import Effect
+from segmend.logdir.config import DEFAULTS
 from segmend.logdir.file_system import HELD_BACK_NOTHING, HeldBack
 from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
@@ -24,9 +26,9 @@ States = dict[int, ProducerState]
 
 @frozen
 class Settings:
-    """What `LogLoader` is given. `interval` is index.interval.bytes, a guess unless known; `recover`
-    is False for a directory that waits for its deletion; `remote` is what it makes of segments that are in
-    remote storage only."""
+    """What `LogLoader` is given. `interval` is index.interval.bytes, a guess unless known; `longest_index` is
+    segment.index.bytes; `recover` is False for a directory that waits for its deletion; `remote` is what it
+    makes of segments that are in remote storage only."""
 
     release: Release
     clean: bool
@@ -34,6 +36,7 @@ class Settings:
     log_start: int = 0
     interval: int = 4096
     interval_known: bool = True
+    longest_index: int = DEFAULTS[OF_BROKER]
     recover: bool = True
     remote: RemoteStorage = RemoteStorage.NONE
 

@@ -11,9 +11,6 @@ KNOWN: dict[str, dict[str, list[int]]] = {
     "a dir no longer configured: in other trials of 4.0 nobody leads its logs until the next start": {
         "4.0.1": [78, 105],
     },
-    "an index longer than log.index.size.max.bytes, after a kill: newPosition > limit, and the start ends": {
-        "3.9.2": [202612020305],
-    },
     "a first line of epochs that is the newest by a flipped bit: what a new leader leaves of the others": {
         "3.9.2": [202612020306],
     },

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from segmend.broker.index_room import longest_index
 from segmend.formats import offset_checkpoint, offset_index, time_index
-from segmend.formats.java_number import parse_int
 from segmend.frozen import frozen
 from segmend.loading.values import DirectoryOutcome, PartitionOutcome
 from segmend.logdir.config import ServerConfig
@@ -58,7 +58,7 @@ def room_for(
         first_writes=_NEW_BLOCKS * BLOCK * len(loaded) + sum(map(_checkpoints, dirs)),
         recovery=sum(_rebuilt(paths, path, interval) for path in sorted(files)),
         metadata=max((_snapshot(p) for p in loaded if p.kind == "cluster-metadata"), default=0),
-        lengths=sum(_grows(p, _longest(p, config, topics)) for p in loaded),
+        lengths=sum(_grows(p, longest_index(config, topics.get(p.topic, {}))) for p in loaded),
     )
 
 
@@ -81,11 +81,6 @@ def _rebuilt(paths: Mapping[str, LogDir], path: str, interval: int) -> int:
 
 def _snapshot(partition: PartitionDir) -> int:
     return max((entry.known_size for entry in partition.kraft_snapshots), default=BLOCK)
-
-
-def _longest(partition: PartitionDir, config: ServerConfig, topics: Mapping[str, Mapping[str, str]]) -> int:
-    own = parse_int(topics.get(partition.topic, {}).get("segment.index.bytes", ""))
-    return config.number("log.index.size.max.bytes") if own is None else own
 
 
 def _grows(partition: PartitionDir, longest: int) -> int:

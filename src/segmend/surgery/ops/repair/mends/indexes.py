@@ -14,7 +14,7 @@ from segmend.surgery.recipes import Rebuild
 
 CODES = frozenset(
     ("I01", "I02", "I03", "I04", "I05", "I06", "I07", "I08", "I09", "I10", "I11", "I12", "I13", "I14", "I15",
-     "I16", "I25", "K18")
+     "I16", "I25", "I26", "K18")
 )  # fmt: skip
 
 _OF_THE_SEGMENT = ("I25",)
@@ -33,6 +33,8 @@ def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
     base = int(stem)
     if base not in partition.layout.logs:
         raise BeyondRepair(f"there is no {stem}.log to make an index from")
+    if finding.code == "I26" and not finding.detail["zeros"]:
+        raise BeyondRepair("its entries are what the log needs; the setting is too small for them")
     if finding.code in _BY_THE_LOG:
         require_undamaged(partition, base, base + 1)
     wanted = {suffix, *_missing(partition, base)}
