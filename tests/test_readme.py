@@ -18,6 +18,8 @@ from tests.conftest import one_in
 from tests.faults.patient import Patient
 from tests.faults.table import fault_called
 from tests.golden.judge import copy_tree
+from tests.golden.unpack import unpack
+from tests.lab.outages.base import HERE
 from tests.surgery.picture import picture
 from tests.surgery.test_balance import disks
 
@@ -47,12 +49,15 @@ COMMANDS = [
 ]
 LIVE = [command for command in COMMANDS if " --bootstrap " in command]
 """They send to a cluster: tests/rescue/test_kafka.py runs their like on a real one."""
+WITH_ZOOKEEPER = [command for command in COMMANDS if " --zookeeper " in command]
+"""Of a cluster that was killed: no end of theirs is an all-clear."""
+ELSEWHERE = [*LIVE, *WITH_ZOOKEEPER]
 # What needs Java runs without it here as well, by the driver that is for small fleets.
 DRIVEN = [command for command in COMMANDS if " fleet " in command and "/brokers/" in command]
 RUNS = [
     pytest.param(command, (), id=command, marks=[pytest.mark.spark] if command in DRIVEN else [])
     for command in COMMANDS
-    if command not in LIVE
+    if command not in ELSEWHERE
 ] + [pytest.param(command, ("--driver", "local"), id=f"{command} (local)") for command in DRIVEN]
 OF_AUDITS = [command for command in COMMANDS if " fleet " in command and command not in DRIVEN]
 """They ask about two audits in one OUT."""
@@ -116,6 +121,19 @@ def test_each_command_runs_as_it_stands(
         assert (tmp_path / "report" / "report.html").exists()
 
 
+@pytest.mark.parametrize("more", [(), ("--json",)])
+@pytest.mark.parametrize("command", WITH_ZOOKEEPER)
+def test_each_command_reads_zookeeper(
+    command: str, more: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = unpack(HERE / "2.8.2-stagger.tar.xz", tmp_path)
+    for number in (1, 2):
+        (nodes / f"b{number}" / "d0").rename(nodes / f"b{number}" / "kafka")
+    (nodes / "zookeeper" / "data").rename(nodes / "zk")
+    assert main([*placed(command, nodes)[1:], *more]) == ExitCode.FINDINGS
+    assert "in-sync replicas and leaders: no metadata log here tells them" not in capsys.readouterr().out
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("command", LIVE)
 def test_each_command_asks_for_its_cluster(
@@ -140,7 +158,7 @@ def test_each_command_takes_json(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    for command in [each for each in COMMANDS if each not in LIVE]:
+    for command in [each for each in COMMANDS if each not in ELSEWHERE]:
         root = tmp_path / golden_for(command)
         if not root.exists():
             stage(root, golden(root.name))
