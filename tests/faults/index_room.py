@@ -27,8 +27,9 @@ def longer_than_default(patient: Patient) -> None:
 FAULTS = [
     written("index-longer-than-room", longer_than_default,
         "I26 I12+ C12", "refuses", killed("", "recovery-scan 0..220"),
-        says="newPosition > limit: (11534336 > 10485760)", mend="repair: C12"),
+        says="newPosition > limit: (11534336 > 10485760)", mend="repair"),
     written("index-room-made-smaller", unhurt,
-        "I26", "refuses", killed("I26", "refuses", says="Attempt to append to a full time index (size = 0)."),
+        "I26", "refuses",
+        killed("I26", "refuses recovery-scan", says="Attempt to append to a full time index (size = 0)."),
         base=with_metadata(SMALLER), says="newPosition > limit: (64 > 16)"),
 ]  # fmt: skip

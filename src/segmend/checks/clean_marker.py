@@ -23,7 +23,7 @@ CODES = (
         "the marker is there, but the files look like those of a broker that was killed",
         LOSES,
         NONE,
-        explains=("I12", "I14", "P03"),
+        explains=("I12", "I14", "I26", "P03"),
     ),
     Code("C13", INFO, "the marker is missing, but the files look like those of a clean stop", NONE, SLOW),
     Code("C14", INFO, "the marker's broker epoch cannot be read, or differs from that of another dir", NONE),
