@@ -74,7 +74,8 @@ def _add(state: LoadState, log: str, index: str, base: int) -> None:
 
 
 def _check_orphan(state: LoadState, name: str) -> None:
-    if name[:20].isdecimal() and f"{name[:20]}.log" in state.names:
+    number = name.partition(".")[0]
+    if len(number) == 20 and number.isdecimal() and f"{number}.log" in state.names:
         return
     log = f"{offset_of(name):020d}.log"
     if log not in state.names and state.partition.entries.get(log) in (None, "link-broken"):

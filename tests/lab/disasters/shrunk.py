@@ -30,6 +30,8 @@ NAMED: dict[str, dict[str, int]] = {
     "high watermarks that cannot be read take a dir offline once all is loaded": {"3.6.2": 11230215},
     "an empty dir under ZooKeeper": {"1.1.0": 16},
     "the last entry of a time index that is made anew goes back": {"3.7.2": 202612010310},
+    "an index longer than log.index.size.max.bytes": {"3.9.2": 202612020305},
+    "the number of an index goes on behind twenty digits": {"3.3.2": 202612030309, "4.0.1": 202612030302},
     "a file's number in digits of another script, with leading zeros": {"4.3.1": 202612010317},
 }
 """By release the number in its record."""
