@@ -130,9 +130,10 @@ def test_errors_end_with_their_exit_code(
 
 
 def test_a_fault_of_ours_does_not_end_as_an_applied_plan() -> None:
-    fault = "import segmend.cli.main as m, segmend.__main__ as s; m.main = lambda argv: 1 / 0; s.entry()"
+    main = "lambda argv: print('told') or 1 / 0"
+    fault = f"import segmend.cli.main as m, segmend.__main__ as s; m.main = {main}; s.entry()"
     ran = python("-c", fault)
-    assert (ran.returncode, "ZeroDivisionError" in ran.stderr) == (8, True)
+    assert (ran.returncode, ran.stdout, "ZeroDivisionError" in ran.stderr) == (8, "told\n", True)
 
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:

@@ -16,18 +16,19 @@ SMALLER = [
     build_metadata.topic_setting("t", "segment.index.bytes", "16"),
     build_metadata.topic_setting("t", "index.interval.bytes", "64"),
 ]
-MIB = 1 << 20
+KIB = 1 << 10
+ROOM = [*cluster(["t", "u"]), build_metadata.topic_setting("t", "segment.index.bytes", str(10 * KIB))]
 
 
-def longer_than_default(patient: Patient) -> None:
-    """Zeros behind the entries, as a preallocated index has; a hole in the file."""
-    os.truncate(patient.file("active", "index"), 11 * MIB)
+def longer_by_zeros(patient: Patient) -> None:
+    """Behind the entries, as a preallocated index has them."""
+    os.truncate(patient.file("active", "index"), 11 * KIB)
 
 
 FAULTS = [
-    written("index-longer-than-room", longer_than_default,
+    written("index-longer-than-room", longer_by_zeros,
         "I26 I12+ C12", "refuses", killed("", "recovery-scan 0..220"),
-        says="newPosition > limit: (11534336 > 10485760)", mend="repair"),
+        says="newPosition > limit: (11264 > 10240)", base=with_metadata(ROOM), mend="repair"),
     written("index-room-made-smaller", unhurt,
         "I26", "refuses",
         killed("I26", "refuses recovery-scan", says="Attempt to append to a full time index (size = 0)."),

@@ -13,7 +13,7 @@ from segmend.broker.failures import LoadFailure, fatal
 from segmend.broker.rule import Words
 from segmend.broker.sanity import TIME_INDEX
 from segmend.formats import offset_index, time_index
-from segmend.formats.java_number import parse_int
+from segmend.formats.java_number import INT_MAX, parse_int
 from segmend.frozen import frozen
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
@@ -36,6 +36,13 @@ def longest_index(config: ServerConfig, topic: Mapping[str, str]) -> int:
     """segment.index.bytes of a topic with these settings of its own."""
     own = parse_int(topic.get(OF_TOPIC, ""))
     return config.number(OF_BROKER) if own is None else own
+
+
+def known_room(given: ServerConfig | None, topic: Mapping[str, str]) -> int:
+    """The same as far as anybody tells it: what is longer than Kafka's default had another setting."""
+    if given is None and OF_TOPIC not in topic:
+        return INT_MAX
+    return longest_index(given or ServerConfig(), topic)
 
 
 def outgrown(size: int, entry_size: int, longest: int) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from segmend.broker.index_room import OF_BROKER, OF_TOPIC, IndexRoom, longest_index, outgrown
+from segmend.broker.index_room import OF_BROKER, OF_TOPIC, IndexRoom, known_room, outgrown
 from segmend.broker.sanity import TIME_INDEX
 from segmend.findings import Finding, Remedy, Severity, Where
 from segmend.formats import offset_index, time_index
@@ -43,7 +43,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     if context.partition.kind in ("delete", "cluster-metadata"):
         return
     topic = _topic(context)
-    longest = longest_index(context.broker_dirs.config, topic)
+    longest = known_room(context.broker_dirs.given, topic)
     if context.dir.recovers(context.partition, view.base_offset):
         room = IndexRoom(release=context.release, longest=longest, path="")
         most = view.size // (_interval(context, topic) + 1)

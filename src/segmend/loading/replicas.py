@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from segmend.broker.cleanup_policy import compacted
 from segmend.broker.failures import LoadFailure, fatal
-from segmend.broker.index_room import longest_index
+from segmend.broker.index_room import known_room
 from segmend.broker.leading import NO_SUCH_TOPIC, OTHER_ID
 from segmend.broker.strays import (
     MISSING_TOPIC_ID,
@@ -186,7 +186,7 @@ def load_settings(dir_state: DirState, partition: PartitionDir, situation: Situa
         log_start=max(dir_state.of(LOG_START_OFFSET, key) or 0, 0),
         interval=interval or config.number("log.index.interval.bytes"),
         interval_known=interval is not None or situation.image is not None,
-        longest_index=longest_index(config, topic),
+        longest_index=known_room(situation.broker.given, topic),
         recover=partition.kind != "delete",
         remote=situation.retention(partition.topic).storage,
     )
