@@ -88,7 +88,6 @@ class BalanceProblem:
         self._high = [(mean + spread / 2) * disk.capacity for disk in disks]
 
     def start(self) -> _State:
-        """Nothing moved."""
         nothing = (0,) * len(self.disks)
         grown = list(nothing)
         for item in self.items:
@@ -96,7 +95,6 @@ class BalanceProblem:
         return _State(0, tuple(disk.used for disk in self.disks), nothing, tuple(grown), ())
 
     def fills(self, used: Sequence[int]) -> tuple[float, ...]:
-        """By disk."""
         return tuple(u / disk.capacity for u, disk in zip(used, self.disks, strict=True))
 
     def spread(self, used: Sequence[int]) -> float:

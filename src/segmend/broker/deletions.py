@@ -193,7 +193,6 @@ def going(
 
 @cache
 def sayings() -> tuple[Saying, ...]:
-    """All of them."""
     return tuple(_sayings())
 
 

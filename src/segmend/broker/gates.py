@@ -51,17 +51,14 @@ class Image(Protocol):
     @property
     def features(self) -> Mapping[str, int]:
         """The cluster's level of each feature."""
-        ...
 
     @property
     def configs(self) -> Mapping[str, Mapping[str, str]]:
         """The own settings of topics, by name."""
-        ...
 
     @property
     def ids(self) -> Mapping[str, str]:
         """Topic ids by name."""
-        ...
 
 
 def metadata_refusals(

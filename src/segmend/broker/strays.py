@@ -97,12 +97,10 @@ class Image(Protocol):
     @property
     def replicas(self) -> Mapping[tuple[str, int], Sequence[int]]:
         """Replicas by (topic id, partition)."""
-        ...
 
     @property
     def names(self) -> Mapping[str, str]:
         """Topic names by topic id."""
-        ...
 
 
 def stray_reason(

@@ -164,7 +164,6 @@ class DirContext:
         return self._noted(self.log_dir.meta_properties)
 
     def checkpoint(self, name: str) -> LoadedFile[OffsetCheckpoint]:
-        """An offset checkpoint."""
         return self._noted(self.log_dir.offset_checkpoint(name))
 
     def offsets(self, name: str) -> Mapping[tuple[str, int], int]:
@@ -272,7 +271,6 @@ class PartitionContext:
 
     @property
     def epochs(self) -> LoadedFile[EpochCheckpoint]:
-        """The leader-epoch-checkpoint."""
         return self.partition.leader_epochs.readable()
 
     def checkpointed(self, name: str) -> int | None:

@@ -31,7 +31,6 @@ _MOST = 20
 
 
 def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
-    """One finding a file."""
     names = log_dir.foreign_files
     for name in names[:_MOST]:
         entry = log_dir.entry(name)

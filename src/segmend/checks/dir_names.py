@@ -55,7 +55,6 @@ _MANGLED = re.compile(r"(?P<name>.+-\d+)( \(\d+\)| ?- ?[Cc]opy.*|~\d*|:.*|%3[aA]
 
 
 def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
-    """One finding a foreign directory."""
     apart = bool(context.broker_dirs.is_apart(log_dir))
     for name in log_dir.foreign:
         if is_minded(name, apart=apart) and not _is_marker(log_dir, name, context):

@@ -30,7 +30,6 @@ _LARGE = 2 << 20
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
-    """By size."""
     index = view.file("index")
     if index is None or view.length("index") or view.size <= _LARGE or view.scan.batches < 3:
         return

@@ -28,7 +28,6 @@ LEVEL = Level.DEFAULT
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
-    """By size."""
     if in_flight(view):
         return
     for name, unit in (("index", offset_index.ENTRY_SIZE), ("timeindex", time_index.ENTRY_SIZE)):

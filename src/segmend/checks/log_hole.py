@@ -45,7 +45,6 @@ LEVEL = Level.DEFAULT
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
-    """One finding for each hole."""
     for hole in first(breaks(view, view.scan, "L04")):
         length = hole.end - hole.position
         end = (

@@ -28,7 +28,6 @@ LEVEL = Level.DEEP
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
-    """One finding for each wrapper."""
     for problem in first(problems(view.scan, "legacy-inner")):
         told = ", ".join(f"{name} {value}" for name, value in problem.detail)
         yield context.finding(

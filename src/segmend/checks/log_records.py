@@ -63,7 +63,6 @@ _BROKER_SAYS = {
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
-    """One finding for each batch."""
     for problem in first(problems(view.scan, *_CODE_OF)):
         yield _finding(view, context, problem)
 

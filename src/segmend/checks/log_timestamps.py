@@ -30,7 +30,6 @@ LEVEL = Level.DEEP
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
-    """One finding for each batch."""
     for problem in first(problems(view.scan, "timestamp-mismatch")):
         told = ", ".join(f"{name} {value}" for name, value in problem.detail)
         yield context.finding(

@@ -46,7 +46,6 @@ LONGEST_MS: Final = 15 * 60 * 1000
 
 
 def run(_partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
-    """One finding for each producer."""
     if compacted(context) or not context.views:
         return
     start = max(context.views[0].base_offset, context.checkpointed(LOG_START_OFFSET) or 0)

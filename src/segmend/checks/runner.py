@@ -85,7 +85,6 @@ class Summary:
 
     @property
     def total(self) -> int:
-        """All findings."""
         return sum(self.counts.values())
 
     def to_json(self) -> dict[str, Any]:

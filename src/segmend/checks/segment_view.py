@@ -187,7 +187,6 @@ class SegmentView:
         return kept
 
     def forget(self) -> None:
-        """Drop bytes and scans."""
         if "reader" in self._kept:
             self.reader.close()
         self._kept.clear()

@@ -12,7 +12,6 @@ from segmend.report.cluster import cluster_lines, leadership_lines, node_lines, 
 
 
 def add_only_option(parser: argparse.ArgumentParser) -> None:
-    """`--only`."""
     parser.add_argument("--only", metavar="ID,...", help="of the cluster's nodes only these come up")
 
 

@@ -34,5 +34,4 @@ def moment(value: str) -> int:
 
 
 def now_ms() -> int:
-    """The clock."""
     return time.time_ns() // 1_000_000

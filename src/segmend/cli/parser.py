@@ -32,7 +32,6 @@ class Once(argparse._StoreAction):
     """An option with one value: a second one is refused, the base class would forget the first."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        """Keep the value."""
         if option_string is not None and self.dest in parser.given:
             raise argparse.ArgumentError(self, "given twice; it takes one value")
         parser.given.add(self.dest)

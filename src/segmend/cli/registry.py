@@ -16,11 +16,9 @@ class Command(Protocol):
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """Add the options, or sub-commands."""
-        ...
 
     def run(self, args: argparse.Namespace) -> int:
         """Do it; returns the exit code."""
-        ...
 
 
 def names() -> list[str]:

@@ -14,7 +14,6 @@ from segmend.node.broker_dirs import BrokerDirs
 
 
 def add_selection(parser: argparse._ArgumentGroup) -> None:
-    """The two options."""
     parser.add_argument("--topic", metavar="GLOB", help="partitions of these topics only")
     parser.add_argument("--partition", metavar="TOPIC-N", help="this partition only")
 

@@ -36,7 +36,6 @@ _STOPS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def add_state_option(parser: argparse.ArgumentParser) -> None:
-    """`--state-dir`."""
     parser.add_argument(
         "--state-dir", metavar="S", type=place, default=default_state_dir(),
         help="where journals, old bytes and what is set aside go (default: %(default)s)",
@@ -51,12 +50,10 @@ def place(value: str) -> str:
 
 
 def add_yes_option(parser: argparse.ArgumentParser) -> None:
-    """`--yes`."""
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
 def add_dry_run_option(parser: argparse.ArgumentParser) -> None:
-    """`--dry-run`."""
     parser.add_argument("--dry-run", action="store_true", help="look at all that could refuse it, do nothing")
 
 

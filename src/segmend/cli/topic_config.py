@@ -15,7 +15,6 @@ _LIMIT = 64 << 20
 
 
 def add_topic_config(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    """The option."""
     parser.add_argument(
         "--topic-config",
         metavar="PATH",

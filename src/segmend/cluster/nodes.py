@@ -82,19 +82,15 @@ class Playing(Protocol):
     @property
     def node_ids(self) -> Iterable[int]:
         """Those whose dirs are there."""
-        ...
 
     def sights(self) -> dict[int, Sight]:
         """What each node's disks tell."""
-        ...
 
     def image(self, node_id: int) -> MetadataImage | None:
         """The metadata of that node."""
-        ...
 
     def starts(self, node_ids: Iterable[int], leader: int | None) -> Iterator[NodeStart]:
         """The starts of these nodes, by the image of the node that leads the metadata quorum."""
-        ...
 
 
 class Nodes:

@@ -59,7 +59,6 @@ class Quorum:
         return bool(self.leaders_possible)
 
     def to_json(self) -> dict[str, Any]:
-        """The `quorum` line."""
         return {
             "type": "quorum",
             "outcome": "unknown" if not self.voters else "comes-up" if self.comes_up else "does-not",
@@ -83,7 +82,6 @@ class NodeOutcome:
     deleted: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """The `broker` line."""
         return {
             **self.broker.to_json(),
             "node_id": self.node_id,
@@ -198,7 +196,6 @@ class Leadership:
         return frozenset(self.isr or ()) | frozenset(self.elr or ())
 
     def to_json(self) -> dict[str, Any]:
-        """The `partition` line."""
         return {
             "type": "partition",
             "topic": self.topic,
@@ -254,7 +251,6 @@ class ClusterOutcome:
         return self.all_start and self.all_whole and self.quorum_comes_up and led and not self.unknown
 
     def to_json(self) -> dict[str, Any]:
-        """The last line."""
         return {
             "type": "cluster",
             "outcome": "comes-up" if self.quorum_comes_up and self.all_start else "does-not",

@@ -124,7 +124,6 @@ class Gone:
 
     @property
     def verdict(self) -> str:
-        """As above."""
         if self.by in _UNSURE or self.was == "untold":
             return "unknown"
         if self.was in (None, "records"):

@@ -73,17 +73,14 @@ class Study:
 
     @property
     def partitions(self) -> int:
-        """In all dirs."""
         return sum(len(partitions) for _, partitions in self.dirs)
 
     @property
     def segments(self) -> int:
-        """In all dirs."""
         return sum(len(each.bases) for _, partitions in self.dirs for each in partitions)
 
     @property
     def bytes(self) -> int:
-        """Of all logs."""
         return sum(sum(each.sizes) for _, partitions in self.dirs for each in partitions)
 
     @property

@@ -43,7 +43,6 @@ class Upgrade:
         return self.to < self.from_.padded
 
     def of(self, topic: Topic) -> list[Line]:
-        """The lines under a heading."""
         return [line for line in self.lines if line.topic == topic]
 
 

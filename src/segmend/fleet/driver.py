@@ -38,15 +38,12 @@ class Driver(Protocol):
         self, function: Callable[[T], R], tasks: Sequence[T], done: Callable[[int], None] | None = None
     ) -> Iterator[R]:
         """The results in any order; `done` is told how many tasks are finished."""
-        ...
 
     def ready(self, places: Sequence[Place], out: str | None = None) -> None:
         """Raise `SegmendError` where tasks would not see these log dirs, or not share `out` with us."""
-        ...
 
     def sql(self, files: Mapping[str, Sequence[str]]) -> AbstractContextManager[Sql]:
         """An SQL engine over the Parquet files of each table."""
-        ...
 
 
 class LocalDriver:

@@ -54,7 +54,6 @@ class Evened:
 
     @property
     def bytes(self) -> int:
-        """All that moves."""
         return sum(each.bytes for each in self.moves)
 
 

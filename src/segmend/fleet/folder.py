@@ -97,7 +97,6 @@ def source(path: str) -> Any:
 
 
 def content(path: str) -> bytes:
-    """All bytes of a file."""
     if is_remote(path):
         return store_of(path).content(path)
     with open(path, "rb") as file:
@@ -105,7 +104,6 @@ def content(path: str) -> bytes:
 
 
 def size(path: str) -> int:
-    """Bytes of a file."""
     return store_of(path).file_size(path) if is_remote(path) else os.path.getsize(path)
 
 
@@ -138,7 +136,6 @@ def _listed(folder: str) -> Iterator[tuple[str, Any]]:
 
 
 def remove(path: str) -> None:
-    """Take a file away."""
     if is_remote(path):
         store_of(path).remove(path)
     else:

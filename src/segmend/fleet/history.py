@@ -51,7 +51,6 @@ def sight(out: str, run_id: str, level: Level) -> Sight:
 
 
 def changes(out: str, before: Sight, after: Sight) -> Changes:
-    """The findings that differ."""
     both = before.known & after.known
     # Of a replica that is behind nothing is known once those that it was compared with cannot be read.
     told = before.dirs <= after.dirs

@@ -125,12 +125,10 @@ class ObjectStore(Files):
         return None
 
     def open(self, path: str) -> RemoteReader:
-        """A reader of one object."""
         listed = self._told(path) or _Listed(status=_directory(), etag=None)
         return RemoteReader(*self._split(path), path=path, listed=listed, kept=self._kept)
 
     def content(self, path: str) -> bytes:
-        """The whole of one object."""
         store, key = self._split(path)
         with _refusals(path):
             return bytes(obstore.get(store, key).bytes())

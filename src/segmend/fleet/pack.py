@@ -26,7 +26,6 @@ class Weighed(Protocol):
     @property
     def weight(self) -> int:
         """Bytes to read, and the cost of the files."""
-        ...
 
 
 W = TypeVar("W", bound=Weighed)

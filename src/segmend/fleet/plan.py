@@ -35,7 +35,6 @@ class AuditPlan:
 
     @property
     def bytes(self) -> int:
-        """Bytes of all logs."""
         return sum(task.bytes for task in self.tasks)
 
 

@@ -107,7 +107,6 @@ class Stored:
 
     @property
     def num_rows(self) -> int:
-        """How many rows it has."""
         return len(self.select(self.column_names[:1]))
 
     def select(self, columns: Sequence[str]) -> pa.Table:

@@ -196,7 +196,6 @@ def _log_end_offset(context: PartitionContext) -> int | None:
 
 
 def finding_row(finding: Finding, place: Place, source: str) -> Row:
-    """A row of `findings`."""
     partition = None if finding.topic is None else finding.partition
     remedy = finding.remedy
     return dir_keys(place) | {

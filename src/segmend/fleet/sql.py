@@ -118,15 +118,12 @@ class Sql(Protocol):
 
         It is given whole partitions, their rows in the order of `GROUPED`, wherever, in any number of shares.
         """
-        ...
 
     def view(self, name: str, statement: str) -> None:
         """Make the result a view of this name."""
-        ...
 
     def rows(self, statement: str) -> Iterator[Row]:
         """The rows of a statement, as objects only some at a time."""
-        ...
 
 
 GROUPED: Final = "select * from replicas order by cluster, topic, partition, seniority"

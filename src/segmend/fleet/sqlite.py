@@ -50,5 +50,4 @@ class SQLite:
         yield judge(self.rows(GROUPED))
 
     def close(self) -> None:
-        """Forget everything."""
         self._db.close()

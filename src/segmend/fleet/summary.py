@@ -180,7 +180,6 @@ class _Piece:
             yield day, row
 
     def _grouped(self, times: Any) -> Iterator[tuple[int | None, Any]]:
-        """The rows of each day."""
         if not self._by_day:
             if len(times):
                 yield None, np.arange(len(times))

@@ -38,7 +38,6 @@ class Cursor:
 
     @property
     def remaining(self) -> int:
-        """Bytes left."""
         return self.end - self.position
 
     def take(self, size: int) -> bytes:

@@ -40,19 +40,15 @@ class HeaderWalker(Protocol):
     @property
     def position(self) -> int:
         """Where the next batch begins."""
-        ...
 
     def fill(self, window: memoryview, window_start: int, end: int) -> DecodeStop:
         """Read the headers of `window`; `end` is the readable size of the file."""
-        ...
 
     def skip(self, end: int) -> None:
         """Go on at `end`."""
-        ...
 
     def take(self) -> bytes:
         """The rows so far."""
-        ...
 
 
 class PlainHeaders:
@@ -64,7 +60,6 @@ class PlainHeaders:
         self._rows = array("q")
 
     def fill(self, window: memoryview, window_start: int, end: int) -> DecodeStop:
-        """See `HeaderWalker`."""
         data = bytes(window)
         while self.position < self._stop:
             if len(self._rows) >= WIDTH * ROOM:
@@ -94,11 +89,9 @@ class PlainHeaders:
         return None
 
     def skip(self, end: int) -> None:
-        """See `HeaderWalker`."""
         self.position = end
 
     def take(self) -> bytes:
-        """See `HeaderWalker`."""
         taken, self._rows = self._rows, array("q")
         return taken.tobytes()
 

@@ -124,7 +124,6 @@ class BinaryBuilder:
         self._nulls = 0
 
     def append(self, value: bytes | None) -> None:
-        """One more."""
         row = len(self._offsets) - 1
         if row % 8 == 0:
             self._valid.append(0)
@@ -136,7 +135,6 @@ class BinaryBuilder:
         self._offsets.append(len(self._data))
 
     def finish(self) -> Binary:
-        """The strings so far."""
         return Binary(self._offsets, self._data, self._valid, self._nulls)
 
 
@@ -181,7 +179,6 @@ class RecordBuilder:
             self._runs.extend(run)
 
     def finish(self) -> RecordColumns:
-        """The records so far."""
         columns = self._columns
         headers = Headers(
             self._starts, self._starts[-1], self._header_keys.finish(), self._header_values.finish()

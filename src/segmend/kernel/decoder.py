@@ -46,25 +46,19 @@ class Decoder(Protocol):
     @property
     def position(self) -> int:
         """Where the next batch begins."""
-        ...
 
     @property
     def rows(self) -> int:
         """Records in the buffers."""
-        ...
 
     def decode(self, window: memoryview, window_start: int) -> DecodeStop:
         """Append the records of `window`, whose first byte is byte `window_start` of the file."""
-        ...
 
     def decode_payload(self, batch: RecordBatch, payload: bytes) -> DecodeStop:
         """Append the records of the batch at `position`; END if it went well, FULL or RECORDS."""
-        ...
 
     def skip(self, end: int) -> None:
         """Go on at `end`."""
-        ...
 
     def take(self) -> RecordColumns | None:
         """The records so far, None if there are none (then the next buffers are larger)."""
-        ...

@@ -27,7 +27,6 @@ class IndexBuilder:
         self.bounded: set[str] = set()
 
     def add(self, batch: RecordBatch) -> None:
-        """Take the next batch."""
         rule = self._rule
         if rule is None:
             return

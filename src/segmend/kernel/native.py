@@ -209,19 +209,16 @@ class NativeWalker:
 
     @property
     def position(self) -> int:
-        """See `walker.Walker`."""
         position: int = self._walk.position
         return position
 
     @property
     def last_offset(self) -> int:
-        """See `walker.Walker`."""
         last_offset: int = self._walk.last_offset
         return last_offset
 
     @property
     def end(self) -> int:
-        """See `walker.Walker`."""
         end: int = self._walk.end
         return end
 
@@ -230,13 +227,11 @@ class NativeWalker:
         self._walk.end = end
 
     def walk(self, window: memoryview, window_start: int) -> Stop:
-        """See `walker.Walker`."""
         size = len(window)
         status = _C.segmend_walk(self._at, address(window) if size else None, size, window_start)
         return self._stop(status)
 
     def admit(self, window: memoryview, window_start: int, crc: int) -> Stop:
-        """See `walker.Walker`."""
         head = window[self.position - window_start :]
         return self._stop(_C.segmend_admit(self._at, address(head) if head else None, len(head), crc))
 
@@ -249,13 +244,11 @@ class NativeWalker:
         return Stop(_enough(status))
 
     def skip(self, end: int, next_offset: int | None) -> None:
-        """See `walker.Walker`."""
         _C.segmend_skip(self._at, end)
         if next_offset is not None:
             self._walk.next_offset = next_offset
 
     def take_problems(self) -> list[Problem]:
-        """See `walker.Walker`."""
         count, self._walk.problem_count = self._walk.problem_count, 0
         if not count:
             return []
@@ -263,7 +256,6 @@ class NativeWalker:
         return [_problem(row) for row in _PROBLEM.iter_unpack(view)]
 
     def take_deferred(self) -> list[Deferred]:
-        """See `walker.Walker`."""
         count, self._walk.deferred_count = self._walk.deferred_count, 0
         if not count:
             return []
@@ -271,23 +263,19 @@ class NativeWalker:
         return [Deferred(*row) for row in _DEFERRED.iter_unpack(view)]
 
     def check_records(self, batch: RecordBatch, payload: bytes | memoryview) -> None:
-        """See `walker.Walker`."""
         data = bytes(payload)
         _C.segmend_check_records(self._at, render_header(batch), batch.position, data, len(data))
 
     def count_inner(self, records: int, null_keys: int) -> None:
-        """See `walker.Walker`."""
         self._walk.records += records
         self._walk.null_keys += null_keys
 
     def quiet(self) -> dict[str, int]:
-        """See `walker.Walker`."""
         self._walk.quiet = 1
         self._quiet = {}
         return self._quiet
 
     def so_far(self) -> SoFar:
-        """See `walker.Walker`."""
         walk = self._walk
         return SoFar(
             batches=walk.batches,
@@ -297,7 +285,6 @@ class NativeWalker:
         )
 
     def facts(self, *, whole: bool) -> Facts:
-        """See `walker.Walker`."""
         walk, so_far = self._walk, self.so_far()
         _C.segmend_finish(self._at, whole)
         self._count_quietly()
@@ -391,11 +378,9 @@ def _aborted(row: tuple[int, ...]) -> AbortedRange:
 
 
 def walker(task: ScanTask) -> NativeWalker:
-    """See `walker.Engine`."""
     return NativeWalker(task)
 
 
 def find_candidate(window: memoryview, start: int, sought: Sought) -> int:
-    """See `walker.Engine`."""
     candidate: int = _C.segmend_find(address(window), len(window), start, *sought)
     return candidate

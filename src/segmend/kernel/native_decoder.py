@@ -148,19 +148,16 @@ class NativeDecoder:
 
     @property
     def rows(self) -> int:
-        """See `decoder.Decoder`."""
         rows: int = self._columns.rows
         return rows
 
     @property
     def position(self) -> int:
-        """See `decoder.Decoder`."""
         position: int = self._columns.position
         return position
 
     @property
     def end(self) -> int:
-        """See `decoder.Decoder`."""
         end: int = self._columns.end
         return end
 
@@ -169,13 +166,11 @@ class NativeDecoder:
         self._columns.end = end
 
     def decode(self, window: memoryview, window_start: int) -> DecodeStop:
-        """See `decoder.Decoder`."""
         size = len(window)
         at = address(window) if size else None
         return self._step(LIBRARY_OF_COLUMNS.segmend_decode(self._at, at, size, window_start))
 
     def decode_payload(self, batch: RecordBatch, payload: bytes) -> DecodeStop:
-        """See `decoder.Decoder`."""
         header = render_header(batch)
         status = LIBRARY_OF_COLUMNS.segmend_decode_payload(self._at, header, payload, len(payload))
         return self._step(status)
@@ -213,11 +208,9 @@ class NativeDecoder:
         self._renew()
 
     def skip(self, end: int) -> None:
-        """See `decoder.Decoder`."""
         self._columns.position = end
 
     def take(self) -> RecordColumns | None:
-        """See `decoder.Decoder`."""
         columns, buffers = self._columns, self._buffers
         if not columns.rows:
             return None
@@ -270,12 +263,10 @@ class NativeHeaders:
 
     @property
     def position(self) -> int:
-        """See `batch_rows.HeaderWalker`."""
         position: int = self._columns.position
         return position
 
     def fill(self, window: memoryview, window_start: int, end: int) -> DecodeStop:
-        """See `batch_rows.HeaderWalker`."""
         columns, size = self._columns, len(window)
         columns.end = end
         at = address(window) if size else None
@@ -286,10 +277,8 @@ class NativeHeaders:
         return DecodeStop(status, need=columns.need)
 
     def skip(self, end: int) -> None:
-        """See `batch_rows.HeaderWalker`."""
         self._columns.position = end
 
     def take(self) -> bytes:
-        """See `batch_rows.HeaderWalker`."""
         count, self._columns.rows = self._columns.rows, 0
         return bytes(memoryview(self._rows)[: 8 * self._width * count])

@@ -73,7 +73,6 @@ class ReferenceWalker:
         self._codecs: Counter[int] = Counter()
 
     def walk(self, window: memoryview, window_start: int) -> Stop:
-        """See `walker.Walker`."""
         data = bytes(window)
         while self.position < self._task.stop:
             stop = self._step(data, self.position - window_start, None)
@@ -82,7 +81,6 @@ class ReferenceWalker:
         return Stop(END)
 
     def admit(self, window: memoryview, window_start: int, crc: int) -> Stop:
-        """See `walker.Walker`."""
         return self._step(bytes(window), self.position - window_start, crc) or Stop(END)
 
     def _step(self, data: bytes, at: int, crc: int | None) -> Stop | None:
@@ -235,7 +233,6 @@ class ReferenceWalker:
             self._null_keys += parts[1] < 0
 
     def skip(self, end: int, next_offset: int | None) -> None:
-        """See `walker.Walker`."""
         assert end >= self.position, "damage is passed forwards"
         self._indexes.holes.append((self.position, end))
         self._after_hole = True
@@ -244,7 +241,6 @@ class ReferenceWalker:
             self._next_offset = next_offset
 
     def check_records(self, batch: RecordBatch, payload: bytes | memoryview) -> None:
-        """See `walker.Walker`."""
         problem, nulls = check_payload(batch, bytes(payload))
         if not batch.is_control:
             self._null_keys += nulls
@@ -252,7 +248,6 @@ class ReferenceWalker:
             self._report([problem])
 
     def count_inner(self, records: int, null_keys: int) -> None:
-        """See `walker.Walker`."""
         self._records += records
         self._null_keys += null_keys
 
@@ -268,28 +263,23 @@ class ReferenceWalker:
             self._quiet.update(problem.kind for problem in problems)
 
     def take_problems(self) -> list[Problem]:
-        """See `walker.Walker`."""
         taken, self._problems = self._problems, []
         return taken
 
     def take_deferred(self) -> list[Deferred]:
-        """See `walker.Walker`."""
         taken, self._deferred = self._deferred, []
         return taken
 
     def quiet(self) -> dict[str, int]:
-        """See `walker.Walker`."""
         self._quiet = Counter()
         return self._quiet
 
     def so_far(self) -> SoFar:
-        """See `walker.Walker`."""
         states = self._fold.states
         producers = tuple(states[each] for each in sorted(states))
         return SoFar(self._batches, self._max_timestamp, tuple(self._epochs), producers)
 
     def facts(self, *, whole: bool) -> Facts:
-        """See `walker.Walker`."""
         batches, newest, epochs, producers = self.so_far()
         if not whole:
             self._indexes.holes.append((self.position, self.end))
@@ -337,12 +327,10 @@ def checksum(body: bytes, magic: int) -> int:
 
 
 def walker(task: ScanTask) -> ReferenceWalker:
-    """See `walker.Engine`."""
     return ReferenceWalker(task)
 
 
 def find_candidate(window: memoryview, start: int, sought: Sought) -> int:
-    """See `walker.Engine`."""
     data = bytes(window)
     words = {sought.low >> 32, sought.high >> 32}
     pattern = re.compile(_CANDIDATE % b"|".join(re.escape(word.to_bytes(4, "big")) for word in words))

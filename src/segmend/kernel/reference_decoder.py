@@ -45,11 +45,9 @@ class ReferenceDecoder:
 
     @property
     def rows(self) -> int:
-        """See `decoder.Decoder`."""
         return self._builder.rows
 
     def decode(self, window: memoryview, window_start: int) -> DecodeStop:
-        """See `decoder.Decoder`."""
         data = bytes(window)
         while self.position < self._stop:
             step = self._step(data, self.position - window_start)
@@ -145,18 +143,15 @@ class ReferenceDecoder:
         return True
 
     def decode_payload(self, batch: RecordBatch, payload: bytes) -> DecodeStop:
-        """See `decoder.Decoder`."""
         step = self._take_records(batch, payload)
         if step is None:
             self.position = batch.end
         return step or DecodeStop(END)
 
     def skip(self, end: int) -> None:
-        """See `decoder.Decoder`."""
         self.position = end
 
     def take(self) -> RecordColumns | None:
-        """See `decoder.Decoder`."""
         if not self._builder.rows:
             return None
         taken, self._builder = self._builder, RecordBuilder(self._wanted)

@@ -112,11 +112,9 @@ class Reader(Protocol):
     @property
     def size(self) -> int:
         """Length of the file in bytes when it was opened."""
-        ...
 
     def read_into(self, buffer: memoryview, position: int) -> int:
         """Fill `buffer` from `position`; fewer bytes than asked only at the end of the file."""
-        ...
 
 
 class BytesReader:

@@ -124,43 +124,33 @@ class Walker(Protocol):
 
     def walk(self, window: memoryview, window_start: int) -> Stop:
         """Fold batches of `window`, whose first byte is byte `window_start` of the file."""
-        ...
 
     def admit(self, window: memoryview, window_start: int, crc: int) -> Stop:
         """As `walk` for one batch too large for any window: its CRC is `crc`, its records are not read."""
-        ...
 
     def skip(self, end: int, next_offset: int | None) -> None:
         """Pass the damage from `position` to `end`; `next_offset` if its header is believed by a broker."""
-        ...
 
     def take_problems(self) -> list[Problem]:
         """The problems found since the last call."""
-        ...
 
     def take_deferred(self) -> list[Deferred]:
         """The batches left to the caller since the last call."""
-        ...
 
     def check_records(self, batch: RecordBatch, payload: bytes | memoryview) -> None:
         """Look at the decompressed records of a magic 2 batch."""
-        ...
 
     def count_inner(self, records: int, null_keys: int) -> None:
         """Add the inner messages of a compressed magic 0/1 wrapper."""
-        ...
 
     def quiet(self) -> dict[str, int]:
         """From now on only count problems, by kind; the returned dict is filled when `facts` is called."""
-        ...
 
     def so_far(self) -> SoFar:
         """What was seen up to `position`."""
-        ...
 
     def facts(self, *, whole: bool) -> Facts:
         """The end: what was seen. `whole` if the walk went to the end of the file."""
-        ...
 
 
 class Sought(NamedTuple):
@@ -182,11 +172,9 @@ class Engine(Protocol):
 
     def walker(self, task: ScanTask) -> Walker:
         """A walker at the beginning of `task`."""
-        ...
 
     def find_candidate(self, window: memoryview, start: int, sought: Sought) -> int:
         """The first place from `start` in `window` that looks like a batch header, or -1."""
-        ...
 
 
 def sort_problems(problems: Iterable[Problem]) -> list[Problem]:

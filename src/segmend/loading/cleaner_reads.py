@@ -96,7 +96,6 @@ class CleanerReading:
         self._last = {each.last_offset for each in loaded.state.states.values()}
 
     def whole(self) -> Iterator[ReadBatch]:
-        """All of them."""
         for segment in self.segments:
             yield from self._batches(segment, 0, segment.size)
             if self.spoiled is not None:

@@ -62,7 +62,6 @@ class DirState:
 
     @property
     def path(self) -> str:
-        """As it was given."""
         return self.log_dir.path
 
     @property

@@ -46,5 +46,4 @@ class EpochCache:
             self.entries = [(below[-1][0], start), *self.entries[len(below) :]]
 
     def clear(self) -> None:
-        """Forget everything."""
         self.entries = []

@@ -140,16 +140,13 @@ class PartitionOutcome:
 
     @property
     def records_lost(self) -> int:
-        """Over all effects."""
         return sum(effect.records_lost for effect in self.effects)
 
     @property
     def bytes_lost(self) -> int:
-        """Over all effects."""
         return sum(effect.bytes_lost for effect in self.effects)
 
     def to_json(self) -> dict[str, Any]:
-        """The `partition` line."""
         return {
             "type": "partition",
             "dir": self.dir,
@@ -189,7 +186,6 @@ class DirectoryOutcome:
         return any(effect.loses for effect in self.effects)
 
     def to_json(self) -> dict[str, Any]:
-        """The `directory` line."""
         return {
             "type": "directory",
             "dir": self.dir,
@@ -215,7 +211,6 @@ class DirOutcome:
     metadata_alone: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """The `dir` line."""
         return {
             "type": "dir",
             "dir": self.dir,
@@ -250,7 +245,6 @@ class Later:
     fails: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """The `later` line."""
         return {
             "type": "later",
             "dir": self.dir,
@@ -311,7 +305,6 @@ class BrokerOutcome:
         return self.starts and not (self.lost.partitions or self.unserved or self.unknown)
 
     def to_json(self) -> dict[str, Any]:
-        """The last line."""
         return {
             "type": "broker",
             "outcome": "starts" if self.starts else "refuses",

@@ -58,61 +58,51 @@ class AsUser(Files):
         return self._asked >= _ATTRIBUTES_ASKED
 
     def listing(self, path: str) -> dict[str, EntryType]:
-        """As `disk`."""
         try:
             return disk.listing(path)
         except Unreadable as error:
             raise self._noted(error) from None
 
     def file_stat(self, path: str) -> FileStat:
-        """As `disk`."""
         try:
             return disk.file_stat(path)
         except Unreadable as error:
             raise self._noted(error) from None
 
     def open(self, path: str) -> OpenFile:
-        """As `disk`."""
         try:
             return disk.open(path)
         except Unreadable as error:
             raise self._noted(error) from None
 
     def last_unit(self, path: str, unit: int) -> bytes:
-        """As `disk`."""
         try:
             return disk.last_unit(path, unit)
         except Unreadable as error:
             raise self._noted(error) from None
 
     def file_size(self, path: str) -> int:
-        """As `disk`."""
         try:
             return disk.file_size(path)
         except Unreadable as error:
             raise self._noted(error) from None
 
     def size_and_allocated(self, path: str) -> tuple[int, int]:
-        """As `disk`."""
         try:
             return disk.size_and_allocated(path)
         except Unreadable as error:
             raise self._noted(error) from None
 
     def real_path(self, path: str) -> str:
-        """As `disk`."""
         return disk.real_path(path)
 
     def may_read(self, path: str) -> bool:
-        """As `disk`."""
         return disk.may_read(path)
 
     def space(self, path: str) -> Space:
-        """As `disk`."""
         return disk.space(path)
 
     def lock_state(self, path: str) -> LockState | None:
-        """As `disk`."""
         return disk.lock_state(path)
 
     def denial(self, path: str, wanted: int) -> str | None:

@@ -207,15 +207,12 @@ class Files(Protocol):
 
     def listing(self, path: str) -> dict[str, EntryType]:
         """Names in a directory and what they are."""
-        ...
 
     def file_stat(self, path: str) -> FileStat:
         """`stat` of a path, links followed."""
-        ...
 
     def open(self, path: str) -> OpenFile:
         """A file opened for reading."""
-        ...
 
     def last_unit(self, path: str, unit: int) -> bytes:
         """The last whole unit of so many bytes, counted from the start of the file; empty without one."""

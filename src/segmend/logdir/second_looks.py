@@ -57,7 +57,6 @@ class _Kept(OpenFile):
         self._file = file
 
     def read_into(self, buffer: memoryview, position: int) -> int:
-        """As `OpenFile`, from memory."""
         end = min(position + len(buffer), self.size)
         if end <= position:
             return 0
@@ -82,7 +81,6 @@ class Near(OpenFile):
         self._start, self._piece = 0, b""
 
     def read_into(self, buffer: memoryview, position: int) -> int:
-        """As `OpenFile`."""
         at = position - self._start
         if at >= 0 and at + len(buffer) <= len(self._piece):
             buffer[:] = self._piece[at : at + len(buffer)]

@@ -106,7 +106,6 @@ class LogDir:
 
     @property
     def real_path(self) -> str:
-        """The path with all links resolved, as a broker compares log dirs."""
         return self.files.real_path(self.path)
 
     @property
@@ -298,7 +297,6 @@ class PartitionDir:
 
     @property
     def partition(self) -> int:
-        """The partition number."""
         return self.parsed.partition
 
     @property
@@ -402,7 +400,6 @@ class PartitionDir:
 
     @cached_property
     def leader_epochs(self) -> LoadedFile[EpochCheckpoint]:
-        """leader-epoch-checkpoint."""
         return load(self._text(epoch_checkpoint.FILE_NAME), epoch_checkpoint.parse)
 
     @cached_property
@@ -462,17 +459,14 @@ class LogSegment:
 
     @property
     def log(self) -> FileEntry | None:
-        """The record batches."""
         return self._file(".log")
 
     @property
     def index(self) -> FileEntry | None:
-        """The offset index (`OffsetIndex`)."""
         return self._file(".index")
 
     @property
     def timeindex(self) -> FileEntry | None:
-        """The time index (`TimeIndex`)."""
         return self._file(".timeindex")
 
     @property

@@ -22,7 +22,6 @@ class Stretch:
 
     @property
     def span(self) -> Span:
-        """Its offsets."""
         return self.places[0], self.places[-1] - 1
 
     def add(self, part: Part) -> None:

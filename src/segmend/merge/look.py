@@ -51,13 +51,11 @@ class Second:
                     yield run, begin, batch
 
     def batches(self, replica: int, first: int, last: int) -> Iterator[Batch]:
-        """See `Look`."""
         for run, begin, batch in self.headers(replica, first, last):
             epoch = NO_EPOCH if batch.magic < 2 else run.epoch
             yield Batch(begin, batch.last_offset, epoch, batch.size, batch.crc)
 
     def tally(self, replica: int, first: int, last: int) -> tuple[int, tuple[int, ...]]:
-        """See `Look`."""
         records, producers = 0, dict[int, None]()
         for _, begin, batch in self.headers(replica, first, last):
             whole = first <= begin and batch.last_offset <= last
@@ -86,7 +84,6 @@ class Second:
                             yield Keyed(record.offset, key, record.value is None, plain, producer)
 
     def aborted(self, replica: int, first: int, last: int) -> Iterator[Span]:
-        """See `Look`."""
         open_ones: dict[int, list[Span]] = {}
         for run, begin, batch in self.headers(replica, first, _END):
             if begin > last and not open_ones:

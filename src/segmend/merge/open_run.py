@@ -30,7 +30,6 @@ class OpenRun:
         self._marks: list[Mark] = []
 
     def add(self, batch: RecordBatch, first: int, records: int) -> None:
-        """One more batch."""
         self._digest += digest_of(Batch(first, batch.last_offset, self.epoch, batch.size, batch.crc))
         self._batches += 1
         self._records += records
@@ -70,7 +69,6 @@ class OpenRun:
         return Mark(self._last + 1, self.end, self._batches, self._records, self._digest & _MASK)
 
     def run(self, file: str, segment: int) -> Run:
-        """As a value."""
         if not self._marks or self._marks[-1].position != self.end:
             self._marks.append(self._mark())
         return Run(

@@ -46,7 +46,6 @@ class Piece:
 
     @property
     def size(self) -> int:
-        """In bytes."""
         return self.stop - self.start
 
     @property

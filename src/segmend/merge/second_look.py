@@ -29,15 +29,12 @@ class Look(Protocol):
 
     def batches(self, replica: int, first: int, last: int) -> Iterator[Batch]:
         """The sound batches that have any of these offsets."""
-        ...
 
     def tally(self, replica: int, first: int, last: int) -> tuple[int, tuple[int, ...]]:
         """How many records there are at these offsets, and the first few producer ids."""
-        ...
 
     def keys(self, replica: int, first: int, last: int) -> Iterator[Keyed]:
         """The records there by their keys."""
-        ...
 
     def aborted(self, replica: int, first: int, last: int) -> Iterator[Span]:
         """Offsets there of transactions that a marker of this replica says were aborted.
@@ -45,4 +42,3 @@ class Look(Protocol):
         A cleaner takes those at once, whatever comes later. It goes nowhere near an open transaction, so
         what has no marker is none of them.
         """
-        ...

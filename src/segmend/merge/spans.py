@@ -56,5 +56,4 @@ def first_of(span: Span) -> int:
 
 
 def size(spans: Iterable[Span]) -> int:
-    """How many offsets."""
     return sum(last - first + 1 for first, last in spans)

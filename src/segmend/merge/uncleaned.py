@@ -163,7 +163,6 @@ class _Newest:
         self._open: dict[int, set[bytes]] = {}
 
     def take(self, each: Keyed, lacking: Who, *, sure: bool) -> None:
-        """The next record."""
         if each.commits is not None and each.producer is not None:
             self._end(each.producer, commits=each.commits)
             if lacking and not self._is_full(each.offset):

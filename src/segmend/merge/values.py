@@ -119,7 +119,6 @@ class Replica:
 
     @property
     def path(self) -> str:
-        """Its directory."""
         return f"{self.dir}/{self.name}"
 
 

@@ -73,7 +73,6 @@ class Run:
         return max(self.epochs, default=0)
 
     def add(self, file: FileEntry, batch: RecordBatch) -> None:
-        """Take the next batch."""
         last = self.parts[-1] if self.parts else None
         if last is not None and last.file.name == file.name:
             self.parts[-1] = replace(last, stop=batch.end)

@@ -23,7 +23,6 @@ _WORDS = {
 
 
 def node_lines(nodes: Iterable[NodeOutcome], style: Style = PLAIN) -> Iterator[str]:
-    """One line a node."""
     for node in nodes:
         name = style("bold", f"node {node.node_id}")
         stop = "stopped cleanly" if node.clean_shutdown else "killed"

@@ -106,7 +106,6 @@ def _blocked(blocker: Blocker) -> str:
 
 
 def json_lines(studied: Iterable[Compaction]) -> Iterator[Mapping[str, object]]:
-    """One `partition` line each."""
     for each in studied:
         yield {
             "type": "partition",

@@ -271,12 +271,10 @@ def _source(partition: Compared, standing: Standing, number: int) -> Replica | N
 
 
 def summary_json(counts: Mapping[str, int], notes: Sequence[str], seconds: float) -> dict[str, object]:
-    """The last line."""
     return {"type": "summary", **counts, "notes": list(notes), "seconds": round(seconds, 3)}
 
 
 def summary_line(counts: Mapping[str, int], seconds: float, style: Style = PLAIN) -> str:
-    """The same for people."""
     told = [f"{count} {what}" for what, count in counts.items() if count and what in _VERDICTS]
     if counts["alone"]:
         told.append(f"{counts['alone']} with one replica here, which nothing was compared with")

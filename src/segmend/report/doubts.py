@@ -65,7 +65,6 @@ def _records(read: Sequence[RecordTimes]) -> str:
 
 
 def next_steps(each: Reasons, user: User | None) -> list[Advice]:
-    """What to do, as commands."""
     place = text.word(f"{each.dir.rstrip('/')}/{each.name}")
     if each.failure is not None:
         return [_opened(each, user, place)]
@@ -91,7 +90,6 @@ def _opened(each: Reasons, user: User | None, place: str) -> Advice:
 
 
 def next_lines(each: Reasons, user: User | None, style: Style) -> Iterator[str]:
-    """The commands, to be copied."""
     for step in next_steps(each, user):
         yield (
             f"next:   {style.command(step.command)}  # {step.why}" if step.command else f"next:   {step.why}"

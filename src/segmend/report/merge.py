@@ -12,7 +12,6 @@ from segmend.wording import plural
 
 
 def merge_json(partition: Compared) -> dict[str, object]:
-    """One partition."""
     line: dict[str, object] = {"type": "merge", "topic": partition.topic, "partition": partition.partition}
     merged = partition.merged
     if merged is None:
@@ -42,7 +41,6 @@ def merge_json(partition: Compared) -> dict[str, object]:
 
 
 def merge_lines(partition: Compared, style: Style = PLAIN) -> Iterator[str]:
-    """The same for people."""
     name, merged = f"{text.clean(partition.topic)}-{partition.partition}", partition.merged
     if merged is None:
         yield f"{style('bold', name)}  {style('red', 'refused')}: {text.clean(partition.refused or '')}"

@@ -108,7 +108,6 @@ def _totals(disks: Disks, dir: str | None) -> dict[str, int]:
 
 
 def lines(disks: Disks, choice: Choice, style: Style = PLAIN) -> Iterator[str]:
-    """The page."""
     yield from _heading(disks, style)
     yield ""
     rows = choice.order(disks.partitions)

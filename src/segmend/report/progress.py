@@ -41,7 +41,6 @@ class Progress:
             self._draw(message)
 
     def done(self) -> None:
-        """Wipe the line."""
         if self.shown:
             self._put("\r\x1b[K")
 

@@ -90,7 +90,6 @@ def _ranges(spans: Sequence[Sequence[int]]) -> str:
 
 
 def summary_line(line: Mapping[str, Any], out: str) -> str:
-    """The last line."""
     counted = f"{plural(line['records'], 'record')} of {plural(line['partitions'], 'partition')}"
     lost = plural(line["missing"], "offset") if line["missing"] else "no offset"
     salvaged = f", {line['salvaged']:,} of them salvaged" if line.get("salvaged") else ""

@@ -43,7 +43,6 @@ def json_rows(partition: Partition) -> Iterator[dict[str, object]]:
 
 
 def lines(partition: Partition, style: Style = PLAIN) -> Iterator[str]:
-    """The page."""
     yield from _heading(partition, style)
     yield ""
     if partition.segments:

@@ -39,7 +39,6 @@ class StartupPage:
 
 
 def lines(page: StartupPage, style: Style = PLAIN) -> Iterator[str]:
-    """The page for people."""
     study = page.study
     looked = f"{plural(study.partitions, 'partition')}, {plural(study.segments, 'segment')}"
     yield f"{looked}, {text.size(study.bytes)}; rules of {page.rules}"

@@ -100,7 +100,6 @@ class Additions:
             raise SegmendError(f"{self._path}: the Delta commit failed: {error}") from error
 
     def finish(self, home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
-        """Nothing is left to do."""
         del home, outlet, lines
 
 
@@ -114,11 +113,9 @@ class Elsewhere:
     before: Reached
 
     def write(self, job: Job, outlet: Folder) -> Written:
-        """As of `Additions`."""
         return _write(job, outlet, self.before, f"-{token_hex(8)}")
 
     def finish(self, home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
-        """Nothing is left to do."""
         del home, outlet, lines
 
 
@@ -177,7 +174,6 @@ class _Files:
         self.written: list[dict[str, Any]] = []
 
     def add(self, day: str | None, part: pa.RecordBatch) -> None:
-        """Add records of one day."""
         file = self._open.pop(day, None)
         if file is None:
             if len(self._open) >= _OPEN:
@@ -212,7 +208,6 @@ class _File:
         self._file = ParquetFile(self._stream, wanted)
 
     def add(self, part: pa.RecordBatch) -> None:
-        """More rows."""
         self._file.add(part)
         self._rows += part.num_rows
 

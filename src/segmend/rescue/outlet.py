@@ -41,7 +41,6 @@ class Stream:
         self.closed = False
 
     def write(self, data: Any) -> int:
-        """Add bytes."""
         view = memoryview(data).cast("B")
         if len(self._held) + len(view) < _BUFFER:
             self._held += view
@@ -98,7 +97,6 @@ class Stream:
         self._fx.sync(self._fd)
 
     def tell(self) -> int:
-        """Bytes so far."""
         return self._at + len(self._held)
 
     def set_mtime(self, mtime_ns: int) -> None:

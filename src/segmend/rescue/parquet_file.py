@@ -48,7 +48,6 @@ class ParquetFile:
         self._writer: pq.ParquetWriter | None = None
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """More rows."""
         self._held.append(batch)
         self._size += batch.nbytes
         if self._size >= _GROUP:

@@ -101,7 +101,6 @@ class Tally:
         self._told = frozenset(self.undecodable)
 
     def written(self, bytes: int, **facts: Any) -> Written:
-        """As a value."""
         return Written(
             records=self.records, bytes=bytes, aborted=self.aborted, left_out=self.left_out, open=self.open,
             unacknowledged=self.unacknowledged, salvaged=self.salvaged, marked=self.marked,

@@ -18,7 +18,6 @@ def base64(data: bytes | None) -> str | None:
 
 
 def headers(pairs: Iterable[tuple[str, bytes | None]]) -> list[dict[str, str | None]]:
-    """Headers as objects."""
     return [{"key": key, "value": base64(value)} for key, value in pairs]
 
 

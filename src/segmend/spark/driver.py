@@ -215,7 +215,6 @@ class _Here:
         yield judge(self.rows(GROUPED))
 
     def forget(self) -> None:
-        """Drop the views."""
         for name in (*COLUMNS, "replicas"):
             self._spark.catalog.dropTempView(name)
 

@@ -29,7 +29,6 @@ class DirFingerprint:
         return cls(given=given, path=path, files={name: look(f"{path}/{name}") for name in FILES})
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
         files = {name: fingerprint.to_json() for name, fingerprint in self.files.items()}
         return {"dir": self.given, "path": self.path, "files": files}
 

@@ -49,7 +49,6 @@ class NewBytes:
         return cls(sha256=sha256, length=length, source=source, position=position, made_of=made_of)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
         data: dict[str, Any] = {"sha256": self.sha256, "length": self.length}
         if self.data is not None:
             return {**data, "base64": base64.b64encode(self.data).decode("ascii")}

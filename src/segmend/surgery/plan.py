@@ -45,7 +45,6 @@ class Loss:
     what: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
         return as_dict(self)
 
 
@@ -103,7 +102,6 @@ class Plan(_Remembering):
 
     @property
     def records_lost(self) -> int:
-        """Over all partitions."""
         return sum(loss.records for loss in self.losses)
 
     def said(self, name: str) -> list[object]:

@@ -33,7 +33,6 @@ class Request(Generic[OptionsType]):
 
     @property
     def dirs(self) -> tuple[LogDir, ...]:
-        """The log dirs."""
         return self.broker.dirs
 
     @property

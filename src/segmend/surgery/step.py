@@ -41,31 +41,24 @@ class View(Files, Protocol):
 
     def write(self, path: str, position: int, data: bytes, like: Fingerprint) -> None:
         """Bytes at a position of a file, which is made if it is not there."""
-        ...
 
     def copy(self, path: str, position: int, source: str, start: int, length: int, like: Fingerprint) -> None:
         """The same with `length` bytes of the real file `source` from `start` on, which may be many."""
-        ...
 
     def replace(self, path: str, data: bytes, like: Fingerprint) -> None:
         """A file with these bytes, and the owner, mode and time of `like`."""
-        ...
 
     def cut(self, path: str, size: int) -> None:
         """A file cut to `size` bytes."""
-        ...
 
     def move(self, source: str, target: str) -> None:
         """A file or directory under another path."""
-        ...
 
     def hide(self, path: str) -> None:
         """A file or directory that is gone."""
-        ...
 
     def make_dir(self, path: str, like: Fingerprint) -> None:
         """A new, empty directory."""
-        ...
 
 
 class Step(Protocol):
@@ -76,53 +69,41 @@ class Step(Protocol):
     @property
     def paths(self) -> tuple[str, ...]:
         """What it changes."""
-        ...
 
     @property
     def before(self) -> Fingerprint:
         """What must be at the first of `paths` before it."""
-        ...
 
     def to_json(self) -> dict[str, Any]:
         """All fields as plain JSON values."""
-        ...
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The reverse; `TypeError`, `KeyError` or `ValueError` for what is no such step."""
-        ...
 
     def words(self) -> str:
         """One line for a person: what is done to which file, and why."""
-        ...
 
     def needs(self, vault: str) -> Iterator[Need]:
         """What it takes up."""
-        ...
 
     def not_before(self) -> str | None:
         """How the disk differs from what is expected before the step; None if it does not."""
-        ...
 
     def not_after(self) -> str | None:
         """How the disk differs from what the step leaves; None if it does not."""
-        ...
 
     def protect(self, work: Workplace) -> None:
         """Bring the old bytes to safety."""
-        ...
 
     def do(self, work: Workplace) -> None:
         """Make the change."""
-        ...
 
     def undo(self, work: Workplace) -> None:
         """Take it back."""
-        ...
 
     def preview(self, view: View, release: Release) -> None:
         """Make the change in a view."""
-        ...
 
 
 class StepValue:
@@ -150,7 +131,6 @@ class OnePath(StepValue):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """What it changes."""
         return (self.path,)
 
     def room_for_a_copy(self, vault: str) -> Iterator[Need]:

@@ -64,7 +64,6 @@ class DirWork:
 
     @property
     def total(self) -> Work:
-        """All jobs together."""
         return sum((job.work for job in self.jobs), Work())
 
 
@@ -107,7 +106,6 @@ class Estimate:
         return sum(value for name, value in self.parts.items() if name not in ("jvm", "metadata"))
 
     def to_json(self) -> dict[str, float]:
-        """The parts, rounded."""
         return {part: round(seconds, 3) for part, seconds in self.parts.items()}
 
 

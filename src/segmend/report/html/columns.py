@@ -23,16 +23,13 @@ class Columns(Protocol):
     @property
     def num_rows(self) -> int:
         """How many rows it has."""
-        ...
 
     @property
     def column_names(self) -> list[str]:
         """What `select` takes."""
-        ...
 
     def select(self, columns: Sequence[str]) -> pa.Table:
         """These columns."""
-        ...
 
 
 class InParts(Columns, Protocol):
@@ -40,7 +37,6 @@ class InParts(Columns, Protocol):
 
     def parts(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """What `select` gives, in parts."""
-        ...
 
 
 Tables: TypeAlias = Mapping[str, Columns]
@@ -106,12 +102,10 @@ class _WithClusters:
 
     @property
     def num_rows(self) -> int:
-        """How many rows it has."""
         return self.table.num_rows
 
     @property
     def column_names(self) -> list[str]:
-        """What `select` takes."""
         return self.table.column_names
 
     def select(self, columns: Sequence[str]) -> pa.Table:

@@ -92,7 +92,6 @@ class _Replica:
 
 
 def explorer(tables: Tables, places: Places) -> Explorer:
-    """Packs `partitions` and `segments`."""
     table, total, segments = _worst(tables)
     chosen = sorted(_replicas(table), key=_by_name)
     held, of_segments = _segments(tables, _with_segments(chosen))

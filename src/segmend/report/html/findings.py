@@ -200,7 +200,6 @@ class _Tally:
 
     @property
     def severity(self) -> str:
-        """The worst one."""
         return min(self.severities, key=SEVERITIES.index)
 
     @property

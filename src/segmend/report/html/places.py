@@ -29,7 +29,6 @@ class Places:
 
     @property
     def brokers(self) -> list[str]:
-        """Broker names in order."""
         return sorted(self.by_broker, key=broker_order)
 
     def path(self, log_dir_id: int | None) -> str:
@@ -45,7 +44,6 @@ class Places:
 
 
 def places(tables: Tables) -> Places:
-    """Reads `log_dirs`."""
     dirs = rows(tables, "log_dirs", _COLUMNS)
     by_broker: dict[str, list[Row]] = defaultdict(list)
     for row in dirs:

@@ -71,7 +71,6 @@ def render(
 
 
 def page(report: Report) -> str:
-    """Fills the templates."""
     script = _joined("assets", ".js")
     return (
         _environment()

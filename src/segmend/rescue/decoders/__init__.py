@@ -40,11 +40,9 @@ class Decoder(Protocol):
 
     def decode(self, data: bytes) -> Decoded:
         """Never raises."""
-        ...
 
     def schema(self) -> Any:
         """What was found out about the schema, or was given; None where nothing was."""
-        ...
 
 
 @frozen

@@ -70,7 +70,6 @@ class Avro:
         self._known: dict[int, Reader] = {}
 
     def decode(self, data: bytes) -> Decoded:
-        """As JSON."""
         number, at = None, 0
         reader = self._one
         if reader is None:

@@ -58,7 +58,6 @@ class Protobuf:
         self._pool = None if schema is None else schema.pool
 
     def decode(self, data: bytes) -> Decoded:
-        """As JSON."""
         if large := too_large(data):
             return large
         if self._one is not None:

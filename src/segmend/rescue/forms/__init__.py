@@ -30,11 +30,9 @@ class Form(Protocol):
 
     def write(self, job: Job, outlet: Folder) -> Written:
         """Write one partition."""
-        ...
 
     def finish(self, home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
         """All partitions are written: `lines` is what the journal says of them."""
-        ...
 
 
 class NamedForm(Form, Protocol):
@@ -47,7 +45,6 @@ class NamedForm(Form, Protocol):
 
         `known` is the metadata of their cluster, if it is among the dirs.
         """
-        ...
 
 
 class Growing(Form, Protocol):
@@ -55,15 +52,12 @@ class Growing(Form, Protocol):
 
     def reached(self, name: str) -> Reached:
         """How far it has a partition."""
-        ...
 
     def elsewhere(self, name: str) -> Form:
         """What adds to it a partition in a task on another machine."""
-        ...
 
     def commit(self, lines: Sequence[Line]) -> None:
         """Have for good what these lines tell; raises `SegmendError`."""
-        ...
 
 
 class GrowingForm(Protocol):
@@ -75,7 +69,6 @@ class GrowingForm(Protocol):
         self, request: Request, outlet: Folder, due: Sequence[Due], known: Callable[[], MetadataImage | None]
     ) -> Growing:
         """Open what is there; raises `SegmendError` if that is something else."""
-        ...
 
 
 def names() -> list[str]:

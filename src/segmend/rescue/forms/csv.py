@@ -15,13 +15,11 @@ from segmend.rescue.texts import base64, headers, instant
 
 
 def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: MetadataImage | None) -> None:
-    """Room is needed."""
     del outlet, known
     require_space(request, due)
 
 
 def write(job: Job, outlet: Folder) -> Written:
-    """`<topic>-<partition>.csv`."""
     with part(job, outlet, f"{job.name}.csv") as opened:
         stream, tally, decoding = opened.stream, opened.tally, opened.tally.decoding
         fields = columns(job.request.salvage)
@@ -55,5 +53,4 @@ def _field(value: object) -> str:
 
 
 def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
-    """Nothing is left to do."""
     del home, outlet, lines

@@ -41,7 +41,6 @@ def grow(
 
 
 def write(job: Job, outlet: Folder) -> Written:
-    """`<topic>-<partition>.parquet`."""
     wanted = schema(_INSTANT, job.request.sides, salvage=job.request.salvage)
     return write_parquet(job, outlet, wanted, f"{job.name}.parquet")
 

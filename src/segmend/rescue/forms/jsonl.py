@@ -17,13 +17,11 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: MetadataImage | None) -> None:
-    """Room is needed."""
     del outlet, known
     require_space(request, due)
 
 
 def write(job: Job, outlet: Folder) -> Written:
-    """`<topic>-<partition>.jsonl`."""
     with part(job, outlet, f"{job.name}.jsonl") as opened:
         stream, tally, decoding = opened.stream, opened.tally, opened.tally.decoding
         fields = columns(job.request.salvage)
@@ -46,5 +44,4 @@ def _object(row: Row, fields: Sequence[str]) -> dict[str, object]:
 
 
 def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
-    """Nothing is left to do."""
     del home, outlet, lines

@@ -223,7 +223,6 @@ class Sent:
         del lines
 
     def finish(self, home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
-        """Nothing is left to do."""
         del home, outlet, lines
 
 
@@ -351,7 +350,6 @@ class _Changed:
         self.last: int | None = None
 
     def see(self, row: Row) -> None:
-        """One more record."""
         self.last = row.offset
         self._of_brokers += row.timestamp_type == 1
         self._zero += row.timestamp == 0
@@ -368,5 +366,4 @@ class _Changed:
 
 
 def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
-    """Nothing is left to do."""
     del home, outlet, lines

@@ -89,7 +89,6 @@ def roll(pieces: Iterable[Piece], cap: int, next_offset: int) -> Iterator[NewSeg
 
 
 def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: MetadataImage | None) -> None:
-    """Room is needed."""
     del outlet, known
     require_space(request, due)
 

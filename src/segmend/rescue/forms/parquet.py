@@ -18,7 +18,6 @@ def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: Metadat
 
 
 def write(job: Job, outlet: Folder) -> Written:
-    """`<topic>-<partition>.parquet`."""
     return write_parquet(
         job, outlet,
         schema(pa.timestamp("ms", tz="UTC"), job.request.sides, salvage=job.request.salvage),
@@ -27,5 +26,4 @@ def write(job: Job, outlet: Folder) -> Written:
 
 
 def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
-    """Nothing is left to do."""
     del home, outlet, lines

@@ -135,7 +135,6 @@ class Run:
 
     @property
     def journal(self) -> str:
-        """The path of the journal."""
         return f"{self.path}/{_JOURNAL}"
 
     @property

@@ -104,11 +104,9 @@ class PlannedView(View):
         self._made: _Known[Fingerprint] = _Known()
 
     def replace(self, path: str, data: bytes, like: Fingerprint) -> None:
-        """A file with these bytes."""
         self._files[path] = _File(None, len(data), like, [_Piece(0, len(data), data)])
 
     def write(self, path: str, position: int, data: bytes, like: Fingerprint) -> None:
-        """Bytes at a position."""
         self._add(path, _Piece(position, len(data), data), like)
 
     def copy(self, path: str, position: int, source: str, start: int, length: int, like: Fingerprint) -> None:
@@ -121,7 +119,6 @@ class PlannedView(View):
         file.size = max(file.size, piece.start + piece.length)
 
     def cut(self, path: str, size: int) -> None:
-        """A shorter file."""
         file = self._changed(path, Fingerprint(kind="file"))
         file.size = size
 
@@ -140,7 +137,6 @@ class PlannedView(View):
         self._roots[path] = None
 
     def make_dir(self, path: str, like: Fingerprint) -> None:
-        """An empty directory."""
         self._made[path] = like
 
     def listing(self, path: str) -> dict[str, EntryType]:

@@ -68,7 +68,6 @@ class Rebuild:
 
     @property
     def path(self) -> str:
-        """The file."""
         return f"{self.log_dir.path}/{self.file}"
 
     def build(self, release: Release) -> bytes:

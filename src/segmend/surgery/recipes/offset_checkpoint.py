@@ -16,6 +16,5 @@ from segmend.surgery.derive.sources import Arguments
 
 
 def build(_log_dir: LogDir, _partition: str, arguments: Arguments, _release: Release) -> bytes:
-    """See the module."""
     entries = tuple(CheckpointEntry(*row) for row in arguments["entries"])
     return offset_checkpoint.render(OffsetCheckpoint(entries=entries))

@@ -13,5 +13,4 @@ from segmend.surgery.derive.sources import Arguments
 
 
 def build(_log_dir: LogDir, _partition: str, arguments: Arguments, _release: Release) -> bytes:
-    """See the module."""
     return partition_metadata.render(PartitionMetadata(topic_id=str(arguments["topic_id"])))

@@ -28,7 +28,6 @@ class FileRange(NamedTuple):
 
     @property
     def length(self) -> int:
-        """In bytes."""
         return self.end - self.start
 
 
@@ -50,12 +49,10 @@ class JoinedSegment:
 
     @property
     def parts(self) -> tuple[FileRange, ...]:
-        """In order."""
         return tuple(part for part in (self.kept, self.copied) if part is not None)
 
     @property
     def size(self) -> int:
-        """In bytes."""
         return sum(part.length for part in self.parts)
 
 
@@ -105,7 +102,6 @@ class JoinedReader(OpenFile):
         )  # fmt: skip
 
     def close(self) -> None:
-        """Close the files."""
         for reader in self._readers:
             reader.close()
 

@@ -55,7 +55,6 @@ class Leader:
 
     @property
     def path(self) -> str:
-        """Its real path."""
         return self.partition.path
 
     @property

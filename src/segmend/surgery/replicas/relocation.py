@@ -34,7 +34,6 @@ class Move:
 
     @property
     def key(self) -> tuple[str, int]:
-        """Topic and partition number."""
         return self.partition.key
 
 

@@ -66,7 +66,6 @@ class AppendFile(OnePath):
         return cls.to(path, NewBytes.inline(b""), "is right, and perhaps not on the disk yet")
 
     def words(self) -> str:
-        """One line."""
         if not self.content.length and not self._new:
             return f"sync {self.path}: {self.reason}"
         source = "" if self.content.source is None else f" of {self.content.source}"
@@ -74,7 +73,6 @@ class AppendFile(OnePath):
         return f"{how} {self.content.length} bytes{source} to {self.path}: {self.reason}"
 
     def needs(self, vault: str) -> Iterator[Need]:
-        """The new bytes."""
         yield Need(folder(self.path), self.content.length)
         yield from self.room_for_a_copy(vault)
 
@@ -126,7 +124,6 @@ class AppendFile(OnePath):
             restore_link(work, self.path)
 
     def preview(self, view: View, release: Release) -> None:
-        """Appends in the view."""
         content = self.content
         if content.source is None:
             view.write(self.path, self._start, content.read(), self.after)

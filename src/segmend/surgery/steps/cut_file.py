@@ -53,11 +53,9 @@ class CutFile(OnePath):
         )  # fmt: skip
 
     def words(self) -> str:
-        """One line."""
         return f"cut {self.path} from {self.before.size} to {self.after.size} bytes: {self.reason}"
 
     def needs(self, vault: str) -> Iterator[Need]:
-        """The tail."""
         yield Need(vault, self._sizes[0] - self._sizes[1])
         yield from self.room_for_a_copy(vault)
 
@@ -73,12 +71,10 @@ class CutFile(OnePath):
         return self.differs(self.after)
 
     def protect(self, work: Workplace) -> None:
-        """Keeps the tail."""
         if self.not_before() is None:
             keep(work, TAIL, part_of(self.path, work, self._sizes[1]), self.tail_sha256)
 
     def do(self, work: Workplace) -> None:
-        """Cuts."""
         self._must_be_ours()
         read_kept(work, TAIL, self.tail_sha256)
         with change_in_place(work, self.path, self.after) as fd:
@@ -86,7 +82,6 @@ class CutFile(OnePath):
         require(self.not_after(), self.path)
 
     def undo(self, work: Workplace) -> None:
-        """Writes the tail again."""
         if self.not_before() is None:
             settle(work, self.path)
             restore_link(work, self.path)
@@ -101,7 +96,6 @@ class CutFile(OnePath):
         restore_link(work, self.path)
 
     def preview(self, view: View, release: Release) -> None:
-        """Cuts in the view."""
         view.cut(self.path, self._sizes[1])
 
     @property

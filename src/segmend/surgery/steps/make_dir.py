@@ -37,30 +37,24 @@ class MakeDir(StepValue):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The directory."""
         return (self.path,)
 
     def words(self) -> str:
-        """One line."""
         return f"make the directory {self.path}: {self.reason}"
 
     def needs(self, vault: str) -> Iterator[Need]:
-        """A block."""
         yield Need(folder(self.path), 4096)
 
     def not_before(self) -> str | None:
-        """Nothing must be there."""
         return f"there is {self.path} already" if os.path.lexists(self.path) else None
 
     def not_after(self) -> str | None:
-        """Compares owner and mode."""
         return self.after.difference(look(self.path, content=False))
 
     def protect(self, work: Workplace) -> None:
         """Nothing is written over."""
 
     def do(self, work: Workplace) -> None:
-        """Makes and dresses it."""
         if not os.path.lexists(self.path):
             work.fx.make_dir(self.path)
         fd = work.fx.open_dir(self.path)
@@ -79,7 +73,6 @@ class MakeDir(StepValue):
         sync_dir(work.fx, folder(self.path))
 
     def preview(self, view: View, release: Release) -> None:
-        """Makes it in the view."""
         view.make_dir(self.path, self.after)
 
 

@@ -47,7 +47,6 @@ class MoveDir(StepValue):
         return (self.source, self.target)
 
     def words(self) -> str:
-        """One line."""
         return f"move {self.source} to {self.target}: {self.reason}"
 
     def needs(self, vault: str) -> Iterator[Need]:
@@ -68,17 +67,14 @@ class MoveDir(StepValue):
         """Nothing is written over: across disks the old one goes when the copy is proven."""
 
     def do(self, work: Workplace) -> None:
-        """Moves it."""
         transfer(work, self.source, self.target)
         require(self.not_after(), self.target)
 
     def undo(self, work: Workplace) -> None:
-        """Moves it back."""
         transfer(work, self.target, self.source)
         require(self.not_before(), self.source)
 
     def preview(self, view: View, release: Release) -> None:
-        """Moves it in the view."""
         view.move(self.source, self.target)
 
 

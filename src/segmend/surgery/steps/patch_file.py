@@ -51,12 +51,10 @@ class PatchFile(OnePath):
         )
 
     def words(self) -> str:
-        """One line."""
         end = self.position + self.content.length
         return f"overwrite bytes {self.position} to {end} of {self.path}: {self.reason}"
 
     def needs(self, vault: str) -> Iterator[Need]:
-        """The old bytes."""
         yield Need(vault, self.content.length)
         yield from self.room_for_a_copy(vault)
 
@@ -69,13 +67,11 @@ class PatchFile(OnePath):
         return self._differs(self.content.sha256)
 
     def protect(self, work: Workplace) -> None:
-        """Keeps the old bytes."""
         if self._differs(self.old_sha256) is None:
             old = part_of(self.path, work, self.position, self.content.length)
             keep(work, OLD, old, self.old_sha256)
 
     def do(self, work: Workplace) -> None:
-        """Overwrites."""
         read_kept(work, OLD, self.old_sha256)
         if self.not_after() is None:
             settle(work, self.path)
@@ -86,7 +82,6 @@ class PatchFile(OnePath):
         require(self.not_after(), self.path)
 
     def undo(self, work: Workplace) -> None:
-        """Writes the old bytes again."""
         if self._differs(self.old_sha256) is None:
             settle(work, self.path)
             restore_link(work, self.path)
@@ -99,7 +94,6 @@ class PatchFile(OnePath):
         restore_link(work, self.path)
 
     def preview(self, view: View, release: Release) -> None:
-        """Overwrites in the view."""
         content = self.content
         if content.source is None:
             view.write(self.path, self.position, content.read(), self.before)

@@ -32,7 +32,6 @@ class Quarantine(OnePath):
         return cls(path=path, before=before, allocated=allocated(path), reason=reason)
 
     def words(self) -> str:
-        """One line."""
         return f"set aside {self.path}: {self.reason}"
 
     def needs(self, vault: str) -> Iterator[Need]:
@@ -44,22 +43,18 @@ class Quarantine(OnePath):
         return differs_at(self.before, self.path)
 
     def not_after(self) -> str | None:
-        """Nothing must be there."""
         return f"there is {self.path} again" if os.path.lexists(self.path) else None
 
     def protect(self, work: Workplace) -> None:
         """The move itself is the backup."""
 
     def do(self, work: Workplace) -> None:
-        """Moves it into the vault."""
         transfer(work, self.path, vault_name(work.vault, self.path))
 
     def undo(self, work: Workplace) -> None:
-        """Moves it back."""
         transfer(work, vault_name(work.vault, self.path), self.path)
 
     def preview(self, view: View, release: Release) -> None:
-        """Hides it in the view."""
         view.hide(self.path)
 
 

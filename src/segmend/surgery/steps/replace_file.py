@@ -100,7 +100,6 @@ class ReplaceFile(OnePath):
         return data if self.recipe else {name: data[name] for name in data if name not in _OF_RECIPES}
 
     def words(self) -> str:
-        """One line."""
         how = "make" if self.before.kind == "missing" else "rewrite"
         return f"{how} {self.path}, {self.after.size} bytes: {self.reason}"
 
@@ -110,21 +109,17 @@ class ReplaceFile(OnePath):
         yield Need(folder(self.path), self.after.size or 0)
 
     def not_before(self) -> str | None:
-        """Compares the whole file."""
         changed = None if self.content is None else self.content.changed()
         return self.before.difference(look(self.path)) or changed
 
     def not_after(self) -> str | None:
-        """Compares the whole file."""
         return self.after.difference(look(self.path))
 
     def protect(self, work: Workplace) -> None:
-        """Keeps the old file."""
         if self.before.sha256 is not None and self.not_after() is not None:
             keep(work, KEPT, part_of(self.path, work), self.before.sha256)
 
     def do(self, work: Workplace) -> None:
-        """Writes the new file."""
         clear(work.fx, self.path)
         if self.not_after() is None:
             sync_dir(work.fx, folder(self.path))

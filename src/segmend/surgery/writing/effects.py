@@ -136,15 +136,12 @@ class Effects:
         os.link(path, new, follow_symlinks=False)
 
     def remove(self, path: str) -> None:
-        """Unlink a file."""
         os.unlink(path)
 
     def make_dir(self, path: str, mode: int = 0o700) -> None:
-        """Make one directory."""
         os.mkdir(path, mode)
 
     def remove_dir(self, path: str) -> None:
-        """Remove an empty directory."""
         os.rmdir(path)
 
 

@@ -36,5 +36,4 @@ def device_of(path: str) -> int:
 
 
 def folder(path: str) -> str:
-    """The directory of a path."""
     return posixpath.dirname(path)

@@ -42,7 +42,6 @@ safe), 16 usage, 32 stopped by Ctrl-C, 64 a broker runs"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options."""
     parser.add_argument("plan", metavar="PLAN", help="the file that `segmend plan ... -o PLAN` wrote")
     add_yes_option(parser)
     add_dry_run_option(parser)
@@ -54,7 +53,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask, apply, tell."""
     plan = Plan.load(args.plan)
     if not args.json:
         emit(plan_lines(plan, style(args)))

@@ -56,7 +56,6 @@ KEPT = 20_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options."""
     parser.add_argument(
         "paths", nargs="+", metavar="DIR", help="log dirs of one broker, a partition or a file"
     )

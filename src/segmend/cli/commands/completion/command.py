@@ -20,11 +20,9 @@ _SHELLS = {"bash": bash.script, "zsh": zsh.script, "fish": fish.script}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The shell."""
     parser.add_argument("shell", choices=_SHELLS, metavar="SHELL", help="bash, zsh or fish")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the script."""
     emit(_SHELLS[args.shell](described(whole_parser())))
     return ExitCode.NOTHING_WRONG

@@ -18,7 +18,6 @@ end"""
 
 
 def script(root: Described) -> Iterator[str]:
-    """Its lines."""
     yield "# fish completion of segmend, made by `segmend completion fish`"
     known = (_quoted(_at(each)) for each in root.everything() if each.path)
     yield f"set -g __segmend_commands {' '.join(known)}"

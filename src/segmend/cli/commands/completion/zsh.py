@@ -8,7 +8,6 @@ from segmend.cli.described import Argument, Described
 
 
 def script(root: Described) -> Iterator[str]:
-    """Its lines."""
     yield "#compdef segmend"
     yield "# zsh completion of segmend, made by `segmend completion zsh`"
     for each in root.everything():

@@ -36,7 +36,6 @@ or compared, 16 usage"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options."""
     parser.add_argument(
         "paths", nargs="+", metavar="DIR", help="log dirs of several brokers, or directories of one partition"
     )

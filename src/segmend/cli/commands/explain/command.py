@@ -43,7 +43,6 @@ FAMILIES = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options."""
     parser.add_argument(
         "words",
         nargs="*",

@@ -50,7 +50,6 @@ exit codes: 0 all that any replica could have is there, 4 something is missing, 
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options."""
     parser.add_argument("paths", nargs="+", metavar="DIR", help="log dirs, or partition directories")
     add_export_options(parser, forms.GROWING)
     add_live_options(parser)

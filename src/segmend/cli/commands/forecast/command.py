@@ -54,7 +54,6 @@ exit codes: 0 it starts, nothing is lost, all that matters here could be read; 4
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options."""
     parser.add_argument(
         "paths", nargs="*", metavar="DIR", help="all log dirs of one broker; without any, those of --config"
     )

@@ -8,7 +8,6 @@ from segmend.cli.frame import parser_for
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The words."""
     parser.add_argument("words", nargs="*", metavar="COMMAND", help="a command, and its sub-command")
 
 

@@ -20,7 +20,6 @@ _COLUMNS = columns("journal", "state", ">steps", "begun", "log dirs", "old bytes
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The sub-command."""
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     listed = commands.add_parser("list", help="every journal, the oldest first")
     add_state_option(listed)
@@ -29,7 +28,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """List them."""
     every = runs(args.state_dir, lambda problem: note(str(problem)))
     begun = [run for run in every if run.events]  # what was refused before it began did nothing
     if args.json:

@@ -24,12 +24,10 @@ _ENVIRONMENT = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """No options."""
     del parser
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print it."""
     del args
     emit(_page(described(whole_parser())))
     return ExitCode.NOTHING_WRONG

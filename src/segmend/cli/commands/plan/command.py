@@ -162,7 +162,6 @@ def _telling() -> Iterator[Tell]:
 
 
 def add_options(parser: argparse.ArgumentParser, kind: type[object]) -> None:
-    """One for each field."""
     for each in options_of(kind):
         about = each.asked.help.replace("%", "%%")
         if each.is_flag:

@@ -33,7 +33,6 @@ _COLUMNS = columns("item", "state", ">size", "was", "because", bold=("item",))
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The sub-commands."""
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     listed = commands.add_parser("list", help="everything that was set aside, the oldest first")
     restored = commands.add_parser("restore", help="plan to bring one thing back to where it was")
@@ -49,7 +48,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """The sub-command."""
     return int(args.action(args))
 
 

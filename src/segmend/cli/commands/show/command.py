@@ -34,7 +34,6 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options."""
     parser.add_argument("paths", nargs="+", metavar="PATH", help="log dirs, a partition directory, or files")
     which = parser.add_argument_group("which partitions")
     which.add_argument("--topic", metavar="GLOB", help="only topics like this, such as 'orders*'")

@@ -77,7 +77,6 @@ def base_offset(name: str, kind: str) -> int:
 
 
 def show_file(path: str, args: argparse.Namespace) -> int:
-    """One file."""
     opened = open_file(path, args.kind)
     with opened.entry.reader() as reader:
         heading = {"type": "file", "path": path, "kind": opened.kind, "size": reader.size}

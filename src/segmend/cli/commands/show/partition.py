@@ -36,7 +36,6 @@ def open_partition(path: str) -> PartitionDir:
 
 
 def show_partition(path: str, args: argparse.Namespace) -> int:
-    """The page of one partition."""
     partition = open_partition(path)
     if partition.unreadable is not None:
         raise partition.unreadable

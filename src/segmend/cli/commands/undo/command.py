@@ -42,7 +42,6 @@ failed (the files are safe), 16 usage, 32 stopped by Ctrl-C, 64 a broker runs"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options."""
     parser.add_argument("journal", nargs="?", metavar="JOURNAL", help="its name, number or path")
     add_yes_option(parser)
     add_dry_run_option(parser)
@@ -51,7 +50,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask, undo, tell."""
     earlier = find(args.state_dir, args.journal)
     again = direction_of(earlier) == FORWARD
     if not args.json:

@@ -35,12 +35,10 @@ class Adoption:
 
     @property
     def number(self) -> int:
-        """The partition number."""
         return self.partition.partition
 
     @property
     def name(self) -> str:
-        """TOPIC-N."""
         return f"{self.topic}-{self.number}"
 
     @property
@@ -50,7 +48,6 @@ class Adoption:
 
     @property
     def key(self) -> tuple[str, int]:
-        """Topic and number."""
         return self.topic, self.number
 
     @property

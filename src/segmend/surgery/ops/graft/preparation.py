@@ -45,7 +45,6 @@ class Site:
 
     @property
     def key(self) -> tuple[str, int]:
-        """Topic and partition number."""
         return self.leader.key
 
     @property

@@ -33,7 +33,6 @@ class Volume:
 
     @property
     def path(self) -> str:
-        """The real path."""
         return self.log_dir.path
 
     @property
@@ -72,7 +71,6 @@ class NewProperties:
 
     @property
     def path(self) -> str:
-        """The file."""
         return f"{self.volume.path}/{FILE_NAME}"
 
     @property

@@ -27,7 +27,6 @@ class Source:
 
     @property
     def path(self) -> str:
-        """The directory."""
         return self.copy.partition.path
 
     @property

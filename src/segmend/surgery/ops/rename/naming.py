@@ -24,7 +24,6 @@ class NewName:
 
     @property
     def topic(self) -> str:
-        """The new topic."""
         return self.replica.topic
 
     @property
@@ -34,7 +33,6 @@ class NewName:
 
     @property
     def name(self) -> str:
-        """The new TOPIC-N."""
         return f"{self.topic}-{self.partition.partition}"
 
 

@@ -43,7 +43,6 @@ class Region:
 
     @property
     def path(self) -> str:
-        """The log."""
         return log_of(self.segment).path
 
     @property

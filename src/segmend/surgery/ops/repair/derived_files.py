@@ -105,6 +105,5 @@ def _made(
 
 
 def left_by(finding: Finding, why: str, next: str | None = None) -> Left:
-    """A finding that is left as it is."""
     path, position = f"{finding.dir}/{finding.file}", finding.position
     return Left(why=why, code=finding.code, path=path, position=position, next=next)

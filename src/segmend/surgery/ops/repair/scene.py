@@ -31,7 +31,6 @@ class Scene:
         self._intervals: dict[str, int] = {}
 
     def log_dir(self, finding: Finding) -> LogDir:
-        """The dir of a finding."""
         return next(log_dir for log_dir in self.request.dirs if log_dir.path == finding.dir)
 
     def partition(self, finding: Finding) -> PartitionDir:

@@ -26,15 +26,12 @@ class Topic(Protocol):
 
     def configure(self, parser: argparse._ArgumentGroup) -> None:
         """Add the topic's own options; a topic without any has no such function."""
-        ...
 
     def run(self, args: argparse.Namespace, paths: Sequence[str]) -> int:
         """Explain these directories; returns the exit code."""
-        ...
 
 
 def all_topics() -> dict[str, Topic]:
-    """The topics by name."""
     topics = [cast(Topic, import_module(f"{__name__}.{name}")) for name in modules_in(__path__)]
     return {topic.NAME: topic for topic in topics}
 
@@ -45,5 +42,4 @@ def operands(topic: Topic) -> str:
 
 
 def page(topic: Topic) -> str:
-    """The topic in a page."""
     return (topic.__doc__ or "").strip()

@@ -54,7 +54,6 @@ _CHUNK = 1 << 20
 
 
 def configure(parser: argparse._ArgumentGroup) -> None:
-    """The options."""
     parser.add_argument(
         "--zone",
         metavar="+HH:MM",

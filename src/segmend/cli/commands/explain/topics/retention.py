@@ -78,7 +78,6 @@ _BEGIN = b"<!doctype html"
 
 
 def configure(parser: argparse._ArgumentGroup) -> None:
-    """The options."""
     parser.add_argument(
         "--all",
         action="store_true",

@@ -64,7 +64,6 @@ THREADS = "num.recovery.threads.per.data.dir"
 
 
 def configure(parser: argparse._ArgumentGroup) -> None:
-    """The options."""
     parser.add_argument(
         "--brokers", metavar="N", type=_number, help=f"brokers to restart (default {BROKERS})"
     )

@@ -62,7 +62,6 @@ OPTIONS = ("from_release", "to_release")
 
 
 def configure(parser: argparse._ArgumentGroup) -> None:
-    """The options."""
     parser.add_argument(
         "--from",
         dest="from_release",

@@ -30,7 +30,6 @@ exit codes: 0 no error and no warning, 4 findings, 8 something could not be read
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
     parser.add_argument("--out", required=True, type=_given, metavar="DIR", help="where tables and report go")
     depth = parser.add_mutually_exclusive_group()
     depth.add_argument("--startup", action="store_true", help="only what a broker looks at while it loads")

@@ -29,7 +29,6 @@ be read, 16 usage"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
     parser.add_argument(
         "--days",
         type=_days,

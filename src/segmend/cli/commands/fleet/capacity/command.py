@@ -31,7 +31,6 @@ _LIMIT = 64 << 20
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure and tell."""
     given = None if args.assignment is None else _assignment(args.assignment)
     places = find_places(paths_for_tasks(args))
     with driver_of(args) as running:

@@ -23,7 +23,6 @@ or compared, 16 usage"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
     add_diff_options(parser)
     add_output_options(parser)
     add_fleet_options(parser)

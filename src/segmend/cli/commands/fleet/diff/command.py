@@ -15,7 +15,6 @@ from ..unread import note_unread
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compare and tell."""
     places = find_places(paths_for_tasks(args))
     dirs = [log_dir for place in places if (log_dir := place.opened()) is not None]
     code = note_unread(places, "its replicas are not compared")

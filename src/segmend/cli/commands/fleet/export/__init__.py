@@ -24,7 +24,6 @@ than that of OUT, 16 usage"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
     add_export_options(parser)
     add_output_options(parser)
     add_fleet_options(parser)

@@ -20,7 +20,6 @@ exit codes: 0 all come up and nothing is lost, 4 otherwise, 8 something could no
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
     add_only_option(parser)
     parser.add_argument("--deep", action="store_true", help="read every batch: what consumers will meet")
     parser.add_argument("--all", action="store_true", help="tell of every partition, not only of losses")

@@ -22,7 +22,6 @@ exit codes: 0 written, 8 it could not be written, 16 usage"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="where to (default: a name that tells what is in it)"
     )

@@ -13,7 +13,6 @@ from segmend.report import text
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Write the archive."""
     target = Path(args.output or bundle.bundle_name())
     bundle.make_bundle(target)
     size = os.path.getsize(target)

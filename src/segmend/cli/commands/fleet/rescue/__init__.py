@@ -22,7 +22,6 @@ exit codes: 0 all is there, 4 something is missing, diverged or in doubt, 8 oper
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
     add_rescue_options(parser)
     add_output_options(parser)
     add_fleet_options(parser)

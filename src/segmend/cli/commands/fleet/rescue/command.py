@@ -17,7 +17,6 @@ from ..unread import note_unread
 
 
 def run(args: argparse.Namespace) -> int:
-    """Merge and write."""
     as_tasks_find_them(args)
     places = find_places(args.paths)
     code = note_unread(places, "what only it may have is not looked for")
