@@ -105,15 +105,12 @@ class Nodes:
 
     @property
     def node_ids(self) -> Iterable[int]:
-        """Those whose dirs are there."""
         return self._brokers.keys()
 
     def sights(self) -> dict[int, Sight]:
-        """What each node's disks tell."""
         return {node_id: sight(broker) for node_id, broker in self._brokers.items()}
 
     def image(self, node_id: int) -> MetadataImage | None:
-        """The metadata of that node."""
         return image_of(self._brokers[node_id])
 
     def starts(self, node_ids: Iterable[int], leader: int | None) -> Iterator[NodeStart]:

@@ -69,7 +69,6 @@ class FleetNodes:
 
     @property
     def node_ids(self) -> Iterable[int]:
-        """Those whose dirs are there."""
         return self._places.keys()
 
     def _task(self, node_id: int, leader: int | None = None) -> NodeTask:
@@ -79,11 +78,9 @@ class FleetNodes:
         )  # fmt: skip
 
     def sights(self) -> dict[int, Sight]:
-        """What each node's disks tell."""
         return dict(self._driver.run(look, [self._task(node_id) for node_id in self._places]))
 
     def image(self, node_id: int) -> MetadataImage | None:
-        """The metadata of that node."""
         return image_of(self._task(node_id).opened())
 
     def starts(self, node_ids: Iterable[int], leader: int | None) -> Iterator[NodeStart]:

@@ -47,7 +47,6 @@ class Piece:
 
     @property
     def weight(self) -> int:
-        """Bytes to read, and the cost of the files."""
         return self.bytes + self.files * FILE_COST
 
 

@@ -158,7 +158,6 @@ def link_target(path: str) -> str | None:
 
 
 def may_read(path: str) -> bool:
-    """Whether this process may read the path (no open is made)."""
     return os.access(path, os.R_OK)
 
 

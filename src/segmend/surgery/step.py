@@ -112,12 +112,10 @@ class StepValue:
     __slots__ = ()
 
     def to_json(self) -> dict[str, Any]:
-        """All fields as plain JSON values."""
         return fields_to_json(self)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The reverse; `TypeError`, `KeyError` or `ValueError` for what is no such step."""
         return fields_from_json(cls, data)
 
 
