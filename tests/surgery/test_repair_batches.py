@@ -282,6 +282,17 @@ def test_damage_that_a_mended_header_brings_to_light_is_named(patient_of: Patien
     assert "--accept-loss" in patient.mend("--blank").out
 
 
+def test_what_a_mended_header_proves_is_told_once(patient_of: PatientOf) -> None:
+    """The base offset of a batch, which follows from the one before it, whose magic byte is wrong."""
+    magic = in_batch(1, lambda one: with_number(one, ">b", 16, lambda _: -1))
+    offset = in_batch(2, lambda one: with_number(one, ">q", 0, lambda number: number + 99))
+    patient = patient_of(on("rolled", lambda data: offset(magic(data))))
+    left = [line for line in patient.mend().out.splitlines() if line.startswith("left as it is: L14")]
+    assert [line.rpartition("; ")[2] for line in left] == ["apply this plan first, then plan again"]
+    patient.apply()
+    assert patient.mend().code == 0
+
+
 def wiped(data: bytes) -> bytes:
     return bytes(len(data))
 

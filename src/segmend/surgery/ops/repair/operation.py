@@ -54,7 +54,9 @@ def plan(request: Request[Options]) -> Plan:
         # Derived files are made from the logs as these steps leave them.
         later = with_steps(request, logs.steps)
         findings = findings_of(later)
-        logs.left += _come_to_light(findings, request.options, logs)
+        new = _come_to_light(findings, request.options, logs)
+        again = {(left.code, left.path, left.position) for left in new}
+        logs.left = [left for left in logs.left if (left.code, left.path, left.position) not in again] + new
     derived = derived_files(later, findings, logs.rewritten)
     steps = [*logs.steps, *derived.steps]
     dropped = links(steps)  # as `assembly.make` does
