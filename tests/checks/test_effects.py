@@ -67,6 +67,21 @@ def test_a_start_that_recovers_loses_nothing_more(tmp_path: Path) -> None:
         assert finding.severity == Severity.INFO
 
 
+def test_a_segment_lost_behind_a_torn_end_is_an_error(tmp_path: Path) -> None:
+    """A torn end alone is what a killed broker leaves; here the last segment waits for its name behind it."""
+    dirs = killed_dir(tmp_path)
+    in_place(f"{ROLLED}.log", lambda data: data + bytes(16))(dirs)
+    removed(POINTS)(dirs)
+    (dirs[0] / f"{ACTIVE}.log").rename(dirs[0] / f"{ACTIVE}.log.swap")
+    (dirs[0] / f"{ROLLED}.timeindex.deleted").touch()
+    findings = found(dirs, release="2.8")
+    effect = findings["L02"].broker_effect
+    assert effect is not None
+    assert (effect.records_lost > 0, effect.effect) == (True, "segments-deleted")
+    assert findings["L02"].severity == Severity.ERROR
+    assert findings["N12"].severity == Severity.INFO
+
+
 def test_a_wrong_crc_waits_for_a_consumer(tmp_path: Path) -> None:
     dirs = clean_dir(tmp_path)
     in_place(f"{ROLLED}.log", flipped(2))(dirs)

@@ -28,7 +28,7 @@ _SNAPSHOTS: Final = frozenset({"snapshot-deleted", "snapshot-rebuilt"})
 _SETTING_ASIDE: Final = frozenset(
     {"stray-renamed", "directory-deleted", "log-recreated-empty", "partition-unserved"}
 )
-_CUTTING: Final = frozenset({"tail-truncated", "segment-emptied"})
+CUTTING: Final = frozenset({"tail-truncated", "segment-emptied"})
 _REBUILDING: Final = frozenset({"recovery-scan", "index-rebuilt"})
 _SNAPSHOT: Final = ".checkpoint"
 _UNDER_WAY: Final = (".swap", ".cleaned", ".deleted")
@@ -178,7 +178,7 @@ def _about(finding: Finding, effects: Sequence[Effect], partition: PartitionDir)
     exact = [e for e in mine if e.effect == "reads-fail" and e.offset == finding.offset]
     if finding.offset is not None and exact:
         mine = [e for e in mine if e.effect != "reads-fail" or e in exact]
-    if any(effect.effect in _CUTTING for effect in mine):
+    if any(effect.effect in CUTTING for effect in mine):
         mine += [e for e in effects if e.effect == "segments-deleted" and e not in mine]
     return mine
 
@@ -190,7 +190,10 @@ def _rule(file: str) -> Callable[[Effect], bool]:
         return lambda effect: effect.effect in _SETTING_ASIDE
     under_way = next((suffix for suffix in _UNDER_WAY if name.endswith(suffix)), None)
     if under_way is not None:
-        return lambda effect: effect.records_lost > 0 or (effect.file or "").endswith(under_way)
+        is_played = under_way != ".deleted"  # what is deleted no longer moves anything else
+        return lambda effect: (
+            (is_played and effect.records_lost > 0) or (effect.file or "").endswith(under_way)
+        )
     if name.endswith(".snapshot"):
         return lambda effect: effect.effect == "snapshot-rebuilt"
     if base is None:

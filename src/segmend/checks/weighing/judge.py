@@ -19,7 +19,7 @@ from segmend.loading.start import Start
 from segmend.loading.values import HARMLESS
 from segmend.node.broker_dirs import BrokerDirs
 
-from .effects import effect_of, is_mended
+from .effects import CUTTING, effect_of, is_mended
 from .words import NONE, OFFLINE, REFUSES
 
 # What is read of one directory to see what consumers will meet in it.
@@ -85,8 +85,11 @@ def _reads(level: Level) -> Budget:
 
 
 def _weighed(finding: Finding, effect: BrokerEffect) -> Severity:
-    """A start that is refused is an error, lost records are no mere note, a mended index is one."""
-    if effect.effect in (REFUSES, OFFLINE):
+    """A start that is refused is an error, lost records are no mere note, a mended index is one.
+
+    Of what is cut off at the end the check has said how bad it is: the last batch may never have been whole.
+    """
+    if effect.effect in (REFUSES, OFFLINE) or (effect.records_lost and effect.effect not in CUTTING):
         return Severity.ERROR
     if finding.severity == Severity.INFO:
         return Severity.WARNING if effect.records_lost else Severity.INFO
