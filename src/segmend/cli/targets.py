@@ -127,7 +127,7 @@ def _proved(dirs: list[LogDir], *, blank: bool) -> list[LogDir]:
 def _no_log_dir(log_dir: LogDir) -> str:
     """Why it does not look like a log dir; empty if it does."""
     if not log_dir.entries:
-        return "the directory is empty"
+        return "the directory is empty: a disk that was replaced, or is not mounted? leave it out"
     if not {LOCK, *LOG_DIR_FILES}.isdisjoint(log_dir.entries) or any(map(_may_be_one, log_dir.partitions)):
         return ""
     return "no log dir of a broker: it has no checkpoint, and no partition with a file of a log"
