@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.brokers import broker_of
@@ -11,6 +12,7 @@ from tests.faults.written import clean_dir, killed_dir, two_dirs
 from tests.files import flip
 
 from segmend.checks import CheckRun, Level, Wanted
+from segmend.checks.registry import Check, all_checks
 from segmend.findings import Severity
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
@@ -32,6 +34,13 @@ def hurt(dirs: Sequence[Path]) -> Sequence[Path]:
         for log in sorted((dirs[0] / name).glob("*.log"))[:2]:
             flip(log, -20)
     return dirs
+
+
+@pytest.mark.parametrize("check", [each for each in all_checks() if each.of_problems], ids=lambda c: c.name)
+def test_a_check_of_problems_has_nothing_to_say_without_one(check: Check) -> None:
+    sound = SimpleNamespace(scan=SimpleNamespace(problems=()), context=None)
+    assert list(check.run(sound, None)) == []
+    assert check.level > Level.STARTUP, "then there is no scan that tells"
 
 
 @pytest.mark.parametrize("level", Level)

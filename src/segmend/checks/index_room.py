@@ -42,15 +42,18 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """By the lengths alone; what a recovery really writes into indexes the start tells."""
     if context.partition.kind in ("delete", "cluster-metadata"):
         return
+    recovered = context.dir.recovers(context.partition, view.base_offset)
+    if not (recovered or view.is_active):
+        return
     topic = _topic(context)
     longest = known_room(context.broker_dirs.given, topic)
-    if context.dir.recovers(context.partition, view.base_offset):
+    if recovered:
         room = IndexRoom(release=context.release, longest=longest, path="")
         most = view.size // (_interval(context, topic) + 1)
         if not room.surely_has(most):
             words = f"up to {most:,} entries are to be made, and there is room for {longest:,} bytes"
             yield _finding(view, context, "timeindex", words, Severity.INFO)
-    elif view.is_active:
+    else:
         for kind, entry_size in (("index", offset_index.ENTRY_SIZE), ("timeindex", time_index.ENTRY_SIZE)):
             entry = _file(view, kind, context)
             if entry is not None and outgrown(entry.known_size, entry_size, longest):

@@ -25,6 +25,7 @@ PAGE = Page(
 )
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEEP
+OF_PROBLEMS = True
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:

@@ -44,6 +44,7 @@ PAGE = Page(
 )
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEFAULT
+OF_PROBLEMS = True
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:

@@ -40,6 +40,7 @@ PAGE = Page(
 )
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEFAULT
+OF_PROBLEMS = True
 
 _CODE_OF = {
     "bad-codec": "L18",

@@ -58,6 +58,7 @@ PAGE = Page(
 )
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEFAULT
+OF_PROBLEMS = True
 
 _CONSEQUENCE = {
     "L08": "a broker sees nothing of the segment after it",

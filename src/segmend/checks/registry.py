@@ -20,7 +20,8 @@ from .manual import Code, Entry, entries
 class Check:
     """One check module: its codes and when it runs.
 
-    `applies` is a look at a whole partition that spares the calls for each of its segments.
+    `applies` is a look at a whole partition that spares the calls for each of its segments. One
+    `of_problems` has nothing to say of a segment whose scan has none.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Check:
     level: Level
     run: Callable[[Any, Any], Iterator[Finding]]
     applies: Callable[[Any], bool]
+    of_problems: bool = False
 
 
 @functools.cache
@@ -66,4 +68,5 @@ def _check(module: ModuleType) -> Check:
         level=module.LEVEL,
         run=module.run,
         applies=getattr(module, "applies", _always),
+        of_problems=getattr(module, "OF_PROBLEMS", False),
     )

@@ -332,12 +332,20 @@ class CheckRun:
         self, context: PartitionContext, checks: Sequence[Check], first: int, last: int
     ) -> _SliceResult:
         result = _SliceResult()
+        of_sound = [check for check in checks if not check.of_problems]
         for view in context.views[first:last]:
-            findings = _guarded(checks, view, context, result.failures)
-            result.findings.extend(findings)
+            asked = of_sound if self._is_sound(view) else checks
+            result.findings.extend(_guarded(asked, view, context, result.failures))
             result.scans.append(self._scan(view, result.failures))
             view.forget()
         return result
+
+    def _is_sound(self, view: SegmentView) -> bool:
+        """Whether its log was read, and its scan has no problems: so are all but a few."""
+        try:
+            return self._level > Level.STARTUP and not view.scan.problems
+        except Unreadable:
+            return False  # each check that needs it says so
 
     def _scan(self, view: SegmentView, failures: list[ReadFailure]) -> SegmentScan | None:
         if self._level == Level.STARTUP:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -37,6 +37,7 @@ from segmend.frozen import frozen, replace
 from segmend.kernel.records import signed64
 from segmend.kernel.types import SegmentScan
 from segmend.logdir.file_system import FileStat, Unreadable
+from segmend.logdir.files import FileEntry
 from segmend.logdir.second_looks import TICK_NS
 
 LAST: Final = "last"
@@ -44,6 +45,7 @@ LAST: Final = "last"
 _LARGEST: Final = 1 << 20
 """The scan of a segment that takes more bytes than this is not kept: the segment is read again."""
 _TABLE: Final = "scans"
+_FILES: Final = ("log", "index", "timeindex", "txnindex")
 
 
 @frozen
@@ -156,7 +158,7 @@ class Readings:
     def scanned(self, view: SegmentView) -> SegmentScan | None:
         """The scan of a sealed segment that is as it was; None where it must be read."""
         path = view.log.path
-        mark = None if view.is_active else mark_of(_now(view), self._began_ns)
+        mark = None if view.is_active else mark_of(map(view.file, _FILES), self._began_ns)
         if mark is None:
             return None
         self._marks.setdefault(path, mark)
@@ -194,8 +196,7 @@ class Readings:
             mark = self._marks.get(view.log.path)
             if scan is None or mark is None:
                 continue
-            after = (None if each is None else each.stat for each in settled.of(view.segment))
-            if mark_of(after, self._began_ns) != mark:
+            if mark_of(settled.of(view.segment), self._began_ns) != mark:
                 continue
             text = plain_values.to_text(scan if scan.built is None else replace(scan, built=None))
             if len(text) > _LARGEST:
@@ -241,16 +242,13 @@ def _rows(path: str) -> list[dict[str, Any]]:
     return rows
 
 
-def _now(view: SegmentView) -> Iterator[Callable[[], FileStat] | None]:
-    """The status of its files, which is remembered there: they are read right after."""
-    files = map(view.file, ("log", "index", "timeindex", "txnindex"))
-    return (None if each is None else each.stat for each in files)
+def mark_of(files: Iterable[FileEntry | None], now_ns: int) -> str | None:
+    """What tells whether the files of a segment are as they were; None where nothing does.
 
-
-def mark_of(stats: Iterable[Callable[[], FileStat] | None], now_ns: int) -> str | None:
-    """What tells whether the files of a segment are as they were; None where nothing does."""
+    Their status is remembered there: of a view they are read right after.
+    """
     try:
-        marks = ["-" if stat is None else file_mark(stat(), now_ns) for stat in stats]
+        marks = ["-" if each is None else file_mark(each.stat(), now_ns) for each in files]
     except Unreadable:
         return None
     return None if None in marks else " ".join(filter(None, marks))

@@ -98,15 +98,15 @@ def epoch_rows(place: Place, partition: PartitionDir) -> Iterator[Row]:
         }  # fmt: skip
 
 
-def segment_row(place: Place, view: SegmentView, scan: SegmentScan | None, settled: Settled) -> Row:
-    """A row of `segments`; without a scan only what the names and sizes say."""
-    segment = view.segment
-    statuses = [each and or_none(each.stat) for each in settled.of(segment)]
+def segment_row(keys: Row, view: SegmentView, scan: SegmentScan | None, settled: Settled) -> Row:
+    """A row of `segments`, after `keys` of its partition; without a scan only what names and sizes say."""
+    statuses = [each and or_none(each.stat) for each in settled.of(view.segment)]
     status = statuses[0]
-    _, index, timeindex, txnindex = (each and each.size for each in statuses)
-    row = partition_keys(place, segment.partition) | {
-        "segment": segment.base_offset,
-        "file": f"{segment.partition.name}/{view.log.name}",
+    _, index, timeindex, txnindex = [each and each.size for each in statuses]
+    row = {
+        **keys,
+        "segment": view.base_offset,
+        "file": f"{view.context.partition.name}/{view.log.name}",
         "is_active": view.is_active,
         "log_bytes": status.size if status else None,
         "mtime_ms": status.mtime_ns // 1_000_000 if status else None,
@@ -114,7 +114,9 @@ def segment_row(place: Place, view: SegmentView, scan: SegmentScan | None, settl
         "timeindex_bytes": timeindex,
         "txnindex_bytes": txnindex,
     }
-    return row | (_scanned(scan) if scan else {})
+    if scan:
+        row.update(_scanned(scan))
+    return row
 
 
 def _scanned(scan: SegmentScan) -> Row:

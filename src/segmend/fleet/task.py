@@ -244,17 +244,19 @@ def _partition_rows(
 ) -> None:
     partition = context.partition
     scans = context.scans or [None] * len(context.views)
+    keys, compared = rows.partition_keys(place, partition), partition.kind in COMPARED_KINDS
     digest, settled = PartitionDigest(), Settled(partition)
     for view, scan in zip(context.views, scans, strict=True):
         taken = readings.taken(view)
         source = None if taken is None else taken.read_by
-        sink.rows["segments"].append(rows.segment_row(place, view, scan, settled) | {"carried_from": source})
+        row = rows.segment_row(keys, view, scan, settled)
+        row["carried_from"] = source
+        sink.rows["segments"].append(row)
         if scan is not None and source is not None:
             sink.carried[source] += 1
             sink.counts["carried_bytes"] += scan.size
-        if scan is not None and job.digests and partition.kind in COMPARED_KINDS:
-            _digest(view, digest, readings)
-    keys = rows.partition_keys(place, partition)
+        if scan is not None and job.digests and compared:
+            _digest(view, digest, taken)
     if job.scans:
         sink.rows["scans"].extend(keys | row for row in readings.rows(context, scans, digest, settled))
     row = rows.partition_row(place, context, settled, has_holes=digest.has_holes)
@@ -265,8 +267,7 @@ def _partition_rows(
     sink.counts.update(bytes=sum(scan.size for scan in scans if scan is not None))
 
 
-def _digest(view: SegmentView, digest: PartitionDigest, readings: carried.Readings) -> None:
-    taken = readings.taken(view)
+def _digest(view: SegmentView, digest: PartitionDigest, taken: carried.Known | None) -> None:
     if taken is not None:
         digest.take(view.base_offset, taken.parts, has_holes=taken.has_holes)
         return

@@ -186,6 +186,11 @@ def summarize(
     counts: tuple[int, int, int], entries: Sequence[Entry], verdicts: dict[int, Verdict], *, positions: bool
 ) -> IndexMatch:
     """The verdicts as an `IndexMatch`; `positions` tells an offset index from a time index."""
+    if not verdicts:
+        return IndexMatch(
+            entries=counts[0], padding=counts[1], surplus_bytes=counts[2],
+            mismatches=(), mismatched=0, unverifiable=0,
+        )  # fmt: skip
     wrong = sorted(n for n, verdict in verdicts.items() if verdict[0] not in ("", "?"))
     mismatches = tuple(
         IndexMismatch(

@@ -10,7 +10,7 @@ import ctypes
 import os
 from ctypes import c_int64, c_void_p
 from struct import Struct
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from segmend.crc32c import LIBRARY
 from segmend.formats.batch import RecordBatch, render_header
@@ -86,7 +86,7 @@ _BUILD: Final = (
 _BUILT: Final = (
     "build_offsets build_offset_count build_offset_room build_times build_time_count build_time_room"
 )
-_BOUNDED: Final = ("aborted", "epochs", "index", "producers")
+_BOUNDED: Final = tuple((word, f"bounded_{word}") for word in ("aborted", "epochs", "index", "producers"))
 _INDEX: Final = "{0}_entries {0}_verdicts {0}_expected {0}_count {0}_next "
 
 
@@ -108,6 +108,11 @@ class Walk(ctypes.Structure):
         *((field, c_int64 if field.endswith(("_count", "_room")) else c_void_p) for field in _BUILT.split()),
     )
 
+
+_SEEN_AT: Final = Walk.batches.offset
+_SEEN: Final = Struct(f"{(Walk.quiet_counts.offset - _SEEN_AT) // 8}q")
+"""Of `walk_t` what it saw, read at once: a look at one field costs as much as this."""
+_NO_CONTROL: Final = ControlFacts()
 
 _SIZES: Final = {
     "walk_t": ctypes.sizeof(Walk),
@@ -147,7 +152,7 @@ def _bind(library: ctypes.CDLL | None) -> Any:
 
 
 _C: Final = _bind(LIBRARY)
-_spare_lists: list[tuple[bytearray, bytearray]] = []
+_spare_lists: list[_Lists] = []
 
 
 def available() -> bool:
@@ -158,6 +163,15 @@ def available() -> bool:
 def address(view: memoryview | bytearray) -> int:
     """Where the bytes of a writable, non-empty buffer are. Keep the buffer while the number is used."""
     return ctypes.addressof(ctypes.c_char.from_buffer(view))
+
+
+class _Lists(NamedTuple):
+    """Room for problems and for deferred batches, never resized, and where each of them is."""
+
+    problems: bytearray
+    deferred: bytearray
+    problems_at: int
+    deferred_at: int
 
 
 class NativeWalker:
@@ -174,8 +188,8 @@ class NativeWalker:
             check_records=task.records, decode_limit=DECODE_LIMIT, seed=_SEED, position=0,
             last_offset=task.base_offset - 1, previous_last=task.base_offset - 1, previous_epoch=-1,
             records_exact=1, next_offset=task.base_offset, min_timestamp=-1, max_timestamp=-1,
-            offset_of_max=-1, problems=address(self._lists[0]), problem_room=_PROBLEM_ROOM,
-            deferred=address(self._lists[1]), deferred_room=_DEFERRED_ROOM,
+            offset_of_max=-1, problems=self._lists.problems_at, problem_room=_PROBLEM_ROOM,
+            deferred=self._lists.deferred_at, deferred_room=_DEFERRED_ROOM,
             build_interval=-1 if task.build is None else task.build.interval,
             build_first_offsets=task.build is not None and task.build.first_offsets,
             build_last_offset=task.base_offset - 1, build_newest=-1, build_offset_of_newest=task.base_offset,
@@ -249,17 +263,19 @@ class NativeWalker:
             self._walk.next_offset = next_offset
 
     def take_problems(self) -> list[Problem]:
-        count, self._walk.problem_count = self._walk.problem_count, 0
+        count = self._walk.problem_count
         if not count:
             return []
-        view = memoryview(self._lists[0])[: count * _PROBLEM.size]
+        self._walk.problem_count = 0
+        view = memoryview(self._lists.problems)[: count * _PROBLEM.size]
         return [_problem(row) for row in _PROBLEM.iter_unpack(view)]
 
     def take_deferred(self) -> list[Deferred]:
-        count, self._walk.deferred_count = self._walk.deferred_count, 0
+        count = self._walk.deferred_count
         if not count:
             return []
-        view = memoryview(self._lists[1])[: count * _DEFERRED.size]
+        self._walk.deferred_count = 0
+        view = memoryview(self._lists.deferred)[: count * _DEFERRED.size]
         return [Deferred(*row) for row in _DEFERRED.iter_unpack(view)]
 
     def check_records(self, batch: RecordBatch, payload: bytes | memoryview) -> None:
@@ -289,31 +305,30 @@ class NativeWalker:
         _C.segmend_finish(self._at, whole)
         self._count_quietly()
         _spare_lists.append(self._lists)
+        seen = _SEEN.unpack_from(walk, _SEEN_AT)
+        batches, records, exact, first, following, oldest, newest, offset_of_newest, null_keys = seen[:9]
+        last = walk.last_offset
         return Facts(
-            batches=so_far.batches,
-            records=walk.records,
-            records_exact=bool(walk.records_exact),
-            first_offset=walk.first_offset if walk.batches else None,
-            last_offset=walk.last_offset if walk.last_offset >= walk.base_offset else None,
-            next_offset=walk.next_offset,
-            min_timestamp=walk.min_timestamp,
-            max_timestamp=so_far.max_timestamp,
-            offset_of_max_timestamp=walk.offset_of_max,
+            batches=batches,
+            records=records,
+            records_exact=bool(exact),
+            first_offset=first if batches else None,
+            last_offset=last if last >= walk.base_offset else None,
+            next_offset=following,
+            min_timestamp=oldest,
+            max_timestamp=newest,
+            offset_of_max_timestamp=offset_of_newest,
             epochs=so_far.epochs,
-            magics=tuple((magic, number) for magic, number in enumerate(walk.magics) if number),
-            codecs=tuple((codec, number) for codec, number in enumerate(walk.codecs) if number),
-            null_keys=walk.null_keys,
-            control=ControlFacts(
-                control_batches=walk.control_batches, transactional_batches=walk.transactional,
-                commits=walk.commits, aborts=walk.aborts, unmatched_markers=walk.unmatched_markers,
-                unmatched_aborts=walk.unmatched_aborts, other=walk.other_control,
-            ),
+            magics=tuple([(magic, number) for magic, number in enumerate(seen[9:12]) if number]),
+            codecs=tuple([(codec, number) for codec, number in enumerate(seen[12:20]) if number]),
+            null_keys=null_keys,
+            control=_control(seen[20:]),
             producers=so_far.producers,
             aborted=tuple(map(_aborted, _rows(_ABORTED, walk.aborted, walk.aborted_count))),
             offset_index=None if self._offsets is None else self._offsets.match(),
             time_index=None if self._times is None else self._times.match(),
             built=self._built(),
-            bounded=tuple(word for word in _BOUNDED if getattr(walk, f"bounded_{word}")),
+            bounded=tuple([word for word, field in _BOUNDED if getattr(walk, field)]),
         )  # fmt: skip
 
     def _built(self) -> BuiltIndexes | None:
@@ -334,8 +349,9 @@ class NativeWalker:
                 self._quiet[kind] = self._quiet.get(kind, 0) + count
 
 
-def _new_lists() -> tuple[bytearray, bytearray]:
-    return bytearray(_PROBLEM_ROOM * _PROBLEM.size), bytearray(_DEFERRED_ROOM * _DEFERRED.size)
+def _new_lists() -> _Lists:
+    problems, deferred = bytearray(_PROBLEM_ROOM * _PROBLEM.size), bytearray(_DEFERRED_ROOM * _DEFERRED.size)
+    return _Lists(problems, deferred, address(problems), address(deferred))
 
 
 def _enough(status: int) -> int:
@@ -350,6 +366,17 @@ def _bytes(at: int | None, size: int) -> bytes:
 
 def _rows(row: Struct, at: int | None, count: int) -> list[tuple[int, ...]]:
     return list(row.iter_unpack(ctypes.string_at(at, count * row.size))) if at and count else []
+
+
+def _control(numbers: tuple[int, ...]) -> ControlFacts:
+    """By the counters of `walk_t`; of most logs none has counted anything."""
+    if not any(numbers):
+        return _NO_CONTROL
+    batches, transactional, commits, aborts, unmatched_markers, unmatched_aborts, other = numbers
+    return ControlFacts(
+        control_batches=batches, transactional_batches=transactional, commits=commits, aborts=aborts,
+        unmatched_markers=unmatched_markers, unmatched_aborts=unmatched_aborts, other=other,
+    )  # fmt: skip
 
 
 def _problem(row: tuple[int, ...]) -> Problem:

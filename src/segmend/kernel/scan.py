@@ -69,6 +69,9 @@ class _Pass:
 
     def run(self) -> SegmentScan:
         walker = self._walker
+        if walker.position < self._task.stop:
+            self._window.load(walker.position)
+            walker.end = min(walker.end, self._window.end)
         while not self._in_tail and not (self._until_damage and self._sound):
             before = walker.position
             stop = walker.walk(self._window.view, self._window.start)
@@ -169,10 +172,11 @@ class _Pass:
         whole = task.stop >= walker.end
         facts = walker.facts(whole=whole)
         self._counts.update(self._quiet or {})
+        total = self._counts.total()
         end = walker.end if self._in_tail else walker.position
         assert sum(n for _, n in facts.magics) == facts.batches == sum(n for _, n in facts.codecs)
-        assert len(self._problems) <= self._counts.total(), "a problem was not counted"
-        bounded = {*facts.bounded, *(("problems",) if self._counts.total() > len(self._problems) else ())}
+        assert len(self._problems) <= total, "a problem was not counted"
+        bounded = {*facts.bounded, *(("problems",) if total > len(self._problems) else ())}
         return SegmentScan(
             size=walker.end, start=task.start, end=end, base_offset=task.base_offset,
             crc_checked=task.crc, records_checked=task.records,
