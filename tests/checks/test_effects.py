@@ -225,3 +225,12 @@ def test_a_broker_is_quoted_as_its_release_speaks(
     says = found(patient.dirs, Level.DEEP, release)[scene.codes.rstrip("+")].broker_says
     assert (says or "").startswith(words or "")
     assert (says is None) == (words is None)
+
+
+def test_a_topic_that_may_be_deleted_is_no_error(tmp_path: Path) -> None:
+    given = fault_called("topic-unknown")
+    patient = given.scenes[0].write(tmp_path)
+    given.hurt(patient)
+    finding = found(patient.dirs)["M07"]
+    assert finding.broker_effect is not None
+    assert (finding.broker_effect.records_lost, finding.severity) == (201, Severity.WARNING)

@@ -87,9 +87,11 @@ def _reads(level: Level) -> Budget:
 def _weighed(finding: Finding, effect: BrokerEffect) -> Severity:
     """A start that is refused is an error, lost records are no mere note, a mended index is one.
 
-    Of what is cut off at the end the check has said how bad it is: the last batch may never have been whole.
+    Of what is cut off at the end the check has said how bad it is: the last batch may never have been whole;
+    and of what is set aside: its topic may be deleted.
     """
-    if effect.effect in (REFUSES, OFFLINE) or (effect.records_lost and effect.effect not in CUTTING):
+    known = CUTTING | _SETTING_ASIDE
+    if effect.effect in (REFUSES, OFFLINE) or (effect.records_lost and effect.effect not in known):
         return Severity.ERROR
     if finding.severity == Severity.INFO:
         return Severity.WARNING if effect.records_lost else Severity.INFO
