@@ -35,6 +35,10 @@ class Stored:
     damaged: bool = False
     producer: int | None = None
     commits: bool | None = None
+    horizon: bool = False
+    """A cleaner has written into it when its tombstones may go (KIP-534), and left its records."""
+    magic: int = 2
+    codec: int = 0
 
 
 @dataclass
@@ -45,7 +49,11 @@ class Node:
     epochs: list[tuple[int, int]] = field(default_factory=list)
     high_watermark: int = 0
     cleaned: int = 0
+    forgotten: bool = False
+    """Its directory was saved alone: what its cleaner, and it as a follower, had noted is not beside it."""
     up: bool = True
+    old: bool = False
+    """Of a release, or told to be of one, to which leaders send messages of magic 1."""
     gap: tuple[int, int] | None = None
     """Offsets between two files, of one that is gone."""
 
@@ -58,18 +66,24 @@ class Node:
 class History:
     """Drawn by `draw`; `truth` is the log that the newest leader stands for, before any compaction."""
 
-    def __init__(self, draw: random.Random, nodes: int = 3) -> None:
-        self.draw = draw
+    def __init__(
+        self, draw: random.Random, nodes: int = 3, *, horizons: bool = False, mixed: str = ""
+    ) -> None:
+        self.draw, self.horizons = draw, horizons
+        self.magic = 2
         self.nodes = [Node() for _ in range(nodes)]
         self.leader = 0
         self.epoch = -1
         self.unknowable = False
-        """A log was cut below what its cleaner had seen: it removed records for ones that are gone now."""
+        """A log was cut below what its cleaner had seen: it removed records for ones that are gone now. Or no
+        batch has an epoch, and the newest leader is none that wrote."""
         self.crc = 0
         self.open: set[int] = set()
         """Producers whose transaction has begun."""
         self.truths: list[list[Stored]] = [[] for _ in range(nodes)]
         self.elect(0)
+        if mixed:
+            self.age(stays=mixed == "old")
 
     @property
     def truth(self) -> list[Stored]:
@@ -104,11 +118,16 @@ class History:
             self.unknowable |= node.cleaned > left
             node.cut(left)
             node.cleaned = min(node.cleaned, left)
-            node.log += [batch for batch in leader.log if batch.first >= left]
+            node.log += [
+                each
+                for batch in leader.log
+                if batch.first >= left
+                for each in (converted(batch) if node.old else [batch])
+            ]
             self.truths[number] = list(true)
             known = {line[0] for line in node.epochs}
             for batch in node.log:
-                if batch.epoch not in known:
+                if batch.epoch not in known and batch.epoch >= 0:
                     known.add(batch.epoch)
                     node.epochs.append((batch.epoch, batch.first))
             node.epochs.sort()
@@ -124,7 +143,31 @@ class History:
         records = tuple(
             (first + at, b"k%d" % self.draw.randrange(4), self.draw.random() < 0.3) for at in range(count)
         )
-        self._append(Stored(first, first + count - 1, self.epoch, self.crc, records, producer=producer))
+        batch = Stored(first, first + count - 1, self.epoch, self.crc, records, producer=producer)
+        for each in [batch] if self.magic == 2 else converted(batch):
+            self._append(each)
+
+    def age(self, *, stays: bool) -> None:
+        """Begin before there were epochs; then the cluster is upgraded; some of it `stays`."""
+        self.magic, self.epoch = 1, -1
+        for node in self.nodes:
+            node.epochs = []
+        for _ in range(self.draw.randrange(8)):
+            self.write()
+            if self.draw.random() < 0.3:  # leaders of 0.11 to 1.1 note their epochs all the same
+                self.follow()
+                self.elect(self.draw.choice([at for at, node in enumerate(self.nodes) if node.up]))
+                self.nodes[self.draw.randrange(len(self.nodes))].up &= self.draw.random() < 0.5
+                self.nodes[self.leader].up = True
+        self.magic = 2
+        for node in self.nodes:
+            node.old = stays and self.draw.random() < 0.4
+        self.elect(self.leader)
+
+    def forget(self) -> None:
+        """Some of the directories were saved alone."""
+        for node in self.nodes:
+            node.forgotten = self.draw.random() < 0.5
 
     def end_one(self) -> None:
         """A transaction ends, with a marker."""
@@ -167,8 +210,12 @@ class History:
                 kept.append(batch)
                 continue
             if batch.commits is not None and batch.producer is not None:
-                if with_tombstones or batch.producer in traversed or last[batch.producer] == batch.first:
-                    kept.append(batch)
+                stays = with_tombstones or (self.horizons and not batch.horizon)
+                if stays or batch.producer in traversed or last[batch.producer] == batch.first:
+                    dated = self.horizons and batch.producer not in traversed
+                    self.crc += dated and not batch.horizon
+                    crc = self.crc + 10**6 if dated and not batch.horizon else batch.crc
+                    kept.append(replace(batch, crc=crc, horizon=dated or batch.horizon))
                 traversed.discard(batch.producer)
                 continue
             if batch.producer is not None:
@@ -176,13 +223,19 @@ class History:
             left = tuple(
                 (offset, key, gone)
                 for offset, key, gone in batch.records
-                if fates.get(batch.first, True) and newest[key] == offset and (with_tombstones or not gone)
+                if fates.get(batch.first, True)
+                and newest[key] == offset
+                and (with_tombstones or not gone or (self.horizons and not batch.horizon))
             )
+            if batch.magic < 2 and left:  # it is named after its last message
+                batch = replace(batch, first=left[0][0], last=left[-1][0])
             # The last batch of a producer stays, without records if need be.
             if left or (batch.producer is not None and last[batch.producer] == batch.first):
-                changed = left != batch.records
+                dated = batch.horizon or (self.horizons and any(gone for _, _, gone in left))
+                changed = (left, dated) != (batch.records, batch.horizon)
                 self.crc += changed
-                kept.append(replace(batch, records=left, crc=self.crc + 10**6 if changed else batch.crc))
+                crc = self.crc + 10**6 if changed else batch.crc
+                kept.append(replace(batch, records=left, crc=crc, horizon=dated))
         node.log, node.cleaned = kept, max(node.cleaned, bound)
 
     def hurt(self, number: int) -> None:
@@ -223,23 +276,29 @@ class History:
 
     def _replica(self, number: int, lonely: int) -> Replica:
         node = self.nodes[number]
+        cleaned = 0 if node.forgotten else node.cleaned
+
+        def inside(batch: RecordBatch) -> int:
+            return next(b.first for b in node.log if b.last == batch.last_offset)
+
         starts = [0] if node.gap is None else [0, node.gap[1] + 1]
         walks = [
-            Walk(f"{base}.log", base, following, lonely=lonely)
+            Walk(f"{base}.log", base, following, inside, lonely=lonely)
             for base, following in zip(starts, [*starts[1:], None], strict=True)
         ]
         position = 0
         for batch in node.log:
             header = RecordBatch(
-                position, 100, batch.first, batch.last, batch.epoch, 2, batch.crc, 0,
-                batch.last - batch.first, 0, 0, -1, -1, -1, len(batch.records) + (batch.commits is not None),
+                position, 100, batch.last if batch.codec else batch.first, batch.last, batch.epoch,
+                batch.magic, batch.crc, batch.codec | batch.horizon << 6, batch.last - batch.first, 0, 0, -1,
+                -1, -1, -1 if batch.codec else len(batch.records) + (batch.commits is not None),
             )  # fmt: skip
             walks[bisect_right(starts, batch.first) - 1].take(Row(header, not batch.damaged))
             position += 100
         for walk in walks:
             walk.finish([], position)
         damaged: list[Damaged] = [each for walk in walks for each in walk.damaged]
-        thinned = max(node.cleaned, *(walk.removed_below for walk in walks))
+        thinned = max(cleaned, *(walk.removed_below for walk in walks))
         gaps = () if node.gap is None else (node.gap,)
         if thinned and gaps:
             thinned = max(thinned, gaps[0][1] + 1)
@@ -253,10 +312,10 @@ class History:
         return Replica(
             broker=number, dir="d", name="t-0", topic="t", partition=0, log_start_offset=0,
             log_end_offset=self.end(number),
-            high_watermark=node.high_watermark, epochs=tuple(node.epochs),
+            high_watermark=None if node.forgotten else node.high_watermark, epochs=tuple(node.epochs),
             runs=tuple(run for walk in walks for run in walk.runs),
-            damaged=tuple(damaged), cleaned=node.cleaned, thinned=thinned,
-            proven=max(node.cleaned, *(walk.proven_below for walk in walks)),
+            damaged=tuple(damaged), cleaned=cleaned, thinned=thinned,
+            proven=max(cleaned, *(walk.proven_below for walk in walks)),
             gaps=gaps if thinned else (),
         )  # fmt: skip
 
@@ -289,6 +348,21 @@ class History:
         return ((b.first, b.last) for b in sound if b.first <= last and fates.get(b.first, True) is False)
 
 
+def converted(batch: Stored) -> list[Stored]:
+    """The same in magic 1: messages, or all of them in one that is compressed."""
+    if batch.magic < 2:
+        return [batch]
+    if batch.crc % 2:
+        return [replace(batch, epoch=-1, crc=batch.crc + 10**8, magic=1, codec=1)]
+    return [
+        replace(
+            batch, first=each[0], last=each[0], epoch=-1, crc=10**8 + each[0] * 10**3 + batch.crc,
+            records=(each,), magic=1,
+        )
+        for each in batch.records
+    ]  # fmt: skip
+
+
 def fates_of(log: Sequence[Stored]) -> dict[int, bool | None]:
     """By first offset, whether a batch of a transaction was committed; None where nothing tells."""
     fates: dict[int, bool | None] = {}
@@ -302,10 +376,16 @@ def fates_of(log: Sequence[Stored]) -> dict[int, bool | None]:
     return fates
 
 
-def played(seed: int, *, compacted: bool, steps: int = 40, transactions: bool = False) -> History:
-    """A history of so many steps, some replicas down at its end, some hurt."""
+def played(
+    seed: int, *, compacted: bool, steps: int = 40, transactions: bool = False, horizons: bool = False,
+    mixed: str = "",
+) -> History:  # fmt: skip
+    """A history of so many steps, some replicas down at its end, some hurt.
+
+    `mixed`: it began before there were epochs, and brokers of that release may be among the replicas yet.
+    """
     draw = random.Random(seed)
-    history = History(draw, draw.randrange(2, 5))
+    history = History(draw, draw.randrange(2, 5), horizons=horizons, mixed=mixed)
     for _ in range(draw.randrange(steps)):
         what = draw.random() * (1.2 if compacted else 0.9)
         number = draw.randrange(len(history.nodes))
@@ -330,4 +410,5 @@ def played(seed: int, *, compacted: bool, steps: int = 40, transactions: bool = 
         history.hurt(draw.randrange(len(history.nodes)))
     if draw.random() < 0.3:
         history.lose(draw.randrange(len(history.nodes)))
+    history.unknowable |= mixed != "" and all(b.magic < 2 for node in history.nodes for b in node.log)
     return history

@@ -127,6 +127,13 @@ def test_each_record_is_sent_once_whatever_was_killed(
     assert sum(line["records"] for line in ran.of("partition")) == sum(map(len, whole.values()))
     ran = run(capsys, *_elsewhere(asked, tmp_path / "another"))
     assert (ran.code, "--append" in ran.err) == (8, True), ran.err
+    ran = run(capsys, *asked, "--create-topics", "--json")
+    assert (ran.code, len(ran.of("summary"))) == (0, 1), ran.err
+    client.delete_topics(["codec-zstd"])["codec-zstd"].result(60)
+    while "codec-zstd" in client.list_topics(timeout=20).topics:
+        time.sleep(0.1)
+    ran = run(capsys, *asked, "--create-topics", "--json")
+    assert (ran.code, "codec-zstd-0, which was sent, is gone" in ran.err, ran.out) == (8, True, ""), ran.err
 
 
 @pytest.mark.broker

@@ -37,6 +37,8 @@ class OneBroker:
     """A cluster and its producer in one; `between` is what comes into the log before the 41st record."""
 
     bootstrap = "nowhere:1"
+    first = 0
+    partitions = 1
 
     def __init__(self, between: Callable[[list[Stored]], list[Stored]]) -> None:
         self.log: list[Stored] = []
@@ -45,11 +47,13 @@ class OneBroker:
     def id(self) -> str:
         return "one"
 
-    def topic(self, name: str) -> LiveTopic:
-        return LiveTopic(partitions=1, append_time=False, largest=1 << 20)
+    def topic(self, name: str) -> LiveTopic | None:
+        if not self.partitions:
+            return None
+        return LiveTopic(partitions=self.partitions, append_time=False, largest=1 << 20)
 
     def ends(self, topic: str, partition: int) -> tuple[int, int]:
-        return 0, len(self.log)
+        return self.first, len(self.log)
 
     def records(self, topic: str, partition: int, first: int) -> Iterator[Stored]:
         yield from self.log[first:]
@@ -119,3 +123,45 @@ def test_it_is_told_by_who_goes_on_too(
     assert run(capsys, *asked).code == 8
     ran = run(capsys, *asked)
     assert (ran.code, len(ran.of("partition")[0]["doubts"])) == (4, 1), ran.err
+
+
+@pytest.mark.parametrize(
+    ("first", "left", "partitions", "words"),
+    [
+        (0, 120, 0, "t-0, which was sent, is gone"),
+        (0, 0, 1, "t-0 ends at offset 0 there"),
+        (120, 120, 1, "t-0: offsets 0 to 119 there, which were sent, are deleted"),
+        (7, 130, 1, "t-0: offsets 0 to 6 there, which were sent, are deleted"),
+        (0, 130, 2, None),
+    ],
+)
+def test_what_was_sent_and_is_gone_since_is_told_by_who_is_asked_again(
+    first: int, left: int, partitions: int, words: str | None,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    home, there = write_broker(tmp_path, 1, [plain("t", 0)]), OneBroker(lambda _: [])
+    monkeypatch.setattr(kafka, "_cluster", lambda _: there)
+    asked = ("rescue", home, "--out", tmp_path / "out", "--as", "kafka", "--bootstrap", "x:1")
+    assert run(capsys, *asked).code == 0
+    assert len(there.log) == 120
+    there.log = (there.log * 2)[:left]
+    there.first, there.partitions = first, partitions
+    for more in ((), ("--create-topics",)):
+        ran = run(capsys, *asked, *more)
+        assert (ran.code, (words or "") in ran.err) == (8 if words else 0, True), ran.err
+        assert not words or ran.err.count("\n") == 1
+
+
+def test_what_is_deleted_while_it_is_sent_is_a_doubt(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, there = write_broker(tmp_path, 1, [plain("t", 0)]), OneBroker(lambda _: [])
+    there.first = 20
+    monkeypatch.setattr(kafka, "_cluster", lambda _: there)
+    ran = run(
+        capsys, "rescue", home, "--out", tmp_path / "out", "--as", "kafka", "--bootstrap", "x:1", "--json"
+    )
+    assert ran.code == 4, ran.err
+    assert ran.of("partition")[0]["doubts"][0].startswith(
+        "offsets 0 to 19 there, which were sent, are deleted"
+    )

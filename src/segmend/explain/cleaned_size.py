@@ -12,15 +12,13 @@ from collections.abc import Sequence
 from math import exp
 
 from segmend.broker.cleaner import FAST_FORWARD, HORIZON_IN_BATCHES, CleanerVerdict
-from segmend.formats.batch import HEADER_SIZE_V2
+from segmend.formats.batch import DELETE_HORIZON, HEADER_SIZE_V2
 from segmend.formats.record import Record
 from segmend.frozen import frozen
 from segmend.loading.cleaner_reads import READ_AT_MOST, CleanerReading, ReadBatch, Spoiled
 from segmend.loading.load import LoadedLog
 from segmend.loading.segment import Segment
 from segmend.logdir.release import Release
-
-_HORIZON = 1 << 6
 
 
 @frozen
@@ -169,7 +167,7 @@ class _Left:
     def _keeps_tombstones(self, read: ReadBatch) -> bool:
         batch = read.batch
         if HORIZON_IN_BATCHES.of(self._work.release) and batch.magic >= 2:
-            return not batch.attributes & _HORIZON or self._work.now_ms < batch.base_timestamp
+            return not batch.attributes & DELETE_HORIZON or self._work.now_ms < batch.base_timestamp
         return _modified(read.segment) > self._horizon
 
 

@@ -18,6 +18,7 @@ from segmend.fleet.damaged import Tally, damage_of, is_loss, unreadable
 from segmend.fleet.ranges import Range, verified
 from segmend.fleet.records import aborted_of
 from segmend.fleet.tables import TableTask
+from segmend.formats.batch import DELETE_HORIZON
 from segmend.formats.java_number import LONG_MAX
 from segmend.kernel.arrow import batch_headers, record_batches
 from segmend.kernel.types import BatchRange, Problem
@@ -43,7 +44,6 @@ SUMMARY: Final = pa.schema(
 """What one task says: a row a partition and day."""
 
 _DAY_MS: Final = 86_400_000
-_DELETE_HORIZON: Final = 0x40
 _COLUMNS: Final = ("batch_position", "offset", "timestamp")
 
 
@@ -155,7 +155,7 @@ class _Piece:
         first, last = chunk["base_offset"].to_numpy(), chunk["last_offset"].to_numpy()
         told = (chunk["magic"].to_numpy() == 2) & (chunk["records"].to_numpy() == last - first + 1)
         told &= (first >= wanted.low) & (last <= wanted.high)
-        told &= (chunk["attributes"].to_numpy() & _DELETE_HORIZON) == 0
+        told &= (chunk["attributes"].to_numpy() & DELETE_HORIZON) == 0
         begin, end = chunk["base_timestamp_ms"].to_numpy(), chunk["max_timestamp_ms"].to_numpy()
         if wanted.since is not None or wanted.until is not None:
             # Any record but the first may be older than the base timestamp.

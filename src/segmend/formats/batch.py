@@ -29,7 +29,7 @@ NO_TIMESTAMP_TYPE, CREATE_TIME, LOG_APPEND_TIME = -1, 0, 1
 CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 
 _CODEC_MASK = 0x07
-_APPEND_TIME, _TRANSACTIONAL, _CONTROL, _DELETE_HORIZON = 0x08, 0x10, 0x20, 0x40
+_APPEND_TIME, _TRANSACTIONAL, _CONTROL, DELETE_HORIZON = 0x08, 0x10, 0x20, 0x40
 
 PREFIX = Struct(">qiib")
 """offset, size, leader epoch (v2) or CRC (legacy), magic: the same place in all versions."""
@@ -88,7 +88,7 @@ class RecordBatch(NamedTuple):
     @property
     def has_delete_horizon(self) -> bool:
         """The base timestamp is a delete horizon (3.1+, KAFKA-8522)."""
-        return self.magic >= 2 and bool(self.attributes & _DELETE_HORIZON)
+        return self.magic >= 2 and bool(self.attributes & DELETE_HORIZON)
 
     @property
     def last_sequence(self) -> int:

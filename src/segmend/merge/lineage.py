@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from segmend.merge.values import NO_EPOCH, Epoch, Replica, Run
+from segmend.merge.values import Epoch, Replica, Run
 
 Claims = dict[int, int]
 """The first offset of each epoch, as one replica knows it."""
@@ -57,8 +57,6 @@ def claims_of(replica: Replica) -> Claims:
     claims: Claims = {}
     for run in replica.runs:
         claims.setdefault(run.epoch, run.first_offset)
-    if NO_EPOCH in claims:  # magic 0 and 1 have no epochs; lines beside them tell of leaders, not of batches
-        return claims
     for epoch, start in replica.epochs:
         if epoch >= 0 and start >= 0 and _may_begin(epoch, start, replica):
             claims[epoch] = min(start, claims.get(epoch, start))

@@ -63,6 +63,7 @@ def misplaced(run: Run) -> Damaged:
 
 def believed(replicas: Sequence[Replica], look: Look) -> tuple[list[Replica], list[str]]:
     """The replicas without batches whose epoch nobody else knows, and what of that stays in doubt."""
+    replicas = _without_old_lines(replicas)
     trusted = [_placed(number, replicas, look) for number in range(len(replicas))]
     trusted, doubts = [_unspliced(number, trusted, look) for number in range(len(trusted))], list[str]()
     trusted = [_as_others_know(number, trusted) for number in range(len(trusted))]
@@ -79,6 +80,31 @@ def believed(replicas: Sequence[Replica], look: Look) -> tuple[list[Replica], li
                 f"{run.first_offset}, and no checksum covers an epoch"
             )
     return trusted, doubts
+
+
+def _without_old_lines(replicas: Sequence[Replica]) -> Sequence[Replica]:
+    """The replicas without lines of leaders that wrote magic 0 or 1: these tell nothing of batches.
+
+    Such lines begin below batches without an epoch, of those who followed a leader that the newest one had.
+    """
+    newest = max((run.epoch for each in replicas for run in each.runs), default=NO_EPOCH)
+    epochs = [{run.epoch for run in each.runs} | dict(each.epochs).keys() for each in replicas]
+    shared = {epoch for each in epochs if newest in each for epoch in each}
+    ends = [
+        run.last_offset
+        for known, each in zip(epochs, replicas, strict=True)
+        if newest == NO_EPOCH or known & shared - {NO_EPOCH}
+        for run in each.runs
+        if run.epoch == NO_EPOCH
+    ]
+    if not ends:
+        return replicas
+    last = max(ends)
+
+    def counts(epoch: int, start: int) -> bool:
+        return newest != NO_EPOCH and (epoch > newest or start > last)
+
+    return [replace(each, epochs=tuple(line for line in each.epochs if counts(*line))) for each in replicas]
 
 
 def _backed(replicas: Sequence[Replica]) -> frozenset[int]:
@@ -148,9 +174,11 @@ def _placed(number: int, replicas: Sequence[Replica], look: Look) -> Replica:
         return replica
     end = due + run.last_offset - run.first_offset
     damaged = replace(misplaced(run), first_offset=due, last_offset=end)
+    # What its records told of compaction they told of there.
     return replace(
-        replica, runs=replica.runs[:-1], damaged=(*replica.damaged, damaged), log_end_offset=end + 1
-    )
+        replica, runs=replica.runs[:-1], damaged=(*replica.damaged, damaged), log_end_offset=end + 1,
+        thinned=min(replica.thinned, end + 1), proven=min(replica.proven, end + 1),
+    )  # fmt: skip
 
 
 def _unspliced(number: int, replicas: Sequence[Replica], look: Look) -> Replica:

@@ -322,6 +322,7 @@ class Walk:
             or held.base_offset != self._last + 1
             or held.base_offset == self._starts.get(run.epoch)
             or held.records_count != held.last_offset - self._last
+            or held.has_delete_horizon
         ):
             return 0
         count, self._held = run.follow(held, rows, self._next_base)
@@ -379,7 +380,8 @@ class Walk:
             first = min(self._first_of(batch), batch.last_offset)
         epoch = batch.partition_leader_epoch
         span = batch.last_offset - first + 1
-        if batch.magic >= 2 and batch.records_count < span:
+        # A cleaner took records of it, or wrote into it when its tombstones may go.
+        if batch.magic >= 2 and (batch.records_count < span or batch.has_delete_horizon):
             self.removed_below = self.proven_below = batch.last_offset + 1
         run = self._open
         alone = self._alone
@@ -418,9 +420,8 @@ class Walk:
         return self._open
 
     def _first_of(self, batch: RecordBatch) -> int:
-        """It goes on behind the batch before, unless there is damage in between."""
-        behind = self._open.end if self._open else 0
-        inner = None if batch.position == behind else self._inside(batch)
+        """As its messages say; where they cannot be read it goes on behind the batch before."""
+        inner = self._inside(batch)
         return self._last + 1 if inner is None else max(inner, self._last + 1)
 
     def _close(self) -> None:

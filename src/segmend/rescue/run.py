@@ -59,16 +59,16 @@ def rescue(
     brokers, compacts = BrokerDirs(dirs, release=request.release), compacts_by(dirs)
     release = brokers.release
     with open_outlet(request.out, request.identity, fx or Effects()) as outlet:
-        yield from outlet.done
-        if outlet.summary is not None:
-            return
-        done = {(line["topic"], line["partition"]) for line in outlet.done}
+        done = {(line["topic"], line["partition"]) for line in outlet.done if line is not outlet.summary}
         todo = [
             Task(request=request, places=wanted[key], release=release, compacted=compacts(key[0]))
             for key in wanted
             if key not in done
         ]
         form.prepare(request, outlet, [task.due for task in todo], brokers.metadata)
+        yield from list(outlet.done)
+        if outlet.summary is not None:
+            return
         for line in each(todo, outlet):
             outlet.record(line)
             yield line

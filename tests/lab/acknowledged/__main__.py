@@ -20,10 +20,11 @@ def main(words: list[str]) -> int:
     parser.add_argument("--overlap", action="store_true", help="damage may meet on all replicas")
     parser.add_argument("--wounds", type=int, default=0, help="so many (default: drawn)")
     parser.add_argument("--only", choices=sorted(KINDS), default="", help="wounds of this kind")
+    parser.add_argument("--base", type=Path, help="another base than the one in the repository")
     parser.add_argument("--as", dest="form", default="jsonl")
     args = parser.parse_args(words)
     with tempfile.TemporaryDirectory(prefix="acknowledged-") as scratch:
-        world = opened(args.version, Path(scratch))
+        world = opened(args.version, Path(scratch), args.base)
         wrong, invented = faults_of_base(world), 0
         bad = 0
         for seed in range(args.seed, args.seed + args.count):

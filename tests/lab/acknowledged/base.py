@@ -1,4 +1,4 @@
-"""Writes a base: `python -m tests.lab.acknowledged.base 4.3.1` packs three killed brokers.
+"""Writes a base: `python -m tests.lab.acknowledged.base 4.3.1 [SEED FILE]` packs three killed brokers.
 
 Producers of four kinds (acks=all, idempotent, transactional, to a compacted topic) write while brokers are
 killed and come back; at last all three are killed in the middle of a burst. `acknowledged.json` has each
@@ -59,7 +59,7 @@ def archive(version: str) -> Path:
 class Story:
     """The producers, and what they were told."""
 
-    def __init__(self, cluster: Cluster, seed: int = 1) -> None:
+    def __init__(self, cluster: Cluster, seed: int) -> None:
         self.cluster, self.draw = cluster, random.Random(seed)
         self.told: list[Row] = []
         self.number = 0
@@ -157,7 +157,7 @@ def all_in_sync(cluster: Cluster) -> None:
         time.sleep(0.5)
 
 
-def play(cluster: Cluster) -> list[Row]:
+def play(cluster: Cluster, seed: int) -> list[Row]:
     """The whole story; at its end all brokers are dead. What was acknowledged."""
     cluster.start()
     small = small_segments(cluster.release)
@@ -169,7 +169,7 @@ def play(cluster: Cluster) -> list[Row]:
         ],
         replicas=3,
     )
-    story = Story(cluster)
+    story = Story(cluster, seed)
     all_in_sync(cluster)
     story.burst()
     for turn, broker in enumerate(cluster.brokers):
@@ -191,18 +191,18 @@ def play(cluster: Cluster) -> list[Row]:
     return story.told
 
 
-def make(version: str) -> None:
+def make(version: str, seed: int = 1, target: Path | None = None) -> None:
     """Play it and pack what is left."""
     with tempfile.TemporaryDirectory(prefix="acknowledged-") as work:
         live, kept = Path(work, "live"), Path(work, "kept")
         with Cluster(version, live, 3, log_dirs=1, settings=SETTINGS) as cluster:
-            told = play(cluster)
+            told = play(cluster, seed)
         for number in (1, 2, 3):
             copy_tree(live / f"b{number}" / "d0", kept / f"b{number}" / "d0")
         told.sort(key=lambda row: (row["topic"], row["partition"], row["offset"]))
-        (kept / "acknowledged.json").writetext("".join(json.dumps(row) + "\n" for row in told))
-        pack(kept, ["b1/d0", "b2/d0", "b3/d0", "acknowledged.json"], archive(version))
+        (kept / "acknowledged.json").write_text("".join(json.dumps(row) + "\n" for row in told))
+        pack(kept, ["b1/d0", "b2/d0", "b3/d0", "acknowledged.json"], target or archive(version))
 
 
 if __name__ == "__main__":
-    make(sys.argv[1])
+    make(sys.argv[1], *map(int, sys.argv[2:3]), *map(Path, sys.argv[3:]))

@@ -49,9 +49,9 @@ class World:
     truth: dict[str, list[Record]] = field(default_factory=dict)
 
 
-def opened(version: str, scratch: Path) -> World:
+def opened(version: str, scratch: Path, base: Path | None = None) -> World:
     """Unpack a base, and read what was acknowledged."""
-    world = World(unpack(archive(version), scratch / "base"), scratch)
+    world = World(unpack(base or archive(version), scratch / "base"), scratch)
     world.acknowledged = {name: [] for name in NAMES}
     for line in (world.root / "acknowledged.json").read_text().splitlines():
         row = json.loads(line)

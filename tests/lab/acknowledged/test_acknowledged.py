@@ -12,11 +12,12 @@ import pytest
 from tests.lab.acknowledged.judge import World, faults_of_base, opened, play
 
 pytestmark = pytest.mark.slow
-SEEDS = {"1.1.0": (1, 2, 26), "4.3.1": (2, 3, 422, 133, 480, 403)}
+SEEDS = {"1.1.0": (1, 2, 26), "4.3.1": (2, 3, 422, 133, 480, 403, 1206)}
 """26, 422: the epoch flipped of a batch that begins a file or an epoch, whose followers were then denied.
 133: zeros that end in the header of a batch, whose base offset is then another that fits.
 480: the last batch of a compacted log with another base offset.
-403: bytes gone, which left one batch with the base offset of another and a gap behind it."""
+403: bytes gone, which left one batch with the base offset of another and a gap behind it.
+1206: the base offset of a last batch that was compacted, which then told of compaction far behind the log."""
 FORMS = ("jsonl", "parquet", "delta", "log-dir")
 
 

@@ -28,6 +28,8 @@ from segmend.rescue.request import Due, Home, Job, Request, Written
 from segmend.rescue.rows import Row, Tally, rows
 
 BEGINS: Final = frozenset({"_kafka.json"})
+_NOTE: Final = ".sent.json"
+_ANEW: Final = "give a new --out to send it again"
 _EACH: Final = 1.0
 """Seconds from note to note."""
 _REPLICAS: Final = 3
@@ -36,9 +38,35 @@ _REPEATED: Final = 100_000
 
 
 def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: MetadataImage | None) -> None:
-    """Look whether all topics are there with enough partitions, and make them if that is asked for."""
+    """Look whether all topics are there with enough partitions, and make them if that is asked for.
+
+    Nor may what was sent before be gone there, so that a report that is given once more is true.
+    """
     cluster = _cluster(request)
     _same_cluster(cluster, outlet)
+    for name in disk.names(outlet.path):
+        note = _Note.read(outlet, name.removesuffix(_NOTE)) if name.endswith(_NOTE) else None
+        if note is not None and not note.sending:
+            _still_there(cluster, note)
+    _make_ready(cluster, request, outlet, due, known)
+
+
+def _still_there(cluster: Cluster, note: _Note) -> None:
+    """Raise `SegmendError` if a partition has no more all that was sent to it."""
+    topic, _, partition = note.name.rpartition("-")
+    live_topic = cluster.topic(topic)
+    if live_topic is None or live_topic.partitions <= int(partition):
+        raise SegmendError(f"{cluster.bootstrap}: {note.name}, which was sent, is gone; {_ANEW}")
+    first, end = cluster.ends(topic, int(partition))
+    note.refuse_shorter(cluster.bootstrap, end)
+    for words in note.deleted(first):
+        raise SegmendError(f"{cluster.bootstrap}: {note.name}: {words}; {_ANEW}")
+
+
+def _make_ready(
+    cluster: Cluster, request: Request, outlet: Folder, due: Sequence[Due], known: MetadataImage | None
+) -> None:
+    """Have all topics there, with enough partitions; raises `SegmendError`."""
     needed: dict[str, int] = {}
     for each in due:
         needed[each.topic] = max(needed.get(each.topic, 0), each.partition + 1)
@@ -126,9 +154,12 @@ class _Note:
         sending: bool = True,
         skipped: Sequence[Sequence[int]] = (),
         anew: bool = False,
+        first_target: int | None = None,
         **reached: int,
     ) -> None:
-        self._outlet, self._name = outlet, name
+        self._outlet, self.name = outlet, name
+        self.first_target = first_target
+        """Where there the sending began."""
         self.reached, self.target_offset, self.sending = Reached(**reached), target_offset, sending
         self.sent, self.anew = 0, anew
         """`anew`: one got an offset below that of one before, so the topic was made anew meanwhile."""
@@ -139,7 +170,7 @@ class _Note:
     @classmethod
     def read(cls, outlet: Folder, name: str) -> _Note | None:
         """As it was left."""
-        path = f"{outlet.path}/{name}.sent.json"
+        path = f"{outlet.path}/{name}{_NOTE}"
         if disk.path_type(path) is None:
             return None
         return cls(outlet, name, **json.loads(FileEntry.at(path).read()))
@@ -147,6 +178,7 @@ class _Note:
     def begin(self, before: Reached, target_offset: int) -> None:
         """Something will be sent, which comes from there on; kept before that for good."""
         self.reached, self.target_offset, self.sending = before, target_offset, True
+        self.first_target = target_offset
         self._write()
         self._outlet.keep_names()
 
@@ -171,12 +203,28 @@ class _Note:
         self.skipped = self.skipped if after is None else []
         self._write()
 
+    def refuse_shorter(self, there: str, end: int) -> None:
+        """Raise `SegmendError` if the partition there, with this end, is not the one that was sent to."""
+        if end < self.target_offset or self.anew:
+            raise SegmendError(
+                f"{there}: {self.name} ends at offset {end} there, and what was sent before came to "
+                f"{self.target_offset}: it was deleted and made anew, or lost its end; {_ANEW}"
+            )
+
+    def deleted(self, first: int) -> Iterator[str]:
+        """What was sent and is there no more, where the partition begins at `first` by now; in words."""
+        if self.first_target is not None and self.first_target < (behind := min(first, self.target_offset)):
+            yield (
+                f"offsets {self.first_target} to {behind - 1} there, which were sent, are deleted (see "
+                "retention.ms there)"
+            )
+
     def _write(self) -> None:
         held = {
             **self.reached._asdict(), "target_offset": self.target_offset, "sending": self.sending,
-            "skipped": self.skipped, "anew": self.anew,
+            "skipped": self.skipped, "anew": self.anew, "first_target": self.first_target,
         }  # fmt: skip
-        self._outlet.put(f"{self._name}.sent.json", json.dumps(held).encode())
+        self._outlet.put(f"{self.name}{_NOTE}", json.dumps(held).encode())
         self._written = time.monotonic()
 
 
@@ -189,10 +237,12 @@ def write(job: Job, outlet: Folder) -> Written:
 def grow(
     request: Request, outlet: Folder, due: Sequence[Due], known: Callable[[], MetadataImage | None]
 ) -> Sent:
-    """What was sent so far; raises `SegmendError`, as `prepare` does."""
+    """What was sent so far; raises `SegmendError`. What a broker deletes as time goes by is no fault here."""
     if disk.path_type(f"{outlet.path}/{JOURNAL}") is not None:
         raise UsageError(f"{outlet.path}: holds a rescue, which is done once; give an export another --out")
-    prepare(request, outlet, due, known() if request.create_topics else None)
+    cluster = _cluster(request)
+    _same_cluster(cluster, outlet)
+    _make_ready(cluster, request, outlet, due, known() if request.create_topics else None)
     return Sent(outlet)
 
 
@@ -246,7 +296,7 @@ class _Sending:
         if note.sending:
             sent_rows = self._without_what_is_there(sent_rows)
         else:
-            note.begin(before, self._end())
+            note.begin(before, self._ends()[1])
         sender = self._cluster.sender(job.topic, job.partition, self._topic.largest, note.acknowledged)
         reached: Reached | None = None
         try:
@@ -254,9 +304,9 @@ class _Sending:
                 sender.send(row.offset, row.key, row.value, **_more(row))
                 self._size += len(row.key or b"") + len(row.value or b"")
             sender.finish()
-            self._end()
+            first = self._ends()[0]
             reached = after(self._changed.last)
-            self._doubts += self._sent_twice()
+            self._doubts += [*self._sent_twice(), *note.deleted(first)]
         finally:
             sender.give_up()
             note.end(reached)
@@ -291,26 +341,21 @@ class _Sending:
                 self._changed.see(row)
                 yield row
 
-    def _end(self) -> int:
+    def _ends(self) -> tuple[int, int]:
         """Of the partition there; raises `SegmendError` if that is not the one to which was sent before."""
-        job, reached = self._job, self._note.target_offset
-        first, end = self._cluster.ends(job.topic, job.partition)
-        if end < reached or self._note.anew:
-            raise SegmendError(
-                f"{self._cluster.bootstrap}: {job.name} ends at offset {end} there, and what was sent before "
-                f"came to {reached}: it was deleted and made anew, or lost its end; give a new --out"
-            )
-        if self._note.sending and first > reached:
+        ends = self._cluster.ends(self._job.topic, self._job.partition)
+        self._note.refuse_shorter(self._cluster.bootstrap, ends[1])
+        return ends
+
+    def _without_what_is_there(self, rows_left: Iterator[Row]) -> Iterator[Row]:
+        """The rows behind those that are there, in this order; others may have written between them."""
+        first, reached = self._ends()[0], self._note.target_offset
+        if first > reached:
             self._doubts.append(
                 f"offsets {reached} to {first - 1} were deleted there before it was looked whether they "
                 "hold records of this log: some may have been sent twice"
             )
-        return end
-
-    def _without_what_is_there(self, rows_left: Iterator[Row]) -> Iterator[Row]:
-        """The rows behind those that are there, in this order; others may have written between them."""
-        self._end()
-        there = self._cluster.records(self._job.topic, self._job.partition, self._note.target_offset)
+        there = self._cluster.records(self._job.topic, self._job.partition, reached)
         row = next(rows_left, None)
         for message in there:
             if row is None:

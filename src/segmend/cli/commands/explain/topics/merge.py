@@ -71,7 +71,8 @@ Above the high watermark
 
 Magic 0 and 1
     Have no epochs: the longest log is taken, as the leaders of those releases did, and bytes that differ
-    are decided as above.
+    are decided as above. Lines of leader-epoch-checkpoint count from where batches have epochs. A replica to
+    which a leader sent such messages for the batches that others have is told as a divergence.
 
 What is refused
     Replicas whose topic ids or cluster ids differ. A directory that is given twice counts once.
