@@ -410,5 +410,7 @@ def played(
         history.hurt(draw.randrange(len(history.nodes)))
     if draw.random() < 0.3:
         history.lose(draw.randrange(len(history.nodes)))
-    history.unknowable |= mixed != "" and all(b.magic < 2 for node in history.nodes for b in node.log)
+    history.unknowable |= mixed != "" and all(
+        b.magic < 2 or b.damaged for node in history.nodes for b in node.log
+    )
     return history

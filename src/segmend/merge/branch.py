@@ -155,14 +155,15 @@ def _no_further(
         [*((part.first, part.last) for part in others), *(each for hurt in hurts for each in hurt)]
     )
     gaps = _removed(branch)
-    open_ones = [gap for gap in gaps if common([gap], theirs)]
-    if compacted is not False and open_ones:
+    open_ones, unheld = [gap for gap in gaps if common([gap], theirs)], list[Span]()
+    if compacted is not False and gaps:
         # What took the gaps went no further: what stands for their records comes before that.
         keyless = _first_keyless(look, number, branch, branch.thinned)
         known = {gap for gap, _ in _lost_in(open_ones, branch, branches, look, covers, keyless)}
+        unheld = [gap for gap in gaps if keyless < gap[0] and gap not in open_ones]
         open_ones = [gap for gap in open_ones if gap in known or keyless < gap[0]]
-    lost = common(open_ones, theirs)
-    kept = without(gaps, open_ones)
+    lost = united([*common(open_ones, theirs), *unheld])
+    kept = without(gaps, united([*open_ones, *unheld]))
     thinned = kept[-1][1] + 1 if kept and compacted is not False else 0
     return replace(
         branch,

@@ -46,8 +46,9 @@ def read_replica(partition: PartitionDir, *, compacted: bool | None) -> Replica:
     runs, denied = without_denied(runs, lines)
     reading.damaged += (*odd, *denied)
     cleaned = max(log_dir.cleaner_offsets.get(key, 0), 0)
+    watermark = log_dir.high_watermarks.get(key)
     if not cleaned and not reading.removed_below:
-        runs = reading.without_leaps(runs)
+        runs = reading.without_leaps(runs, watermark)
     identity = log_dir.meta_properties.value
     start = log_dir.log_start_offsets.get(key)
     claimed = (each.last_offset for each in reading.damaged if each.last_offset is not None)
@@ -73,7 +74,7 @@ def read_replica(partition: PartitionDir, *, compacted: bool | None) -> Replica:
         log_start_offset=max(first, start or 0),
         log_end_offset=end,
         deleted_below=start,
-        high_watermark=log_dir.high_watermarks.get(key),
+        high_watermark=watermark,
         epochs=lines,
         runs=runs,
         damaged=(
@@ -192,12 +193,16 @@ class _Reading:
         for file in self._partition.shadowed:
             self.unreadable.append(f"{file.path}: no broker reads this name")
 
-    def without_leaps(self, runs: Sequence[Run]) -> tuple[Run, ...]:
-        """Where nothing was compacted: offsets follow one another, and who left some out is misplaced."""
+    def without_leaps(self, runs: Sequence[Run], watermark: int | None) -> tuple[Run, ...]:
+        """Where nothing was compacted: offsets follow one another, and who left some out is misplaced.
+
+        Not so one that ends where the high watermark says that the log did.
+        """
         kept = []
         for run in runs:
             place = run.first_position, run.end_position
-            if (leap := self.leaps.get((run.file, run.first_position))) is None:
+            leap = self.leaps.get((run.file, run.first_position))
+            if leap is None or run.last_offset + 1 == watermark:
                 kept.append(run)
             else:
                 self.damaged.append(_damage(*leap, run.file, *place, "misplaced"))
