@@ -115,6 +115,15 @@ def test_both_answer_or_refuse_the_same(ask: Callable[[Any], object], pair: tupl
     assert str(ours) == str(theirs)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("ask", SAME)
+def test_the_first_value_is_made_as_the_last_one(
+    ask: Callable[[Any], object], kind: tuple[Callable[[type], type], object]
+) -> None:
+    fresh = made(kind[0], field)
+    assert len({str(answer(ask, fresh)) for _ in range(20)}) == 1
+
+
 def test_a_default_is_not_shared() -> None:
     with pytest.raises(ValueError, match="share"):
         frozen(type("Shared", (), {"__annotations__": {"names": "list[str]"}, "names": []}))

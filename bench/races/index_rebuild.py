@@ -97,7 +97,7 @@ from segmend.logdir.tree import LogDir
 from segmend.surgery.execute import apply
 from segmend.surgery import ops, plan, recipes, steps
 checks.all_checks(), [ops.operation(each) for each in ops.names()], steps.kinds()
-[recipes.only_log(name, {}) for name in recipes.names()]
+[recipes.reads_one_log(name) for name in recipes.names()]
 started = time.perf_counter()
 """
 

@@ -1,9 +1,10 @@
 """Dataclasses with slots, made in a seventh of the time: `frozen` for values, `dataclass` for all others.
 
 The standard ones compile six functions for each class and look into each annotation, half a millisecond every
-time that Python starts, and a command needs a hundred classes. Here one is compiled, `__init__`, when the
-first value is made, and the rest is the same for all classes. `fields` and `asdict` of `dataclasses` work as
-ever; `field` and `replace` are here, since that module brings half of Python's compiler: it is imported late.
+time that Python starts, and a command needs a hundred classes. Here one is compiled, `__init__`, once there
+are more than a few values of a class, and the rest is the same for all classes. `fields` and `asdict` of
+`dataclasses` work as ever; `field` and `replace` are here, since that module brings half of Python's
+compiler: it is imported late.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from typing import Any, Final, Literal, TypeVar, cast, dataclass_transform
 Class = TypeVar("Class", bound=type)
 Value = TypeVar("Value")
 MISSING: Final[Any] = object()
+_FEW: Final = 8
+"""So many values of a class are made before it is worth to compile how."""
 
 
 class Field:
@@ -99,11 +102,15 @@ def _made(cls: Class, methods: dict[str, Any], *, kw_only: bool) -> Class:
         name: each for name, each in cls.__dict__.items() if name not in (*own, "__dict__", "__weakref__")
     }
     compared = [name for name, each in every.items() if each.compare]
+    left = _FEW
 
     def __init__(self: Any, *given: Any, **named: Any) -> None:
-        """Make way for the real one."""
-        made.__init__ = _initializer(made, every, kept="__setattr__" in methods)
-        made.__init__(self, *given, **named)
+        """The first few values; then make way for the compiled one, which also says what is wrong."""
+        nonlocal left
+        left -= 1
+        if left < 0 or not _filled(self, every, given, named):
+            made.__init__ = _initializer(made, every, kept="__setattr__" in methods)
+            made.__init__(self, *given, **named)
 
     body = {
         **methods,
@@ -152,6 +159,25 @@ class _Fields:
 
 
 _FIELDS: Final = _Fields()
+
+
+def _filled(value: Any, every: Mapping[str, Field], given: tuple[Any, ...], named: dict[str, Any]) -> bool:
+    """Set all fields; whether that can be done with what is given."""
+    fields = {name: each for name, each in every.items() if each.init}
+    in_order = [name for name, each in fields.items() if not each.kw_only]
+    asked = dict(zip(in_order, given, strict=False)) | named
+    if len(asked) != len(given) + len(named) or not asked.keys() <= fields.keys():
+        return False
+    for name, each in fields.items():
+        if name not in asked:
+            made = each.default if each.default_factory is MISSING else each.default_factory()
+            if made is MISSING:
+                return False
+            asked[name] = made
+        object.__setattr__(value, name, asked[name])
+    if hasattr(value, "__post_init__"):
+        value.__post_init__()
+    return True
 
 
 def _initializer(cls: type, every: Mapping[str, Field], *, kept: bool) -> Callable[..., None]:

@@ -41,6 +41,22 @@ def test_a_repair_brings_neither_codecs_nor_dataclasses(tiny: Path) -> None:
         script = "import sys; from segmend.cli.main import main; print(main(sys.argv[1:]), *sys.modules)"
         code, *loaded = python("-c", script, *argv).stdout.splitlines()[-1].split()
         assert code in ("0", "1")
-        slow = {"cramjam", "dataclasses", "inspect", "isal", "lz4", "platform", "zstandard"}
-        assert not slow & {*loaded}
-        assert argv[0] == "plan" or "segmend.loading" not in loaded  # it is for other recipes
+        slow = {"concurrent.futures", "dataclasses", "inspect", "logging", "platform"}
+        assert not {"cramjam", "isal", "lz4", "zstandard", *slow} & {*loaded}
+        # What applies plans is not for who makes them; and the plan has the bytes, no recipe is run again.
+        others = {"plan": ("execute", "replicas", "ops.trim."), "apply": ("planning", "recipes.", "ops.")}[
+            argv[0]
+        ]
+        assert not [
+            name for name in loaded if name.startswith(tuple(f"segmend.surgery.{each}" for each in others))
+        ]
+        assert argv[0] == "plan" or not {"segmend.kernel", "segmend.loading"} & {*loaded}
+
+
+def test_showing_a_plan_makes_none(tiny: Path) -> None:
+    plan = tiny.parent / "plan.json"
+    script = "import sys; from segmend.cli.main import main; print(main(sys.argv[1:]), *sys.modules)"
+    for argv in (["plan", "repair", tiny, "-o", plan], ["plan", "show", plan]):
+        code, *loaded = python("-c", script, *argv).stdout.splitlines()[-1].split()
+        assert code == "0"
+    assert not {"segmend.checks", "segmend.kernel", "segmend.loading", "segmend.node"} & {*loaded}

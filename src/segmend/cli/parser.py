@@ -11,6 +11,10 @@ from segmend.cli.nearest import did_you_mean
 from segmend.cli.output import emit, flush
 from segmend.errors import UsageError
 
+# All that is said is English. `argparse` looks for translations of each of its words on the disk, every time.
+argparse._ = str  # type: ignore[attr-defined]
+argparse.ngettext = lambda one, many, count: one if count == 1 else many  # type: ignore[attr-defined]
+
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
     """Help as wide as the terminal, about which the base class asks `shutil`, and that brings compressors."""

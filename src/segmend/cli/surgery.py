@@ -1,4 +1,4 @@
-"""What the commands of surgery share: plans shown and written, where journals lie, the question, the stop."""
+"""What the commands that carry out plans share: the question, the stop, what came of it."""
 
 from __future__ import annotations
 
@@ -12,41 +12,19 @@ from types import FrameType
 from typing import Final
 
 from segmend.cli import interrupt
-from segmend.cli.output import emit, emit_json, flush, program, style
-from segmend.errors import Cancelled, ExitCode, SegmendError, UsageError, system_words
-from segmend.logdir import disk
+from segmend.cli.output import emit, emit_json, flush, program
+from segmend.errors import Cancelled, SegmendError, UsageError, system_words
 from segmend.report import text
-from segmend.report.plan import plan_lines, plan_objects
 from segmend.report.progress import Progress
-from segmend.state_dir import default_state_dir
 from segmend.surgery.execute import journal
 from segmend.surgery.execute.journal import Run
-from segmend.surgery.execute.preconditions import refuse_inside
 from segmend.surgery.execute.run import Outcome, StepState, Watch
-from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Step
-from segmend.surgery.writing.atomic import bytes_of, write_atomically
 from segmend.surgery.writing.effects import Effects
-from segmend.surgery.writing.work import Workplace, folder
 from segmend.wording import plural
 
-_BEGIN = 64
 _STOPS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-def add_state_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--state-dir", metavar="S", type=place, default=default_state_dir(),
-        help="where journals, old bytes and what is set aside go (default: %(default)s)",
-    )  # fmt: skip
-
-
-def place(value: str) -> str:
-    """A directory for argparse; nothing is what an unset variable of a script gives."""
-    if not value:
-        raise argparse.ArgumentTypeError("is empty; name a directory")
-    return value
 
 
 def add_yes_option(parser: argparse.ArgumentParser) -> None:
@@ -150,11 +128,6 @@ def undo_command(run: Run) -> str:
     return f"{program()} undo {run.name if run.is_usual else text.word(run.path)}"
 
 
-def left_by(plan: Plan) -> ExitCode:
-    """What a plan that leaves findings as they are adds to an exit code."""
-    return ExitCode.FINDINGS if plan.left else ExitCode.NOTHING_WRONG
-
-
 def left_words(plan: Plan) -> str:
     """The same at the end of a sentence that tells what was applied."""
     return f"; {plural(len(plan.left), 'finding')} left as named above" if plan.left else ""
@@ -168,51 +141,3 @@ def outcome_object(outcome: Outcome) -> dict[str, object]:
         "plan": run.plan.sha256, "steps": outcome.steps, "records_lost": run.plan.records_lost,
         "notes": list(run.plan.notes), "left": list(map(str, run.plan.left)),
     }  # fmt: skip
-
-
-def refuse_output(path: str | None) -> None:
-    """Raise `UsageError` if `-o` names something that is there and is no plan: a slip of the hand."""
-    if path == "":
-        raise UsageError("-o: is empty; give the name of a file")
-    kind = None if path is None else disk.path_type(path)
-    if path is None or kind is None:
-        return
-    if kind != "file":
-        raise UsageError(f"-o {path}: is no plain file; give the name of a file")
-    begin = disk.read(path, _BEGIN)
-    if begin and not (begin.startswith(b"{") and b'"plan"' in begin):
-        raise UsageError(f"-o {path}: is there already, and is no plan; give another name")
-
-
-def write_plan(plan: Plan, path: str) -> None:
-    """Write a plan to a file, outside the log dirs; raises `SegmendError`."""
-    refuse_output(path)
-    real = disk.real_path(path)
-    refuse_inside(plan, folder(real), "-o")
-    work = Workplace(fx=Effects(), vault=folder(real))
-    try:
-        write_atomically(work, real, bytes_of(plan.render(), work), Fingerprint(kind="file", mode=0o644))
-    except OSError as error:
-        raise SegmendError(f"{path}: {system_words(error)}") from None
-
-
-def tell_plan(args: argparse.Namespace, plan: Plan, path: str | None) -> int:
-    """Show a plan; the exit code says whether it leaves something as it is."""
-    if args.json:
-        emit_json(plan_objects(plan, path))
-    else:
-        emit(plan_lines(plan, style(args)))
-        emit([_next(args, plan, path)])
-    return left_by(plan)
-
-
-def _next(args: argparse.Namespace, plan: Plan, path: str | None) -> str:
-    if not plan.steps:
-        return "nothing to do"
-    if path is None:
-        return "nothing was written: add -o plan.json"
-    # What comes out of a state dir is found again only from there.
-    state_dir: str = getattr(args, "state_dir", default_state_dir())
-    usual = disk.real_path(state_dir) == disk.real_path(default_state_dir())
-    more = "" if usual else f" --state-dir {text.word(state_dir)}"
-    return f"next: {program()} apply {text.word(path)}{more}"

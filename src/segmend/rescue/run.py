@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
 from functools import cache, partial
 from operator import attrgetter
@@ -31,6 +30,7 @@ from segmend.rescue.fates import fates
 from segmend.rescue.outlet import Folder, Line, open_outlet, refuse_overlap
 from segmend.rescue.request import Compaction, Due, Job, Request, Written, home_of, ranges_within
 from segmend.surgery.writing.effects import Effects
+from segmend.threads import done_by
 
 Told = Callable[[int, int, str], None]
 """Hears of bytes that are behind, of how many, and what is looked at."""
@@ -181,8 +181,7 @@ class _Watch:
 def job_of(task: Task) -> Job:
     """The replicas of one partition read and merged, and where what is wanted of them lies."""
     request, places = task.request, task.places
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        replicas = [*pool.map(partial(read_replica, compacted=task.compacted), places)]
+    replicas = done_by(_AT_ONCE, partial(read_replica, compacted=task.compacted), places)
     merged = merge(replicas, Second(places, replicas), compacted=task.compacted)
     chosen = tuple(pieces(replicas, places, ranges_within(merged.ranges, request)))
     if request.salvage:

@@ -118,6 +118,9 @@ class Plan(_Remembering):
 
     def to_json(self) -> dict[str, Any]:
         """The object of the file; `sha256` is that of all the rest."""
+        return {**self._body(), "sha256": self.sha256}
+
+    def _body(self) -> dict[str, Any]:
         data: dict[str, Any] = {
             "type": "plan",
             "version": VERSION,
@@ -135,13 +138,12 @@ class Plan(_Remembering):
         }
         if any(left.path is not None for left in self.left):
             data["left_parts"] = [left.parts() for left in self.left]
-        return {**data, "sha256": _hash(data)}
+        return data
 
     @cached_property
     def sha256(self) -> str:
         """What tells this plan from any other."""
-        digest: str = self.to_json()["sha256"]
-        return digest
+        return _hash(self._body())
 
     def render(self) -> bytes:
         """The file: JSON that one can read, ASCII only."""

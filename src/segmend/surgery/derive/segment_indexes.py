@@ -15,7 +15,8 @@ from segmend.kernel.indexes import OFFSET_ENTRY
 from segmend.kernel.types import DECODE_LIMIT, BuiltIndexes, IndexRule, SegmentScan
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
-from segmend.surgery.derive.sources import Arguments, log_of, partition_of, scanned, segment_of
+from segmend.surgery.derive import Arguments
+from segmend.surgery.derive.sources import log_of, partition_of, scanned, segment_of
 
 FIRST_OFFSETS: Final = gone_in("LogSegment.recover; the last offset of the batch since KAFKA-6264", (2, 0))
 DEFAULT_INTERVAL: Final = 4096

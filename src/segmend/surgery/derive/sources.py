@@ -6,8 +6,8 @@ from the same batches cost one pass; a log that changed meanwhile is read again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
 from segmend.errors import SegmendError
 from segmend.formats import producer_snapshot
@@ -21,8 +21,6 @@ from segmend.logdir.scans import whole_scan
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 
 SNAPSHOT_LIMIT: Final = 64 << 20
-Arguments = Mapping[str, Any]
-"""What a plan gives to a recipe: JSON values."""
 
 
 def partition_of(log_dir: LogDir, name: str) -> PartitionDir:

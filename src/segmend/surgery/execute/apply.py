@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from segmend.errors import SegmendError, UsageError, system_words
 from segmend.logdir import disk
-from segmend.surgery.boundaries import refuse_no_log_dir, refuse_outside
+from segmend.surgery.boundaries import refuse_inside, refuse_no_log_dir, refuse_outside
 from segmend.surgery.execute import lock
 from segmend.surgery.execute.journal import Run, RunState, new_run, outdated, runs
 from segmend.surgery.execute.journal_events import FORWARD, Status
 from segmend.surgery.execute.preconditions import (
     refuse_changed,
-    refuse_inside,
     refuse_other_owner,
     refuse_read_only,
 )

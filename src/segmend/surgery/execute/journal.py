@@ -292,6 +292,18 @@ def runs(state_dir: str, on_problem: Callable[[SegmendError], None] = lambda _: 
     return loaded
 
 
+def next_turn(state_dir: str) -> int:
+    """The `turn` of what begins now: above that of every line there is; the plans are not read for it."""
+    home = _home(state_dir)
+    turns = [0]
+    for name in _names(home):
+        with suppress(Unreadable):
+            lines = disk.read(f"{home}/{name}/{_JOURNAL}", _LIMIT).splitlines(keepends=True)
+            events = [event_of(line) or {} for line in lines if b'"begun"' in line]
+            turns += [each.get("turn") or 0 for each in events]
+    return 1 + max(turns)
+
+
 def _home(state_dir: str) -> str:
     """The place of all journals; raises `SegmendError` if it is closed to this user."""
     home = f"{disk.real_path(state_dir)}/{_RUNS}"

@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
 
-from segmend.errors import SegmendError, UsageError
-from segmend.formats import clean_shutdown, meta_properties
+from segmend.errors import SegmendError
+from segmend.formats import clean_shutdown
 from segmend.frozen import replace
 from segmend.logdir import disk
-from segmend.logdir.file_system import Unreadable
 from segmend.surgery.execute.journal import Run, RunState
 from segmend.surgery.execute.journal_events import FORWARD, Direction, Status
 from segmend.surgery.fingerprint import Fingerprint, below, look, look_without
@@ -166,25 +164,6 @@ def refuse_stopped_since(run: Run) -> None:
 
 def _way(run: Run) -> str:
     return f" (what can still be taken back: segmend plan reverse {run.called})"
-
-
-def refuse_inside(plan: Plan, place: str, what: str) -> None:
-    """Raise `UsageError` if backups would lie in a log dir, where no broker would start."""
-    real = disk.real_path(place)
-    homes = [each.path for each in plan.dirs if f"{real}/".startswith(f"{each.path.rstrip('/')}/")]
-    home = next(iter(homes), None) or _log_dir_above(real)
-    if home is not None:
-        raise UsageError(f"{what} {place}: lies in the log dir {home}; give a place outside")
-
-
-def _log_dir_above(path: str) -> str | None:
-    """A log dir, of whatever broker, that a path lies in: it has a meta.properties."""
-    while path != "/":
-        with suppress(Unreadable):  # what is closed to us is no place of ours, and says so when it is used
-            if disk.path_type(f"{path}/{meta_properties.FILE_NAME}") == "file":
-                return path
-        path = folder(path)
-    return None
 
 
 def refuse_lost_backups(run: Run, steps: Sequence[int]) -> None:

@@ -17,15 +17,14 @@ from typing import Final
 from segmend.errors import OUT_OF_MEMORY, Cancelled, SegmendError, system_words
 from segmend.frozen import field, frozen
 from segmend.logdir import disk
-from segmend.surgery.boundaries import refuse_outside
+from segmend.surgery.boundaries import refuse_inside, refuse_outside
 from segmend.surgery.execute import lock
-from segmend.surgery.execute.journal import JournalWriter, Run, RunState, make_dirs, runs, writing
+from segmend.surgery.execute.journal import JournalWriter, Run, RunState, make_dirs, next_turn, runs, writing
 from segmend.surgery.execute.journal_events import BACK, FORWARD, Direction, Event, Status
 from segmend.surgery.execute.preconditions import (
     not_before,
     refuse_changed,
     refuse_full,
-    refuse_inside,
     refuse_lost_backups,
     refuse_other_owner,
     refuse_read_only,
@@ -170,7 +169,7 @@ def _begin(fx: Effects, run: Run, journal: JournalWriter, direction: Direction, 
     if run.begun is not None and not run.finished:
         last = _last_begun(run)
         times, made = {**times, **last["folders"]}, last["locks"]
-    turn = 1 + max((other.turn for other in runs(folder(folder(run.path)))), default=0)
+    turn = next_turn(folder(folder(run.path)))
     journal.write(
         "begun", direction, turn=turn, vaults=vaults, folders=times, locks=made, plan=run.plan.sha256,
         pid=os.getpid(),

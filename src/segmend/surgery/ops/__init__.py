@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from segmend.discovery import modules_in
-from segmend.surgery.plan import Plan
-from segmend.surgery.request import Request
+
+if TYPE_CHECKING:
+    from segmend.surgery.plan import Plan
+    from segmend.surgery.request import Request
 
 
 class Operation(Protocol):

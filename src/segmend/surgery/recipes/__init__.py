@@ -24,7 +24,7 @@ from segmend.errors import SegmendError
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
-from segmend.surgery.derive.sources import Arguments
+from segmend.surgery.derive import Arguments
 
 Build = Callable[[LogDir, str, Arguments, Release], bytes]
 
@@ -40,11 +40,9 @@ def _module(name: str) -> ModuleType | None:
     return importlib.import_module(f"{__name__}.{name.replace('-', '_')}") if name in names() else None
 
 
-def only_log(name: str, arguments: Arguments) -> str | None:
-    """The one log that a recipe reads, where it reads no more (it has `READS_ONE_LOG`); else None."""
-    base = arguments.get("base_offset")
-    reads_one = getattr(_module(name), "READS_ONE_LOG", False)
-    return f"{base:020d}.log" if reads_one and isinstance(base, int) else None
+def reads_one_log(name: str) -> bool:
+    """Whether a recipe reads the log of its `base_offset` and no more (it has `READS_ONE_LOG`)."""
+    return bool(getattr(_module(name), "READS_ONE_LOG", False))
 
 
 @frozen

@@ -12,8 +12,9 @@ from __future__ import annotations
 from segmend.loading.epochs import EpochCache
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
+from segmend.surgery.derive import Arguments
 from segmend.surgery.derive.file_bytes import leader_epochs_of
-from segmend.surgery.derive.sources import Arguments, partition_of, scanned, segment_of
+from segmend.surgery.derive.sources import partition_of, scanned, segment_of
 
 
 def build(log_dir: LogDir, partition: str, arguments: Arguments, _release: Release) -> bytes:

@@ -10,7 +10,8 @@ from base64 import b64decode
 
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
-from segmend.surgery.derive.sources import Arguments, log_of, partition_of, segment_of
+from segmend.surgery.derive import Arguments
+from segmend.surgery.derive.sources import log_of, partition_of, segment_of
 
 
 def build(log_dir: LogDir, partition: str, arguments: Arguments, _release: Release) -> bytes:

@@ -12,7 +12,7 @@ from segmend.formats import offset_checkpoint
 from segmend.formats.offset_checkpoint import CheckpointEntry, OffsetCheckpoint
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
-from segmend.surgery.derive.sources import Arguments
+from segmend.surgery.derive import Arguments
 
 
 def build(_log_dir: LogDir, _partition: str, arguments: Arguments, _release: Release) -> bytes:

@@ -9,7 +9,7 @@ from segmend.formats import partition_metadata
 from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
-from segmend.surgery.derive.sources import Arguments
+from segmend.surgery.derive import Arguments
 
 
 def build(_log_dir: LogDir, _partition: str, arguments: Arguments, _release: Release) -> bytes:

@@ -18,8 +18,9 @@ from segmend.frozen import replace
 from segmend.kernel.types import ProducerState
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.surgery.derive import Arguments
 from segmend.surgery.derive.file_bytes import producer_snapshot_of
-from segmend.surgery.derive.sources import Arguments, data_timestamps, partition_of, producers_before
+from segmend.surgery.derive.sources import data_timestamps, partition_of, producers_before
 
 MARKER_TIMES: Final = new_in("ProducerStateEntry.lastTimestamp: that of a marker too, 2.4.1", (2, 4, 1))
 

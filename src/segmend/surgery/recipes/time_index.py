@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
+from segmend.surgery.derive import Arguments
 from segmend.surgery.derive.segment_indexes import built_indexes
-from segmend.surgery.derive.sources import Arguments
 
 READS_ONE_LOG = True
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
+from segmend.surgery.derive import Arguments
 from segmend.surgery.derive.file_bytes import transaction_index_of
-from segmend.surgery.derive.sources import Arguments, partition_of, producers_before, replayed, segment_of
+from segmend.surgery.derive.sources import partition_of, producers_before, replayed, segment_of
 
 
 def build(log_dir: LogDir, partition: str, arguments: Arguments, _release: Release) -> bytes:

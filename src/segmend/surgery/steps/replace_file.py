@@ -86,8 +86,10 @@ class ReplaceFile(OnePath):
 
     def with_content(self, release: Release) -> Self:
         """The same with the bytes that the recipe gives, if they come out of one log that is on a disk."""
+        if self.recipe is None or self.content is not None or not recipes.reads_one_log(self.recipe):
+            return self
         made_of = self._source()
-        if made_of is None or self.content is not None:
+        if made_of is None:
             return self
         data = self._cook(release, disk)
         if made_of != self._source() or hash_bytes(data) != self.after.sha256:
@@ -156,12 +158,12 @@ class ReplaceFile(OnePath):
         return data
 
     def _source(self) -> str | None:
-        """What the one log is now that the recipe reads; None where it reads more, or none is there."""
-        if self.recipe is None or self.log_dir is None:
+        """What the log is now that the recipe reads, if it reads one; None where none is there."""
+        base = self.arguments.get("base_offset")
+        if self.log_dir is None or not isinstance(base, int):
             return None
-        log = recipes.only_log(self.recipe, self.arguments)
         try:
-            return log and disk.identity(f"{self.log_dir}/{self.partition}/{log}")
+            return disk.identity(f"{self.log_dir}/{self.partition}/{base:020d}.log")
         except Unreadable:
             return None
 

@@ -6,16 +6,14 @@ import argparse
 
 from segmend.cli.options import add_output_options
 from segmend.cli.output import emit, emit_json, style
+from segmend.cli.plans import add_state_option, left_by, place
 from segmend.cli.surgery import (
     add_dry_run_option,
-    add_state_option,
     add_yes_option,
     carried_out,
     confirm,
-    left_by,
     left_words,
     outcome_object,
-    place,
     tell_rehearsal,
     undo_command,
 )

@@ -6,7 +6,7 @@ import argparse
 
 from segmend.cli.options import add_output_options
 from segmend.cli.output import emit, emit_json, note, style
-from segmend.cli.surgery import add_state_option
+from segmend.cli.plans import add_state_option
 from segmend.report import text
 from segmend.report.table import columns, table
 from segmend.surgery.execute.journal import Run, runs

@@ -8,7 +8,8 @@ from itertools import groupby
 
 from segmend.cli.options import add_output_options
 from segmend.cli.output import emit, emit_json, note, style
-from segmend.cli.surgery import add_state_option, add_yes_option, confirm, tell_plan, write_plan
+from segmend.cli.plans import add_state_option, tell_plan, write_plan
+from segmend.cli.surgery import add_yes_option, confirm
 from segmend.errors import ExitCode
 from segmend.report import text
 from segmend.report.table import columns, table

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 
 from segmend.cli.options import add_output_options
 from segmend.cli.output import emit, emit_json, style
+from segmend.cli.plans import add_state_option, left_by
 from segmend.cli.surgery import (
     add_dry_run_option,
-    add_state_option,
     add_yes_option,
     carried_out,
     confirm,
-    left_by,
     left_words,
     outcome_object,
     tell_rehearsal,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from segmend.errors import SegmendError
 from segmend.findings import Finding
@@ -16,6 +15,7 @@ from segmend.surgery.plan import Left
 from segmend.surgery.recipes import Rebuild
 from segmend.surgery.request import Request
 from segmend.surgery.steps.replace_file import ReplaceFile
+from segmend.threads import done_by
 
 
 @dataclass(slots=True)
@@ -99,8 +99,7 @@ def _made(
     def of_segment(stem: str) -> list[tuple[str, ReplaceFile | Left]]:
         return [(path, wanted[path].step(request, rewritten)) for path in stems[stem]]
 
-    with ThreadPoolExecutor(THREADS) as pool:
-        made = dict(row for rows in pool.map(of_segment, stems) for row in rows)
+    made = dict(row for rows in done_by(THREADS, of_segment, stems) for row in rows)
     return {path: made[path] for path in wanted}
 
 

@@ -7,7 +7,6 @@ log is read once, with its checksum, by as many threads as there are processors.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Final
 
@@ -20,6 +19,7 @@ from segmend.surgery.ops.repair.checking import THREADS
 from segmend.surgery.ops.repair.options import Options
 from segmend.surgery.ops.repair.scene import Scene
 from segmend.surgery.request import Request
+from segmend.threads import done_by
 
 MOST: Final = 256
 """Scans of more logs might be forgotten before they are asked for."""
@@ -27,9 +27,7 @@ MOST: Final = 256
 
 def read_ahead(request: Request[Options]) -> None:
     """Scan logs that lack an index; what cannot be read is left to those who report it."""
-    with ThreadPoolExecutor(THREADS) as pool:
-        for _ in pool.map(_scan, islice(_without_index(request), MOST)):
-            pass
+    done_by(THREADS, _scan, islice(_without_index(request), MOST))
 
 
 def _scan(wanted: tuple[LogSegment, IndexRule]) -> None:

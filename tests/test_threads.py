@@ -1,0 +1,38 @@
+"""What threads do together comes out as one would have done it."""
+
+from __future__ import annotations
+
+import time
+from threading import get_ident
+
+import pytest
+
+from segmend.threads import done_by
+
+
+def test_results_are_in_the_order_of_the_things() -> None:
+    def work(number: int) -> int:
+        time.sleep(0.01 * (5 - number))
+        return number * number
+
+    assert done_by(3, work, range(5)) == [0, 1, 4, 9, 16]
+    assert done_by(3, work, []) == []
+
+
+def test_one_thing_needs_no_other_thread() -> None:
+    assert done_by(8, lambda _: get_ident(), ["one"]) == [get_ident()]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_nothing_is_begun_once_something_failed(threads: int) -> None:
+    begun = []
+
+    def work(number: int) -> None:
+        begun.append(number)
+        if number == 2:
+            raise KeyError(number)
+        time.sleep(0.01)
+
+    with pytest.raises(KeyError):
+        done_by(threads, work, range(100))
+    assert len(begun) < 6
