@@ -7,7 +7,7 @@ from threading import get_ident
 
 import pytest
 
-from segmend.threads import done_by
+from segmend.threads import Threads, done_by
 
 
 def test_results_are_in_the_order_of_the_things() -> None:
@@ -19,8 +19,23 @@ def test_results_are_in_the_order_of_the_things() -> None:
     assert done_by(3, work, []) == []
 
 
-def test_one_thing_needs_no_other_thread() -> None:
-    assert done_by(8, lambda _: get_ident(), ["one"]) == [get_ident()]
+def test_there_are_no_more_threads_than_were_asked_for() -> None:
+    def work(_number: int) -> int:
+        time.sleep(0.01)
+        return get_ident()
+
+    assert len({*done_by(2, work, range(6))}) == 2
+
+
+def test_a_result_may_be_asked_for_twice() -> None:
+    threads = Threads(1)
+    ask = threads.submit(lambda: 7)
+    refuse = threads.submit(int, "x")
+    assert (ask(), ask()) == (7, 7)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="invalid literal"):
+            refuse()
+    threads.stop()
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -35,4 +50,4 @@ def test_nothing_is_begun_once_something_failed(threads: int) -> None:
 
     with pytest.raises(KeyError):
         done_by(threads, work, range(100))
-    assert len(begun) < 6
+    assert len(begun) < 9

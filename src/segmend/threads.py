@@ -6,42 +6,90 @@ than a small disk to repair.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable
-from threading import Thread
-from typing import TypeVar
+from queue import SimpleQueue
+from threading import Lock, Thread
+from types import TracebackType
+from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
 
 
-def done_by(threads: int, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-    """What `work` gives for each, in their order; then raises what it raised first."""
-    waiting = deque(enumerate(items))
-    results: dict[int, Result] = {}
-    failed: list[BaseException] = []
+class _Job(Generic[Result]):
+    """Something to be done; what is raised while it is entered goes to whoever wants its result."""
 
-    def run() -> None:
-        while not failed:
-            try:
-                number, item = waiting.popleft()
-            except IndexError:
-                return
-            try:
-                results[number] = work(item)
-            except BaseException as error:
-                failed.append(error)
+    def __init__(self, work: Callable[[], Result]) -> None:
+        self.work = work
+        self._value: Result | None = None
+        self._error: BaseException | None = None
+        self._undone = Lock()
+        self._undone.acquire()
 
-    others: list[Thread] = []
+    def do(self) -> None:
+        with self:
+            self._value = self.work()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> bool:
+        self._error = error
+        self._undone.release()
+        return True
+
+    def result(self) -> Result:
+        """Wait for it; gives what it gave, raises what it raised."""
+        with self._undone:
+            if self._error is not None:
+                raise self._error
+            return cast(Result, self._value)
+
+
+class Threads:
+    """Up to so many threads, begun as there is work for them. Who has them must `stop` them."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._stopped = False
+        self._threads: list[Thread] = []
+        self._waiting: SimpleQueue[_Job[Any] | None] = SimpleQueue()
+
+    def submit(
+        self, work: Callable[Arguments, Result], *args: Arguments.args, **named: Arguments.kwargs
+    ) -> Callable[[], Result]:
+        """Gives what waits for the result."""
+        job = _Job(lambda: work(*args, **named))
+        self._waiting.put(job)
+        if len(self._threads) < self._most:
+            # An iteration over checks that nobody ends keeps them; it must not keep the process.
+            thread = Thread(target=self._run, daemon=True)
+            thread.start()
+            self._threads.append(thread)
+        return job.result
+
+    def _run(self) -> None:
+        while (job := self._waiting.get()) is not None:
+            if not self._stopped:
+                job.do()
+
+    def stop(self) -> None:
+        """Begin nothing more, and wait for what was begun."""
+        self._stopped = True
+        for _ in self._threads:
+            self._waiting.put(None)
+        for thread in self._threads:
+            thread.join()
+
+
+def done_by(most: int, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+    """What `work` gives for each, in their order; raises what the first of them raised."""
+    threads = Threads(most)
     try:
-        for _ in range(min(threads, len(waiting)) - 1):
-            others.append(Thread(target=run))
-            others[-1].start()
-        run()
+        waiting = [threads.submit(work, each) for each in items]
+        return [result() for result in waiting]
     finally:
-        waiting.clear()
-        for each in (thread for thread in others if thread.ident is not None):
-            each.join()
-    if failed:
-        raise failed[0]
-    return [results[number] for number in sorted(results)]
+        threads.stop()

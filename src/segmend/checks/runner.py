@@ -20,6 +20,7 @@ from segmend.broker.failures import NO_FILE
 from segmend.findings import Finding, Severity
 from segmend.frozen import dataclass, field, frozen
 from segmend.logdir.file_system import Unreadable
+from segmend.threads import Threads
 
 from .context import MAX_MAP_COUNT, BrokerContext, DirContext, PartitionContext, ReadFailure
 from .levels import Level, Scope
@@ -27,8 +28,6 @@ from .registry import Check, all_checks, known_codes
 from .segment_view import SegmentView
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
-
     from segmend.kernel.types import SegmentScan
     from segmend.logdir.tree import PartitionDir
     from segmend.node.broker_dirs import BrokerDirs
@@ -167,7 +166,7 @@ class _Jobs:
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool = Threads(threads)
         self._bytes = 0
 
     def submit(
@@ -178,14 +177,11 @@ class _Jobs:
         if self._threads < 2 or self._bytes < SLICE_BYTES:
             result = function(*args)
             return lambda: result
-        if self._pool is None:  # imported here: that takes as long as to check a small disk
-            self._pool = import_module("concurrent.futures").ThreadPoolExecutor(self._threads)
-        return self._pool.submit(function, *args).result
+        return self._pool.submit(function, *args)
 
     def stop(self) -> None:
         """Begin nothing more."""
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+        self._pool.stop()
 
 
 class CheckRun:
