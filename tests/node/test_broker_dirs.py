@@ -142,3 +142,6 @@ def test_a_topic_is_compacted_if_any_node_does(
     image.brokers = {name: {"log.cleanup.policy": value} for name, value in dynamic.items()}
     assert image.compacts("t") is compacts
     assert image.compacts("gone") is None
+    told = bool(own) or "" in dynamic
+    assert image.has_policy("t") is told
+    assert image.compacts("t", [{"log.cleanup.policy": "compact"}]) is (compacts or not told)

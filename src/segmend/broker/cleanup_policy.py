@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+POLICY: Final = "log.cleanup.policy"
+"""Of a broker: it counts for a topic without a cleanup.policy of its own."""
 COMPACTED_TOPICS: Final = ("__consumer_offsets", "__transaction_state")
 """What a broker makes compacted by itself."""
 
@@ -28,5 +30,5 @@ def compacted(
     """
     if cleaned_to is not None or topic in COMPACTED_TOPICS:
         return True
-    usual = dynamic.get("log.cleanup.policy", given.get("log.cleanup.policy", ""))
+    usual = dynamic.get(POLICY, given.get(POLICY, ""))
     return "compact" in policies_in(own.get("cleanup.policy", usual))

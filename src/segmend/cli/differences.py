@@ -6,12 +6,14 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
+from segmend.broker.cleanup_policy import COMPACTED_TOPICS
+from segmend.cli.options import add_policies_option, policies_of
 from segmend.cli.output import emit, emit_json, style
 from segmend.cluster.members import members
-from segmend.cluster.newest_metadata import newest_image
+from segmend.cluster.newest_metadata import compacts_by, newest_image
 from segmend.cluster.vanished import vanished
 from segmend.errors import ExitCode
 from segmend.frozen import frozen
@@ -33,6 +35,7 @@ from segmend.report.progress import Progress
 def add_diff_options(parser: argparse.ArgumentParser) -> None:
     """Which partitions are compared, and which of them told."""
     parser.add_argument("--topic", metavar="GLOB", help="partitions of these topics only")
+    add_policies_option(parser)
     parser.add_argument("--all", action="store_true", help="show also partitions whose replicas are equal")
 
 
@@ -42,10 +45,6 @@ class _Metadata:
 
     image: MetadataImage | None
     brokers: frozenset[int]
-
-    def compacts(self, topic: str) -> bool | None:
-        """Whether the topic is compacted; None where nothing tells."""
-        return None if self.image is None else self.image.compacts(topic)
 
     def leader(self, partition: Compared) -> int | None:
         """Who leads the partition; None where nobody does, or nothing tells."""
@@ -80,14 +79,16 @@ def tell(
     begun = time.monotonic()
     metadata = _metadata(dirs)
     counts: Counter[str] = Counter(partitions=0, replicas=0, batches=0, bytes=0, alone=0, doubtful=0)
-    code = ExitCode.NOTHING_WRONG
+    code, unlike = ExitCode.NOTHING_WRONG, set[str]()
     progress = Progress(sys.stderr)
     try:
-        for partition in every(metadata.compacts):
+        for partition in every(compacts_by(dirs, policies_of(args))):
             progress.update(counts["partitions"], 0, f"{partition.topic}-{partition.partition}")
             absent = metadata.absent(partition)
             code |= _code(partition, absent)
             _count(counts, partition, absent)
+            if _is_different(partition, absent):
+                unlike.add(partition.topic)
             if args.json or args.all or _is_different(partition, absent):
                 progress.done()
                 _tell(args, partition, metadata.leader(partition), absent)
@@ -96,7 +97,8 @@ def tell(
     known = vanished(dirs if whole else ())
     gone = [why for (topic, _), why in known.items() if fnmatchcase(topic, args.topic or "*")]
     counts["vanished"] = len(gone)
-    _end(args, counts, gone, _notes(metadata), time.monotonic() - begun)
+    notes = [*_notes(metadata), *_untold(args, metadata, unlike)]
+    _end(args, counts, gone, notes, time.monotonic() - begun)
     return code | ExitCode.FINDINGS if gone else code
 
 
@@ -149,6 +151,19 @@ def _notes(metadata: _Metadata) -> list[str]:
     if metadata.image is None:
         return ["no metadata log is among these dirs: who leads, and who should have a replica, is not known"]
     return []
+
+
+def _untold(args: argparse.Namespace, metadata: _Metadata, topics: Iterable[str]) -> Iterator[str]:
+    """Which of these may be compacted for all that is known, in words."""
+    image = metadata.image
+    if image is None or args.config:
+        return
+    there = set(topics).intersection(image.ids).difference(COMPACTED_TOPICS)
+    if taken := sorted(topic for topic in there if not image.has_policy(topic)):
+        yield (
+            f"{', '.join(taken)}: without a cleanup.policy of its own; that of the brokers, taken to be "
+            "Kafka's default (delete), is told by --config server.properties"
+        )
 
 
 def _end(

@@ -6,6 +6,7 @@ import argparse
 from typing import Final
 
 from segmend.errors import UsageError
+from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import NEWEST, OLDEST, Release
 
 _LAST: Final = 2**63 - 1
@@ -28,6 +29,19 @@ def add_release_option(parser: argparse.ArgumentParser) -> None:
         type=release_argument,
         help=f"whose rules: a release from {OLDEST} to {NEWEST}; read off the directory if not given",
     )
+
+
+def add_policies_option(parser: argparse.ArgumentParser) -> None:
+    """`--config` of what merges replicas: only one setting of it matters there."""
+    parser.add_argument(
+        "--config", metavar="FILE", action="append", default=[],
+        help="server.properties of a broker: its log.cleanup.policy counts where a topic has none of its own",
+    )  # fmt: skip
+
+
+def policies_of(args: argparse.Namespace) -> tuple[ServerConfig, ...]:
+    """The files of `--config`, read; raises `Unreadable`."""
+    return tuple(map(ServerConfig.load, args.config))
 
 
 def add_read_speed_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from segmend.cli.moment import moment
-from segmend.cli.options import add_release_option, number_range
+from segmend.cli.options import add_policies_option, add_release_option, number_range, policies_of
 from segmend.cli.output import emit, emit_json, style
 from segmend.errors import Cancelled, ExitCode, UsageError
 from segmend.report.diff import vanished_lines
@@ -63,6 +63,7 @@ def add_rescue_options(parser: argparse.ArgumentParser) -> None:
         "--compact-all", dest="compact", action="store_const", const="all",
         help="the same in all logs that are asked for (see --topic), whatever is known",
     )  # fmt: skip
+    add_policies_option(parser)
     parser.add_argument(
         "--broker",
         metavar="N",
@@ -96,6 +97,7 @@ def add_export_options(parser: argparse.ArgumentParser, forms: Sequence[str] = (
     which.add_argument("--topic", metavar="GLOB", help="partitions of these topics only")
     add_isolation(which, "with records of aborted transactions, marked (default), or without")
     _add_decode(parser)
+    add_policies_option(parser)
     add_release_option(parser)
 
 
@@ -143,7 +145,8 @@ def request_of(args: argparse.Namespace, dirs: Sequence[str]) -> Request:
         dirs=tuple(dirs), out=args.out, form=args.form, topic=args.topic,
         committed_only=_is_committed(args), offsets=args.offsets,
         since=args.since, until=args.until, release=args.kafka, broker=args.broker,
-        decode=_decode(args), compact=_compacting(args), salvage=args.salvage, **_live(args),
+        decode=_decode(args), compact=_compacting(args), salvage=args.salvage,
+        configs=policies_of(args), **_live(args),
     )  # fmt: skip
 
 
@@ -151,7 +154,7 @@ def export_request(args: argparse.Namespace, dirs: Sequence[str]) -> Request:
     """What the options of an export ask for; raises `UsageError`."""
     return Request(
         dirs=tuple(dirs), out=args.out, form=args.form, topic=args.topic, committed_only=_is_committed(args),
-        release=args.kafka, decode=_decode(args), **_live(args),
+        release=args.kafka, decode=_decode(args), configs=policies_of(args), **_live(args),
     )  # fmt: skip
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
+from segmend.broker.cleanup_policy import COMPACTED_TOPICS
 from segmend.cluster.members import members
 from segmend.cluster.nodes import image_of
+from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
@@ -32,12 +34,25 @@ def newest_image(brokers: Iterable[BrokerDirs]) -> MetadataImage | None:
     return newest and newest[1]
 
 
-def compacts_by(dirs: Iterable[LogDir]) -> Callable[[str], bool | None]:
-    """What tells of a topic whether it is compacted; it gives None where no metadata says."""
-    images = [newest_image(members(group).brokers.values()) for group in by_cluster(dirs)]
+def compacts_by(dirs: Iterable[LogDir], configs: Sequence[ServerConfig] = ()) -> Callable[[str], bool | None]:
+    """What tells of a topic whether it is compacted; it gives None where nothing says.
+
+    `configs` are server.properties of its brokers: they count where a topic has no cleanup.policy of its own.
+    Without any a cleaner that was at such a topic shows that Kafka's default need not be theirs.
+    """
+    known, given = [], [config.given for config in configs]
+    for group in by_cluster(dirs):
+        image = newest_image(members(group).brokers.values())
+        if image is not None:
+            cleaned = {topic for log_dir in group for topic, _ in log_dir.cleaner_offsets}
+            theirs = cleaned.intersection(image.ids).difference(COMPACTED_TOPICS)
+            known.append((image, not given and not all(map(image.has_policy, theirs))))
 
     def compacts(topic: str) -> bool | None:
-        told = (image.compacts(topic) for image in images if image is not None)
-        return next((each for each in told if each is not None), None)
+        for image, is_open in known:
+            told = image.compacts(topic, given)
+            if told is not None:
+                return None if is_open and not told and not image.has_policy(topic) else told
+        return None
 
     return compacts

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from segmend.broker.cleaner import BACKOFF_MS
-from segmend.broker.cleanup_policy import COMPACTED_TOPICS, policies_in
+from segmend.broker.cleanup_policy import COMPACTED_TOPICS, POLICY, policies_in
 from segmend.broker.remote_storage import ENABLED, METADATA_TOPIC, SYSTEM_ENABLED, RemoteStorage
 from segmend.broker.retention import (
     CHECK_INTERVAL_MS,
@@ -163,7 +163,7 @@ def policy_of(
             name="cleanup.policy", value="compact", source="the broker makes this topic so",
             origin=Origin.INTERNAL, known=known.topic,
         )  # fmt: skip
-    key = ("cleanup.policy", "log.cleanup.policy", "delete")
+    key = ("cleanup.policy", POLICY, "delete")
     return setting_of(config, topic, dynamic or {}, *key, known=known)
 
 

@@ -6,10 +6,10 @@ Built as `MetadataImage` is, record by record; where the records come from is th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from segmend.broker.cleanup_policy import compacted
+from segmend.broker.cleanup_policy import POLICY, compacted
 from segmend.frozen import dataclass, field, frozen, replace
 
 _TOPIC_RESOURCE, _BROKER_RESOURCE = 2, 4
@@ -64,13 +64,20 @@ class MetadataImage:
         """Settings of the broker that were changed while it ran: for all brokers, then for this one."""
         return {**self.brokers.get("", {}), **self.brokers.get(str(node_id), {})}
 
-    def compacts(self, topic: str) -> bool | None:
-        """Whether any node compacts the topic, server.properties apart; None for a topic that is not here."""
+    def compacts(self, topic: str, given: Sequence[Mapping[str, str]] = ()) -> bool | None:
+        """Whether any node compacts the topic; None for a topic that is not here.
+
+        `given` are the server.properties of nodes, as far as they are known.
+        """
         if topic not in self.ids:
             return None
         own, usual = self.configs.get(topic, {}), self.brokers.get("", {})
         nodes = [usual, *({**usual, **changed} for changed in self.brokers.values())]
-        return any(compacted(topic, None, own, dynamic, {}) for dynamic in nodes)
+        return any(compacted(topic, None, own, node, file) for node in nodes for file in given or [{}])
+
+    def has_policy(self, topic: str) -> bool:
+        """Whether it tells the topic's cleanup.policy, whatever server.properties says."""
+        return "cleanup.policy" in self.configs.get(topic, {}) or POLICY in self.brokers.get("", {})
 
     def assigned(self, topic: str, partition: int, node_id: int | None) -> bool:
         """Whether this node is to hold a replica of the partition."""

@@ -45,7 +45,7 @@ def export(
     form = forms.growing(request.form)
     refuse_overlap(request.out, (log_dir.path for log_dir in dirs))
     wanted, fx = replicas_wanted(request, dirs, names), fx or Effects()
-    brokers, compacts = BrokerDirs(dirs, release=request.release), compacts_by(dirs)
+    brokers, compacts = BrokerDirs(dirs, release=request.release), compacts_by(dirs, request.configs)
     with _opened(request.out, form, fx):
         folder = Folder(request.out, fx)
         tasks = [

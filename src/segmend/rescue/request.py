@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from segmend.broker.cleanup_policy import POLICY
 from segmend.errors import UsageError
 from segmend.formats.java_number import LONG_MAX, LONG_MIN
 from segmend.frozen import field, frozen, replace
+from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.pieces import Piece, pieces
@@ -65,6 +67,8 @@ class Request:
     create_topics: bool = False
     append: bool = False
     compact: Compacting | None = None
+    configs: tuple[ServerConfig, ...] = ()
+    """The server.properties of brokers, as far as they were given."""
     salvage: bool = False
     """Whether records of batches whose checksum fails are wanted where no replica has sound ones."""
 
@@ -98,6 +102,7 @@ class Request:
             "kafka": None if self.release is None else str(self.release),
             "broker": self.broker,
             **({"compact": self.compact} if self.compact else {}),
+            **({"policies": [each.given.get(POLICY) for each in self.configs]} if self.configs else {}),
             **({"salvage": True} if self.salvage else {}),
             **({"decode": [str(each) for each in self.decode]} if self.decode else {}),
         }

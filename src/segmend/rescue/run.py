@@ -56,7 +56,7 @@ def rescue(
     refuse_overlap(request.out, (log_dir.path for log_dir in dirs))
     form, home = forms.form(request.form), home_of(dirs, request.broker)
     wanted = replicas_wanted(request, dirs, names)
-    brokers, compacts = BrokerDirs(dirs, release=request.release), compacts_by(dirs)
+    brokers, compacts = BrokerDirs(dirs, release=request.release), compacts_by(dirs, request.configs)
     release = brokers.release
     with open_outlet(request.out, request.identity, fx or Effects()) as outlet:
         done = {(line["topic"], line["partition"]) for line in outlet.done if line is not outlet.summary}

@@ -7,10 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final
 
+from segmend.cluster.newest_metadata import compacts_by
 from segmend.errors import SegmendError, UsageError
 from segmend.formats.names import parse_dir_name
 from segmend.frozen import frozen
 from segmend.logdir import disk
+from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import PartitionDir
 from segmend.merge.committed import committed
 from segmend.merge.look import Second
@@ -72,7 +74,14 @@ class Case:
         return numbers[0]
 
 
-def open_case(request: Request[object], partition: str, sources: Sequence[str], *, live: bool) -> Case:
+def open_case(
+    request: Request[object],
+    partition: str,
+    sources: Sequence[str],
+    *,
+    live: bool,
+    configs: Sequence[ServerConfig] = (),
+) -> Case:
     """Open and read all; raises `UsageError`, `BrokerRunning`, `SegmendError` for what cannot be merged."""
     target = _target(request, partition)
     leaders = [_other(path, target) for path in sources]
@@ -85,9 +94,8 @@ def open_case(request: Request[object], partition: str, sources: Sequence[str], 
         refuse_unfinished(place)
     homes = [BrokerDirs([each.home], release=request.release) for each in leaders if each.home is not None]
     brokers = (request.broker, *homes)
-    images = (broker.image for broker in brokers)
-    told = (image.compacts(target.topic) for image in images if image is not None)
-    compacted = next((each for each in told if each is not None), None)
+    dirs = [log_dir for broker in brokers for log_dir in broker.dirs]
+    compacted = compacts_by(dirs, configs)(target.topic)
     read = zip(places, _read(places, compacted, request.on_progress), limits, strict=True)
     replicas = tuple(each if at is None else committed(place, each, at) for place, each, at in read)
     refuse_strangers(replicas)

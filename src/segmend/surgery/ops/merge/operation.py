@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from segmend.errors import SegmendError, UsageError
 from segmend.frozen import frozen
+from segmend.logdir.config import ServerConfig
 from segmend.surgery.ops.merge.beside import Beside
 from segmend.surgery.ops.merge.branches import Choice, choice, choice_json, choices, losing, overlapping
 from segmend.surgery.ops.merge.case import HOME, Case, open_case, refuse_undecided_epoch
@@ -54,6 +55,11 @@ class Options:
         "another replica: its directory, or the log dir it is in (may be given several times)", "DIR"
     )
     prefer: str | None = option("the branch of this replica wins: its broker id, or directory", "BROKER")
+    config: tuple[str, ...] = option(
+        "server.properties of a broker of these: its log.cleanup.policy counts where a topic has none",
+        "FILE",
+        default=(),
+    )
     live_source: bool = flag("brokers run on the other replicas: read these up to their high watermarks only")
     side: str | None = option("a directory for the records that are left out; made if it is missing", "SIDE")
     accept_loss: int | None = option(
@@ -65,7 +71,8 @@ def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError`, `BrokerRunning`, `SegmendError` for what cannot be merged."""
     options = request.options
     assembly.refuse_strangers(request.dirs, request.given)
-    case = open_case(request, options.partition, options.from_, live=options.live_source)
+    configs = [ServerConfig.load(path) for path in options.config]
+    case = open_case(request, options.partition, options.from_, live=options.live_source, configs=configs)
     refuse_undecided_epoch(case)
     every = choices(case)
     chosen = every[0] if options.prefer is None else _preferred(case, case.number_of(options.prefer), every)
@@ -86,6 +93,8 @@ def plan(request: Request[Options]) -> Plan:
 
 def _arguments(options: Options, case: Case) -> dict[str, object]:
     arguments: dict[str, object] = {"partition": case.target.name, "from": list(options.from_)}
+    if options.config:
+        arguments["config"] = list(options.config)
     if options.prefer is not None:
         arguments["prefer"] = options.prefer
     if options.side is not None:

@@ -57,7 +57,9 @@ Compaction
     Where nothing but a few gaps shows compaction, one is a loss if another replica has there what no cleaner
     takes, or the log records without a key before what came again, which none leaves. Where the metadata log
     says that a topic is not compacted, it is one if another has anything there, however many gaps there are,
-    and if none has, it is told as a doubt. Why: only a cleaner leaves offsets out.
+    and if none has, it is told as a doubt. Why: only a cleaner leaves offsets out. A topic without a
+    cleanup.policy of its own has that of the brokers: --config server.properties tells it; without that
+    it is Kafka's default (delete), or open if a cleaner was at any topic without one.
 
 Retention
     Each broker deletes at its own time, so what one still has is taken; but nothing below the highest log
@@ -98,19 +100,21 @@ from segmend.cli.output import emit, emit_json, style
 from segmend.cli.replicas import replicas_asked
 from segmend.cluster.newest_metadata import compacts_by
 from segmend.errors import ExitCode
+from segmend.logdir.config import ServerConfig
 from segmend.merge.compared import compared
 from segmend.report.merge import merge_json, merge_lines
 
 NAME = "merge"
 SUMMARY = "what the true log is, out of several replicas"
-OPTIONS = ("topic", "partition")
+OPTIONS = ("config", "topic", "partition")
 
 
 def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     """Say of each partition which epochs make its branch, and whose batches are taken."""
     dirs, groups = replicas_asked(args, paths)
+    configs = [] if args.config is None else [ServerConfig.load(args.config)]
     code = ExitCode.NOTHING_WRONG
-    for partition in compared(groups, jobs=1, compacts=compacts_by(dirs)):
+    for partition in compared(groups, jobs=1, compacts=compacts_by(dirs, configs)):
         if args.json:
             emit_json([merge_json(partition)])
         else:
