@@ -202,6 +202,8 @@ FAULTS = [
         "K03", "refuses", says="Invalid cluster.id"),
     written("meta-more-properties", meta(1, lambda text: f"a=b\n{text}"),
         "", "0..220", under("3.6", "", "0..220"), under("3.3", "K03", "refuses")),
+    written("metadata-log-a-file-in-second-dir", lambda p: put(p.dirs[1] / METADATA, "x"),
+        "K06", "refuses", base=node_dirs),
     written("metadata-logs-empty", second_log, "K06", "refuses"),
     written("metadata-snapshot-footer", lambda p: p.edit(p.log_dir / SNAPSHOT, lambda data: data[:-82]),
         "K08", "0..220", base=metadata_dir),

@@ -48,7 +48,7 @@ def run(broker: BrokerContext, _context: BrokerContext) -> Iterator[Finding]:
     yield from _differing(dirs, "node_id", "node id", OTHER_NODE)
     yield from _unlike(dirs)
     yield from _cloned(dirs)
-    holders = [context for context in dirs if CLUSTER_METADATA in context.log_dir.entries]
+    holders = [context for context in dirs if context.log_dir.has_metadata_name]
     holders.sort(key=lambda context: context.log_dir is not broker.broker_dirs.metadata_dir)
     for context in holders[1:]:
         yield _second_metadata(context, holders[0])

@@ -11,7 +11,7 @@ from functools import cached_property
 from segmend.broker.identity import UNEXPECTED_METADATA, Identity, IdentityVerdict, verify
 from segmend.broker.log_dirs import list_refusal
 from segmend.broker.server_rules import MIGRATION
-from segmend.formats.names import BOOTSTRAP_CHECKPOINT
+from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
 from segmend.frozen import field, frozen, replace
 from segmend.loading import places
 from segmend.loading.dirs import DirState, identity_of, read_dir, refuse_foreign
@@ -140,10 +140,11 @@ class Prelude:
             refuse(look_at_home(home, self.broker))
         for state in self.states if self.broker.kraft else ():
             partition = state.log_dir.cluster_metadata
+            if state.log_dir is not home and state.log_dir.has_metadata_name:
+                place = f"{state.path}/{CLUSTER_METADATA}"
+                refuse(UNEXPECTED_METADATA.format(place, home.path if home else ""))
             if partition is None:
                 continue
-            if state.log_dir is not home:
-                refuse(UNEXPECTED_METADATA.format(partition.path, home.path if home else ""))
             outcome, work, refusal = look_at_metadata(partition, self.broker)
             if refusal is None and outcome.outcome == UNKNOWN:
                 state.unknown.append(f"{partition.path}: {outcome.failure}")

@@ -147,7 +147,8 @@ class LogDir:
     @property
     def foreign_files(self) -> list[str]:
         """Files that no broker makes, sorted."""
-        return [name for name in self.others if name.removesuffix(_TMP) not in (*LOG_DIR_FILES, LOCK)]
+        ours = *LOG_DIR_FILES, LOCK, CLUSTER_METADATA
+        return [name for name in self.others if name.removesuffix(_TMP) not in ours]
 
     @property
     def no_files(self) -> list[str]:
@@ -178,6 +179,11 @@ class LogDir:
     def cluster_metadata(self) -> PartitionDir | None:
         """The metadata log of a KRaft node."""
         return self.partition(CLUSTER_METADATA) if CLUSTER_METADATA in self.entries else None
+
+    @property
+    def has_metadata_name(self) -> bool:
+        """Whether anything is called like that log: all that brokers look at in a dir where none is to be."""
+        return self.entries.get(CLUSTER_METADATA, "link-broken") != "link-broken"
 
     def entry(self, name: str) -> FileEntry | None:
         """A file of the top level by its name, None if it is not there."""

@@ -106,7 +106,7 @@ from segmend.report.merge import merge_json, merge_lines
 
 NAME = "merge"
 SUMMARY = "what the true log is, out of several replicas"
-OPTIONS = ("config", "topic", "partition")
+OPTIONS = ("topic", "partition")
 
 
 def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
