@@ -25,8 +25,9 @@ from segmend.kernel.types import (
     Problem,
     ProblemKind,
     ProducerState,
+    SegmentScan,
 )
-from segmend.kernel.walker import DAMAGE, MORE, Deferred, Facts, ScanTask, SoFar, Sought, Stop
+from segmend.kernel.walker import DAMAGE, MORE, Deferred, ScanTask, SoFar, Sought, Stop
 
 name: Final = "native"
 
@@ -300,7 +301,7 @@ class NativeWalker:
             producers=tuple(map(_producer, sorted(_rows(_PRODUCER, walk.producers, walk.producer_count)))),
         )
 
-    def facts(self, *, whole: bool) -> Facts:
+    def facts(self, *, whole: bool) -> SegmentScan:
         walk, so_far = self._walk, self.so_far()
         _C.segmend_finish(self._at, whole)
         self._count_quietly()
@@ -308,7 +309,7 @@ class NativeWalker:
         seen = _SEEN.unpack_from(walk, _SEEN_AT)
         batches, records, exact, first, following, oldest, newest, offset_of_newest, null_keys = seen[:9]
         last = walk.last_offset
-        return Facts(
+        return SegmentScan(
             batches=batches,
             records=records,
             records_exact=bool(exact),

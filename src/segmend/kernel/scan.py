@@ -177,19 +177,11 @@ class _Pass:
         assert sum(n for _, n in facts.magics) == facts.batches == sum(n for _, n in facts.codecs)
         assert len(self._problems) <= total, "a problem was not counted"
         bounded = {*facts.bounded, *(("problems",) if total > len(self._problems) else ())}
-        return SegmentScan(
-            size=walker.end, start=task.start, end=end, base_offset=task.base_offset,
+        return replace(
+            facts, size=walker.end, start=task.start, end=end, base_offset=task.base_offset,
             crc_checked=task.crc, records_checked=task.records,
             valid_bytes=walker.position if self._sound is None else self._sound.end,
             damaged_batches=self._damaged_batches, damaged_bytes=self._damaged_bytes,
-            batches=facts.batches, records=facts.records, records_exact=facts.records_exact,
-            first_offset=facts.first_offset, last_offset=facts.last_offset, next_offset=facts.next_offset,
-            min_timestamp=facts.min_timestamp, max_timestamp=facts.max_timestamp,
-            offset_of_max_timestamp=facts.offset_of_max_timestamp, epochs=facts.epochs,
-            magics=facts.magics, codecs=facts.codecs, null_keys=facts.null_keys,
-            control=facts.control, producers=facts.producers, aborted=facts.aborted,
             problems=tuple(self._problems), problem_counts=tuple(sorted(self._counts.items())),
-            offset_index=facts.offset_index, time_index=facts.time_index, built=facts.built,
-            sound=self._sound,
-            bounded=tuple(sorted(bounded)),
+            sound=self._sound, bounded=tuple(sorted(bounded)),
         )  # fmt: skip

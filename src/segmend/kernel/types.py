@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, Protocol
 
-from segmend.frozen import field, frozen
+from segmend.frozen import frozen
 
 WINDOW: Final = 1 << 20
 """Bytes of one read; the buffer is reused, so a scan of any file needs about this much."""
@@ -325,18 +325,20 @@ class SegmentScan:
     log that has damage. `bounded` names what was
     cut at its limit (`problems`, `epochs`, `producers`, `aborted`, `index`): past that point
     the named value is incomplete.
+
+    What has a default is filled in by `scan_log`, all else by a `Walker`: what the sound batches said.
     """
 
-    size: int
-    start: int
-    end: int
-    base_offset: int
-    crc_checked: bool
-    records_checked: bool
+    size: int = 0
+    start: int = 0
+    end: int = 0
+    base_offset: int = 0
+    crc_checked: bool = False
+    records_checked: bool = False
 
-    valid_bytes: int
-    damaged_batches: int
-    damaged_bytes: int
+    valid_bytes: int = 0
+    damaged_batches: int = 0
+    damaged_bytes: int = 0
 
     batches: int
     records: int
@@ -356,13 +358,13 @@ class SegmentScan:
     producers: tuple[ProducerState, ...]
     aborted: tuple[AbortedRange, ...]
 
-    problems: tuple[Problem, ...]
-    problem_counts: tuple[tuple[str, int], ...]
+    problems: tuple[Problem, ...] = ()
+    problem_counts: tuple[tuple[str, int], ...] = ()
     offset_index: IndexMatch | None
     time_index: IndexMatch | None
-    built: BuiltIndexes | None = None
+    built: BuiltIndexes | None
     sound: SoundPart | None = None
-    bounded: tuple[str, ...] = field(default=())
+    bounded: tuple[str, ...]
 
     @property
     def open_transactions(self) -> tuple[ProducerState, ...]:

@@ -12,17 +12,7 @@ from typing import Final, NamedTuple, Protocol
 from segmend.formats.batch import RecordBatch
 from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import frozen
-from segmend.kernel.types import (
-    AbortedRange,
-    BuiltIndexes,
-    ControlFacts,
-    IndexMatch,
-    IndexRule,
-    NoProblem,
-    Problem,
-    ProblemKind,
-    ProducerState,
-)
+from segmend.kernel.types import IndexRule, NoProblem, Problem, ProblemKind, ProducerState, SegmentScan
 
 END: Final = 0
 """`position` reached the end of what was to be walked."""
@@ -77,32 +67,6 @@ class ScanTask:
     build: IndexRule | None = None
 
 
-@frozen
-class Facts:
-    """What the sound batches said; the fields are those of `types.SegmentScan`."""
-
-    batches: int
-    records: int
-    records_exact: bool
-    first_offset: int | None
-    last_offset: int | None
-    next_offset: int
-    min_timestamp: int
-    max_timestamp: int
-    offset_of_max_timestamp: int
-    epochs: tuple[tuple[int, int], ...]
-    magics: tuple[tuple[int, int], ...]
-    codecs: tuple[tuple[int, int], ...]
-    null_keys: int
-    control: ControlFacts
-    producers: tuple[ProducerState, ...]
-    aborted: tuple[AbortedRange, ...]
-    offset_index: IndexMatch | None
-    time_index: IndexMatch | None
-    built: BuiltIndexes | None
-    bounded: tuple[str, ...]
-
-
 class SoFar(NamedTuple):
     """Of the facts, those that a recovery takes from the batches up to here."""
 
@@ -149,7 +113,7 @@ class Walker(Protocol):
     def so_far(self) -> SoFar:
         """What was seen up to `position`."""
 
-    def facts(self, *, whole: bool) -> Facts:
+    def facts(self, *, whole: bool) -> SegmentScan:
         """The end: what was seen. `whole` if the walk went to the end of the file."""
 
 
