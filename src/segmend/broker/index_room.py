@@ -69,7 +69,6 @@ class IndexRoom:
 
     @property
     def entries(self) -> int:
-        """Of the offset index."""
         return self.longest // offset_index.ENTRY_SIZE
 
     @property

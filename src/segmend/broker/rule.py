@@ -56,6 +56,5 @@ class Words(Rule[str | None]):
         """Other words are no other behaviour."""
 
     def say(self, release: Release, *values: object, **named: object) -> str | None:
-        """The words of that release."""
         words = self.of(release)
         return None if words is None else words.format(*values, **named)

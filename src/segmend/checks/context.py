@@ -160,7 +160,6 @@ class DirContext:
 
     @cached_property
     def identity(self) -> LoadedFile[MetaProperties]:
-        """meta.properties."""
         return self._noted(self.log_dir.meta_properties)
 
     def checkpoint(self, name: str) -> LoadedFile[OffsetCheckpoint]:

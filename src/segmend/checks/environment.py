@@ -41,7 +41,6 @@ LEVEL = Level.STARTUP
 
 
 def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
-    """What the file system and the lock say."""
     space = log_dir.space()
     if space.read_only:
         yield context.finding(

@@ -31,7 +31,6 @@ LEVEL = Level.DEFAULT
 
 
 def run(_partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
-    """From the replay of the partition."""
     for lost in first(replay_of(context).lost_markers):
         who = ", ".join(str(producer) for producer in lost.producer_ids[:5])
         kind = "an ABORT marker" if lost.was_abort else "a transaction marker"

@@ -57,7 +57,6 @@ LEVEL = Level.DEFAULT
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
-    """One finding for each time index."""
     match, scan = view.scan.time_index, view.scan
     if match is None or not match.mismatches or in_flight(view) or not view.size:
         return

@@ -47,7 +47,6 @@ LEVEL = Level.DEFAULT
 
 
 def run(_partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
-    """From the replay of the partition."""
     for facts in replay_of(context).txn_indexes:
         yield _surplus(context, facts) if facts.surplus else _missing(context, facts)
 

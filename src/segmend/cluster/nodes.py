@@ -114,7 +114,6 @@ class Nodes:
         return image_of(self._brokers[node_id])
 
     def starts(self, node_ids: Iterable[int], leader: int | None) -> Iterator[NodeStart]:
-        """The starts of these nodes."""
         image = None if leader is None else self.image(leader)
         for node_id in node_ids:
             yield start(node_id, self._brokers[node_id], image, self._options, self._as_user)

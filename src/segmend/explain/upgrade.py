@@ -39,7 +39,6 @@ class Upgrade:
 
     @property
     def down(self) -> bool:
-        """Whether it is a downgrade."""
         return self.to < self.from_.padded
 
     def of(self, topic: Topic) -> list[Line]:

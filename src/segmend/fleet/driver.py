@@ -84,7 +84,6 @@ class LocalDriver:
         """Processes of this machine see what we see."""
 
     def sql(self, files: Mapping[str, Sequence[str]]) -> AbstractContextManager[Any]:
-        """SQLite."""
         return closing(SQLite(files))
 
 

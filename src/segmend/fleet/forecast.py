@@ -34,7 +34,6 @@ class NodeTask:
         return _opened(self.places, self.release)
 
     def image(self) -> MetadataImage | None:
-        """The metadata of the leader."""
         return image_of(_opened(self.leader, self.release)) if self.leader else None
 
 
@@ -48,7 +47,6 @@ def look(task: NodeTask) -> tuple[int, Sight]:
 
 
 def play(task: NodeTask) -> NodeStart:
-    """The start of one node."""
     return start(task.node_id, task.opened(), task.image(), task.options)
 
 
@@ -84,7 +82,6 @@ class FleetNodes:
         return image_of(self._task(node_id).opened())
 
     def starts(self, node_ids: Iterable[int], leader: int | None) -> Iterator[NodeStart]:
-        """The starts of these nodes."""
         return self._driver.run(play, [self._task(node_id, leader) for node_id in node_ids])
 
 

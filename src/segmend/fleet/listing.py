@@ -129,7 +129,6 @@ class _Found(NamedTuple):
 
 
 def _below(files: Files, path: str, depth: int, seen: set[str]) -> Iterator[_Found]:
-    """What there is at `path` and below it."""
     real = files.real_path(path)
     if real in seen:
         return

@@ -102,7 +102,6 @@ def _last_epoch(partition: PartitionDir, of_tail: int) -> int:
 
 
 def place_start(partition: PartitionDir) -> int:
-    """The log start offset."""
     first = partition.base_offsets[0] if partition.base_offsets else 0
     return max(first, partition.log_dir.log_start_offsets.get(partition.key, 0))
 

@@ -81,7 +81,6 @@ class Share:
 
     @property
     def weight(self) -> int:
-        """Of its pieces."""
         return sum(piece.weight for piece in self.pieces)
 
 
@@ -135,7 +134,6 @@ class _Only(Wanted):
     directories: frozenset[tuple[str, str]] = frozenset()
 
     def check(self, check: Check) -> bool:
-        """Whether the check is of one of the scopes."""
         return check.scope in self.scopes
 
     def partition(self, partition: PartitionDir) -> bool:

@@ -174,7 +174,6 @@ def unseen(dir_state: DirState, partition: PartitionDir) -> Loaded:
 
 
 def load_settings(dir_state: DirState, partition: PartitionDir, situation: Situation) -> Settings:
-    """What the load of this partition is given."""
     key = (partition.topic, partition.partition)
     topic = situation.topic(partition.topic)
     interval = parse_int(topic.get("index.interval.bytes", ""))

@@ -94,7 +94,6 @@ def _no_path(text: str) -> Unreadable:
 
 
 def file_stat(path: str, *, follow: bool = True) -> FileStat:
-    """`stat` of a path; raises `Unreadable`."""
     try:
         s = os.stat(path, follow_symlinks=follow)
     except OSError as error:

@@ -40,7 +40,6 @@ def without(spans: Sequence[Span], taken: Sequence[Span]) -> list[Span]:
 
 
 def common(spans: Sequence[Span], others: Sequence[Span]) -> list[Span]:
-    """What is in both."""
     return without(spans, without(spans, others))
 
 

@@ -55,7 +55,6 @@ def _start(node: NodeOutcome, style: Style) -> str:
 
 
 def quorum_lines(quorum: Quorum, style: Style = PLAIN) -> Iterator[str]:
-    """The voters, and who of them can be elected."""
     if not quorum.voters:
         return
     state = "comes up" if quorum.comes_up else style("red", f"does not come up: {quorum.reason}")

@@ -60,7 +60,6 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _explained(findings: Iterable[Finding]) -> dict[Cause, list[Finding]]:
-    """The findings that have a cause, by that."""
     by_cause: dict[Cause, list[Finding]] = {}
     for finding in findings:
         if finding.cause is not None:

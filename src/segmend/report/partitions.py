@@ -78,7 +78,6 @@ class Disks:
 
 
 def json_rows(disks: Disks, choice: Choice) -> Iterator[dict[str, object]]:
-    """The JSON objects: dirs, partitions, one summary."""
     for each in disks.dirs:
         space = each.space
         yield {

@@ -33,7 +33,6 @@ class Partition:
 
 
 def json_rows(partition: Partition) -> Iterator[dict[str, object]]:
-    """The JSON objects: the partition, its segments, its other files."""
     epochs = [{"epoch": epoch, "start_offset": start} for epoch, start in partition.epochs]
     yield {"type": "partition", **asdict(partition.overview), "leader_epochs": epochs}
     for segment in partition.segments:

@@ -188,7 +188,6 @@ def yaml(probe: Probe) -> list[str]:
 
 
 def json_lines(page: StartupPage) -> Iterator[Mapping[str, object]]:
-    """The same, one object a line."""
     study, speed = page.study, page.study.speed
     yield {
         "type": "machine",

@@ -167,7 +167,6 @@ class Job:
 
 
 def within(job: Job, low: int, high: int) -> Job:
-    """Of these offsets only."""
     request = replace(job.request, offsets=(low, high))
     parts = tuple(pieces(job.replicas, job.places, ranges_within(job.merged.ranges, request)))
     return replace(job, request=request, pieces=parts)

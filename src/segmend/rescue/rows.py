@@ -80,8 +80,6 @@ class Tally:
         self.marked += rows if unacknowledged or salvaged or aborted is None else 0
 
     def problems(self, piece: Piece) -> Callable[[Problem], None]:
-        """Takes the problems of one piece."""
-
         def take(problem: Problem) -> None:
             place = piece.file, problem.position, problem.kind
             if place not in self._told:

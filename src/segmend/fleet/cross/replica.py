@@ -100,7 +100,6 @@ class Group:
 
     @property
     def name(self) -> str:
-        """topic-partition."""
         return f"{self.topic}-{self.partition}"
 
     @property

@@ -145,7 +145,6 @@ _Found: TypeAlias = tuple[str, Consequence, int]
 
 
 def _by_dir(tables: Tables, places: Places) -> dict[str, dict[int | None, list[_Found]]]:
-    """Of each broker and log dir."""
     columns = ["broker", "log_dir_id", "code", "severity"]
     found: dict[str, dict[int | None, list[_Found]]] = defaultdict(lambda: defaultdict(list))
     flat = map(effects_flat, parts(tables, "findings", [*columns, "broker_effect"]))
@@ -266,5 +265,4 @@ def _calm(counts: Mapping[str, int], everyone: tuple[BrokerRow, ...]) -> Headlin
 
 
 def bytes_of(everyone: tuple[BrokerRow, ...]) -> str:
-    """Bytes of log of all brokers."""
     return size(sum(row.log_bytes for row in everyone))

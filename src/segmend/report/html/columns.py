@@ -113,7 +113,6 @@ class _WithClusters:
         return self._named(self.table.select(self._needed(columns)), columns)
 
     def parts(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """The same in parts."""
         if not _is_in_parts(self.table):
             yield self.select(columns)
             return

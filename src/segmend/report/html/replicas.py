@@ -139,7 +139,6 @@ def _told(table: pa.Table) -> pa.Table:
 
 
 def _members(tables: Tables, shown: pa.Table) -> Mapping[_Key, list[Row]]:
-    """The replicas of these partitions."""
     groups: dict[_Key, list[Row]] = {key: [] for key in _keys(shown)}
     for part in parts(tables, "replicas", _COLUMNS):
         named = _named(part)

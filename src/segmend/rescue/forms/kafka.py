@@ -191,7 +191,6 @@ class _Note:
             self._write()
 
     def found(self, offset: int, target: int) -> None:
-        """One is there."""
         if target > self.target_offset:
             self.skipped.append((self.target_offset, target - 1))
         self.reached = self.reached._replace(next_offset=offset + 1)

@@ -188,7 +188,6 @@ class Run:
         return list(self._course.statuses)
 
     def status(self, step: int) -> Status:
-        """Where one step is."""
         return self._course.statuses[step]
 
     @property

@@ -33,7 +33,6 @@ def names() -> list[str]:
 
 
 def summary(name: str) -> str:
-    """The help line of one of `names`."""
     line: str = import_module(f"{__name__}.{name}").HELP
     return line
 

@@ -32,7 +32,6 @@ def rate(value: str) -> int:
 
 
 def size_or_nothing(value: str) -> int:
-    """The same, or 0."""
     return 0 if value.strip() == "0" else size(value)
 
 

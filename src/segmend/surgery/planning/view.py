@@ -73,7 +73,6 @@ class _Known(Generic[T]):
             path = folder(path)
 
     def get(self, path: str) -> T | None:
-        """The value of a path, if it has one."""
         return self._values.get(path)
 
     def children(self, path: str) -> Iterator[tuple[str, T]]:

@@ -21,7 +21,6 @@ from segmend.surgery.step import Step
 
 @functools.cache
 def kinds() -> Mapping[str, type[Step]]:
-    """Every kind of step by its name."""
     classes = [import_module(f"{__name__}.{name}").STEP for name in modules_in(__path__)]
     return MappingProxyType({step.KIND: step for step in classes})
 

@@ -60,7 +60,6 @@ def _configure_logs(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show each path as what it is."""
     if args.kind is not None and args.kind not in kinds():
         raise UsageError(f"--kind {args.kind} is not known; give one of {', '.join(kinds())}")
     shapes = {path: _shape(path) for path in args.paths}

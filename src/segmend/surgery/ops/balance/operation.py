@@ -65,7 +65,6 @@ class FileSystem:
 
     @property
     def name(self) -> str:
-        """Its log dirs."""
         return ", ".join(log_dir.path for log_dir in self.dirs)
 
 

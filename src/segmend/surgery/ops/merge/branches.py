@@ -133,5 +133,4 @@ def choice_json(case: Case, one: Choice, *, chosen: bool) -> dict[str, object]:
 
 
 def overlapping(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """What of the span is in the others."""
     return common([span], united(others))

@@ -42,7 +42,6 @@ class _Wanted:
         return "; ".join(dict.fromkeys(f"{each.code} {each.message}" for each in self.findings))
 
     def step(self, request: Request[Options], rewritten: frozenset[str]) -> ReplaceFile | Left:
-        """The step, or why there is none."""
         reason = self.reason(rewritten)
         try:
             return ReplaceFile.with_recipe(self.rebuild, reason, request.release)

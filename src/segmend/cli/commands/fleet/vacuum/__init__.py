@@ -25,7 +25,6 @@ exit codes: 0 done, 8 OUT has no run, 16 usage"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """OUT, and which runs stay."""
     add_out(parser)
     parser.add_argument("--keep", type=_positive, metavar="N", help="the N newest finished runs stay")
     parser.add_argument(
