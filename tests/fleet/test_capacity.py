@@ -249,9 +249,7 @@ def test_moves_between_brokers_keep_every_replica_on_a_broker_of_its_own(seed: i
 
 def test_a_replica_list_is_told_whole_or_not_at_all() -> None:
     moves = [
-        evening_out.MoveOf(
-            topic="t", partition=n, bytes=1, source=1, source_dir="/b1/d0", target=1, target_dir="/b1/d1"
-        )
+        evening_out.MoveOf(topic="t", partition=n, bytes=1, source=1, target=1, target_dir="/b1/d1")
         for n in range(3)
     ]
     rows, left = evening_out.reassignment(moves, {("t", 0): (2, 1, 3), ("t", 1): (2, 3)})

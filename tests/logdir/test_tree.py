@@ -81,7 +81,6 @@ def test_a_shadowed_log_leaves_a_segment_without_log(tmp_path: Path) -> None:
     (segment,) = LogDir.open(str(tmp_path)).partitions[0].segments
     assert segment.log is None
     assert segment.name == f"{688:020d}.log"
-    assert [f.name for f in segment.shadowed] == ["688.log"]
 
 
 def test_size_is_that_of_the_logs(tmp_path: Path) -> None:

@@ -55,11 +55,6 @@ class Reasons:
     records: Mapping[int, RecordTimes] = field(default_factory=dict)
 
     @property
-    def alone(self) -> bool:
-        """Whether this is the only replica, so that the high watermark is at the end once it leads."""
-        return self.mark.why == "alone"
-
-    @property
     def outlook(self) -> Outlook:
         """What goes now, within a day, within a week, ever."""
         return outlook(self.verdicts, self.now_ms, self.log_start_offset)

@@ -214,9 +214,7 @@ def _clusters(places: Collection[Place]) -> dict[str, Cluster]:
 
 def _replica(row: Row, diverged: Diverged, places: Mapping[int, Place]) -> Replica:
     return Replica(
-        cluster_id=row["cluster_id"],
         broker=row["broker"],
-        log_dir_id=row["log_dir_id"],
         dir=places[row["log_dir_id"]].path,
         dir_name=row["dir_name"],
         topic=row["topic"],
@@ -225,9 +223,6 @@ def _replica(row: Row, diverged: Diverged, places: Mapping[int, Place]) -> Repli
         log_start_offset=row["log_start_offset"],
         high_watermark=row["high_watermark"],
         log_end_offset=row["log_end_offset"],
-        last_epoch=row["last_epoch"],
-        seniority=row["seniority"],
-        topic_compacted=bool(row["topic_compacted"]),
         divergence=diverged.get((row["log_dir_id"], row["topic"], row["partition"])),
     )
 

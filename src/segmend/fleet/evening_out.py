@@ -33,7 +33,6 @@ class MoveOf:
     partition: int
     bytes: int
     source: int
-    source_dir: str
     target: int
     target_dir: str | None
 
@@ -157,7 +156,7 @@ def _movable(each: Measured, number: int, days: float, barred: frozenset[int] = 
 def _move(each: Measured, target: int, target_dir: str | None) -> MoveOf:
     return MoveOf(
         topic=each.topic, partition=each.partition, bytes=each.allocated, source=each.broker,
-        source_dir=each.dir, target=target, target_dir=target_dir,
+        target=target, target_dir=target_dir,
     )  # fmt: skip
 
 

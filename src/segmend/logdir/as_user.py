@@ -96,9 +96,6 @@ class AsUser(Files):
     def real_path(self, path: str) -> str:
         return disk.real_path(path)
 
-    def may_read(self, path: str) -> bool:
-        return disk.may_read(path)
-
     def space(self, path: str) -> Space:
         return disk.space(path)
 

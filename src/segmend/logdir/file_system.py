@@ -241,10 +241,6 @@ class Files(Protocol):
         """The path with all links resolved, as a broker compares log dirs."""
         return path
 
-    def may_read(self, path: str) -> bool:  # noqa: ARG002
-        """Whether this process may read the path (no open is made)."""
-        return True
-
     def denial(self, path: str, wanted: int) -> str | None:  # noqa: ARG002
         """Why the broker's user may not use a path so (`READ`, `WRITE`, `SEARCH`); None where he may.
 

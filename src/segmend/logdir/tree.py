@@ -390,11 +390,6 @@ class PartitionDir:
         return self._files(self.layout.deleted)
 
     @property
-    def cleaned(self) -> list[FileEntry]:
-        """`.cleaned` files: output of a compaction that did not finish."""
-        return self._files(self.layout.cleaned)
-
-    @property
     def swap(self) -> list[FileEntry]:
         """`.swap` files: output of a compaction that is to replace segments."""
         return self._files(self.layout.swap)
@@ -484,11 +479,6 @@ class LogSegment:
     def files(self) -> list[FileEntry]:
         """The files that are there, the log first."""
         return [f for f in (self.log, self.index, self.timeindex, self.txnindex) if f is not None]
-
-    @property
-    def shadowed(self) -> list[FileEntry]:
-        """Unpadded logs of this base, which the broker never reads."""
-        return [f for f in self.partition.shadowed if f.parsed.base_offset == self.base_offset]
 
     @property
     def is_active(self) -> bool:

@@ -32,9 +32,7 @@ class Divergence:
 class Replica:
     """One row of the `replicas` table, with the path of its log dir. None: the disk does not say."""
 
-    cluster_id: str | None
     broker: int
-    log_dir_id: int
     dir: str
     dir_name: str
     topic: str
@@ -43,9 +41,6 @@ class Replica:
     log_start_offset: int | None
     high_watermark: int | None
     log_end_offset: int | None
-    last_epoch: int | None
-    seniority: int
-    topic_compacted: bool
     divergence: Divergence | None
 
     def finding(

@@ -183,7 +183,7 @@ def _lines(
         for step in (run.plan.steps[number] for number in done)
         if isinstance(step, MoveDir) and step.source in names
     }
-    steps, stay = [], []
+    steps, stay = list[Step](), list[str]()
     for log_dir, name in ((log_dir, name) for log_dir in dirs for name in FILE_NAMES):
         today = log_dir.checkpointed(name)
         changes: dict[Key, int | None] = {}
@@ -199,10 +199,8 @@ def _lines(
             elif today.get(key) != old:
                 stay.append(f"{log_dir.path}/{name}: the line of {key[0]}-{key[1]} stays as it is now")
         changes.update(_of_moves(moved, log_dir, name, dirs))
-        why = "lines of what goes back"
-        step = assembly.checkpoint_step(log_dir, name, changes, why, log_dir) if changes else None
-        if step is not None:
-            steps.append(step)
+        if changes:
+            steps += assembly.checkpoint_step(log_dir, name, changes, "lines of what goes back")
     return steps, stay
 
 

@@ -38,6 +38,9 @@ MARKER_KEPT: Final = "the clean shutdown marker stays as it is: nothing that it 
 MARKER_GONE: Final = (
     "the clean shutdown marker is set aside: the next start recovers this dir's active segments"
 )
+MARKER_FITS: Final = (
+    "the clean shutdown marker stays: log, indexes, snapshots and epochs of the replica fit each other"
+)
 
 
 @frozen
@@ -135,8 +138,10 @@ def _after(
     return HarmOfStart.of(planned(broker, plan.steps), tell, only)
 
 
-def checkpoint_step(log_dir: LogDir, name: str, changes: Lines, reason: str, like: LogDir) -> Step | None:
-    """The step for other lines in one of the four offset checkpoints; None if all are right already.
+def checkpoint_step(
+    log_dir: LogDir, name: str, changes: Lines, reason: str, like: LogDir | None = None
+) -> Iterator[Step]:
+    """The step for other lines in one of the four offset checkpoints; none if all are right already.
 
     Order and all other lines stay. A file that is missing is made, owned as that of `like`. Raises
     `SegmendError` for a file that a broker could not read, since what else it says is not known.
@@ -148,11 +153,10 @@ def checkpoint_step(log_dir: LogDir, name: str, changes: Lines, reason: str, lik
     old = loaded.value.entries if loaded.value is not None else ()
     new = [entry for entry in old if (entry.topic, entry.partition) not in changes]
     new += [CheckpointEntry(*key, offset) for key, offset in changes.items() if offset is not None]
-    if set(new) == set(old) and len(new) == len(old):
-        return None
-    data = render(OffsetCheckpoint(entries=tuple(new)))
-    path = f"{log_dir.path}/{name}"
-    return ReplaceFile.with_bytes(path, data, reason, like=_model(like, name))
+    if set(new) != set(old) or len(new) != len(old):
+        data = render(OffsetCheckpoint(entries=tuple(new)))
+        model = _model(like or log_dir, name)
+        yield ReplaceFile.with_bytes(f"{log_dir.path}/{name}", data, reason, like=model)
 
 
 def at_most(offset: int | None, limit: int) -> int | None:

@@ -167,11 +167,6 @@ class PlannedView(View):
         file = self._files.get(path)
         return FileReader(self._real(path)) if file is None else _ChangedFile(path, file)
 
-    def may_read(self, path: str) -> bool:
-        """As of the real file; what the steps write can be read."""
-        origin = self._origin(path)
-        return path in self._files or origin is None or disk.may_read(origin)
-
     def _real(self, path: str) -> str:
         origin = self._origin(path)
         if origin is None:

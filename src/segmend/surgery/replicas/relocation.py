@@ -130,9 +130,8 @@ def _lines(request: Request[object], moves: Sequence[Move], *, of_target: bool) 
                     changes[move.key] = offsets[move.partition.log_dir.path].get(move.key)
             reason = "lines of the partitions that move"
             like = next((m.partition.log_dir for m in moves if m.target is log_dir), log_dir)
-            step = assembly.checkpoint_step(log_dir, name, changes, reason, like) if changes else None
-            if step is not None:
-                yield step
+            if changes:
+                yield from assembly.checkpoint_step(log_dir, name, changes, reason, like)
 
 
 def _offsets(moves: Sequence[Move], name: str) -> dict[str, Mapping[tuple[str, int], int]]:

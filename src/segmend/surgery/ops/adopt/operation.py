@@ -114,9 +114,7 @@ def _lines(request: Request[Options], adopted: Adoption, loaded: LoadedLog) -> I
         home = log_dir is adopted.partition.log_dir
         for name in (RECOVERY_POINT, LOG_START_OFFSET, HIGH_WATERMARK, CLEANER_OFFSET):
             offset = _high_watermark(adopted, loaded) if home and name == HIGH_WATERMARK else None
-            step = assembly.checkpoint_step(log_dir, name, {adopted.key: offset}, reason, log_dir)
-            if step is not None:
-                yield step
+            yield from assembly.checkpoint_step(log_dir, name, {adopted.key: offset}, reason)
 
 
 def _high_watermark(adopted: Adoption, loaded: LoadedLog) -> int | None:

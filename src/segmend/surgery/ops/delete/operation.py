@@ -93,9 +93,7 @@ def _lines(dirs: Sequence[LogDir], gone: Sequence[PartitionDir]) -> Iterator[Ste
         staying = {p.key for p in log_dir.current if p not in gone}
         changes: Mapping[tuple[str, int], None] = dict.fromkeys(sorted(served - staying))
         for name in FILE_NAMES:
-            step = assembly.checkpoint_step(log_dir, name, changes, "lines of what is deleted", log_dir)
-            if step is not None:
-                yield step
+            yield from assembly.checkpoint_step(log_dir, name, changes, "lines of what is deleted")
 
 
 def _loss(price: Price) -> Loss:

@@ -134,9 +134,7 @@ def _too_high(site: Site, end: int | None) -> Iterator[Step]:
     for name in (RECOVERY_POINT, HIGH_WATERMARK):
         if end is not None and site.log_dir.checkpointed(name).get(site.key, 0) > end:
             reason = f"{site.name} ends at offset {end}, as its leader does"
-            step = assembly.checkpoint_step(site.log_dir, name, {site.key: end}, reason, site.log_dir)
-            if step is not None:
-                yield step
+            yield from assembly.checkpoint_step(site.log_dir, name, {site.key: end}, reason)
 
 
 def _unexpected(request: Request[Options], site: Site) -> Iterator[str]:
@@ -163,9 +161,7 @@ def _checkpoints(request: Request[Options], site: Site, cut: Splice, graft: Graf
         if not home and not _has_line(log_dir, name, site):
             continue
         changes = {site.key: offsets[name] if home else None}
-        step = assembly.checkpoint_step(log_dir, name, changes, f"the line of {site.name}", log_dir)
-        if step is not None:
-            yield step
+        yield from assembly.checkpoint_step(log_dir, name, changes, f"the line of {site.name}")
 
 
 def _has_line(log_dir: LogDir, name: str, site: Site) -> bool:
@@ -232,16 +228,13 @@ def _notes(site: Site, comparison: Comparison, cut: Splice) -> Iterator[str]:
         )
     yield "when it starts, the broker fetches only what the leader got since its files were read"
     if site.log_dir.is_clean:
-        yield f"{site.log_dir.path}: {_MARKER}"
+        yield f"{site.log_dir.path}: {assembly.MARKER_FITS}"
 
 
 def _copied(cut: Splice) -> str:
     if cut.end_offset == cut.offset:
         return "nothing is missing behind them"
     return f"copied are {cut.offset} to {cut.end_offset - 1}"
-
-
-_MARKER = "the clean shutdown marker stays: log, indexes, snapshots and epochs of the replica fit each other"
 
 
 def _old_brokers(site: Site) -> str:

@@ -177,7 +177,4 @@ class Beside:
             ),
         }
         for name, offset in offsets.items():
-            reason = f"the line of {place.name}"
-            step = assembly.checkpoint_step(log_dir, name, {key: offset}, reason, log_dir)
-            if step is not None:
-                yield step
+            yield from assembly.checkpoint_step(log_dir, name, {key: offset}, f"the line of {place.name}")

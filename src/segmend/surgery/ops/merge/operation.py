@@ -223,10 +223,7 @@ def _notes(case: Case, chosen: Choice, steps: Sequence[Step], side: str | None) 
             yield f"{whose}: needs the same before it starts, or may lead with the other branch"
     yield from merged.doubts
     if steps and case.target.log_dir.is_clean:
-        yield f"{case.target.log_dir.path}: {_MARKER}"
-
-
-_MARKER = "the clean shutdown marker stays: log, indexes, snapshots and epochs of the replica fit each other"
+        yield f"{case.target.log_dir.path}: {assembly.MARKER_FITS}"
 
 
 def _leader(case: Case, chosen: Choice) -> Iterator[str]:

@@ -108,9 +108,7 @@ def _lines(request: Request[Options], names: Sequence[NewName]) -> Iterator[Step
             for each in names:
                 here = each.partition.log_dir is log_dir
                 changes[each.key] = offsets.get(each.partition.key) if here else None
-            step = assembly.checkpoint_step(log_dir, name, changes, "lines of the new names", log_dir)
-            if step is not None:
-                yield step
+            yield from assembly.checkpoint_step(log_dir, name, changes, "lines of the new names")
 
 
 def _notes(request: Request[Options], names: Sequence[NewName]) -> Iterator[str]:

@@ -127,10 +127,8 @@ def _lines(dirs: Sequence[LogDir], cuts: Sequence[Cut]) -> Iterator[Step]:
             (HIGH_WATERMARK, log_dir.high_watermarks),
         ):
             beyond = {key: end for key, end in ends.items() if said.get(key, 0) > end}
-            if beyond and (
-                step := assembly.checkpoint_step(log_dir, name, beyond, "the log ends there", log_dir)
-            ):
-                yield step
+            if beyond:
+                yield from assembly.checkpoint_step(log_dir, name, beyond, "the log ends there")
 
 
 def _gaps(cuts: Sequence[Cut]) -> Iterator[str]:
