@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,28 @@ def test_only_some_of_them_come_up(nodes: Path, dirs: list[Path], capsys: pytest
     ran = run(capsys, "forecast", "--cluster", *dirs, *given)
     fates = {line["topic"]: line["outcome"] for line in ran.of("partition")}
     assert (fates["full"], fates["any"]) == ("leaderless", "loses")
+
+
+@pytest.mark.parametrize("only", [(), ("--only", "2,3")])
+def test_a_fleet_gives_the_same_lines(
+    nodes: Path, dirs: list[Path], only: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--zookeeper", nodes / "zookeeper" / "data", "--json", *only]
+    one = run(capsys, "forecast", "--cluster", *dirs, *given)
+    other = run(capsys, "fleet", "forecast", nodes, "--driver", "local", *given)
+    assert (one.code, one.json) == (other.code, other.json)
+    assert len(one.of("partition")) > 5
+
+
+def test_a_fleet_refuses_what_a_cluster_refuses(
+    nodes: Path, golden: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = nodes / "zookeeper" / "data"
+    root = golden("4.3.1-fleet")
+    one = run(capsys, "forecast", "--cluster", *sorted(root.glob("b*/d*")), "--zookeeper", data)
+    other = run(capsys, "fleet", "forecast", root, "--driver", "local", "--zookeeper", data)
+    assert (one.code, one.err) == (other.code, other.err) == (16, other.err)
+    assert "its metadata is on its disks" in other.err
 
 
 def test_the_same_without_a_process(nodes: Path, dirs: list[Path]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from segmend.cluster import ClusterForecast
-from segmend.cluster.members import NOBODYS
+from segmend.cluster.members import NOBODYS, with_zookeeper
 from segmend.cluster.nodes import NodeStart, Sight, image_of, sight, start
 from segmend.fleet.driver import Driver
 from segmend.fleet.listing import Place, brokers, find_places
@@ -21,17 +21,22 @@ from segmend.node.metadata_image import MetadataImage
 
 @frozen
 class NodeTask:
-    """The places of one node; `leader` are those of the node whose metadata it will have."""
+    """The places of one node; `leader` are those of the node whose metadata it will have.
+
+    `zookeeper` are the dirs of its ZooKeeper, as far as they were given.
+    """
 
     node_id: int
     places: tuple[Place, ...]
     leader: tuple[Place, ...] = ()
+    zookeeper: tuple[str, ...] = ()
     release: Release | None = None
     options: Options
 
     def opened(self) -> BrokerDirs:
-        """Its dirs, those that can be listed."""
-        return _opened(self.places, self.release)
+        """Its dirs, those that can be listed; raises as `with_zookeeper`."""
+        broker = _opened(self.places, self.release)
+        return with_zookeeper({self.node_id: broker}, self.zookeeper)[0][self.node_id]
 
     def image(self) -> MetadataImage | None:
         return image_of(_opened(self.leader, self.release)) if self.leader else None
@@ -59,11 +64,13 @@ class FleetNodes:
         driver: Driver,
         options: Options,
         release: Release | None = None,
+        zookeeper: Sequence[str] = (),
     ) -> None:
         self._places = places
         self._driver = driver
         self._options = options
         self._release = release
+        self._zookeeper = tuple(zookeeper)
 
     @property
     def node_ids(self) -> Iterable[int]:
@@ -73,6 +80,7 @@ class FleetNodes:
         return NodeTask(
             node_id=node_id, places=tuple(self._places[node_id]), release=self._release,
             leader=() if leader is None else tuple(self._places[leader]), options=self._options,
+            zookeeper=self._zookeeper,
         )  # fmt: skip
 
     def sights(self) -> dict[int, Sight]:
@@ -103,11 +111,17 @@ def forecast_fleet(
     *,
     release: Release | None = None,
     only: frozenset[int] | None = None,
+    zookeeper: Sequence[str] = (),
 ) -> ClusterForecast:
-    """What becomes of one cluster; what cannot be listed, or is nobody's, is named as unknown."""
+    """What becomes of one cluster; what cannot be listed, or is nobody's, is named as unknown.
+
+    Raises `UsageError` if `zookeeper` has not the data of this cluster.
+    """
     known = {node_id: each for node_id, each in places.items() if node_id >= 0}
     every = [(node_id, place) for node_id, each in places.items() for place in each]
     driver.ready([place for _, place in every])
     unknown = [f"{place.path}: {place.unreadable}" for _, place in every if place.unreadable]
     unknown += [NOBODYS.format(place.path) for node_id, place in every if node_id < 0]
-    return ClusterForecast(FleetNodes(known, driver, options, release), only, unknown)
+    nodes = {node_id: _opened(each, release) for node_id, each in known.items() if zookeeper}
+    _, told = with_zookeeper(nodes, zookeeper)
+    return ClusterForecast(FleetNodes(known, driver, options, release, zookeeper), only, unknown, told)

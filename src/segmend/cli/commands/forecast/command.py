@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from segmend.cli.cluster import add_only_option
+from segmend.cli.cluster import add_only_option, add_zookeeper_option
 from segmend.cli.commands.forecast.cluster import run_cluster
 from segmend.cli.options import add_output_options, add_read_speed_option, add_release_option
 from segmend.cli.output import emit, emit_json, style
@@ -76,10 +76,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--cluster", action="store_true", help="the dirs are those of several brokers of a cluster"
     )
     add_only_option(parser)
-    parser.add_argument(
-        "--zookeeper", metavar="DIR", action="append", default=[],
-        help="with --cluster: the dataDir of its ZooKeeper, and its dataLogDir if that is another one",
-    )  # fmt: skip
+    add_zookeeper_option(parser, "with --cluster: ")
     parser.add_argument("--all", action="store_true", help="tell of every partition, not only of losses")
     add_output_options(parser)
 

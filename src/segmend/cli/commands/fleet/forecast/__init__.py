@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from segmend.cli.cluster import add_only_option
+from segmend.cli.cluster import add_only_option, add_zookeeper_option
 from segmend.cli.fleet import add_fleet_options
 from segmend.cli.options import add_output_options, add_release_option
 
@@ -14,6 +14,7 @@ EXAMPLES = """\
 examples:
   segmend fleet forecast '/brokers/*'                      each node's start, the quorum, who leads what
   segmend fleet forecast '/brokers/*' --only 1,2           if of the nodes only these come up
+  segmend fleet forecast '/brokers/*' --zookeeper /zookeeper/data    who is in sync, by its files
   segmend fleet forecast '/brokers/*' --driver local       without Java
 
 exit codes: 0 all come up and nothing is lost, 4 otherwise, 8 something could not be read, 16 usage"""
@@ -21,6 +22,7 @@ exit codes: 0 all come up and nothing is lost, 4 otherwise, 8 something could no
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_only_option(parser)
+    add_zookeeper_option(parser)
     parser.add_argument("--deep", action="store_true", help="read every batch: what consumers will meet")
     parser.add_argument("--all", action="store_true", help="tell of every partition, not only of losses")
     add_release_option(parser)
