@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from tests.cli.run import Ran, run
 
-from segmend.broker.deletions import SAYINGS, sayings
+from segmend.broker.deletions import SAYINGS
 from segmend.explain import gone
+from segmend.explain.deletion_lines import sayings
 from segmend.explain.gone import Reader
 
 Capture = pytest.CaptureFixture[str]

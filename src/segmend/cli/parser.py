@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, NoReturn
 
 from segmend.cli.nearest import did_you_mean
@@ -106,15 +107,21 @@ class Offering(Once):
 
 
 class LateParser(Parser):
-    """A parser of a sub-command that gets its options from `fill` when the sub-command is the one."""
+    """A parser of a sub-command that is made, and gets its options from `fill`, when it is the one."""
 
     fill: Callable[[argparse.ArgumentParser], None] | None = None
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self._make: Callable[[], None] | None = partial(super().__init__, *args, **options)
+        self._actions = []
+
     def complete(self) -> None:
-        """Add the options, if they are not there yet."""
-        fill, self.fill = self.fill, None
-        if fill is not None:
-            fill(self)
+        """Make it, and add the options, if that was not done yet."""
+        make, self._make = self._make, None
+        if make is not None:
+            make()
+            if self.fill is not None:
+                self.fill(self)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As the base class, with all options."""

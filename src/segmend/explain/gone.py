@@ -12,17 +12,9 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Final
 
-from segmend.broker.deletions import (
-    ASKED_BY_A_CLIENT,
-    FOLLOWED_THE_LEADER,
-    THROWN,
-    Named,
-    Saying,
-    named,
-    reasons,
-    sayings,
-)
+from segmend.broker.deletions import ASKED_BY_A_CLIENT, FOLLOWED_THE_LEADER, THROWN
 from segmend.broker.retention import RetentionLimit
+from segmend.explain.deletion_lines import Named, Saying, named, reasons, sayings
 from segmend.explain.timestamp_units import in_milliseconds, other_unit
 from segmend.frozen import dataclass, field, frozen, replace
 

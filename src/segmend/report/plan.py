@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, Final
 
@@ -191,4 +191,4 @@ def _names(values: object) -> str:
 def _instant(ms: object) -> str:
     if not isinstance(ms, int) or not _CALENDAR[0] <= ms <= _CALENDAR[1]:
         return "?"
-    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(ms // 1000))
