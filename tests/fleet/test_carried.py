@@ -15,6 +15,7 @@ from tests.checks.build_partition import story
 from tests.cli.run import run as command
 from tests.fleet.build import plain, three_brokers, write_broker
 from tests.seeds import some_of
+from tests.traffic import counted as traffic
 
 from segmend.checks import Level
 from segmend.errors import UsageError
@@ -289,6 +290,14 @@ def test_a_scan_is_the_same_after_a_file_and_nothing_else_is_taken_for_one(tmp_p
         for other in ("{}", "[1]", text.replace("true", "1"), text[:-1] + ",1]"):
             with pytest.raises(ValueError):  # noqa: PT011
                 plain_values.from_text(SegmentScan, other)
+
+
+@pytest.mark.parametrize("level", [Level.DEFAULT, Level.DEEP])
+def test_a_sound_log_is_opened_and_read_once(level: Level, tmp_path: Path) -> None:
+    fleet = three_brokers(tmp_path / "fleet")
+    with traffic() as seen:
+        run(fleet, tmp_path / "out", level=level)
+    assert {(seen.opens[str(log)], seen.times_read(str(log))) for log in sealed(fleet)} == {(1, 1.0)}
 
 
 def test_the_status_of_a_sealed_file_is_asked_before_it_is_read_and_after(

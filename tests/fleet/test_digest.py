@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.checks.build_partition import batch, record
 from tests.conftest import examples
+from tests.kernel.log_writer import varied_log
 
 from segmend.fleet.digest import PartitionDigest
 from segmend.fleet.schemas import DIGEST_OFFSETS
+from segmend.kernel.scan import ScanTask, scan_log
+from segmend.kernel.stretches import Stretches
 from segmend.kernel.types import BytesReader
 
 Batch = tuple[int, int, int]
@@ -54,6 +58,25 @@ def test_another_epoch_or_content_shows(batches: list[Batch], base: int, data: s
     for changed in ((count, epoch + 1, seed), (count, epoch, seed + 1)):
         other = [*batches[:at], changed, *batches[at + 1 :]]
         assert digest_of(b"".join(bytes_of(other, base))) != digest_of(b"".join(bytes_of(batches, base)))
+
+
+def test_the_sums_stay_those_that_earlier_runs_wrote() -> None:
+    three, five = ([record(i, None, text) for i in range(n)] for n, text in ((3, b"a"), (5, b"b")))
+    cleaned = batch(4099, [record(0, b"k", b"v")], epoch=6, last_delta=4)
+    assert digest_of(batch(0, three, epoch=5) + batch(4094, five, epoch=6) + cleaned) == {
+        0: (2, 0, 4099, 6039917760933796727),
+        1: (1, 4099, 4104, 647540699705064041),
+    }
+
+
+@pytest.mark.parametrize("crc", [False, True])
+@pytest.mark.parametrize("seed", range(20))
+def test_a_scan_of_a_sound_log_fills_what_its_headers_say(seed: int, crc: bool) -> None:
+    data, digest, filled = varied_log(seed, 200), PartitionDigest(), Stretches(DIGEST_OFFSETS)
+    digest.add(BytesReader(data), 100)
+    scan = scan_log(BytesReader(data), ScanTask(base_offset=100, crc=crc, records=crc, stretches=filled))
+    assert not scan.damaged_batches
+    assert (filled.rows, filled.has_holes) == digest.parts(100)
 
 
 def test_holes_inside_batches_are_the_cleaner_s() -> None:

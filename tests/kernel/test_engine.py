@@ -94,7 +94,7 @@ def test_a_library_with_a_field_elsewhere_is_not_used() -> None:
 
     for structure, words in (
         (Swapped, "stop is 8 there, 0 here"),
-        (Shorter, "build_time_room is [0-9]+ there, None here"),
+        (Shorter, "stretch_room is [0-9]+ there, None here"),
     ):
         with pytest.warns(RuntimeWarning, match=words):
             assert not fits(native.LIBRARY, "segmend_walk_places", structure, native._SIZES)

@@ -20,6 +20,7 @@ from tests.kernel.log_writer import seal, varied_log
 from segmend.kernel import native
 from segmend.kernel.engine import engine_named
 from segmend.kernel.scan import ScanTask, scan_log
+from segmend.kernel.stretches import Stretches
 from segmend.kernel.types import WINDOW, BytesReader, ProducerState, SegmentScan
 
 BASE = 100
@@ -30,10 +31,15 @@ needs_native = pytest.mark.skipif(not native.available(), reason="the C kernel i
 def both(data: bytes, *, window: int = WINDOW, **options: Any) -> SegmentScan:
     """The scan of one engine, after it was found equal to that of the other."""
     options = {"base_offset": BASE, "records": True, **options}
+    stretches = {name: Stretches(7) for name in ("native", "reference")}
     one, other = (
-        scan_log(BytesReader(data), ScanTask(**options), engine=engine_named(name), window=window)
-        for name in ("native", "reference")
+        scan_log(
+            BytesReader(data), ScanTask(**options, stretches=wanted), engine=engine_named(name), window=window
+        )
+        for name, wanted in stretches.items()
     )
+    by_c, plain = stretches.values()
+    assert (by_c.rows, by_c.has_holes, by_c.bounded) == (plain.rows, plain.has_holes, False)
     differing = {
         field.name: (getattr(one, field.name), getattr(other, field.name))
         for field in dataclasses.fields(one)

@@ -38,7 +38,7 @@ class CheckOfAny(CheckRun):
     def __init__(self, broker: BrokerDirs, *, read_again: int | None = None, **options: Any) -> None:
         super().__init__(broker, **options)
         self._given = broker
-        self._options = {**options, "on_progress": None, "on_partition": None}
+        self._options = {**options, "on_progress": None, "on_partition": None, "stretches": None}
         most = READ_AGAIN if read_again is None else read_again
         self._shortened = self._level > Level.STARTUP and not (most and _size(broker) <= most)
         if self._shortened:

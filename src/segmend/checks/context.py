@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from segmend.formats.epoch_checkpoint import EpochCheckpoint
     from segmend.formats.meta_properties import MetaProperties
     from segmend.formats.offset_checkpoint import OffsetCheckpoint
+    from segmend.kernel.stretches import Stretches
     from segmend.kernel.types import SegmentScan
     from segmend.logdir.file_system import FileStat
     from segmend.logdir.loaded import LoadedFile
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
     Scanned = Callable[[SegmentView], SegmentScan | None]
     """The scan of a segment as somebody else has it; None where its log is to be read."""
+    Summed = Callable[[SegmentView], Stretches]
+    """What is to be filled when the log of a segment is read."""
 
 T = TypeVar("T")
 
@@ -68,6 +71,7 @@ class BrokerContext:
         codes: Mapping[str, Entry],
         max_map_count: int = MAX_MAP_COUNT,
         scanned: Scanned | None = None,
+        stretches: Summed | None = None,
     ) -> None:
         self.broker_dirs = broker_dirs
         self.dirs = broker_dirs.dirs
@@ -76,6 +80,7 @@ class BrokerContext:
         self.codes = codes
         self.max_map_count = max_map_count
         self.scanned = scanned
+        self.stretches = stretches
         self._contexts = {id(log_dir): DirContext(self, log_dir) for log_dir in self.dirs}
 
     def of(self, log_dir: LogDir) -> DirContext:

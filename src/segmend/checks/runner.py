@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from segmend.logdir.tree import PartitionDir
     from segmend.node.broker_dirs import BrokerDirs
 
-    from .context import Scanned
+    from .context import Scanned, Summed
     from .weighing.judge import Judge
 
 # A slice of work for one thread: big enough that handing it over costs nothing.
@@ -191,7 +191,8 @@ class CheckRun:
     (bytes done, bytes in all), `on_partition` is handed each partition with the scans of its
     segments when it is done. `max_map_count` is the machine's vm.max_map_count, if known.
     Without `effects` no start is forecast to tell what each finding means. What `scanned` has of a
-    segment is taken for its scan, and its log is not read for that.
+    segment is taken for its scan, and its log is not read for that. Where it is, `stretches` gives what is
+    to be filled.
     """
 
     def __init__(
@@ -206,6 +207,7 @@ class CheckRun:
         max_map_count: int | None = None,
         effects: bool = True,
         scanned: Scanned | None = None,
+        stretches: Summed | None = None,
     ) -> None:
         self._wanted = wanted or Wanted()
         checks = [c for c in all_checks() if c.level <= level and self._wanted.check(c)]
@@ -216,6 +218,7 @@ class CheckRun:
             codes=known_codes(),
             max_map_count=max_map_count or MAX_MAP_COUNT,
             scanned=scanned,
+            stretches=stretches,
         )
         self._plays = effects
         self._level = level

@@ -128,12 +128,14 @@ class SegmentView:
         return known_scan(self.log, base_offset=self.base_offset, crc=False)
 
     def _read(self) -> SegmentScan:
+        ask = self.context.dir.broker.stretches
         return checked_scan(
             self.log,
             base_offset=self.base_offset,
             deep=self.context.level >= Level.DEEP,
             offset_index=self.offset_index,
             time_index=self.time_index,
+            stretches=None if ask is None else ask(self),
         )
 
     def _with_padding(self, scan: SegmentScan) -> SegmentScan:

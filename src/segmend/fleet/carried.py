@@ -31,10 +31,10 @@ from segmend.fleet.delta import AuditRun
 from segmend.fleet.digest import PartitionDigest, Parts
 from segmend.fleet.folder import entries, source
 from segmend.fleet.listing import Place, absolute
-from segmend.fleet.schemas import SCANS
+from segmend.fleet.schemas import DIGEST_OFFSETS, SCANS
 from segmend.fleet.settled import Settled
 from segmend.frozen import frozen, replace
-from segmend.kernel.records import signed64
+from segmend.kernel.stretches import Stretches
 from segmend.kernel.types import SegmentScan
 from segmend.logdir.file_system import FileStat, Unreadable
 from segmend.logdir.files import FileEntry
@@ -147,12 +147,13 @@ def about(earlier: Iterable[Earlier], names: Collection[str]) -> tuple[str, ...]
 
 
 class Readings:
-    """What is taken over and what is read by one task of one broker; `scanned` is handed to the checks."""
+    """What one task of one broker takes over and reads; checks are given `scanned` and `stretches`."""
 
     def __init__(self, run: AuditRun, level: Level, known: Mapping[str, Sequence[Known]]) -> None:
         self._run_id, self._level, self._known = run.run_id, level.name.lower(), known
         self._marks: dict[str, str] = {}
         self._taken: dict[str, Known] = {}
+        self._stretches: dict[str, Stretches] = {}
         self._began_ns = time.time_ns()
 
     def scanned(self, view: SegmentView) -> SegmentScan | None:
@@ -169,6 +170,15 @@ class Readings:
                     self._taken[path] = each
                     return scan
         return None
+
+    def stretches(self, view: SegmentView) -> Stretches:
+        """What is to be filled by whoever reads the log of a segment."""
+        made = self._stretches[view.log.path] = Stretches(DIGEST_OFFSETS)
+        return made
+
+    def filled(self, view: SegmentView) -> Stretches | None:
+        """What was filled by it, once; None where the log was not read."""
+        return self._stretches.pop(view.log.path, None)
 
     def taken(self, view: SegmentView) -> Known | None:
         """What was taken over of a segment; None where its log was read."""
@@ -207,7 +217,7 @@ class Readings:
                 "segment": view.base_offset, "dir": log_dir, "dir_name": partition.name,
                 "level": self._level, "mark": mark, "read_by": taken.read_by if taken else self._run_id,
                 "scan": text,
-                "has_holes": has_holes, "buckets": [[*part[:-1], signed64(part[-1])] for part in parts],
+                "has_holes": has_holes, "buckets": parts,
             }  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from segmend.fleet.listing import Place
 from segmend.fleet.pack import FILE_COST
 from segmend.fleet.settled import Settled
 from segmend.frozen import dataclass, field, frozen
+from segmend.kernel.types import SegmentScan
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.release import Guess
 from segmend.logdir.tree import LogDir, PartitionDir
@@ -190,7 +191,10 @@ def _run_broker(job: AuditJob, share: Share, sink: Sink) -> None:
     kind = partial(CheckOfAny, read_again=0 if share.cut else READ_AGAIN) if job.findings else CheckRun
     scanned = readings.scanned if job.scans else None
     if names or job.findings:
-        run = kind(checked, level=job.level, wanted=wanted, on_partition=take, scanned=scanned)
+        stretches = readings.stretches if job.digests else None
+        run = kind(
+            checked, level=job.level, wanted=wanted, on_partition=take, scanned=scanned, stretches=stretches
+        )
         _collect(run, by_path, sink, readings)
     if whole:
         _dir_rows(share, dirs, sink)
@@ -254,7 +258,7 @@ def _partition_rows(
             sink.carried[source] += 1
             sink.counts["carried_bytes"] += scan.size
         if scan is not None and job.digests and compared:
-            _digest(view, digest, taken)
+            _digest(view, scan, digest, readings)
     if job.scans:
         sink.rows["scans"].extend(keys | row for row in readings.rows(context, scans, digest, settled))
     row = rows.partition_row(place, context, settled, has_holes=digest.has_holes)
@@ -265,9 +269,16 @@ def _partition_rows(
     sink.counts.update(bytes=sum(scan.size for scan in scans if scan is not None))
 
 
-def _digest(view: SegmentView, digest: PartitionDigest, taken: carried.Known | None) -> None:
+def _digest(
+    view: SegmentView, scan: SegmentScan, digest: PartitionDigest, readings: carried.Readings
+) -> None:
+    taken, filled = readings.taken(view), readings.filled(view)
     if taken is not None:
         digest.take(view.base_offset, taken.parts, has_holes=taken.has_holes)
+        return
+    # Replicas are compared by all headers, also of batches that a scan leaves out as damaged.
+    if filled is not None and not (filled.bounded or scan.damaged_batches or scan.tail):
+        digest.take(view.base_offset, filled.rows, has_holes=filled.has_holes)
         return
     try:
         with view.log.reader() as reader:

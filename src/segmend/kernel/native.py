@@ -61,6 +61,7 @@ _PRODUCER = Struct("9q")
 _ABORTED = Struct("4q")
 _EPOCH = Struct("2q")
 _DEFERRED = Struct("2q")
+_STRETCH = Struct("5q")
 _PROBLEM_ROOM: Final = 4096
 _DEFERRED_ROOM: Final = 8192
 _SEED: Final = int.from_bytes(os.urandom(7), "big")
@@ -87,6 +88,7 @@ _BUILD: Final = (
 _BUILT: Final = (
     "build_offsets build_offset_count build_offset_room build_times build_time_count build_time_room"
 )
+_STRETCHES: Final = "stretch_offsets stretch_holes stretch_bounded stretch_rows stretch_count stretch_room"
 _BOUNDED: Final = tuple((word, f"bounded_{word}") for word in ("aborted", "epochs", "index", "producers"))
 _INDEX: Final = "{0}_entries {0}_verdicts {0}_expected {0}_count {0}_next "
 
@@ -107,6 +109,7 @@ class Walk(ctypes.Structure):
         ),
         *((field, c_int64) for field in _BUILD.split()),
         *((field, c_int64 if field.endswith(("_count", "_room")) else c_void_p) for field in _BUILT.split()),
+        *((field, c_void_p if field.endswith("_rows") else c_int64) for field in _STRETCHES.split()),
     )
 
 
@@ -121,6 +124,7 @@ _SIZES: Final = {
     "epoch_t": _EPOCH.size,
     "aborted_t": _ABORTED.size,
     "producer_t": _PRODUCER.size,
+    "stretch_t": _STRETCH.size,
 }
 _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "segmend_abi": (c_int64, ()),
@@ -194,7 +198,7 @@ class NativeWalker:
             build_interval=-1 if task.build is None else task.build.interval,
             build_first_offsets=task.build is not None and task.build.first_offsets,
             build_last_offset=task.base_offset - 1, build_newest=-1, build_offset_of_newest=task.base_offset,
-            build_last_timestamp=-1,
+            build_last_timestamp=-1, stretch_offsets=0 if task.stretches is None else task.stretches.offsets,
         )  # fmt: skip
         self._at = ctypes.addressof(walk)
         for field, index in (("offset_index", self._offsets), ("time_index", self._times)):
@@ -305,6 +309,7 @@ class NativeWalker:
         walk, so_far = self._walk, self.so_far()
         _C.segmend_finish(self._at, whole)
         self._count_quietly()
+        self._fill_stretches()
         _spare_lists.append(self._lists)
         seen = _SEEN.unpack_from(walk, _SEEN_AT)
         batches, records, exact, first, following, oldest, newest, offset_of_newest, null_keys = seen[:9]
@@ -331,6 +336,12 @@ class NativeWalker:
             built=self._built(),
             bounded=tuple([word for word, field in _BOUNDED if getattr(walk, field)]),
         )  # fmt: skip
+
+    def _fill_stretches(self) -> None:
+        walk, wanted = self._walk, self._task.stretches
+        if wanted is not None:
+            wanted.rows = [[*row] for row in _rows(_STRETCH, walk.stretch_rows, walk.stretch_count)]
+            wanted.has_holes, wanted.bounded = bool(walk.stretch_holes), bool(walk.stretch_bounded)
 
     def _built(self) -> BuiltIndexes | None:
         if self._task.build is None:

@@ -118,6 +118,8 @@ class ReferenceWalker:
             )
         )  # fmt: skip
         self._count(batch)
+        if self._task.stretches is not None:
+            self._task.stretches.add(batch)
         if in_order or self._is_backwards(batch):
             self._previous_last = batch.last_offset
             self.last_offset = max(self.last_offset, batch.last_offset)

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, Protocol
 from segmend.formats.batch import RecordBatch
 from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import frozen
+from segmend.kernel.stretches import Stretches
 from segmend.kernel.types import IndexRule, NoProblem, Problem, ProblemKind, ProducerState, SegmentScan
 
 END: Final = 0
@@ -51,8 +52,8 @@ class ScanTask:
     `records` also looks into every batch, decompressing it. The bytes of the indexes are
     matched against the batches on the way. `producers` is the state at the beginning (the
     snapshot of this base offset), without which transactions that began earlier are
-    unmatched. `build` makes the indexes anew. `end` is the readable size of the file, which
-    `scan.scan_log` fills in.
+    unmatched. `build` makes the indexes anew. `stretches` are filled. `end` is the readable size of the
+    file, which `scan.scan_log` fills in.
     """
 
     base_offset: int
@@ -65,6 +66,7 @@ class ScanTask:
     time_index: bytes | memoryview | None = None
     producers: Sequence[ProducerState] = ()
     build: IndexRule | None = None
+    stretches: Stretches | None = None
 
 
 class SoFar(NamedTuple):

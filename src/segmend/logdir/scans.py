@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from segmend.frozen import dataclass, replace
 from segmend.kernel.scan import ScanTask, scan_log
+from segmend.kernel.stretches import Stretches
 from segmend.kernel.types import RECORD_KINDS, IndexRule, ProducerState, SegmentScan
 from segmend.logdir.file_system import FileStat, Unreadable
 from segmend.logdir.files import FileEntry
@@ -102,7 +103,13 @@ def plain_scan(log: FileEntry, *, base_offset: int) -> SegmentScan:
 
 
 def checked_scan(
-    log: FileEntry, *, base_offset: int, deep: bool, offset_index: bytes | None, time_index: bytes | None
+    log: FileEntry,
+    *,
+    base_offset: int,
+    deep: bool,
+    offset_index: bytes | None,
+    time_index: bytes | None,
+    stretches: Stretches | None,
 ) -> SegmentScan:
     """The scan that checks judge a segment by, `deep` with checksums and records; raises `Unreadable`.
 
@@ -120,6 +127,7 @@ def checked_scan(
                 records=deep,
                 offset_index=offset_index,
                 time_index=time_index,
+                stretches=stretches,
             ),
         )
     if key is not None and key.size > SMALL:

@@ -32,6 +32,7 @@ enum { ATTR_CODEC = 7, ATTR_APPEND_TIME = 8, ATTR_TXN = 16, ATTR_CONTROL = 32, A
 enum { CODEC_NONE, CODEC_GZIP, CODEC_SNAPPY, CODEC_LZ4, CODEC_ZSTD };
 enum { LOG_OVERHEAD = 12, PREFIX_SIZE = 17, HEADER_V0 = 26, HEADER_V1 = 34, HEADER_V2 = 61 };
 enum { CONTROL_LIMIT = 4096, MAX_EPOCHS = 65536, MAX_ABORTED = 100000, MAX_PRODUCERS = 100000 };
+enum { MAX_STRETCHES = 1 << 20 }; /* a log in order has half as many of 4096 offsets */
 enum { MAX_INDEX_ENTRIES = 1 << 22, OFFSET_ENTRY = 8, TIME_ENTRY = 12 };
 
 /* Verdicts on index entries; the order is that of VERDICTS in native_index.py. */
@@ -69,6 +70,13 @@ typedef struct {
     uint8_t *times; int64_t time_count, time_room;
 } build_t;
 
+/* What the batches of every `offsets` offsets come to. `offsets` is 0 where nobody wants to know. */
+typedef struct { int64_t number, batches, first_offset, end_offset, sum; } stretch_t;
+typedef struct {
+    int64_t offsets, holes, bounded;
+    stretch_t *rows; int64_t count, room;
+} stretches_t;
+
 /* Mirrored by native.Walk field by field, 8 bytes each; compared when the library is loaded (layout.h). */
 typedef struct {
     /* what to do */
@@ -95,6 +103,7 @@ typedef struct {
     uint8_t *scratch; int64_t scratch_room;
     index_t offsets, times;
     build_t build;
+    stretches_t stretches;
 } walk_t;
 
 static inline uint16_t be16(const uint8_t *p) { uint16_t x; memcpy(&x, p, 2); return __builtin_bswap16(x); }
@@ -136,8 +145,9 @@ void sm_match_offsets(walk_t *w, int64_t position);
 void sm_match_times(walk_t *w, int64_t base, const batch_t *b);
 void sm_skip_offsets(walk_t *w, int64_t end);
 
-/* build.c: 0 if memory is out */
+/* build.c, stretches.c: 0 if memory is out */
 int sm_build_index(walk_t *w, const batch_t *b);
+int sm_add_stretch(walk_t *w, const batch_t *b);
 
 /* varints as ByteUtils reads them: 0 if they do not fit */
 static inline int sm_varint(const uint8_t **p, const uint8_t *end, int64_t *out) {

@@ -34,5 +34,8 @@ EXPORT const place_t segmend_walk_places[] = {
     UNDER(walk_t, build.offset_count, "build_offset_count"),
     UNDER(walk_t, build.offset_room, "build_offset_room"), UNDER(walk_t, build.times, "build_times"),
     UNDER(walk_t, build.time_count, "build_time_count"), UNDER(walk_t, build.time_room, "build_time_room"),
-    SIZE(walk_t), SIZE(problem_t), SIZE(epoch_t), SIZE(aborted_t), SIZE(producer_t), END_OF_PLACES
+    UNDER(walk_t, stretches.offsets, "stretch_offsets"), UNDER(walk_t, stretches.holes, "stretch_holes"),
+    UNDER(walk_t, stretches.bounded, "stretch_bounded"), UNDER(walk_t, stretches.rows, "stretch_rows"),
+    UNDER(walk_t, stretches.count, "stretch_count"), UNDER(walk_t, stretches.room, "stretch_room"),
+    SIZE(walk_t), SIZE(problem_t), SIZE(epoch_t), SIZE(aborted_t), SIZE(producer_t), SIZE(stretch_t), END_OF_PLACES
 };

@@ -145,6 +145,7 @@ static int accept(walk_t *w, const batch_t *b, const uint8_t *body) {
         if (w->build.interval >= 0 && !sm_build_index(w, b)) return 0;
     }
     count(w, b);
+    if (w->stretches.offsets && !sm_add_stretch(w, b)) return 0;
     if (order >= 0) {
         w->previous_last = b->last;
         if (b->last > w->last_offset) w->last_offset = b->last;
@@ -233,6 +234,7 @@ EXPORT void segmend_free(walk_t *w) {
     free(w->scratch);
     free(w->build.offsets);
     free(w->build.times);
+    free(w->stretches.rows);
     w->epochs = NULL;
     w->aborted = NULL;
     w->producers = NULL;
@@ -241,6 +243,7 @@ EXPORT void segmend_free(walk_t *w) {
     w->scratch = NULL;
     w->build.offsets = NULL;
     w->build.times = NULL;
+    w->stretches.rows = NULL;
 }
 
 /* The first place from `from` that may be a batch header with an offset in [low, high]; -1 if none. */
