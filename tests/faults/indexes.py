@@ -241,7 +241,7 @@ FAULTS = [
     fault("index-is-a-folder", is_a_folder("index", "rolled"),
         "I23", "reads-fail 0..220", alone="clean killed"),
     fault("log-is-a-folder", is_a_folder("log", "rolled"),
-        "I23", "snapshot-deleted 0..220", alone="clean killed"),
+        "I23 N08+", "reads-fail snapshot-deleted 0..220", alone="clean killed"),
     written("index-is-a-folder-active", is_a_folder("index", "active"), "I23", "offline reads-fail"),
     written("index-folder-of-no-log", lambda p: (p.partition / "00000000000000000060.index").mkdir(),
         "I23", "0..220"),

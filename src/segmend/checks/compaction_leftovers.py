@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from segmend.broker.recovery import CONDEMNED_SWAP, FROM_SWAP, SWAP_FILE_RENAMED
 from segmend.findings import Finding, Severity, Where
 from segmend.formats.names import parse_file_name
+from segmend.logdir.layout import Layout
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
@@ -67,9 +68,7 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
     swaps = {_base(name) for name in names.swap if name.endswith(".log.swap")}
     if cleaned:
         yield _cleaned(context, min(cleaned), swaps)
-    for base in sorted(swaps):
-        if not cleaned or base < min(cleaned):
-            yield _swap(context, base)
+    yield from (_swap(context, base) for base in finished_swaps(names))
     for name in sorted(names.swap):
         if _base(name) not in swaps:
             message = f"{name} will be put over the real index although its .log.swap is not there"
@@ -77,6 +76,13 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
             yield context.finding(
                 "N16", message, Where(name), broker_says=says, remedy=context.set_aside(name)
             )
+
+
+def finished_swaps(names: Layout) -> list[int]:
+    """The base offsets of the compactions that the next start finishes: those below each `.cleaned`."""
+    lowest = min(map(_base, names.cleaned), default=None)
+    swaps = sorted({_base(name) for name in names.swap if name.endswith(".log.swap")})
+    return [base for base in swaps if lowest is None or base < lowest]
 
 
 def _base(name: str) -> int:

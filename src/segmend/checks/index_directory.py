@@ -13,7 +13,15 @@ from .context import PartitionContext
 from .levels import Level, Scope
 from .manual import ERROR, OFFLINE, Code, Page
 
-CODES = (Code("I23", ERROR, "a directory is named like a log, an index or a snapshot", OFFLINE),)
+CODES = (
+    Code(
+        "I23",
+        ERROR,
+        "a directory is named like a log, an index or a snapshot",
+        OFFLINE,
+        explains_beside=("N08",),
+    ),
+)
 PAGE = Page(
     meaning="""
         Something created it by mistake: a container mount, a script, an unpacked archive.""",

@@ -11,6 +11,7 @@ from segmend.kernel.holes import holes, is_sound
 from segmend.kernel.types import SegmentScan
 from segmend.logdir.tree import PartitionDir
 
+from .compaction_leftovers import finished_swaps
 from .context import PartitionContext
 from .levels import Level, Scope
 from .manual import ERROR, WRONG, Code, Page
@@ -18,13 +19,20 @@ from .segment_view import SegmentView
 
 CODES = (
     Code("N07", ERROR, "two segments hold the same offsets", WRONG, ignored=True),
-    Code("N08", ERROR, "offsets are missing between two segments", WRONG, ignored=True),
+    Code(
+        "N08",
+        ERROR,
+        "offsets are missing between two segments",
+        WRONG,
+        ignored=True,
+        explains_beside=("I22",),
+    ),
 )
 PAGE = Page(
     meaning="""
         N07: a segment was copied or put back, or a split or compaction was undone half-way; a reader gets
         offsets twice or jumps back. N08: a segment, or the end of one, is gone. Nothing in this partition was
-        compacted and no transaction explains a hole, so records are lost.""",
+        compacted, so records are lost.""",
     broker="""
         Nothing: it loads the segments as they are. A consumer jumps over the hole without a word;
         `auto.offset.reset` does not apply.""",
@@ -40,11 +48,16 @@ SCOPE = Scope.PARTITION
 LEVEL = Level.DEFAULT
 
 
-def run(_partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
+def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
     """Compare each pair of neighbours that are sound in themselves."""
     cleaned = context.checkpointed(CLEANER_OFFSET) is not None
     scanned = [(view.base_offset, scan) for view, scan in zip(context.views, context.scans, strict=False)]
-    missing = {base: first for first, base in holes(context.partition.topic, scanned, compacted=cleaned)}
+    swaps = finished_swaps(partition.layout)
+    missing = {
+        base: first
+        for first, base in holes(partition.topic, scanned, compacted=cleaned)
+        if not any(first <= swap < base for swap in swaps)
+    }
     for (_, before), (view, scan) in pairwise(zip(context.views, context.scans, strict=False)):
         if before is None or scan is None or not (is_sound(before) and is_sound(scan)):
             continue

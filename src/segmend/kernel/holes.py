@@ -1,7 +1,7 @@
 """Offsets that are missing between two segments, where nothing else explains it.
 
-Compaction and the markers of transactions take offsets out of a log. Where each segment has all of its own
-and no marker, nothing of the kind was done, and a gap is a segment that is gone.
+Compaction takes offsets out of a log. Where each segment has all of its own, nothing of the kind was done,
+and a gap is a segment that is gone, or its end.
 """
 
 from __future__ import annotations
@@ -43,4 +43,4 @@ def _is_dense(scan: SegmentScan | None) -> bool:
         return False
     if scan.first_offset is None or scan.last_offset is None:
         return True
-    return scan.last_offset - scan.first_offset + 1 == scan.records and not scan.control.control_batches
+    return scan.last_offset - scan.first_offset + 1 == scan.records

@@ -133,6 +133,18 @@ def problem_of(
     return Problem(kind=kind, position=batch.position, end=batch.end, offset=batch.base_offset, detail=detail)
 
 
+def control_type(data: bytes) -> int | None:
+    """The type by the key of a control batch's first record (`ControlRecordType.parseTypeId`), if any."""
+    try:
+        record = read_record(data, 0, len(data))
+    except Malformed:
+        return None
+    if record.key_size < _CONTROL_KEY.size:
+        return None
+    version, kind = _CONTROL_KEY.unpack_from(data, record.key_at)
+    return None if version < 0 else int(kind)
+
+
 def end_txn_marker(batch: RecordBatch, data: bytes) -> tuple[int, int, int] | None:
     """(type, coordinator epoch, timestamp) of a marker batch's record; None if it is not one.
 

@@ -16,16 +16,18 @@ from segmend.frozen import replace
 from segmend.loading.dirs import DirState
 from segmend.loading.replicas import Loaded
 from segmend.loading.values import Effect, Extent, PartitionOutcome, Service
+from segmend.logdir.release import Release
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
 
 
 def without_the_unled(
-    loaded: Sequence[Loaded], image: MetadataImage | None, node_id: int | None
+    loaded: Sequence[Loaded], image: MetadataImage | None, node_id: int | None, release: Release
 ) -> list[Loaded]:
     """The same, without service for all that comes after the first partition with a wrong topic id.
 
-    A dir that goes offline on the way hides the wrong ones behind that place, or is not reached at all.
+    A dir that goes offline on the way hides the wrong ones behind that place, or is not reached at all. But a
+    broker that leads nothing when it starts follows first; nothing ends `applyLocalFollowersDelta`.
     """
     wrong = {key_of(one.outcome) for one in loaded if image is not None and _is_wrong(one, image, node_id)}
     if image is None or not wrong:
@@ -40,7 +42,10 @@ def without_the_unled(
     dirs = {
         key_of(one.outcome): one.dir_state.path for one in loaded if isinstance(one.outcome, PartitionOutcome)
     }
-    fails = {path: _place([(key, dirs[key]) for key in order], state) for path, state in late.items()}
+    killed = not all(one.dir_state.clean for one in loaded)
+    leads = killed and RESTARTED.of(release) != Leaves.ANYBODY
+    places = [(key, dirs[key]) for key in order]
+    fails = {path: _place(places, state) if leads else -1 for path, state in late.items()}
     met = [n for n, key in enumerate(order) if key in wrong and n < fails.get(dirs[key], len(order))]
     if not met:
         return list(loaded)
@@ -55,7 +60,6 @@ def without_the_unled(
     }
     behind |= {key_of(one.outcome): order[first] for one in loaded if _is_wrong(one, image, node_id)}
     homes = {one.dir_state.log_dir.directory_id for one in loaded} | NO_DIR_IDS | {None}
-    killed = not all(one.dir_state.clean for one in loaded)
     for key in order[:first] if killed else ():  # made anew, and the controller is not told where
         if image.directory(image.ids[key[0]], key[1], node_id) not in homes:
             behind[key] = order[first]

@@ -24,8 +24,9 @@ from segmend.broker.search import search
 from segmend.formats import offset_index, time_index
 from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch, compute_crc, header_size
 from segmend.formats.codec import CodecError, decompress
+from segmend.formats.control import ABORT, COMMIT
 from segmend.frozen import dataclass, field
-from segmend.kernel.records import end_txn_marker
+from segmend.kernel.records import control_type, end_txn_marker
 from segmend.kernel.scan import ScanTask, iter_batches, next_offset_from, scan_log
 from segmend.kernel.types import DECODE_LIMIT, SegmentScan
 from segmend.loading.interval import index_interval
@@ -328,18 +329,11 @@ def _producers(
             return False
         marker = end_txn_marker(batch, data)
         if marker is None:
-            if _has_unknown_type(data):
+            if control_type(data) not in (None, ABORT, COMMIT):
                 raise fatal("IllegalArgumentException", UNKNOWN_MARKER.say(release), segment.name)
             return False
     known.recover(batch, marker)
     return True
-
-
-def _has_unknown_type(data: bytes) -> bool:
-    """Whether the record has a whole key, and so a type that is none of a transaction's end."""
-    # A record of a marker: length, attributes, timestamp and offset deltas, key length 4 (zig-zag 8).
-    at = data.find(b"\x08")
-    return at >= 0 and len(data) >= at + 5 and data[at + 1] < 0x80
 
 
 def emptied(state: LoadState, segment: Segment, says: str) -> Lost:

@@ -117,7 +117,7 @@ class _Run:
         self._loaded.extend(missing_replicas(broker, prelude.metadata.image, list(self._loaded), states))
         image = prelude.metadata.image
         spare_the_unasked(self._loaded, states)
-        self._loaded = without_the_unled(self._loaded, image, broker.node_id)
+        self._loaded = without_the_unled(self._loaded, image, broker.node_id, broker.release)
         self._loaded = without_the_unmarked(self._loaded, image)
         self._duplicates()
         self._futures()

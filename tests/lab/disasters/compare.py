@@ -14,6 +14,8 @@ from typing import Any
 
 from segmend.formats import epoch_checkpoint
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
+from segmend.kernel.types import KINDS
+from segmend.loading.epochs import EpochCache
 from segmend.loading.load import LoadedLog
 from tests.lab.disasters.contents import of_indexes, of_snapshots, of_transactions
 from tests.lab.disasters.files import Seen, Tree
@@ -167,15 +169,20 @@ def of_reads(verdict: Verdict, said: Said) -> Iterator[str]:
         if in_failing and read.get("stops", (None, None))[1] in OFFLINE_ERRORS:
             continue  # whatever was to be read of that dir after that
         effects = line.get("effects", ())
-        places = [each["offset"] for each in effects if each["effect"] == "reads-fail"]
+        failed = [each for each in effects if each["effect"] == "reads-fail"]
+        places = [each["offset"] for each in failed]
         at, why = read.get("stops", (None, None))
         if at is None or (why == "nothing" and any(each["effect"] == "segment-skipped" for each in effects)):
             continue  # it waits at the end of what there is
+        if str(why).startswith(OF_A_BATCH):  # a consumer is ahead of batches whose offsets go backwards
+            at = min([at, *(each["offset"] for each in failed if each["broker_says"] == BACKWARDS)])
         missed = [range(first, last + 1) for first, last in read.get("gaps", ())]
         if not any(place is None or place >= at or any(place in gap for gap in missed) for place in places):
             yield f"{name}: a consumer stops at {at} ({why}), said {places}"
 
 
+OF_A_BATCH = ("magic", "crc", "size")
+BACKWARDS = KINDS["offset-backwards"]
 OFFLINE_ERRORS = ("error 6", "error 56")
 """NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR."""
 TOP = (".kafka_cleanshutdown", "meta.properties", "-checkpoint", ".tmp")
@@ -299,8 +306,10 @@ def of_epochs(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -> Iter
         text = was[name].data.decode() if name in was else None
     if text is None or log.after is None:
         return
-    rows = [tuple(map(int, line.split())) for line in text.splitlines()[2:]]
+    rows = [(int(epoch), int(start)) for epoch, start in map(str.split, text.splitlines()[2:])]
     wanted, end = log.state.epochs.entries, log.after.log_end_offset
+    if name not in did.get("changed", {}):  # as it is read, nothing is written
+        rows = EpochCache(rows).entries
     if rows not in (wanted, *led(wanted, rows[-1:], end)):
         yield f"epochs {rows}, said {wanted} and a new one at {end}"
 

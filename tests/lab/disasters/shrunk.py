@@ -32,6 +32,9 @@ NAMED: dict[str, dict[str, int]] = {
     "the last entry of a time index that is made anew goes back": {"3.7.2": 202612010310},
     "an index longer than log.index.size.max.bytes": {"3.9.2": 202612020305},
     "the number of an index goes on behind twenty digits": {"3.3.2": 202612030309, "4.0.1": 202612030302},
+    "an empty segment behind missing offsets, in a log with transactions": {"3.7.2": 202612050311},
+    "records under the attribute of a marker, of which a recovery ends the start": {"3.7.2": 202612050317},
+    "a first line of epochs that is the newest, in a log that nobody leads": {"3.9.2": 202612020306},
     "a file's number in digits of another script, with leading zeros": {"4.3.1": 202612010317},
 }
 """By release the number in its record."""

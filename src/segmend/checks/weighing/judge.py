@@ -121,9 +121,9 @@ class Causes:
         self._wide: dict[Key, Finding] = {}
 
     def told(self, findings: Sequence[Finding]) -> Iterator[Finding]:
-        """The findings of one place with their causes, in the order given."""
+        """The findings of one place with their causes, in the order given; the worst causes come first."""
         near: dict[Key, Finding] = {}
-        for finding in findings:
+        for finding in sorted(findings, key=lambda each: each.severity.rank):
             for key in self._explained_by(finding):
                 (self._wide if len(key) < _OF_A_PLACE else near).setdefault(key, finding)
         for finding in findings:
