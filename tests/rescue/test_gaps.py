@@ -10,6 +10,7 @@ from tests.cli.run import run
 from tests.golden.judge import copy_tree
 from tests.rescue.replicas import replicas
 
+from segmend.formats.build import NewRecord, build_batch
 from segmend.kernel.batches import iter_batches
 from segmend.logdir.disk import FileReader
 
@@ -60,3 +61,32 @@ def test_where_no_metadata_tells_records_without_a_key_do(
     ran = run(capsys, "rescue", *dirs, "--out", tmp_path / "out", "--as", "jsonl", "--json")
     assert {line["topic"]: line["records"] for line in ran.of("partition")} == whole
     assert run(capsys, "diff", *dirs).code == 4
+
+
+@pytest.mark.parametrize(
+    ("keys", "lacking", "missing"),
+    [
+        ((None, b"k"), {2: [4]}, []),  # who has it
+        ((None, None), {2: [0], 3: [0]}, []),  # where the log begins
+        ((None, b"k"), {1: [4], 2: [4], 3: [4]}, [[8, 9]]),
+        ((b"k", b"k"), {1: [4], 2: [4], 3: [4]}, []),  # so a cleaner leaves it
+    ],
+)
+def test_a_batch_that_is_gone_between_two_others(
+    keys: tuple[bytes | None, ...], lacking: dict[int, list[int]], missing: list[list[int]],
+    tmp_path: Path, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    batches = [
+        build_batch([NewRecord(key=key, value=b"v%d" % first) for key in keys], base_offset=first)
+        for first in range(0, 20, 2)
+    ]
+    for number in (1, 2, 3):
+        home = tmp_path / f"b{number}" / "t-0"
+        home.mkdir(parents=True)
+        kept = (each for at, each in enumerate(batches) if at not in lacking.get(number, ()))
+        (home / f"{0:020d}.log").write_bytes(b"".join(kept))
+    dirs = sorted(tmp_path.glob("b*"))
+    ran = run(capsys, "rescue", *dirs, "--out", tmp_path / "out", "--as", "jsonl", "--json")
+    (line,) = ran.of("partition")
+    gone = all(lacking.get(number) == [4] for number in (1, 2, 3))
+    assert (ran.code, line["missing"], line["records"]) == (4 if missing else 0, missing, 20 - 2 * gone)

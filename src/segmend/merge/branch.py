@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from operator import itemgetter
 from typing import NamedTuple
 
 from segmend.frozen import frozen, replace
@@ -72,6 +74,26 @@ def on_branch(replica: Replica, chain: Sequence[Epoch]) -> Branch:
         parts=tuple(parts), losing=tuple(losing), cover=tuple(_cover(replica, parts, thinned)),
         authority=authority, thinned=thinned, left=left,
     )  # fmt: skip
+
+
+def lacking(branch: Branch, gone: Sequence[Span]) -> Branch:
+    """A branch without these offsets, which its runs span."""
+    return replace(
+        branch,
+        parts=tuple(_cut(branch.parts, gone)),
+        cover=tuple(without(branch.cover, gone)),
+        lost=tuple(united([*branch.lost, *gone])),
+    )
+
+
+def _cut(parts: Iterable[Part], gone: Sequence[Span]) -> Iterator[Part]:
+    for part in parts:
+        at, to = (
+            bisect_left(gone, part.first, key=itemgetter(1)),
+            bisect_right(gone, part.last, key=itemgetter(0)),
+        )
+        for first, last in without([(part.first, part.last)], gone[at:to]):
+            yield part if at == to else Part(first, last, part.run)
 
 
 def without_lost(
@@ -158,9 +180,16 @@ def _no_further(
     open_ones, unheld = [gap for gap in gaps if common([gap], theirs)], list[Span]()
     if compacted is not False and gaps:
         # What took the gaps went no further: what stands for their records comes before that.
-        keyless = _first_keyless(look, number, branch, branch.thinned)
+        keyless = _first_keyless(look, number, branches, (0, branch.thinned - 1))
+        keyless = branch.thinned if keyless is None else keyless
         known = {gap for gap, _ in _lost_in(open_ones, branch, branches, look, covers, keyless)}
         unheld = [gap for gap in gaps if keyless < gap[0] and gap not in open_ones]
+        # A record without a key stands for no other one: it does no harm where a cleaner did take it.
+        known |= {
+            gap
+            for gap in open_ones
+            if any(_first_keyless(look, other, branches, gap) is not None for other in range(len(branches)))
+        }
         open_ones = [gap for gap in open_ones if gap in known or keyless < gap[0]]
     lost = united([*common(open_ones, theirs), *unheld])
     kept = without(gaps, united([*open_ones, *unheld]))
@@ -178,11 +207,10 @@ def _removed(branch: Branch) -> list[Span]:
     return without(branch.cover, united((part.first, part.last) for part in branch.parts))
 
 
-def _first_keyless(look: Look, number: int, branch: Branch, end: int) -> int:
-    """The first record without a key, which no cleaner leaves behind itself; `end` if none is before that."""
-    below = ((part.first, min(part.last, end)) for part in branch.parts if part.first < end)
-    keyless = (each.offset for span in below for each in look.keys(number, *span) if each.is_keyless)
-    return next(keyless, end)
+def _first_keyless(look: Look, number: int, branches: Sequence[Branch], span: Span) -> int | None:
+    """The first record there without a key, which no cleaner leaves behind itself."""
+    held = common(united((part.first, part.last) for part in branches[number].parts), [span])
+    return next((each.offset for one in held for each in look.keys(number, *one) if each.is_keyless), None)
 
 
 def _sizes(replica: Replica, gap: Span) -> dict[Span, int]:

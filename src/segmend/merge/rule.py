@@ -13,6 +13,7 @@ from segmend.merge.odd_epochs import believed
 from segmend.merge.second_look import Look
 from segmend.merge.spans import Span, common, has, size, united, without
 from segmend.merge.standing import begins, diverged_of, standings_of
+from segmend.merge.strayed import without_strayed
 from segmend.merge.superseded import superseded
 from segmend.merge.uncleaned import Uncleaned, without_uncleaned
 from segmend.merge.values import Conflict, Epoch, Merged, Range, Replica
@@ -39,7 +40,7 @@ def merge(
     chain, unproven = lineage(replicas, prefer)
     branches = [on_branch(replica, chain) for replica in replicas]
     branches = without_lost(branches, replicas, look, compacted=compacted)
-    uncleaned = without_uncleaned(branches, look)
+    uncleaned = without_uncleaned(without_strayed(branches, look), look)
     branches = list(uncleaned.branches)
     diverged = [
         each for number in range(len(branches)) for each in diverged_of(branches[number], number, look)

@@ -7,18 +7,17 @@ So where whole batches are gone from within a file, whose gap looks like compact
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from heapq import merge as in_order
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import NamedTuple
 
 from segmend.formats.java_number import LONG_MAX
-from segmend.frozen import frozen, replace
+from segmend.frozen import frozen
 from segmend.merge.agreement import differences
-from segmend.merge.branch import Branch, Part
+from segmend.merge.branch import Branch, lacking
 from segmend.merge.second_look import Keyed, Look
 from segmend.merge.spans import Span, common, has, united, without
 from segmend.merge.superseded import STEP
@@ -50,7 +49,7 @@ def without_uncleaned(branches: Sequence[Branch], look: Look) -> Uncleaned:
     while start is not None:
         start = _look_from(start, branches, look, found)
     lost, late, unsure = ([united((each, each) for each in one) for one in kind] for kind in found)
-    left = [_lacking(*each) if each[1] else each[0] for each in zip(branches, lost, strict=True)]
+    left = [lacking(*each) if each[1] else each[0] for each in zip(branches, lost, strict=True)]
     return Uncleaned(
         branches=tuple(left),
         covers=tuple(without(branch.cover, spans) for branch, spans in zip(left, late, strict=True)),
@@ -249,23 +248,3 @@ def _kept_for(
             unended.add(each.producer)
         if each.key is not None and each.offset < tombstones.get(each.key, 0):
             yield tombstones.pop(each.key)
-
-
-def _lacking(branch: Branch, gone: Sequence[Span]) -> Branch:
-    """A branch without these offsets, which its runs span."""
-    return replace(
-        branch,
-        parts=tuple(_cut(branch.parts, gone)),
-        cover=tuple(without(branch.cover, gone)),
-        lost=tuple(united([*branch.lost, *gone])),
-    )
-
-
-def _cut(parts: Iterable[Part], gone: Sequence[Span]) -> Iterator[Part]:
-    for part in parts:
-        at, to = (
-            bisect_left(gone, part.first, key=itemgetter(1)),
-            bisect_right(gone, part.last, key=itemgetter(0)),
-        )
-        for first, last in without([(part.first, part.last)], gone[at:to]):
-            yield part if at == to else Part(first, last, part.run)

@@ -52,10 +52,12 @@ Compaction
 
     No checksum covers a base offset. Where few batches have a gap behind them and nothing else shows
     compaction, one whose bytes another replica has in that gap is misplaced, and the gap tells nothing. Of
-    two batches in one place, too, the one whose bytes another replica has elsewhere is misplaced.
+    two batches in one place, too, the one whose bytes another replica has elsewhere is misplaced; and of what
+    was compacted each batch whose bytes more replicas have at another offset, in a gap beside it.
 
     Where nothing but a few gaps shows compaction, one is a loss if another replica has there what no cleaner
-    takes, or the log records without a key before what came again, which none leaves. Where the metadata log
+    takes, or a record without a key; or where the log has such records, which none leaves, before what came
+    again, even if nobody has anything there: then the offsets are missing. Where the metadata log
     says that a topic is not compacted, it is one if another has anything there, however many gaps there are,
     and if none has, it is told as a doubt. Why: only a cleaner leaves offsets out. A topic without a
     cleanup.policy of its own has that of the brokers: --config server.properties tells it; without that
