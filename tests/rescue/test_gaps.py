@@ -67,7 +67,7 @@ def test_where_no_metadata_tells_records_without_a_key_do(
     ("keys", "lacking", "missing"),
     [
         ((None, b"k"), {2: [4]}, []),  # who has it
-        ((None, None), {2: [0], 3: [0]}, []),  # where the log begins
+        ((None, None), {2: [0, 4], 3: [0, 6]}, []),  # where the log begins
         ((None, b"k"), {1: [4], 2: [4], 3: [4]}, [[8, 9]]),
         ((b"k", b"k"), {1: [4], 2: [4], 3: [4]}, []),  # so a cleaner leaves it
     ],
