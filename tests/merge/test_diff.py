@@ -215,6 +215,36 @@ def test_compaction_and_retention_are_no_difference(
     assert (code, replicas[2]["log_start_offset"]) == (0, 40)
 
 
+def keyed(*offsets: int) -> bytes:
+    """A batch of these offsets; a key comes again after 17."""
+    records = [NewRecord(value=b"v", key=b"k%d" % (each % 17), offset=each) for each in offsets]
+    return build_batch(records, base_offset=offsets[0], leader_epoch=0)
+
+
+KEYED = [keyed(*range(first, first + 10)) for first in range(0, 100, 10)]
+
+
+@pytest.mark.parametrize("cleaned", [0, 70, 100, 4000])
+def test_what_a_cleaner_would_have_taken_shows_that_none_was_there(
+    cleaned: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A batch is gone whose keys came again, and the cleaner's checkpoint may even say that it was there."""
+    one = broker(tmp_path, 1, [*KEYED[:5], *KEYED[6:]], mark=100)
+    if cleaned:
+        (one / "cleaner-offset-checkpoint").write_text(f"0\n1\nt 0 {cleaned}\n")
+    two = broker(tmp_path, 2, KEYED, mark=100)
+    code, replicas, _ = told(capsys, one, two)
+    assert (code, replicas[1]["damaged"]) == (4, [{"first_offset": 50, "last_offset": 59, "sound_on": [2]}])
+    ran = run(capsys, "rescue", one, two, "--as", "jsonl", "--out", tmp_path / "out", "--json")
+    assert (ran.code, json.loads(ran.out.splitlines()[-1])["records"]) == (0, 100)
+
+
+def test_a_cleaner_that_was_there_took_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = broker(tmp_path, 1, [keyed(*range(43, 50)), *KEYED[5:]], mark=100)
+    (one / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 60\n")
+    assert told(capsys, one, broker(tmp_path, 2, KEYED, mark=100))[0] == 0
+
+
 def test_a_file_lost_below_what_was_compacted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What a cleaner took came again later; what did not was lost."""
     batches = [

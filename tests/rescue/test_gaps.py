@@ -69,7 +69,8 @@ def test_where_no_metadata_tells_records_without_a_key_do(
         ((None, b"k"), {2: [4]}, []),  # who has it
         ((None, None), {2: [0, 4], 3: [0, 6]}, []),  # where the log begins
         ((None, b"k"), {1: [4], 2: [4], 3: [4]}, [[8, 9]]),
-        ((b"k", b"k"), {1: [4], 2: [4], 3: [4]}, []),  # so a cleaner leaves it
+        ((b"k", b"k"), {1: [4], 2: [4], 3: [4]}, [[8, 9]]),  # the key came again before that
+        ((b"k%d", b"l%d"), {1: [4], 2: [4], 3: [4]}, []),  # so a cleaner leaves it
     ],
 )
 def test_a_batch_that_is_gone_between_two_others(
@@ -77,7 +78,13 @@ def test_a_batch_that_is_gone_between_two_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     batches = [
-        build_batch([NewRecord(key=key, value=b"v%d" % first) for key in keys], base_offset=first)
+        build_batch(
+            [
+                NewRecord(key=key % first if key and b"%" in key else key, value=b"v%d" % first)
+                for key in keys
+            ],
+            base_offset=first,
+        )
         for first in range(0, 20, 2)
     ]
     for number in (1, 2, 3):

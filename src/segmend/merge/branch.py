@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from segmend.frozen import frozen, replace
 from segmend.merge.lineage import claims_of
+from segmend.merge.no_further import stayed
 from segmend.merge.second_look import Look
 from segmend.merge.spans import Span, common, united, without
 from segmend.merge.superseded import unexplained
@@ -180,17 +181,16 @@ def _no_further(
     open_ones, unheld = [gap for gap in gaps if common([gap], theirs)], list[Span]()
     if compacted is not False and gaps:
         # What took the gaps went no further: what stands for their records comes before that.
-        keyless = _first_keyless(look, number, branches, (0, branch.thinned - 1))
-        keyless = branch.thinned if keyless is None else keyless
-        known = {gap for gap, _ in _lost_in(open_ones, branch, branches, look, covers, keyless)}
-        unheld = [gap for gap in gaps if keyless < gap[0] and gap not in open_ones]
-        # A record without a key stands for no other one: it does no harm where a cleaner did take it.
-        known |= {
-            gap
-            for gap in open_ones
-            if any(_first_keyless(look, other, branches, gap) is not None for other in range(len(branches)))
-        }
-        open_ones = [gap for gap in open_ones if gap in known or keyless < gap[0]]
+        held = united((part.first, part.last) for part in branch.parts)
+        clues = stayed(look, number, held, branch.thinned)
+        bounds = {gap: clues.bound(gap[0]) for gap in gaps}
+        unheld = [gap for gap in gaps if bounds[gap] < gap[0] and gap not in open_ones]
+        for bound in {*bounds.values()}:
+            asked = [gap for gap in open_ones if bounds[gap] == bound >= gap[0]]
+            known = {gap for gap, _ in _lost_in(asked, branch, branches, look, covers, bound)}
+            # A record without a key stands for no other one: it does no harm where a cleaner did take it.
+            known |= {gap for gap in asked if _has_keyless(look, branches, gap)}
+            open_ones = [gap for gap in open_ones if gap not in asked or gap in known]
     lost = united([*common(open_ones, theirs), *unheld])
     kept = without(gaps, united([*open_ones, *unheld]))
     thinned = kept[-1][1] + 1 if kept and compacted is not False else 0
@@ -207,10 +207,14 @@ def _removed(branch: Branch) -> list[Span]:
     return without(branch.cover, united((part.first, part.last) for part in branch.parts))
 
 
-def _first_keyless(look: Look, number: int, branches: Sequence[Branch], span: Span) -> int | None:
-    """The first record there without a key, which no cleaner leaves behind itself."""
-    held = common(united((part.first, part.last) for part in branches[number].parts), [span])
-    return next((each.offset for one in held for each in look.keys(number, *one) if each.is_keyless), None)
+def _has_keyless(look: Look, branches: Sequence[Branch], gap: Span) -> bool:
+    """Whether any replica has a record without a key there."""
+    return any(
+        each.is_keyless
+        for number, branch in enumerate(branches)
+        for span in common(united((part.first, part.last) for part in branch.parts), [gap])
+        for each in look.keys(number, *span)
+    )
 
 
 def _sizes(replica: Replica, gap: Span) -> dict[Span, int]:

@@ -219,20 +219,38 @@ def _leaves_out(run: Run, behind: Run) -> bool:
 
 def _without(replica: Replica, run: Run, room: tuple[int, int]) -> Replica:
     """Without this run, and what the gap behind it said of compaction."""
-    runs = tuple(each for each in replica.runs if each is not run)
-    shown = (after.first_offset for before, after in pairwise(runs) if _leaves_out(before, after))
+    damaged = replace(misplaced(run), first_offset=room[0], last_offset=room[1])
+    return thinned_by_its_runs(
+        replace(
+            replica,
+            runs=tuple(each for each in replica.runs if each is not run),
+            damaged=(*replica.damaged, damaged),
+        )
+    )
+
+
+def thinned_by_its_runs(replica: Replica) -> Replica:
+    """The replica compacted only as far as its batches show it, and what else proves it."""
+    shown = (after.first_offset for before, after in pairwise(replica.runs) if _leaves_out(before, after))
     thinned = max(replica.proven, *shown, 0)
-    damaged = [*replica.damaged, replace(misplaced(run), first_offset=room[0], last_offset=room[1])]
-    gaps = replica.gaps
-    if thinned and gaps:
-        thinned = max(thinned, gaps[-1][1] + 1)
-    else:
-        damaged += [
-            Damaged(first_offset=a, last_offset=b, file=run.file, position=0, end=0, kind="missing")
-            for a, b in gaps
-        ]
-        gaps = ()
-    return replace(replica, runs=runs, thinned=thinned, gaps=gaps, damaged=tuple(damaged))
+    if thinned and replica.gaps:
+        return replace(replica, thinned=max(thinned, replica.gaps[-1][1] + 1))
+    missing = (
+        Damaged(
+            first_offset=a,
+            last_offset=b,
+            file=_file_behind(replica.runs, b),
+            position=0,
+            end=0,
+            kind="missing",
+        )
+        for a, b in replica.gaps
+    )
+    return replace(replica, thinned=thinned, gaps=(), damaged=(*replica.damaged, *missing))
+
+
+def _file_behind(runs: Sequence[Run], offset: int) -> str:
+    return next(run.file for run in runs if run.first_offset > offset)
 
 
 def _is_known(epoch: int, number: int, replicas: Sequence[Replica]) -> bool:

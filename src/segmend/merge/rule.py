@@ -9,6 +9,7 @@ from segmend.errors import UsageError
 from segmend.merge.agreement import disagreements
 from segmend.merge.branch import Branch, gaps_alone, on_branch, untold, without_lost
 from segmend.merge.lineage import claims_of, lineage
+from segmend.merge.no_further import without_false_checkpoints
 from segmend.merge.odd_epochs import believed
 from segmend.merge.second_look import Look
 from segmend.merge.spans import Span, common, has, size, united, without
@@ -37,6 +38,7 @@ def merge(
     """
     refuse_strangers(replicas)
     replicas, doubts = believed(replicas, look)
+    replicas = without_false_checkpoints(replicas, look)
     chain, unproven = lineage(replicas, prefer)
     branches = [on_branch(replica, chain) for replica in replicas]
     branches = without_lost(branches, replicas, look, compacted=compacted)

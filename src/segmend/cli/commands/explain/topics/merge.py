@@ -56,8 +56,9 @@ Compaction
     was compacted each batch whose bytes more replicas have at another offset, in a gap beside it.
 
     Where nothing but a few gaps shows compaction, one is a loss if another replica has there what no cleaner
-    takes, or a record without a key; or where the log has such records, which none leaves, before what came
-    again, even if nobody has anything there: then the offsets are missing. Where the metadata log
+    takes, or a record without a key; or where the log has before what came again such a record, or before the
+    gap one whose key came again, for none leaves those, even if nobody has anything there: then the offsets
+    are missing. Nor is a cleaner's checkpoint true above such a record. Where the metadata log
     says that a topic is not compacted, it is one if another has anything there, however many gaps there are,
     and if none has, it is told as a doubt. Why: only a cleaner leaves offsets out. A topic without a
     cleanup.policy of its own has that of the brokers: --config server.properties tells it; without that

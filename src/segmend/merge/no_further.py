@@ -1,0 +1,72 @@
+"""How far no cleaner can have come: it leaves behind no record without a key, and none that came again.
+
+One that has come to an offset took every record whose key came again below that, in each file that it is
+done with. It goes from file to file, and may be stopped between two: what stays in one file speaks for those
+behind it, and for the checkpoint, which is written last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from segmend.formats.java_number import LONG_MAX
+from segmend.frozen import replace
+from segmend.merge.odd_epochs import thinned_by_its_runs
+from segmend.merge.second_look import Look
+from segmend.merge.spans import Span, common, united, without
+from segmend.merge.superseded import STEP
+from segmend.merge.values import Replica
+
+
+class Stayed(NamedTuple):
+    """What of one replica a cleaner would have taken.
+
+    `keyless` is the first record without a key. `again` are offsets at which a key came again, ascending,
+    with the record that stayed, descending.
+    """
+
+    keyless: int
+    again: tuple[tuple[int, int], ...]
+
+    def bound(self, gap: int = LONG_MAX) -> int:
+        """The offset to which one can have come that was at the gap."""
+        return min([self.keyless, *(offset for offset, before in self.again if before < gap)])
+
+
+def stayed(look: Look, number: int, spans: Sequence[Span], end: int) -> Stayed:
+    """Of a replica that has `spans`, below `end`; of very many keys those that come first."""
+    again: list[tuple[int, int]] = []
+    first: dict[bytes, int] = {}
+    for span in common(spans, [(0, end - 1)]):
+        for each in look.keys(number, *span):
+            if each.is_keyless:
+                return Stayed(each.offset, tuple(again))
+            if each.key is None:
+                continue
+            before = first.get(each.key)
+            if before is None:
+                if len(first) < STEP:
+                    first[each.key] = each.offset
+            elif each.producer is None and (not again or before < again[-1][1]):
+                again.append((each.offset, before))
+                if before <= spans[0][0]:
+                    return Stayed(end, tuple(again))
+    return Stayed(end, tuple(again))
+
+
+def without_false_checkpoints(replicas: Sequence[Replica], look: Look) -> list[Replica]:
+    """Those whose cleaner cannot have come to where its checkpoint says without that.
+
+    Only where something hangs on it: others have what is not there.
+    """
+    held = [united((run.first_offset, run.last_offset) for run in each.runs) for each in replicas]
+    believed = []
+    for number, replica in enumerate(replicas):
+        theirs = united(span for other, spans in enumerate(held) if other != number for span in spans)
+        cleaned = [(replica.log_start_offset, replica.cleaned - 1)] if replica.cleaned else []
+        wanted = common(without(cleaned, held[number]), theirs)
+        if wanted and stayed(look, number, held[number], replica.cleaned).bound() < replica.cleaned:
+            replica = thinned_by_its_runs(replace(replica, cleaned=0, proven=0))
+        believed.append(replica)
+    return believed
