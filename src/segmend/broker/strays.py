@@ -53,17 +53,20 @@ MISSING_TOPIC_ID: Rule[MissingTopicId] = Rule(
 
 PROMOTES_FUTURE: Final = new_in("LogManager.recoverAbandonedFutureLogs; KAFKA-16082, 3.8", (3, 8))
 
-LEADS_WITHOUT_ITS_DIR: Rule[bool] = Rule(
-    "ReplicationControlManager elects no replica whose dir its broker has not (KIP-858, 3.7); since 4.2 the "
-    "broker's word that it lies in another one now elects it",
-    (((0, 8), True), ((3, 7), False), ((4, 2), True)),
-)
 NO_DIR_IDS = frozenset({"AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg"})
 """`DirectoryId`: ids that name no dir."""
-UNLED = (
+_UNLED = (
     "the log dir {} is none of this broker's any more: an empty log is made in another one, nobody leads it, "
     "and the start after this one serves it, empty"
 )
+OR_LED = "; or it is led at once, if the controller hears of it before it lets the broker in"
+UNLED: Rule[str | None] = Rule(
+    "ReplicationControlManager elects no replica whose dir its broker has not (KIP-858, 3.7); the broker says "
+    "500 ms later where it lies now, since KAFKA-17190 (3.9) at once, while it is let in (AssignmentsManager); "
+    "since 4.2 that word elects",
+    (((0, 8), None), ((3, 7), _UNLED), ((3, 9), _UNLED + OR_LED), ((4, 2), None)),
+)
+"""Why nobody leads a replica whose log dir is gone; None where it is led."""
 
 ABANDONED_FUTURE = Words.since(
     "LogManager.recoverAbandonedFutureLogs; KAFKA-16082, 3.8",

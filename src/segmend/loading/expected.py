@@ -3,7 +3,8 @@
 A `-future` directory in the assigned log dir takes the place (3.8+, KAFKA-16082,
 `LogManager.recoverAbandonedFutureLogs`); otherwise the broker creates an empty log in the assigned log
 dir, or in another unless one is offline and might hold it ("Skipping creation of log because there are
-potentially offline log directories"). Up to 4.1 nobody leads one whose log dir is gone from `log.dirs`.
+potentially offline log directories"). Nobody is sure to lead one whose log dir is gone from
+`log.dirs` before 4.2.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from segmend.broker.failures import NAME_TAKEN, POTENTIALLY_OFFLINE, RECREATES_OFFLINE, UNASSIGNED
-from segmend.broker.strays import LEADS_WITHOUT_ITS_DIR, NO_DIR_IDS, PROMOTES_FUTURE, UNLED
+from segmend.broker.strays import NO_DIR_IDS, PROMOTES_FUTURE, UNLED
 from segmend.frozen import replace
 from segmend.loading.dirs import DirState
 from segmend.loading.led import unserved
@@ -63,10 +64,10 @@ def missing_replicas(
             _doubt(wanted[wanted.index(home) + 1 :], home, f"{topic}-{partition}", others, loaded)
             created = _created(home, topic, partition)
             dropped = directory is not None and directory not in homes and directory not in NO_DIR_IDS
-            unled = dropped and len(online) == len(states) and not LEADS_WITHOUT_ITS_DIR.of(broker.release)
+            unled = UNLED.of(broker.release) if dropped and len(online) == len(states) else None
             outcome = missed(created, loaded, states)
             if unled:  # the controller waits for the log dir that it knows
-                outcome = replace(unserved(outcome, UNLED.format(directory)), after=None)
+                outcome = replace(unserved(outcome, unled.format(directory)), after=None)
             yield outcome
         elif online:
             yield _awaited(assigned or next(each for each in states if each.offline), topic, partition)

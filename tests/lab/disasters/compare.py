@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from segmend.broker.strays import OR_LED
 from segmend.formats import epoch_checkpoint
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.kernel.types import KINDS
@@ -129,9 +130,9 @@ def of_service(verdict: Verdict, said: Said) -> Iterator[str]:
         line = lines.get(name)
         if line is None:
             yield f"{left_open(said)}{name}: served {first}..{end}, said nothing"
-        elif line["outcome"] not in SERVED:
+        elif line["outcome"] not in SERVED and (end or OR_LED not in line["reason"]):
             yield f"{name}: served {first}..{end}, said {line['outcome']}: {line['reason']}"
-        else:
+        elif line["outcome"] in SERVED:
             after = line["after"]
             more = appended(verdict, said, f"{line['dir']}/{name}")
             wanted = [after["log_start_offset"], after["log_end_offset"]]

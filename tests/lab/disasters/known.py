@@ -8,9 +8,6 @@ from __future__ import annotations
 from tests.lab.disasters.draw import Disaster
 
 KNOWN: dict[str, dict[str, list[int]]] = {
-    "a dir no longer configured: in other trials of 4.0 nobody leads its logs until the next start": {
-        "4.0.1": [78, 105],
-    },
     "a dir that fails over a new log behind a wrong topic id: that the log is then made in another one": {
         "4.0.1": [202612050328],
     },

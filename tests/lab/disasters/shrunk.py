@@ -35,6 +35,7 @@ NAMED: dict[str, dict[str, int]] = {
     "an empty segment behind missing offsets, in a log with transactions": {"3.7.2": 202612050311},
     "records under the attribute of a marker, of which a recovery ends the start": {"3.7.2": 202612050317},
     "a first line of epochs that is the newest, in a log that nobody leads": {"3.9.2": 202612020306},
+    "a dir no longer configured, where it is a race whether its logs are led": {"4.0.1": 105, "3.9.2": 82},
     "a file's number in digits of another script, with leading zeros": {"4.3.1": 202612010317},
 }
 """By release the number in its record."""
