@@ -13,7 +13,9 @@ from struct import pack
 
 import pytest
 from tests.brokers import broker_of
+from tests.checks.build_metadata import cluster
 from tests.faults.patient import lonely_topic, patient_in
+from tests.faults.written import with_metadata
 from tests.golden.unpack import unpack
 from tests.lab.test_verdicts import archive, recorded
 from tests.traffic import Traffic, counted
@@ -132,3 +134,11 @@ def test_logs_of_real_brokers_are_read_at_most_twice(name: str, tmp_path: Path) 
         traffic = checked([path for path in patient.dirs if path.is_dir()])
         for path in traffic.logs():
             assert traffic.times_read(path) <= 2, (fault.name, path)
+
+
+def test_snapshots_of_a_node_with_metadata_are_opened_once(tmp_path: Path) -> None:
+    dirs = with_metadata(cluster(["t", "u"], following=9))(tmp_path, True)
+    with counted() as traffic:
+        found = {each.code for each in CheckRun(broker_of(dirs, "4.3"), level=Level.STARTUP)}
+    assert "K25" in found
+    assert {n for path, n in traffic.opens.items() if path.endswith(".snapshot")} == {1}

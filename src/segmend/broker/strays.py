@@ -61,9 +61,9 @@ _UNLED = (
 )
 OR_LED = "; or it is led at once, if the controller hears of it before it lets the broker in"
 UNLED: Rule[str | None] = Rule(
-    "ReplicationControlManager elects no replica whose dir its broker has not (KIP-858, 3.7); the broker says "
-    "500 ms later where it lies now, since KAFKA-17190 (3.9) at once, while it is let in (AssignmentsManager); "
-    "since 4.2 that word elects",
+    "ReplicationControlManager elects no replica whose dir its broker has not (KIP-858, 3.7). That says "
+    "500 ms later where it lies now, since KAFKA-17190 (3.9) at once, while it is let in; since 4.2 its word "
+    "elects",
     (((0, 8), None), ((3, 7), _UNLED), ((3, 9), _UNLED + OR_LED), ((4, 2), None)),
 )
 """Why nobody leads a replica whose log dir is gone; None where it is led."""

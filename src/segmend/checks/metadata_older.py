@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from segmend.findings import Finding, Severity, Where
-from segmend.formats import producer_snapshot
 from segmend.formats.names import CLUSTER_METADATA
-from segmend.logdir.tree import PartitionDir
 from segmend.node.older import IDS, OWN, Name, ahead, given_again, newest_epoch, told
 
 from . import remedies
@@ -37,7 +35,6 @@ PAGE = Page(
 )
 SCOPE = Scope.BROKER
 LEVEL = Level.STARTUP
-_LIMIT = 64 << 20
 
 
 def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
@@ -52,7 +49,7 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
         if image.assigned(*name, dirs.node_id) and same[0].topic_id == image.ids[name[0]]
     }
     epochs = {name: newest_epoch(partition) for name, partition in mine.items()}
-    producers = {name: _newest_producer(partition) for name, partition in mine.items()}
+    producers = {name: partition.newest_snapshot[0] for name, partition in mine.items()}
     again = given_again(producers, image)
     for message in _told({OWN: ahead(epochs, image), IDS: again}):
         yield broker.of(home).finding(
@@ -69,11 +66,3 @@ def _told(found: Mapping[str, Collection[Name]]) -> Iterator[str]:
     words = [each for sentence, names in found.items() for each in told(sentence, names)]
     if words:
         yield "; ".join(words)
-
-
-def _newest_producer(partition: PartitionDir) -> int:
-    """The highest id in the newest snapshot, which the start reads."""
-    newest = partition.snapshots[-1:]
-    snapshots = (producer_snapshot.parse(file.read(_LIMIT)) for _, file in newest)
-    ids = (row.producer_id for value, damages in snapshots if not damages for row in value.entries)
-    return max(ids, default=-1)

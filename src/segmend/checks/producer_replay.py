@@ -13,10 +13,9 @@ Follows ProducerStateManager and ProducerAppendInfo.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
 from weakref import WeakKeyDictionary
 
-from segmend.formats.producer_snapshot import ProducerSnapshot
+from segmend.formats.producer_snapshot import LIMIT, ProducerSnapshot
 from segmend.formats.producer_snapshot import parse as parse_snapshot
 from segmend.formats.txn_index import AbortedTxn, TransactionIndex
 from segmend.formats.txn_index import parse as parse_txn_index
@@ -34,9 +33,6 @@ from .lost_markers import LostMarker, lost_markers
 from .segment_view import SegmentView
 
 States = dict[int, ProducerState]
-
-# A snapshot of a million producers; larger ones are not compared.
-SNAPSHOT_LIMIT: Final = 46_000_010
 
 
 @frozen
@@ -95,7 +91,7 @@ def replay_of(context: PartitionContext) -> Replay:
 
 def snapshot_of(entry: FileEntry) -> ProducerSnapshot | None:
     """A snapshot that a broker would load, None for a damaged one."""
-    snapshot, damages = parse_snapshot(entry.read(SNAPSHOT_LIMIT))
+    snapshot, damages = parse_snapshot(entry.read(LIMIT))
     return None if damages else snapshot
 
 

@@ -9,14 +9,14 @@ from segmend.broker.producer_state import FAILED_SNAPSHOT, LOADING_STATE
 from segmend.broker.recovery import PRODUCER_STATE
 from segmend.findings import Finding, Severity, Where
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
-from segmend.formats.producer_snapshot import parse
+from segmend.formats.producer_snapshot import LIMIT, parse
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
 from .levels import Level, Scope
 from .manual import ERROR, INFO, NONE, REFUSES, SLOW, WARNING, WRONG, Code, Page
-from .producer_replay import SNAPSHOT_LIMIT, replay_of
+from .producer_replay import replay_of
 
 CODES = (
     Code("P01", WARNING, "a snapshot cannot be read: wrong CRC, version or length", SLOW),
@@ -80,8 +80,9 @@ def _misnamed(context: PartitionContext, entry: FileEntry) -> Finding:
 
 
 def _damaged(context: PartitionContext, offset: int, entry: FileEntry) -> Iterator[Finding]:
-    _, damages = parse(entry.read(SNAPSHOT_LIMIT))
-    if damages and entry.size <= SNAPSHOT_LIMIT:
+    newest = offset == context.partition.snapshots[-1][0]
+    damages = context.partition.newest_snapshot[1] if newest else parse(entry.read(LIMIT))[1]
+    if damages and entry.size <= LIMIT:
         words = "; ".join(damage.reason for damage in damages)
         yield context.finding(
             "P01",

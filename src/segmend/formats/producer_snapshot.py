@@ -19,6 +19,8 @@ VERSION = 1
 HEADER = Struct(">hIi")
 ENTRY = Struct(">qhiqiqiq")
 CRC_START = 6
+LIMIT = 46_000_010
+"""The bytes of a million producers; larger ones are not compared."""
 
 
 class ProducerStateEntry(NamedTuple):

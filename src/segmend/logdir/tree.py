@@ -20,9 +20,11 @@ from segmend.formats import (
     meta_properties,
     offset_checkpoint,
     partition_metadata,
+    producer_snapshot,
     quorum_state,
 )
 from segmend.formats.clean_shutdown import CleanShutdown
+from segmend.formats.damage import Damage
 from segmend.formats.epoch_checkpoint import EpochCheckpoint
 from segmend.formats.meta_properties import MetaProperties
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA, DirName, parse_dir_name
@@ -368,6 +370,16 @@ class PartitionDir:
         named = [*self.layout.snapshots.items()]
         named += [(base, name) for base, name in self.layout.unpadded if name.endswith(".snapshot")]
         return [(base, self.entry(name)) for base, name in sorted(named)]
+
+    @cached_property
+    def newest_snapshot(self) -> tuple[int, tuple[Damage, ...]]:
+        """Of the newest producer snapshot, which a start reads: its highest producer id, -1 for none, and its
+        damage. Raises `Unreadable`."""
+        for _, entry in self.snapshots[-1:]:
+            snapshot, damages = producer_snapshot.parse(entry.read(producer_snapshot.LIMIT))
+            ids = (row.producer_id for row in (() if damages else snapshot.entries))
+            return max(ids, default=-1), damages
+        return -1, ()
 
     @property
     def kraft_snapshots(self) -> list[FileEntry]:
