@@ -29,7 +29,7 @@ NO_TIMESTAMP_TYPE, CREATE_TIME, LOG_APPEND_TIME = -1, 0, 1
 CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 
 _CODEC_MASK = 0x07
-_APPEND_TIME, _TRANSACTIONAL, _CONTROL, DELETE_HORIZON = 0x08, 0x10, 0x20, 0x40
+_APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON = 0x08, 0x10, 0x20, 0x40
 
 PREFIX = Struct(">qiib")
 """offset, size, leader epoch (v2) or CRC (legacy), magic: the same place in all versions."""
@@ -78,12 +78,12 @@ class RecordBatch(NamedTuple):
     @property
     def is_transactional(self) -> bool:
         """Part of a transaction (data or its marker)."""
-        return self.magic >= 2 and bool(self.attributes & _TRANSACTIONAL)
+        return self.magic >= 2 and bool(self.attributes & TRANSACTIONAL)
 
     @property
     def is_control(self) -> bool:
         """Holds a control record: a transaction marker, or one of KRaft's."""
-        return self.magic >= 2 and bool(self.attributes & _CONTROL)
+        return self.magic >= 2 and bool(self.attributes & CONTROL)
 
     @property
     def has_delete_horizon(self) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable
-from typing import Any, Final, NamedTuple, Self
+from collections.abc import Callable, Iterable, Iterator
+from struct import Struct
+from typing import Any, Final, Literal, NamedTuple, Self
 
+from segmend.formats.batch import CONTROL, TRANSACTIONAL
 from segmend.formats.java_number import LONG_MAX, LONG_MIN
 from segmend.frozen import frozen
 
@@ -72,6 +74,15 @@ class Binary(NamedTuple):
     valid: Buffer
     nulls: int
 
+    def values(self, count: int) -> list[bytes | None]:
+        """The first so many."""
+        ends, data, valid = numbers(self.offsets, "i"), memoryview(self.data), memoryview(self.valid)
+        all_there = not self.nulls
+        return [
+            bytes(data[ends[row] : ends[row + 1]]) if all_there or valid[row >> 3] >> (row & 7) & 1 else None
+            for row in range(count)
+        ]
+
 
 class Headers(NamedTuple):
     """Lists of headers: int32 `starts` (one more than records), and `total` keys and values."""
@@ -93,6 +104,24 @@ class BatchRun(NamedTuple):
     producer_id: int
     producer_epoch: int
 
+    @property
+    def is_transactional(self) -> bool:
+        """Part of a transaction (data or its marker)."""
+        return self.magic >= 2 and bool(self.attributes & TRANSACTIONAL)
+
+    @property
+    def is_control(self) -> bool:
+        """Holds a control record."""
+        return self.magic >= 2 and bool(self.attributes & CONTROL)
+
+
+_RUN: Final = Struct(f"{len(BatchRun._fields)}q")
+
+
+def numbers(buffer: Buffer, kind: Literal["q", "i"]) -> memoryview[int]:
+    """A column of numbers."""
+    return memoryview(buffer).cast("B").cast(kind)
+
 
 @frozen
 class RecordColumns:
@@ -112,6 +141,11 @@ class RecordColumns:
     headers: Headers | None
     runs: Buffer
     run_count: int
+
+    def batches(self) -> Iterator[BatchRun]:
+        """Which of the rows are of which batch."""
+        packed = memoryview(self.runs).cast("B")[: self.run_count * _RUN.size]
+        return map(BatchRun._make, _RUN.iter_unpack(bytes(packed)))
 
 
 class BinaryBuilder:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
-from itertools import groupby
-from operator import itemgetter
 from typing import Final
 
-from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch
-from segmend.formats.record import iter_records
+from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch, read_header
+from segmend.kernel.columns import RecordColumns, WantedRecords, numbers
+from segmend.kernel.decode import record_columns
 from segmend.kernel.producers import ABORT
 from segmend.kernel.records import end_txn_marker
+from segmend.kernel.types import BatchRange
+from segmend.logdir.file_system import OpenFile
 from segmend.logdir.tree import PartitionDir
 from segmend.logdir.walk import DECODE_LIMIT
 from segmend.merge.runs import iter_rows
@@ -22,6 +23,9 @@ from segmend.merge.values import NO_EPOCH, Batch, Replica, Run
 PRODUCERS: Final = 10
 """So many producer ids of a range are named."""
 _END: Final = 1 << 62
+_KEYS: Final = frozenset({"offset", "key", "value_size"})
+_DIGEST: Final = 16
+"""Bytes of a hash that stands for a key of as many, or more."""
 
 
 class Second:
@@ -66,22 +70,22 @@ class Second:
         return records, tuple(producers)
 
     def keys(self, replica: int, first: int, last: int) -> Iterator[Keyed]:
-        """See `Look`; the keys are hashed."""
-        for run, batches in groupby(self.headers(replica, first, last), key=itemgetter(0)):
+        """See `Look`; long keys are hashed."""
+        for run in self._replicas[replica].runs:
+            if run.last_offset < first or run.first_offset > last:
+                continue
+            start = max((each.position for each in run.marks if each.next_offset <= first), default=-1)
+            # Every checksum of a run is right.
+            whole = BatchRange(
+                base_offset=run.segment,
+                start=max(start, run.first_position),
+                stop=run.end_position,
+                crc=False,
+            )
+            wanted = WantedRecords(columns=_KEYS, control=True, first_offset=first, last_offset=last)
             with self._partitions[replica].entry(run.file).reader() as reader:
-                for _, _, batch in batches:
-                    if batch.size > DECODE_LIMIT:
-                        continue
-                    data = reader.read(batch.size, batch.position)
-                    if batch.is_control:
-                        yield _marker(batch, data)
-                        continue
-                    producer = batch.producer_id if batch.is_transactional else None
-                    for record in iter_records(data, batch, [], limit=DECODE_LIMIT):
-                        if first <= record.offset <= last:
-                            plain = record.key is None
-                            key = None if plain else blake2b(record.key or b"", digest_size=16).digest()
-                            yield Keyed(record.offset, key, record.value is None, plain, producer)
+                for columns in record_columns(reader, wanted, whole, lambda _: None):
+                    yield from _keyed(columns, reader)
 
     def aborted(self, replica: int, first: int, last: int) -> Iterator[Span]:
         open_ones: dict[int, list[Span]] = {}
@@ -100,6 +104,25 @@ class Second:
         with self._partitions[replica].entry(run.file).reader() as reader:
             data = reader.read(min(batch.size, DECODE_LIMIT), batch.position)
         return _marker(batch, data).commits is False
+
+
+def _keyed(columns: RecordColumns, reader: OpenFile) -> Iterator[Keyed]:
+    """The records of columns with the names `_KEYS`."""
+    assert columns.key is not None
+    offsets, sizes = numbers(columns.offsets, "q"), numbers(columns.value_sizes, "i")
+    keys, at = columns.key.values(columns.rows), 0
+    for run in columns.batches():
+        if run.is_control:
+            batch = read_header(reader.read(HEADER_SIZE_V2, run.position), 0, run.position)
+            yield _marker(batch, reader.read(min(batch.size, DECODE_LIMIT), run.position))
+        else:
+            producer = run.producer_id if run.is_transactional else None
+            for number in range(at, at + run.rows):
+                key = keys[number]
+                if key is not None and len(key) >= _DIGEST:
+                    key = blake2b(key, digest_size=_DIGEST).digest()
+                yield Keyed(offsets[number], key, sizes[number] < 0, key is None, producer)
+        at += run.rows
 
 
 def _marker(batch: RecordBatch, data: bytes) -> Keyed:

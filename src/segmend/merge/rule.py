@@ -311,6 +311,12 @@ def _unsure(replicas: Sequence[Replica], uncleaned: Uncleaned) -> Iterator[str]:
                 f"{plural(size(spans), 'record')} whose key never comes again, taken from others; whether it "
                 "lost that, or it was deleted while those were away, nothing tells"
             )
+    if uncleaned.untold is not None:
+        first, last = uncleaned.untold
+        yield (
+            f"offsets {first} to {last}: too many records of open transactions to hold each against what "
+            "replicas that were compacted further lack"
+        )
 
 
 def _unexplained(left_out: Sequence[Span]) -> Iterator[str]:

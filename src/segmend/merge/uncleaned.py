@@ -7,6 +7,7 @@ So where whole batches are gone from within a file, whose gap looks like compact
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
 from heapq import merge as in_order
@@ -33,28 +34,32 @@ class Uncleaned:
     `covers` are without what came again only above all that was compacted, too. It is taken from who has it,
     but no loss: a cleaner may have come further than the disk tells.
     Of what is in `unsure`, by replica, another reading is possible: the key was deleted, the tombstone taken
-    in time, and who still has the old record was away meanwhile.
+    in time, and who still has the old record was away meanwhile. Where transactions of very many records are
+    open, those of `untold` were not looked at.
     """
 
     branches: tuple[Branch, ...]
     covers: tuple[Sequence[Span], ...]
     newest: tuple[Span, ...] = ()
     unsure: tuple[tuple[Span, ...], ...] = ()
+    untold: Span | None = None
 
 
 def without_uncleaned(branches: Sequence[Branch], look: Look) -> Uncleaned:
     """Each branch without the offsets that it seems to have compacted, but cannot have."""
     start = _first_difference(branches)
-    found = _Found(*([dict[int, int | None]() for _ in branches] for _ in range(3)))
+    kinds = [[dict[int, int | None]() for _ in branches] for _ in range(3)]
+    found = _Found(kinds[0], kinds[1], kinds[2], [])
     while start is not None:
         start = _look_from(start, branches, look, found)
-    lost, late, unsure = ([united((each, each) for each in one) for one in kind] for kind in found)
+    lost, late, unsure = ([united((each, each) for each in one) for one in kind] for kind in kinds)
     left = [lacking(*each) if each[1] else each[0] for each in zip(branches, lost, strict=True)]
     return Uncleaned(
         branches=tuple(left),
         covers=tuple(without(branch.cover, spans) for branch, spans in zip(left, late, strict=True)),
         newest=tuple(united(span for spans in (*lost, *late) for span in spans)),
         unsure=tuple(map(tuple, unsure)),
+        untold=(min(found.untold), max(found.untold)) if found.untold else None,
     )
 
 
@@ -64,6 +69,7 @@ class _Found(NamedTuple):
     lost: list[dict[int, int | None]]
     late: list[dict[int, int | None]]
     unsure: list[dict[int, int | None]]
+    untold: list[int]
 
 
 def _first_difference(branches: Sequence[Branch]) -> int | None:
@@ -81,18 +87,13 @@ def _first_difference(branches: Sequence[Branch]) -> int | None:
 def _look_from(start: int, branches: Sequence[Branch], look: Look, found: _Found) -> int | None:
     """One pass over the keys; the offset from which another one is needed, if there are very many."""
     end = max(branch.thinned for branch in branches)
-    newest, witnesses = _Newest(end, found.late), [_witnesses(branch, branches) for branch in branches]
+    newest, lackers = _Newest(end, found.late), _Lackers(branches)
     for offset, records in groupby(_keys(start, branches, look), key=itemgetter(0)):
         if offset >= end and not newest.held:
             break
-        having = {number: each for _, number, each in records}
-        lacking = tuple(
-            number
-            for number, branch in enumerate(branches)
-            if number not in having and offset < branch.thinned and has(branch.cover, offset)
-        )
-        sure = all(any(offset >= witnesses[one][number] for number in having) for one in lacking)
-        newest.take(next(iter(having.values())), lacking, sure=sure)
+        (_, number, first), *others = records
+        having = (number, *(other for _, other, _ in others))
+        newest.take(first, *lackers.of(offset, having))
     tombstones: list[dict[bytes, int]] = [{} for _ in branches]
     for key, each in newest.left():
         for number in each.lacking:
@@ -110,7 +111,39 @@ def _look_from(start: int, branches: Sequence[Branch], look: Look, found: _Found
             merged = _with(filled, number, branches, look, last)
             kept = _kept_for(merged, tombstones[number], markers)
             found.lost[number].update(dict.fromkeys(kept))
+    found.untold.extend(newest.untold)
     return newest.full_at
+
+
+class _Lackers:
+    """Which replicas lack an offset that others have, though they speak for it."""
+
+    def __init__(self, branches: Sequence[Branch]) -> None:
+        self._branches = branches
+        self._witnesses = [_witnesses(branch, branches) for branch in branches]
+        ends = {place for branch in branches for span in branch.cover for place in (span[0], span[1] + 1)}
+        self._places = sorted(ends.union((branch.thinned for branch in branches), *self._witnesses))
+        self._until = -1
+        self._known: dict[Who, tuple[Who, bool]] = {}
+
+    def of(self, offset: int, having: Who) -> tuple[Who, bool]:
+        """They, and whether who has it was there all the time."""
+        if offset >= self._until:
+            at = bisect_right(self._places, offset)
+            self._until = self._places[at] if at < len(self._places) else LONG_MAX
+            self._known.clear()
+        if (found := self._known.get(having)) is None:
+            found = self._known[having] = self._found(offset, having)
+        return found
+
+    def _found(self, offset: int, having: Who) -> tuple[Who, bool]:
+        lacking = tuple(
+            number
+            for number, branch in enumerate(self._branches)
+            if number not in having and offset < branch.thinned and has(branch.cover, offset)
+        )
+        witnesses = self._witnesses
+        return lacking, all(any(offset >= witnesses[one][number] for number in having) for one in lacking)
 
 
 def _witnesses(branch: Branch, branches: Sequence[Branch]) -> list[int]:
@@ -128,56 +161,76 @@ def _keys(start: int, branches: Sequence[Branch], look: Look) -> Iterator[tuple[
     """The records of all branches in order of offsets, each with the number of its replica."""
 
     def of(number: int) -> Iterator[tuple[int, int, Keyed]]:
-        cover = branches[number].cover
-        for each in look.keys(number, start, LONG_MAX):
-            if has(cover, each.offset):
+        for first, last in without(branches[number].cover, [(0, start - 1)]):
+            for each in look.keys(number, first, last):
                 yield each.offset, number, each
 
     return in_order(*map(of, range(len(branches))), key=itemgetter(0))
 
 
 class _Record(NamedTuple):
-    """One that some replicas lack; or of a transaction that `is_open` yet, behind such."""
+    """One that some replicas lack; or the last of a transaction that is open yet, behind such.
+
+    That one has its key `since` an offset.
+    """
 
     offset: int
     lacking: Who
     tombstone: bool
     sure: bool
     producer: int | None
-    is_open: bool
+    since: int | None
 
 
 class _Newest:
     """The newest record of each key so far, where a replica lacks it, and those of open transactions behind.
 
     At most `STEP` keys are held; where more come, `full_at` is the first that is left to another pass. What
-    comes again above `end` only is `late`.
+    comes again above `end` only is `late`. Of as many records of open transactions more are `untold`.
     """
 
     def __init__(self, end: int, late: Sequence[dict[int, int | None]]) -> None:
         self._bound, self._late = end, late
-        self.held: dict[bytes, list[_Record]] = {}
+        self.held: dict[bytes, tuple[_Record, ...]] = {}
         self.markers: list[tuple[int, int, Who]] = []
         self.full_at: int | None = None
+        self.untold: list[int] = []
         self._open: dict[int, set[bytes]] = {}
+        self._opened = 0
 
-    def take(self, each: Keyed, lacking: Who, *, sure: bool) -> None:
+    def take(self, each: Keyed, lacking: Who, sure: bool) -> None:
+        """The next record."""
         if each.commits is not None and each.producer is not None:
             self._end(each.producer, commits=each.commits)
             if lacking and not self._is_full(each.offset):
                 self.markers.append((each.offset, each.producer, lacking))
+        elif each.key is not None and each.producer is not None:
+            if lacking or each.key in self.held:
+                self._open_one(each.key, each.producer, each, lacking, sure)
         elif each.key is not None:
-            if each.producer is None:
-                self._come_again(self.held.pop(each.key, ()), each.offset)
-            older = self.held.get(each.key)
-            if older is None and (not lacking or self._is_full(each.offset)):
-                return
-            record = _Record(
-                each.offset, lacking, each.tombstone, sure, each.producer, each.producer is not None
-            )
-            self.held.setdefault(each.key, []).append(record)
-            if each.producer is not None:
-                self._open.setdefault(each.producer, set()).add(each.key)
+            if older := self.held.pop(each.key, ()):
+                self._come_again(older[0], each.offset)
+            if lacking and not self._is_full(each.offset):
+                self.held[each.key] = (_Record(each.offset, lacking, each.tombstone, sure, None, None),)
+
+    def _open_one(self, key: bytes, producer: int, each: Keyed, lacking: Who, sure: bool) -> None:
+        """A record of a transaction; of those of one key the last one counts."""
+        older = self.held.get(key, ())
+        if not older and self._is_full(each.offset):
+            return
+        before = next((one for one in older if one.since is not None and one.producer == producer), None)
+        if before is None and self._opened >= STEP:
+            self.untold.append(each.offset)
+            del self.untold[1:-1]
+            return
+        since = each.offset if before is None else before.since
+        if before is not None and each.offset >= self._bound:
+            self._note_late(before)
+        rest = (one for one in older if one is not before)
+        self.held[key] = (*rest, _Record(each.offset, lacking, each.tombstone, sure, producer, since))
+        keys = self._open.setdefault(producer, set())
+        self._opened += key not in keys
+        keys.add(key)
 
     def _is_full(self, offset: int) -> bool:
         full = len(self.held) + len(self.markers) >= STEP
@@ -187,32 +240,31 @@ class _Newest:
 
     def _end(self, producer: int, *, commits: bool) -> None:
         """What a transaction wrote stands now, or never was."""
-        for key in self._open.pop(producer, ()):
-            left = [
-                each._replace(is_open=each.is_open and each.producer != producer)
-                for each in self.held.pop(key, [])
-                if commits or each.producer != producer or not each.is_open
-            ]
-            standing = [at for at, each in enumerate(left) if not each.is_open]
-            if len(standing) > 1:
-                self._come_again(left[: standing[-1]], left[standing[-1]].offset)
-                left = left[standing[-1] :]
-            if any(each.lacking for each in left):
+        keys = self._open.pop(producer, set())
+        self._opened -= len(keys)
+        for key in keys:
+            records = self.held.pop(key, ())
+            ended = [one.since is not None and one.producer == producer for one in records]
+            at = ended.index(True) if any(ended) else None
+            if at is not None and commits:
+                self._come_again(records[0], records[at].since or 0)
+                left = (records[at]._replace(since=None), *records[at + 1 :])
+            else:
+                left = tuple(one for one, is_ended in zip(records, ended, strict=True) if not is_ended)
+            if any(one.lacking for one in left):
                 self.held[key] = left
 
-    def _come_again(self, records: Sequence[_Record], offset: int) -> None:
-        standing = [each for each in records if not each.is_open] if offset >= self._bound else []
-        for each in standing[-1:]:
-            for number in each.lacking:
-                self._late[number][each.offset] = each.producer
+    def _come_again(self, oldest: _Record, offset: int) -> None:
+        if oldest.since is None and offset >= self._bound:
+            self._note_late(oldest)
+
+    def _note_late(self, record: _Record) -> None:
+        for number in record.lacking:
+            self._late[number][record.offset] = record.producer
 
     def left(self) -> Iterator[tuple[bytes, _Record]]:
-        """What never came again."""
-        for key, records in self.held.items():
-            # No cleaner went near those of which nothing tells how their transaction ended.
-            newest = {each.producer if each.is_open else None: each for each in records}
-            for each in newest.values():
-                yield key, each
+        """What never came again; of what nothing tells how its transaction ended: no cleaner went there."""
+        return ((key, each) for key, records in self.held.items() for each in records)
 
 
 def _with(

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from struct import Struct
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from segmend.kernel.columns import BatchRun, Binary, RecordColumns, WantedRecords
+from segmend.kernel.columns import RecordColumns, WantedRecords, numbers
 from segmend.kernel.decode import record_columns
 from segmend.kernel.types import BatchRange, Problem
 from segmend.merge.pieces import Piece, require_whole
@@ -16,9 +15,7 @@ from segmend.rescue.decoders import Decode
 from segmend.rescue.decoding import Decoding
 from segmend.rescue.request import Job, Request, Written
 
-_RUN: Final = Struct(f"{len(BatchRun._fields)}q")
 _COUNTS: Final = ("records", "aborted", "left_out", "open", "unacknowledged", "salvaged", "marked")
-_TRANSACTIONAL, _APPEND_TIME = 0x10, 0x08
 
 
 class Row(NamedTuple):
@@ -149,15 +146,15 @@ def salvaged_rows(piece: Piece, job: Job, tally: Tally) -> Iterator[Row]:
 
 
 def _rows(columns: RecordColumns, piece: Piece, job: Job, tally: Tally) -> Iterator[Row]:
-    offsets, times = _numbers(columns.offsets, "q"), _numbers(columns.timestamps, "q")
-    sequences = _numbers(columns.sequences, "i")
-    keys, values = _bytes(columns.key, columns.rows), _bytes(columns.value, columns.rows)
+    offsets, times = numbers(columns.offsets, "q"), numbers(columns.timestamps, "q")
+    sequences = numbers(columns.sequences, "i")
+    assert columns.key is not None
+    assert columns.value is not None
+    keys, values = columns.key.values(columns.rows), columns.value.values(columns.rows)
     headers = _headers(columns)
     number = 0
-    for each in _RUN.iter_unpack(bytes(memoryview(columns.runs).cast("B")[: columns.run_count * _RUN.size])):
-        run = BatchRun(*each)
-        modern = run.magic >= 2
-        transactional = modern and bool(run.attributes & _TRANSACTIONAL)
+    for run in columns.batches():
+        transactional = run.is_transactional
         aborted = job.fates().of(run.producer_id, offsets[number]) if transactional else False
         left_out = bool(aborted) and job.request.committed_only
         kind = -1 if run.magic == 0 else run.attributes >> 3 & 1
@@ -176,27 +173,13 @@ def _rows(columns: RecordColumns, piece: Piece, job: Job, tally: Tally) -> Itera
         number += run.rows
 
 
-def _numbers(buffer: Any, kind: Literal["q", "i"]) -> memoryview[int]:
-    return memoryview(buffer).cast("B").cast(kind)
-
-
-def _bytes(column: Binary | None, count: int) -> list[bytes | None]:
-    assert column is not None
-    ends, data, valid = _numbers(column.offsets, "i"), memoryview(column.data), memoryview(column.valid)
-    all_there = not column.nulls
-    return [
-        bytes(data[ends[row] : ends[row + 1]]) if all_there or valid[row >> 3] >> (row & 7) & 1 else None
-        for row in range(count)
-    ]
-
-
 def _headers(columns: RecordColumns) -> list[list[tuple[str, bytes | None]]]:
     headers = columns.headers
     assert headers is not None
     if not headers.total:
         return [[] for _ in range(columns.rows)]
-    starts = _numbers(headers.starts, "i")
-    keys, values = _bytes(headers.keys, headers.total), _bytes(headers.values, headers.total)
+    starts = numbers(headers.starts, "i")
+    keys, values = headers.keys.values(headers.total), headers.values.values(headers.total)
     pairs = [
         ((key or b"").decode("utf-8", "replace"), value) for key, value in zip(keys, values, strict=True)
     ]
