@@ -70,7 +70,8 @@ def as_dict(value: object) -> dict[str, Any]:
 def replace(value: Value, /, **changes: Any) -> Value:
     """As `dataclasses.replace`."""
     kind: Any = type(value)
-    return cast(Value, kind(**{name: getattr(value, name) for name in kind.__given__} | changes))
+    names = kind.__given__
+    return cast(Value, kind(**(dict(zip(names, kind.__values__(value), strict=True)) | changes)))
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
@@ -102,6 +103,7 @@ def _made(cls: Class, methods: dict[str, Any], *, kw_only: bool) -> Class:
         name: each for name, each in cls.__dict__.items() if name not in (*own, "__dict__", "__weakref__")
     }
     compared = [name for name, each in every.items() if each.compare]
+    given = tuple(name for name, each in every.items() if each.init)
     left = _FEW
 
     def __init__(self: Any, *given: Any, **named: Any) -> None:
@@ -119,7 +121,8 @@ def _made(cls: Class, methods: dict[str, Any], *, kw_only: bool) -> Class:
         "__own__": own,
         "__dataclass_fields__": _FIELDS,
         "__every__": every,
-        "__given__": tuple(name for name, each in every.items() if each.init),
+        "__given__": given,
+        "__values__": attrgetter(*given) if len(given) > 1 else _one_by_one,
         "__shown__": tuple(name for name, each in every.items() if each.repr),
         "__compared__": attrgetter(*compared) if compared else _nothing,
         "__init__": __init__,
@@ -207,6 +210,11 @@ def _initializer(cls: type, every: Mapping[str, Field], *, kept: bool) -> Callab
     made: Callable[..., None] = known["__init__"]
     made.__qualname__ = f"{cls.__qualname__}.__init__"
     return made
+
+
+def _one_by_one(self: Any) -> list[Any]:
+    """Of no fields, or of one, which no `attrgetter` gives in a tuple."""
+    return [getattr(self, name) for name in type(self).__given__]
 
 
 def _nothing(_self: object) -> tuple[()]:

@@ -59,8 +59,7 @@ def on_disks(patch: pytest.MonkeyPatch, free: Mapping[str, int], devices: Mappin
         name = path.rpartition("/")[2]
         if name not in devices:
             return found
-        fields = {field: getattr(found, field) for field in FileStat.__slots__}
-        return FileStat(**{**fields, "device": devices[name]})
+        return found._replace(device=devices[name])
 
     def space(self: LogDir) -> Space:
         room = free.get(self.name, 1 << 29)

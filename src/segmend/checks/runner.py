@@ -318,8 +318,10 @@ class CheckRun:
             return
         first = size = 0
         views = context.views
+        # Sizes are for threads, and for who waits for progress.
+        asked = self._level > Level.STARTUP and (self._jobs > 1 or self._on_progress is not None)
         for number, view in enumerate(views):
-            if self._level > Level.STARTUP:
+            if asked:
                 size += _size(view)
             if size >= SLICE_BYTES or number + 1 - first >= SLICE_SEGMENTS:
                 yield first, number + 1

@@ -12,7 +12,7 @@ import os
 import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, Literal, ParamSpec, Protocol, Self, TypeVar
+from typing import Final, Literal, NamedTuple, ParamSpec, Protocol, Self, TypeVar
 
 from segmend.errors import SegmendError
 from segmend.frozen import field, frozen
@@ -78,11 +78,11 @@ def or_none(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None
         return None
 
 
-@frozen
-class FileStat:
+class FileStat(NamedTuple):
     """What `stat` says: sizes in bytes (`allocated` counts blocks, so holes are free), times in ns.
 
-    `changed_ns` is the ctime, which nobody can set back; None where none is known.
+    `changed_ns` is the ctime, which nobody can set back; None where none is known. A tuple, for there are
+    millions.
     """
 
     size: int
