@@ -49,6 +49,8 @@ RELEASES = {
     for release in (
         Release("0.8.2.2", "2.11", "zookeeper", 1),
         Release("0.10.2.2", "2.12", "zookeeper", 1),
+        Release("0.11.0.3", "2.12", "zookeeper", 1),
+        Release("1.0.2", "2.12", "zookeeper", 1),
         Release("1.1.0", "2.12", "zookeeper", 1),
         Release("2.5.1", "2.13", "zookeeper", 1),
         Release("2.8.2", "2.13", "zookeeper", 1),

@@ -200,3 +200,11 @@ def test_what_is_copied_to_remote_storage_no_more_is_lost_when_it_goes(
         (line.records_lost, line.seconds) for line in lines if isinstance(line, Later) and line.topic == "t"
     ]
     assert found == [(lost, seconds)]
+
+
+def test_where_the_metadata_is_to_be_is_assumed(dirs: list[Path]) -> None:
+    """The node ends where server.properties says another dir; played on 3.7.2, 3.9.2 and 4.3.1."""
+    told = last(started(dirs[::-1])).assumed
+    assert any(f"metadata.log.dir is {dirs[0]}" in each for each in told)
+    for lines in (started(dirs), started(dirs[::-1], node(dirs))):
+        assert not any("metadata.log.dir is" in each for each in last(lines).assumed)

@@ -348,6 +348,9 @@ class _Run:
             yield "no settings of topics, and no other partitions of this broker: ZooKeeper has them"
         if self._broker.given is None:
             yield "Kafka's defaults, and no other log dirs: server.properties was not given (--config)"
+            home = self._broker.metadata_dir
+            if home is not None and home is not self._broker.dirs[0]:
+                yield f"metadata.log.dir is {home.path} (by default it is the first of log.dirs)"
         else:
             yield from _told_elsewhere(self._broker.config)
         if self._options.user_assumed is not None:

@@ -1,6 +1,7 @@
 """Two requests of Kafka's protocol, by hand: leaders and offsets, also of what has no leader.
 
-Metadata v5 and ListOffsets v2 are known to every broker from 1.0 to 4.3.
+Metadata v5 and ListOffsets v2 are known to every broker from 1.0 to 4.3. Older ones hang up on them, and know
+v2 and v1.
 """
 
 from __future__ import annotations
@@ -64,8 +65,12 @@ def ask(port: int, key: int, version: int, body: bytes) -> Reader:
 
 def metadata(port: int) -> dict[str, Led]:
     """Every partition that the broker knows of, by `topic-0`."""
-    answer = ask(port, 3, 5, struct.pack(">ib", -1, 0))
-    answer.number("i")
+    try:
+        answer, known = ask(port, 3, 5, struct.pack(">ib", -1, 0)), True
+    except OSError:
+        answer, known = ask(port, 3, 2, struct.pack(">i", -1)), False
+    if known:
+        answer.number("i")
     for _ in range(answer.number("i")):
         answer.number("i"), answer.text(), answer.number("i"), answer.text()
     answer.text(), answer.number("i")
@@ -76,20 +81,24 @@ def metadata(port: int) -> dict[str, Led]:
         answer.number("b")
         for _ in range(answer.number("i")):
             error, index, leader = answer.number("h"), answer.number("i"), answer.number("i")
-            _replicas, isr, offline = answer.numbers(), answer.numbers(), answer.numbers()
+            _replicas, isr = answer.numbers(), answer.numbers()
+            offline = answer.numbers() if known else []
             found[f"{topic}-{index}"] = Led(error, leader, isr, offline)
     return found
 
 
 def offsets(port: int, names: list[str], when: int) -> dict[str, list[int]]:
     """(error, offset) of each partition: the first offset for -2, the next one for -1."""
-    body = struct.pack(">ibi", -1, 0, len(names))
+    body = struct.pack(">i", len(names))
     for name in names:
         topic, _, number = name.rpartition("-")
         body += struct.pack(">h", len(topic)) + topic.encode()
         body += struct.pack(">iiq", 1, int(number), when)
-    answer = ask(port, 2, 2, body)
-    answer.number("i")
+    try:
+        answer = ask(port, 2, 2, struct.pack(">ib", -1, 0) + body)
+        answer.number("i")
+    except OSError:
+        answer = ask(port, 2, 1, struct.pack(">i", -1) + body)
     found = {}
     for _ in range(answer.number("i")):
         topic = answer.text()

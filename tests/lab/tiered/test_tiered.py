@@ -9,14 +9,20 @@ from pathlib import Path
 import pytest
 
 from segmend.cli.main import main
+from segmend.cluster import ClusterForecast, ClusterOutcome, Leadership, Nodes, members
+from segmend.cluster.values import Prospect
 from segmend.loading import BrokerOutcome, Options, PartitionOutcome, forecast
 from segmend.logdir.config import ServerConfig
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
 from tests.brokers import broker_of
 from tests.golden.unpack import unpack
 from tests.lab.errors import LabError
 from tests.lab.releases import release
+from tests.lab.tiered import several
 from tests.lab.tiered.broker import jars_of_tests
 from tests.lab.tiered.record import CUT, DIR, HERE, RECORDS, play
+from tests.lab.tiered.several import THREE
 from tests.lab.tiered.wounds import TOPICS, drawn, hurt
 from tests.lacking import lacking
 from tests.real.conftest import need_kafka
@@ -73,3 +79,49 @@ def test_a_live_broker_does_it_again(tmp_path: Path) -> None:
     trial = random.Random(SEED).choice(drawn(RECORDED["4.3.1"]["seed"]))
     seen = RECORDED["4.3.1"][trial.name]
     assert play(release("4.3.1"), unpack(HERE / "4.3.1.tar.xz", tmp_path), trial, seen) == seen
+
+
+THREE_SEEN = {path.stem: json.loads(path.read_text()) for path in sorted(THREE.glob("*.json"))}
+OUTAGES = [
+    (version, outage) for version, seen in THREE_SEEN.items() for outage in several.drawn(seen["seed"])
+]
+
+
+@pytest.mark.parametrize("case", OUTAGES, ids=lambda case: f"{case[0]} {case[1].name}")
+def test_what_three_brokers_serve_is_forecast(case, tmp_path: Path) -> None:
+    version, outage = case
+    root = unpack(THREE / f"{version}.tar.xz", tmp_path)
+    outage.hurt(root)
+    settings = {"process.roles": "broker,controller", **several.SETTINGS, **outage.settings}
+    configs = {
+        node: ServerConfig(given={**settings, "node.id": str(node), "log.dirs": str(root / path)})
+        for node, path in enumerate(several.DIRS, 1)
+    }
+    dirs = [LogDir.open(str(root / path)) for path in several.DIRS]
+    brokers = members(dirs, Release.parse(version), configs).brokers
+    *lines, outcome = ClusterForecast(Nodes(brokers, Options()), outage.up)
+    assert isinstance(outcome, ClusterOutcome)
+    told = {line.topic: line for line in lines if isinstance(line, Leadership)}
+    seen = THREE_SEEN[version][outage.name]
+    for topic in several.TOPICS:
+        line, served = told[topic], seen[topic]
+        if isinstance(served, str):
+            assert line.outcome in (Prospect.LEADERLESS, Prospect.UNKNOWN), (served, line)
+            continue
+        ends = [
+            (
+                served[0] if _is_unsure(topic, outcome) else copy.after.log_start_offset,
+                copy.after.log_end_offset,
+            )
+            for copy in line.copies
+            if copy.node_id in (line.leaders_possible or ())
+        ]
+        assert tuple(served) in ends, (line, outcome.unknown)
+    if any(seen[topic] != [0, several.RECORDS] for topic in several.TOPICS):
+        assert not outcome.is_well
+    if not outage.wounds and outage.used:
+        assert any("remote storage" in words for words in outcome.assumed)
+
+
+def _is_unsure(topic: str, outcome: ClusterOutcome) -> bool:
+    return any(f"{topic}-0" in words for words in outcome.unknown)
