@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import struct
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from segmend.fleet.audit import AuditOutcome, AuditRequest, audit
 from segmend.fleet.driver import LocalDriver
 from segmend.fleet.publish import finding_objects, summary, write_summary
 from segmend.fleet.schemas import AUDIT_TABLES, STORED, SUMMARY_KEYS
+from segmend.fleet.task import Task
 
 
 def run(root: Path, out: Path, *, level: Level = Level.DEEP, processes: int = 1) -> AuditOutcome:
@@ -200,12 +202,20 @@ def test_the_summary_file(tmp_path: Path) -> None:
     assert stored == json.loads(json.dumps(summary(outcome, str(out), None)))
 
 
-def test_progress_counts_up_to_the_whole(tmp_path: Path) -> None:
+def test_progress_counts_up_to_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, added_up = Counter[int](), Task.bytes.fget
+
+    def counted(task: Task) -> int:
+        asked[id(task)] += 1
+        return int(added_up(task))
+
+    monkeypatch.setattr(Task, "bytes", property(counted))
     seen: list[tuple[int, int, str]] = []
     request = AuditRequest(paths=(str(three_brokers(tmp_path / "fleet")),), out=str(tmp_path / "out"))
     audit(request, LocalDriver(1), lambda *said: seen.append(said))
     assert seen[0][2] == "listing log dirs"
     assert max(done for done, _, _ in seen) == max(total for _, total, _ in seen) > 0
+    assert set(asked.values()) == {2}, "once to add up, once by the task: not with each that is done"
 
 
 @pytest.mark.parametrize("name", ["4.3.1-fleet"])

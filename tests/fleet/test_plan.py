@@ -77,5 +77,6 @@ def test_a_large_fleet_is_listed_by_tasks(tmp_path: Path, monkeypatch) -> None: 
     job = dataclasses.replace(JOB, out=str(tmp_path / "out"))
     alone = make_plan(paths, job, LocalDriver(1), None)
     monkeypatch.setattr(planning, "LISTED_AT_ONCE", 1)
-    assert make_plan(paths, job, LocalDriver(2), None).bytes == alone.bytes
+    split = make_plan(paths, job, LocalDriver(2), None)
+    assert sum(task.bytes for task in split.tasks) == sum(task.bytes for task in alone.tasks)
     assert len(alone.places) == 3

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Any, TypeVar
 
 from segmend.checks import Level
@@ -112,11 +112,11 @@ def audit(request: AuditRequest, driver: Driver, progress: OnProgress = lambda *
 
 
 def _scan(plan: AuditPlan, driver: Driver, progress: OnProgress) -> list[Result]:
-    sizes = [task.bytes for task in plan.tasks]
+    # Tasks start heaviest first, so the first ones are most likely those that are finished.
+    sizes = list(accumulate((task.bytes for task in plan.tasks), initial=0))
 
     def done(number: int) -> None:
-        # Tasks start heaviest first, so these are the ones that are most likely finished.
-        progress(sum(sizes[:number]), plan.bytes, f"{number} of {len(sizes)} tasks")
+        progress(sizes[number], sizes[-1], f"{number} of {len(plan.tasks)} tasks")
 
     done(0)
     return list(driver.run(run_task, plan.tasks, done))

@@ -33,10 +33,6 @@ class AuditPlan:
     places: tuple[Place, ...]
     tasks: tuple[Task, ...]
 
-    @property
-    def bytes(self) -> int:
-        return sum(task.bytes for task in self.tasks)
-
 
 @frozen
 class Broker:
