@@ -277,6 +277,23 @@ def test_a_full_disk_without_room_for_a_lock_is_locked_as_soon_as_it_has_some(wo
     assert not list(world.root.glob("*/.lock"))
 
 
+class NoVaults(Disk):
+    """A disk that is full before the first line of a journal."""
+
+    def make_dir(self, path: str, mode: int = 0o700) -> None:
+        if path.endswith("/steps"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+        super().make_dir(path, mode)
+
+
+def test_what_was_not_begun_has_nothing_to_be_taken_back(world: World) -> None:
+    before = world.tree()
+    with pytest.raises(SegmendError, match="nothing was changed: the same command goes on") as said:
+        apply(plan_of(world), str(world.state), fx=NoVaults())
+    assert "undo" not in str(said.value)
+    assert world.tree() == before
+
+
 def not_done(plan: Plan) -> bool:
     """Whether nothing of it was begun."""
     return all(step.not_before() is None for step in plan.steps)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import run
-from tests.surgery.world import World, make, plan_of
+from tests.surgery.world import World, make, plan_of, steps
 
 from segmend.errors import SegmendError
 from segmend.surgery.execute import lock, quarantines
@@ -133,6 +133,23 @@ def test_an_undo_by_a_journal_that_lost_its_end(
     ran = run(capsys, "undo", "1", "--yes", "--state-dir", world.state)
     assert (ran.code, world.tree()) == ((0, before) if lost < 3 else (8, after)), ran
     assert lost < 5 or "of which the journal says nothing: lines of it are lost" in ran.err
+
+
+def test_half_a_step_that_the_journal_lost_is_not_taken_for_none(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither as before nor as after; what was lies in the vault, where nobody would look for it."""
+    log = world.a / "patch-0" / "0.log"
+    old = log.read_bytes()
+    plan = plan_of(world, steps(world)[5:6])
+    apply(plan, str(world.state))
+    journal = Path(find(str(world.state), None).journal)
+    journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
+    with open(log, "r+b") as file:
+        file.write(old[:64])
+    ran = run(capsys, "undo", "--yes", "--state-dir", world.state)
+    assert ran.code == 8
+    assert "0.log: step 1 has kept what it was, of which the journal says nothing" in ran.err
 
 
 def test_no_line_is_written_behind_a_torn_one(world: World) -> None:

@@ -22,36 +22,47 @@ from segmend.surgery.writing.transfer import allocated, leftovers, vault_name
 from segmend.surgery.writing.work import folder
 
 _SHOWN = 3
-_UNTOLD = "is as step {} leaves it, of which the journal says nothing: lines of it are lost"
+_LOST = "of which the journal says nothing: lines of it are lost"
 
 
 def refuse_changed(plan: Plan, statuses: Sequence[Status], *, run: Run | None = None) -> None:
     """Raise `SegmendError` if a file is not as the plan, and what was done of it, have left it.
 
     Who goes back, with a `run`, does not touch what was not begun, however that is; but if it is as its
-    step leaves it, then it was done, and the journal has lost the lines that say so.
+    step leaves it, or is another one and what was is kept, then the journal has lost the lines that say so.
     """
     going_back = run is not None
     looked_at = [Status.AFTER] if going_back else [Status.BEFORE, Status.AFTER]
     changes = [f"{path}: {why}" for path, why in _changed(plan.steps, statuses, looked_at)]
     if run is not None:
-        untold = _untold(run, statuses)
-        changes += [f"{step.paths[0]}: {_UNTOLD.format(number + 1)}" for number, step in untold]
+        changes += [f"{path}: {why}, {_LOST}" for path, why in _untold(run, statuses)]
     if changes:
         more = f" (and {len(changes) - _SHOWN} more)" if len(changes) > _SHOWN else ""
         other = "" if run is None else _way(run)
         raise SegmendError(f"refused: {'; '.join(changes[:_SHOWN])}{more}; nothing was changed{other}")
 
 
-def _untold(run: Run, statuses: Sequence[Status]) -> Iterator[tuple[int, Step]]:
-    """Steps that were done by the look of their files, and not begun by the journal."""
+def _untold(run: Run, statuses: Sequence[Status]) -> Iterator[tuple[str, str]]:
+    """Paths of steps that were begun or done by the look of files, and not begun by the journal."""
     neighbours = Neighbours(run.plan.steps)
     for number, (step, status) in enumerate(zip(run.plan.steps, statuses, strict=True)):
         begun = status is not Status.BEFORE or not _visible(neighbours, statuses, number)
-        if begun or not_before(step) is None or step.not_after() is not None:
+        if begun or not_before(step) is None:
             continue
-        if not _removed_by_hand(run, number, step):
-            yield number, step
+        if step.not_after() is not None:
+            if _is_kept(run, number):
+                yield step.paths[0], f"step {number + 1} has kept what it was"
+        elif not _removed_by_hand(run, number, step):
+            yield step.paths[0], f"is as step {number + 1} leaves it"
+
+
+def _is_kept(run: Run, number: int) -> bool:
+    """Whether old bytes of a step lie in the vault, though the journal has no line of that step at all."""
+    if run.last_begun is None or any(event.get("step") == number for event in run.events):
+        return False
+    vault = run.vault(number)
+    names = disk.names(vault) if disk.path_type(vault) == "dir" else []
+    return any(not name.endswith(TEMPORARY) for name in names)
 
 
 def _removed_by_hand(run: Run, number: int, step: Step) -> bool:

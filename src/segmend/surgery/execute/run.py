@@ -276,6 +276,8 @@ def _checker(watch: Watch, run: Run, taken: int, total: int) -> Callable[[], Non
 
 
 def _ways(run: Run) -> str:
+    if not run.events:
+        return "nothing was changed: the same command goes on"
     return (
         f"nothing is lost: the same command goes on, `segmend undo {run.called}` brings back what was "
         f"(the old bytes are in {run.path})"
