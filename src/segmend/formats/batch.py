@@ -28,7 +28,9 @@ MAX_CODEC = 4
 NO_TIMESTAMP_TYPE, CREATE_TIME, LOG_APPEND_TIME = -1, 0, 1
 CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 
-_CODEC_MASK = 0x07
+CODEC_MASK = 0x07
+SMALLEST_RECORD = 7
+"""Bytes of one that has nothing."""
 _APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON = 0x08, 0x10, 0x20, 0x40
 
 PREFIX = Struct(">qiib")
@@ -66,7 +68,7 @@ class RecordBatch(NamedTuple):
     @property
     def codec(self) -> int:
         """0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd, 5-7 illegal."""
-        return self.attributes & _CODEC_MASK
+        return self.attributes & CODEC_MASK
 
     @property
     def timestamp_type(self) -> int:
@@ -84,6 +86,14 @@ class RecordBatch(NamedTuple):
     def is_control(self) -> bool:
         """Holds a control record: a transaction marker, or one of KRaft's."""
         return self.magic >= 2 and bool(self.attributes & CONTROL)
+
+    @property
+    def has_possible_count(self) -> bool:
+        """Its offsets, and its bytes if they are not compressed, may hold so many records."""
+        most = self.last_offset - self.base_offset + 1
+        if not self.codec:
+            most = min(most, (self.size - HEADER_SIZE_V2) // SMALLEST_RECORD)
+        return self.magic < 2 or 0 <= self.records_count <= most
 
     @property
     def has_delete_horizon(self) -> bool:
@@ -141,7 +151,7 @@ def read_header(data: bytes | bytearray | memoryview, at: int = 0, position: int
 def _read_legacy(data: bytes | bytearray | memoryview, at: int, position: int) -> RecordBatch:
     offset, size, crc, magic, attributes = _HEADER_LEGACY.unpack_from(data, at)
     timestamp = -1 if magic == 0 else _I64.unpack_from(data, at + 18)[0]
-    count = -1 if attributes & _CODEC_MASK else 1
+    count = -1 if attributes & CODEC_MASK else 1
     return RecordBatch(
         position, size + LOG_OVERHEAD, offset, offset, -1, magic, crc, attributes & 0xFF, 0,
         timestamp, timestamp, -1, -1, -1, count,

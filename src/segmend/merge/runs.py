@@ -298,6 +298,8 @@ class Walk:
         batch = row.batch
         if not row.sound:
             self._doubt(batch, "crc-mismatch")
+        elif not batch.has_possible_count:
+            self._doubt(batch, "count-mismatch")  # no consumer reads it, nor what is behind
         elif not self._possible(batch):
             self._gone_back[batch.partition_leader_epoch] += (
                 batch.magic >= 2 and batch.base_offset > self._last
