@@ -206,6 +206,8 @@ FAULTS = [
     alone("dir-foo-delete", folder("foo-delete"), "N21", "refuses"),
     alone("dir-backup-7", folder("backup-7"), "N11", "0..220", marks="clean killed"),
     alone("dir-trash-1000", folder(".Trash-1000"), "N11", "0..220"),
+    written("dir-no-utf-8", folder("\udcff\udcfe-0"), "N28", "0..220"),
+    written("file-no-utf-8", left("\udcff.log"), "N22", "0..220"),
     alone("file-foo-log", left("foo.log"), "N03", "refuses", says='For input string: "foo"'),
     alone("file-x-cleaned", left("x.cleaned"), "N03", "refuses", says='For input string: "x"'),
     alone("file-x-swap", left("x.swap"), "N03", "refuses"),

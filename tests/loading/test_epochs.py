@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import examples
 
-from segmend.loading.epochs import EpochCache
+from segmend.loading.epochs import EarlyEpochCache, EpochCache
 
 ENTRIES = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 30)), max_size=8)
 
@@ -37,6 +37,16 @@ def test_truncating_from_the_end_drops_what_begins_at_or_above() -> None:
     cache = EpochCache([(1, 0), (2, 10), (3, 20)])
     cache.truncate_from_end(20)
     assert cache.entries == [(1, 0), (2, 10)]
+
+
+def test_before_2_0_1_what_contradicts_another_entry_stays() -> None:
+    cache = EarlyEpochCache([(7, 0), (-1, 0)], assigned=False)
+    cache.truncate_from_start(0)
+    assert cache.entries == [(7, 0), (-1, 0)]
+    cache.recover([(0, 5), (1, 3)])
+    assert cache.entries == [(7, 0), (-1, 0), (0, 5)]
+    cache.truncate_from_start(2)
+    assert cache.entries == [(-1, 2), (0, 5)]
 
 
 @examples(60)

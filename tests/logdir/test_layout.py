@@ -45,6 +45,11 @@ def test_a_usual_partition() -> None:
         ("foo.snapshot", "unparsable"),
         ("99999999999999999999.log", "unparsable"),
         ("notes.txt", "foreign"),
+        ("\udcff.log", "foreign"),
+        (f"{ZERO}.\udcff.log.swap", "foreign"),
+        (f"{ZERO}.\udcff.log.deleted", "foreign"),
+        ("\udcff.snapshot", "unparsable"),
+        ("\u00fc.log", "unparsable"),
         ("core.123", "foreign"),
     ],
 )

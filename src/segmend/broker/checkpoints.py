@@ -37,6 +37,11 @@ EPOCHS_ASSIGNED: Final = new_in(
     "LeaderEpochFileCache takes the entries of its file as they are; since 2.7 it assigns them one by one",
     (2, 7),
 )
+EPOCHS_AGREE: Final = new_in(
+    "LeaderEpochFileCache.truncateAndAppend, truncateFromStart (KAFKA-7415)",
+    (2, 0, 1),
+)
+"""Whether entries that contradict a new one go, and all that is not above a new log start offset."""
 EPOCHS_BEGIN_AT_FIRST_SEGMENT: Final = gone_in(
     "Log trimmed the cache to its new log start offset; since 3.0 LogLoader to what the checkpoint says",
     (3, 0),

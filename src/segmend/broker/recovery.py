@@ -48,6 +48,8 @@ EMPTIED_UNWRITTEN: Final = "since 4.0 a write that fails while a segment is reco
 """What `IO_ERROR_EMPTIES_SEGMENT` comes to where nothing can be written."""
 SPLIT_ON_OVERFLOW: Final = new_in("LogLoader.retryOnOffsetOverflow; KAFKA-6264", (2, 0))
 PRODUCER_STATE: Final = new_in("ProducerStateManager; KIP-98", (0, 11))
+LISTED_BY_PATH: Final = new_in("ProducerStateManager.listSnapshotFiles (KAFKA-14480)", (3, 5))
+"""Whether it finds snapshots whose names are no UTF-8: it lists paths, where others list `File`s."""
 REBUILDS_ALIKE: Final = new_in(
     "Log.rebuildProducerState, 2.0; before, recoverSegment took a snapshot at its end and none on the way, "
     "loadProducerState one at each segment and none at its end",

@@ -13,7 +13,13 @@ from .levels import Level, Scope
 from .manual import INFO, NONE, Code, Page
 
 CODES = (
-    Code("N28", INFO, "a file at the top of a log dir that is not Kafka's: ignored", NONE, ignored=True),
+    Code(
+        "N28",
+        INFO,
+        "a file at the top of a log dir that is not Kafka's, or a name that is no UTF-8: ignored",
+        NONE,
+        ignored=True,
+    ),
 )
 PAGE = Page(
     meaning="""
@@ -31,6 +37,9 @@ _MOST = 20
 
 
 def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
+    for name in log_dir.not_found[:_MOST]:
+        message = "a directory whose name is no UTF-8: a broker lists it, and finds nothing there"
+        yield context.finding("N28", message, Where(name), remedy=remedies.set_aside(context.path, name))
     names = log_dir.foreign_files
     for name in names[:_MOST]:
         entry = log_dir.entry(name)

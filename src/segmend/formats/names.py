@@ -67,6 +67,14 @@ RENAMED_KINDS: Final[tuple[DirKind, ...]] = ("delete", "future", "stray")
 """Of directories whose name says that they are no current replica."""
 
 
+def is_found(name: str) -> bool:
+    """Whether `File.listFiles` gives a name under which there is something.
+
+    Java puts U+FFFD for bytes that are no UTF-8; what is called that is neither file nor directory.
+    """
+    return name.isascii() or not any("\ud800" <= each <= "\udfff" for each in name)
+
+
 def parse_dir_name(name: str) -> DirName:
     """What the broker takes directory `name` for; kind `foreign` where it gives up."""
     if name == REMOTE_INDEX_CACHE:
@@ -135,6 +143,9 @@ def _parse_odd_file_name(name: str) -> FileName:
     kind = _segment_kind(stem)
     prefix = name.partition(".")[0]
     offset = parse_long(prefix)
+    if not is_found(name):  # Snapshots are listed by their paths since 3.5, and their numbers read.
+        named = name.endswith(".snapshot") and offset is None
+        return FileName(name, "unparsable" if named else "other")
     if offset is None and _broker_parses(kind, state):
         return FileName(name, "unparsable", state)
     if offset is None or kind == "other":

@@ -43,7 +43,23 @@ class EpochCache:
         """Drop entries below the log start offset; the last of them moves up to it."""
         below = [e for e in self.entries if e[1] <= start]
         if below:
-            self.entries = [(below[-1][0], start), *self.entries[len(below) :]]
+            self.entries = [(below[-1][0], start), *(e for e in self.entries if e[1] > start)]
 
     def clear(self) -> None:
         self.entries = []
+
+
+class EarlyEpochCache(EpochCache):
+    """Before 2.0.1: what contradicts a new entry stays, and only the first one tells what is old."""
+
+    def assign(self, epoch: int, start: int) -> None:
+        if epoch > self.latest and start >= (self.entries[-1][1] if self.entries else -1):
+            self.entries.append((epoch, start))
+
+    def truncate_from_start(self, start: int) -> None:
+        below = [e for e in self.entries if e[1] < start]
+        if not below or self.entries[0][1] >= start:
+            return
+        self.entries = [e for e in self.entries if e[1] >= start]
+        if not self.entries or start < self.entries[0][1]:
+            self.entries.insert(0, (below[-1][0], start))

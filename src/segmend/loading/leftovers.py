@@ -9,6 +9,7 @@ from __future__ import annotations
 from segmend.broker.failures import NOT_READABLE, io_failure
 from segmend.broker.recovery import COMPACTED, FROM_SWAP, SWAP, SwapHandling
 from segmend.formats.java_number import parse_long
+from segmend.formats.names import parse_file_name
 from segmend.loading.old_swaps import collect
 from segmend.loading.segment import Lost, Segment, end_of, lost_from, offset_of
 from segmend.loading.state import LoadState
@@ -46,7 +47,7 @@ def _check_readable(state: LoadState) -> None:
 
 def _delete(state: LoadState, name: str, lost: Lost | None = None) -> None:
     del state.names[name]
-    if not name.endswith(".checkpoint.deleted"):
+    if parse_file_name(name).kind != "kraft-snapshot":
         state.note("file-deleted", name, lost=lost)
 
 

@@ -6,6 +6,7 @@ Follows `UnifiedLog.create` and `LogLoader.load`.
 from __future__ import annotations
 
 from segmend.broker.checkpoints import (
+    EPOCHS_AGREE,
     EPOCHS_ASSIGNED,
     EPOCHS_BEGIN_AT_FIRST_SEGMENT,
     LEADER_EPOCHS,
@@ -19,6 +20,7 @@ from segmend.broker.recovery import (
     DELETE_IF_START_ABOVE_END,
     INVALID_OFFSET,
     IO_ERROR_EMPTIES_SEGMENT,
+    LISTED_BY_PATH,
     PRODUCER_STATE,
     RECOVERED_OF,
     START_ABOVE_END,
@@ -27,9 +29,10 @@ from segmend.broker.recovery import (
 )
 from segmend.broker.remote_storage import NOT_USED, RemoteStorage
 from segmend.formats import epoch_checkpoint
+from segmend.formats.names import is_found
 from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.frozen import frozen
-from segmend.loading.epochs import EpochCache
+from segmend.loading.epochs import EarlyEpochCache, EpochCache
 from segmend.loading.leftovers import pass_leftovers
 from segmend.loading.old_swaps import complete
 from segmend.loading.opening import judge_indexes, open_segments
@@ -163,7 +166,7 @@ def _log_start(state: LoadState) -> int:
 
 
 def _names(partition: PartitionDir) -> dict[str, str]:
-    return {name: name for name, type in partition.entries.items() if type in FILES}
+    return {name: name for name, type in partition.entries.items() if type in FILES and is_found(name)}
 
 
 def _named(file: object) -> str:
@@ -183,7 +186,8 @@ def _read_epochs(state: LoadState) -> None:
         if failure is not None:
             raise failure
     entries = [(e.epoch, e.start_offset) for e in file.value.entries] if file.value else []
-    state.epochs = EpochCache(entries, assigned=EPOCHS_ASSIGNED.of(state.settings.release))
+    kind = EpochCache if EPOCHS_AGREE.of(state.settings.release) else EarlyEpochCache
+    state.epochs = kind(entries, assigned=EPOCHS_ASSIGNED.of(state.settings.release))
 
 
 def _trim_epochs(state: LoadState, next_offset: int) -> None:
@@ -204,7 +208,7 @@ def _list_snapshots(state: LoadState) -> dict[int, FileEntry]:
     if not PRODUCER_STATE.of(state.settings.release):
         return {}
     for name in state.partition.layout.unparsable:
-        if name.endswith(".snapshot"):
+        if name.endswith(".snapshot") and (is_found(name) or LISTED_BY_PATH.of(state.settings.release)):
             words = NOT_A_NUMBER.format(name.partition(".")[0])
             raise fatal("NumberFormatException", words, state.path(name))
     listed = dict(state.partition.snapshots)

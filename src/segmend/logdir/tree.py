@@ -27,7 +27,7 @@ from segmend.formats.clean_shutdown import CleanShutdown
 from segmend.formats.damage import Damage
 from segmend.formats.epoch_checkpoint import EpochCheckpoint
 from segmend.formats.meta_properties import MetaProperties
-from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA, DirName, parse_dir_name
+from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA, DirName, is_found, parse_dir_name
 from segmend.formats.offset_checkpoint import OffsetCheckpoint
 from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.formats.quorum_state import QuorumState
@@ -122,7 +122,12 @@ class LogDir:
     def _parsed(self) -> list[tuple[str, DirName]]:
         """Directories (links followed, as brokers do) by name, and what their name means."""
         dirs = (name for name, type in self.entries.items() if type in FOLDERS)
-        return [(name, parse_dir_name(name)) for name in sorted(dirs)]
+        return [(name, parse_dir_name(name)) for name in sorted(dirs) if is_found(name)]
+
+    @property
+    def not_found(self) -> list[str]:
+        """Directories under names in which no broker finds them, sorted."""
+        return sorted(name for name, type in self.entries.items() if type in FOLDERS and not is_found(name))
 
     @cached_property
     def partitions(self) -> list[PartitionDir]:

@@ -32,7 +32,12 @@ ODD_KINDS = {**WIDER_KINDS, "batches": 110}
 NAMED = 300
 """From there on also what one moment leaves, and odd names."""
 NAMED_KINDS = {**ODD_KINDS, "moments": 120, "names": 120}
-SINCE = ((WIDER, KINDS), (ODD, WIDER_KINDS), (NAMED, ODD_KINDS))
+EXTREME = 400
+"""From there on also sound files with numbers that no broker writes."""
+EXTREME_KINDS = {**NAMED_KINDS, "rows": 380}
+SINCE = ((WIDER, KINDS), (ODD, WIDER_KINDS), (NAMED, ODD_KINDS), (EXTREME, NAMED_KINDS))
+MOST = {"power": 6, "rsync": 3, "full": 3, "strangers": 3, "moments": 3, "names": 6, "rows": 5}
+"""How many wounds of one kind a disaster has at most, where that is not two."""
 AS_USER = 0.25
 """The share of them whose broker is no root; of those with wounds of owners all but this."""
 OTHER_WRITER = 0.12
@@ -106,7 +111,7 @@ def writers(version: str, number: int) -> list[str]:
 def drawn_at(version: str, seed: int, number: int) -> Disaster:
     """The one of that number."""
     draw = random.Random(f"{version} {seed} {number}")
-    kinds = next((each for below, each in SINCE if number < below), NAMED_KINDS)
+    kinds = next((each for below, each in SINCE if number < below), EXTREME_KINDS)
     kind = draw.choices(list(kinds), list(kinds.values()))[0]
     writer, uid = version, None
     if draw.random() < OTHER_WRITER:
@@ -149,7 +154,7 @@ def words(draw: random.Random, kind: str, writer: str, stage: str) -> list[str]:
         return [f"{draw.choice(alone).name}@{topics[0]}", *few(draw, inside, topics[1:])]
     if kind == "release":
         return few(draw, inside, topics) if draw.random() < 0.5 else []
-    most = {"power": 6, "rsync": 3, "full": 3, "strangers": 3, "moments": 3, "names": 6}.get(kind, 2)
+    most = MOST.get(kind, 2)
     found = [drawn_of(draw, kind, writer) for _ in range(draw.randint(1, most))]
     return [*found, *few(draw, inside, topics)] if draw.random() < 0.6 else found
 

@@ -116,7 +116,7 @@ def seen(broker: Broker, scene: Scene, before: Tree) -> dict[str, Any]:
         found |= {"exit": ended(child), "fatal": trimmed(fatal_of(lines))}
         if "NodeExists" in found["fatal"]:
             raise LabError("ZooKeeper still waits for the broker that was killed")
-        if "Address already in use" in found["fatal"]:
+        if "Address already in use" in found["fatal"] or "SocketServer Acceptors" in found["fatal"]:
             raise LabError("another broker has its port")
         if "ZooKeeperClientTimeout" in found["fatal"]:
             raise LabError("ZooKeeper does not come up over the files of another release")

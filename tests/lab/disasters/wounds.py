@@ -18,6 +18,7 @@ from tests.faults.patient import patient_in
 from tests.faults.table import fault_called
 from tests.lab.disasters.bases import TOPICS
 from tests.lab.disasters.batches import BATCHES
+from tests.lab.disasters.extremes import EXTREMES
 from tests.lab.disasters.moments import MOMENTS
 from tests.lab.disasters.owners import OWNERS
 from tests.lab.disasters.scene import META, PAGE, Scene, chosen, copy_file, copy_tree, files, recent, used
@@ -349,7 +350,7 @@ for _name, _change in CHANGES.items():
         "meta", meta_file("leader-epoch-checkpoint", _change), ("d0",), KRAFT
     )
     WOUNDS[f"meta-bootstrap-{_name}"] = Wound("meta", bootstrap(_change), ("d0",), (3, 3))
-WOUNDS |= {**STRANGERS, **OWNERS, **BATCHES, **MOMENTS}
+WOUNDS |= {**STRANGERS, **OWNERS, **BATCHES, **MOMENTS, **EXTREMES}
 
 
 def named(wound: str) -> Wound | None:
