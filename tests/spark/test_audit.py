@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,26 @@ def test_any_spark_reads_the_tables(spark: SparkSession, tmp_path: Path) -> None
     frame = spark.read.parquet(*DeltaTable(tmp_path / "o/segments").file_uris())
     assert frame.groupBy("broker").count().count() == 3
     assert frame.selectExpr("sum(records)").first()[0] == 1440
+
+
+def test_audits_in_threads_of_one_session_leave_each_other_and_its_views_alone(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    for name in ("partitions", "replicas"):
+        spark.range(7).createOrReplaceTempView(name)
+    codec = spark.conf.get("spark.sql.codegen.factoryMode")
+
+    def audited(number: int) -> dict[str, int]:
+        fleet, out = tmp_path / f"f{number}", tmp_path / f"o{number}"
+        for broker in range(number + 1):
+            write_broker(fleet / f"b{broker}", broker, [plain("t", 0)])
+        audit(AuditRequest(paths=(str(fleet),), out=str(out)), SparkDriver(spark))
+        return {row["topic"]: row["replicas"] for row in delta.read(str(out), "replicas").to_pylist()}
+
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(audited, range(3))) == [{"t": 1}, {"t": 2}, {"t": 3}]
+    assert spark.table("partitions").count() == spark.table("replicas").count() == 7
+    assert spark.conf.get("spark.sql.codegen.factoryMode") == codec
 
 
 def test_progress_and_the_session_s_settings_survive(spark: SparkSession, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,6 +44,11 @@ _FOR_FEW_ROWS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
+_VIEWS = {name: f"segmend_{name}" for name in (*COLUMNS, "replicas")}
+"""As the session has them: it may have others of the plain names."""
+_NAMED = re.compile(rf"\b(from|join) ({'|'.join(_VIEWS)})\b")
+_ALONE = threading.Lock()
+"""Views and settings are those of a session, in which several threads may have audits."""
 
 
 class SparkDriver:
@@ -123,7 +129,7 @@ class SparkDriver:
     def sql(self, files: Mapping[str, Sequence[str]]) -> Iterator[Sql]:
         """Spark SQL over temporary views of the files."""
         few = sum(map(folder.size, chain.from_iterable(files.values()))) < FEW_ROWS_BYTES
-        with self._quick() if few else nullcontext():
+        with _ALONE, self._quick() if few else nullcontext():
             for name in COLUMNS:
                 self._view(name, list(files.get(name, ())))
             sql = _Here(self._spark) if few else _There(self._spark)
@@ -133,8 +139,6 @@ class SparkDriver:
                 raise SegmendError(f"replicas could not be compared: {_one_line(error)}") from error
             finally:
                 sql.forget()
-                for name in (*COLUMNS, "replicas"):
-                    self._spark.catalog.dropTempView(name)
 
     @contextmanager
     def _quick(self) -> Iterator[None]:
@@ -159,7 +163,7 @@ class SparkDriver:
             frame = paths.mapInArrow(_loaded(COLUMNS[name]), from_arrow_schema(_of(name)))
         else:
             frame = self._spark.read.schema(schema).parquet(*map(os.path.abspath, files))
-        frame.select(*COLUMNS[name]).createOrReplaceTempView(name)
+        frame.select(*COLUMNS[name]).createOrReplaceTempView(_VIEWS[name])
 
 
 def _work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -203,20 +207,23 @@ class _Here:
 
     def view(self, name: str, statement: str) -> None:
         """Make the result a temporary view; computed once, for it is asked more than once."""
-        result = self._spark.sql(statement).toArrow()
-        self._spark.createDataFrame(result).createOrReplaceTempView(name)
+        result = self._asked(statement).toArrow()
+        self._spark.createDataFrame(result).createOrReplaceTempView(_VIEWS[name])
 
     def rows(self, statement: str) -> Iterator[Row]:
         """The rows of a statement, objects of some of them at a time."""
-        return _rows(self._spark.sql(statement).toArrow().to_batches(max_chunksize=_AT_ONCE))
+        return _rows(self._asked(statement).toArrow().to_batches(max_chunksize=_AT_ONCE))
 
     def each_partition(self, judge: Callable[[Iterator[Row]], R]) -> Iterator[R]:
         """In one share."""
         yield judge(self.rows(GROUPED))
 
     def forget(self) -> None:
-        for name in (*COLUMNS, "replicas"):
-            self._spark.catalog.dropTempView(name)
+        for view in _VIEWS.values():
+            self._spark.catalog.dropTempView(view)
+
+    def _asked(self, statement: str) -> DataFrame:
+        return self._spark.sql(_NAMED.sub(lambda found: f"{found[1]} {_VIEWS[found[2]]}", statement))
 
 
 class _There(_Here):
@@ -226,12 +233,12 @@ class _There(_Here):
 
     def view(self, name: str, statement: str) -> None:
         """The same, kept where it was computed."""
-        self._kept = self._spark.sql(statement).persist()
-        self._kept.createOrReplaceTempView(name)
+        self._kept = self._asked(statement).persist()
+        self._kept.createOrReplaceTempView(_VIEWS[name])
 
     def each_partition(self, judge: Callable[[Iterator[Row]], R]) -> Iterator[R]:
         """In as many shares as Spark makes of a shuffle."""
-        rows = self._spark.table("replicas").repartition(*PARTITION)
+        rows = self._spark.table(_VIEWS["replicas"]).repartition(*PARTITION)
         sorted_rows = rows.sortWithinPartitions(*PARTITION, "seniority")
         judged = sorted_rows.mapInArrow(partial(_judged, judge), from_arrow_schema(_RESULT))
         for row in judged.collect():
