@@ -153,3 +153,22 @@ def test_unclean_elections_were_the_default_up_to_0_10(release: str, able: tuple
     )  # fmt: skip
     (line,) = seen.leaderships(image)
     assert line.leaders_possible == able
+
+
+@pytest.mark.parametrize(("release", "ends"), [("0.11", True), ("1.1", True), ("2.0", True), ("2.1", False)])
+def test_before_2_1_a_follower_ends_over_what_its_leader_lost(
+    nodes: Path, tmp_path: Path, release: str, ends: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Played on 1.0.2 and 1.1.0 (KAFKA-7414)."""
+    root = Path(shutil.copytree(nodes, tmp_path / "hurt", symlinks=True))
+    for folder in (root / "b1").glob("d*/*-0"):
+        if folder.name in ("full-0", "any-0"):
+            shutil.rmtree(folder)
+    given = ["--zookeeper", root / "zookeeper" / "data", "--only", "1,2", "--kafka", release, "--json"]
+    ran = run(capsys, "forecast", "--cluster", *sorted(root.glob("b*/d*")), *given)
+    lines = {f"{line['topic']}-{line['partition']}": line for line in ran.of("partition")}
+    words = "node 2 can end then: Exiting because log truncation is not allowed for partition full-0"
+    assert (words in lines["full-0"]["reason"]) is ends
+    assert not any(
+        "can end then" in (line["reason"] or "") for name, line in lines.items() if name != "full-0"
+    )

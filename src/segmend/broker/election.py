@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import Final
 
-from segmend.broker.rule import Rule, new_in
+from segmend.broker.rule import Rule, gone_in, new_in
 
 ELR_FEATURE = "eligible.leader.replicas.version"
 """From level 1 on the controller keeps eligible leader replicas; KIP-966."""
@@ -28,6 +28,12 @@ MIN_INSYNC_CAPPED: Final = new_in("Partition.effectiveMinIsr; KAFKA-15583", (3, 
 """Whether a partition with fewer replicas than min.insync.replicas takes acks=all from all that it has."""
 MARK_WAITS: Final = new_in("Partition.maybeIncrementLeaderHW, isUnderMinIsr; KAFKA-15583", (3, 7))
 """Whether fewer in sync than min.insync.replicas hold the high watermark, so that nothing above is read."""
+ENDS_AHEAD: Final = gone_in("ReplicaFetcherThread.handleOffsetOutOfRange; KAFKA-7414", (2, 1))
+"""Whether a follower ends that would have to cut what was committed, where no unclean election is allowed."""
+AHEAD = (
+    "Exiting because log truncation is not allowed for partition {}, current leader's latest offset {} is "
+    "less than replica's latest offset {}"
+)
 NO_MAJORITY = "{up} of {all} voters come up, {needed} are needed"
 NOT_THE_VOTER = "voter {} is the one whose metadata dir has the id {}; this one has {}, and no vote (KIP-853)"
 """`VoterSet.isVoter` compares the directory ids, too, where the log has them."""

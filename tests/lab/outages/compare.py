@@ -9,6 +9,7 @@ from segmend.broker.election import NOT_REGISTERED
 from segmend.cluster.older import ELECTED
 
 Line = dict[str, Any]
+ENDS = "can end then: Exiting because log truncation is not allowed"
 RISK = ("at-risk", "loses")
 NO_END = 5
 """LEADER_NOT_AVAILABLE: the high watermark is below where the leader's epoch begins (KIP-207)."""
@@ -18,18 +19,19 @@ def complaints(lines: list[Line], became: Line) -> list[str]:
     """Everything that became something else than was said; nothing of partitions where that was left open."""
     open_ = any(each.startswith(ELECTED.partition(":")[0]) for each in lines[-1]["unknown"])
     quorum = next(line for line in lines if line["type"] == "quorum")
+    told = "; ".join(line["reason"] or "" for line in lines if line["type"] == "partition")
     return [
-        *of_nodes(lines, quorum, became),
+        *of_nodes(lines, quorum, became, told),
         *(
             each
             for line in lines
             if not open_ and line["type"] == "partition" and not line["topic"].startswith("__")
-            for each in of_partition(line, became, zookeeper=not quorum["voters"])
+            for each in of_partition(line, became, zookeeper=not quorum["voters"], ended=ENDS in told)
         ),
     ]
 
 
-def of_nodes(lines: list[Line], quorum: Line, became: Line) -> Iterator[str]:
+def of_nodes(lines: list[Line], quorum: Line, became: Line, told: str) -> Iterator[str]:
     """Who comes up, with which dirs, and who leads the metadata."""
     said = {str(line["node_id"]): line for line in lines if line["type"] == "broker"}
     for node, word in became["nodes"].items():
@@ -38,15 +40,16 @@ def of_nodes(lines: list[Line], quorum: Line, became: Line) -> Iterator[str]:
         wanted = "refuses" if not starts else "starts" if led else "waits"
         tired = wanted == "waits" and NOT_REGISTERED in became["fatal"].get(node, "")
         never = wanted == "refuses" and word == "waits" and not quorum["leaders_possible"]  # it loads no logs
-        if word != wanted and not (tired or never):
+        ended = word == "dies" and f"node {node} {ENDS}" in told
+        if word != wanted and not (tired or never or ended):
             yield f"node {node} {word}, said {wanted}: {said[node]['reason']} {became['fatal'].get(node)}"
     leader = became["elected"]  # the broker of a voter may end a moment later
     if said.get(str(leader), {}).get("outcome") == "starts" and leader not in quorum["leaders_possible"]:
         yield f"quorum led by {leader}, said {quorum['leaders_possible']}"
 
 
-def of_partition(line: Line, became: Line, *, zookeeper: bool) -> Iterator[str]:
-    """Who leads it, what it has, what it takes.
+def of_partition(line: Line, became: Line, *, zookeeper: bool, ended: bool) -> Iterator[str]:
+    """Who leads it, what it has, what it takes, if no node `ended` before that or after.
 
     With ZooKeeper a controller looks for preferred leaders that are in sync again after 5 s, not after 300.
     """
@@ -68,5 +71,6 @@ def of_partition(line: Line, became: Line, *, zookeeper: bool) -> Iterator[str]:
             yield f"{what}; ends at {seen['end']} of {last}"
         if seen["end"] not in ends | ({seen["end"]} if None in ends else set()):
             yield f"{what}; ends at {seen['end']}, said {ends}"
-        if became["takes"].get(name) == line["refuses_acks_all"] and not line["perhaps_made_anew"]:
+        unsure = ended or line["perhaps_made_anew"]
+        if not unsure and became["takes"].get(name) == line["refuses_acks_all"]:
             yield f"{what}; acks=all taken: {became['takes'].get(name)}"
