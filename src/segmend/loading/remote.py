@@ -15,7 +15,10 @@ _IF_LED = (
     "names no epoch before, and what remote storage has of none is lost"
 )
 _UNTOLD = "what remote storage has of {}: {} tells it, and lacks records"
-_ASSUMED = "remote storage has what is not on this disk of {}; it was not looked at"
+_ASSUMED = (
+    "remote storage is used (remote.log.storage.system.enable=true), and has what is not on this disk of "
+    "{}; it was not looked at"
+)
 _NAMED = 3
 
 
