@@ -39,7 +39,11 @@ def longest_index(config: ServerConfig, topic: Mapping[str, str]) -> int:
 
 
 def known_room(given: ServerConfig | None, topic: Mapping[str, str]) -> int:
-    """The same as far as anybody tells it: what is longer than Kafka's default had another setting."""
+    """The same as far as anybody tells it: what is longer than Kafka's default had another setting.
+
+    A dynamic setting of the broker that a KRaft node's metadata has is none: the logs are loaded before it is
+    applied (`BrokerMetadataPublisher.onMetadataUpdate`). With ZooKeeper it is applied first, and nobody tells.
+    """
     if given is None and OF_TOPIC not in topic:
         return INT_MAX
     return longest_index(given or ServerConfig(), topic)
