@@ -41,8 +41,9 @@ def longest_index(config: ServerConfig, topic: Mapping[str, str]) -> int:
 def known_room(given: ServerConfig | None, topic: Mapping[str, str]) -> int:
     """The same as far as anybody tells it: what is longer than Kafka's default had another setting.
 
-    A dynamic setting of the broker that a KRaft node's metadata has is none: the logs are loaded before it is
-    applied (`BrokerMetadataPublisher.onMetadataUpdate`). With ZooKeeper it is applied first, and nobody tells.
+    A dynamic setting of a KRaft broker counts for nothing: its logs are loaded before that is applied
+    (`BrokerMetadataPublisher.onMetadataUpdate`; tried on 4.3.1). With ZooKeeper it is applied first, and that
+    is not on these disks (1.1.0 and 2.8.2 die of it).
     """
     if given is None and OF_TOPIC not in topic:
         return INT_MAX

@@ -345,7 +345,7 @@ class _Run:
         if self._prelude.metadata.assumed is not None:
             yield self._prelude.metadata.assumed
         if not self._broker.kraft and self._prelude.metadata.image is None:
-            yield "no settings of topics, and no other partitions of this broker: ZooKeeper has them"
+            yield "no settings of topics or dynamic ones, and no other partitions of it: ZooKeeper has them"
         if self._broker.given is None:
             yield "Kafka's defaults, and no other log dirs: server.properties was not given (--config)"
             home = self._broker.metadata_dir
