@@ -249,7 +249,7 @@ def test_any_journal_at_all(draw: st.DataObject, capsys: Cap) -> None:
         journal = next(world.state.rglob("journal.jsonl"))
         lines = [json.loads(line) for line in journal.read_text().splitlines()]
         for each in lines:  # as journals of old are, or what is drawn would break the chain alone
-            del each["after"]
+            del each["after"], each["sum"]
         line = lines[draw.draw(st.integers(0, len(lines) - 1))]
         key = draw.draw(st.sampled_from([*sorted(line.keys() - {"vaults", "folders"}), "steps"]))
         line[key] = draw.draw(st.sampled_from(EVENT))

@@ -5,8 +5,8 @@
                                             steps/0001/      old bytes of step 1, and what it set aside
 
 A line that was cut short by a power cut never happened. `--backup-dir` puts `steps` elsewhere.
-Each line names the one before by its hash (`after`), so that none in between can go unseen; whether the
-last ones went, the files tell (`preconditions`).
+Each line names the one before by its hash (`after`), so that none in between can go unseen, and has its own
+(`sum`); whether the last ones went, the files tell (`preconditions`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import hashlib
-import json
 import os
 import re
 import shlex
@@ -28,7 +27,15 @@ from segmend.frozen import dataclass, field
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
 from segmend.state_dir import default_state_dir
-from segmend.surgery.execute.journal_events import FORWARD, Course, Direction, Event, Status, event_of
+from segmend.surgery.execute.journal_events import (
+    FORWARD,
+    Course,
+    Direction,
+    Event,
+    Status,
+    event_of,
+    line_of,
+)
 from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.plan import Plan
 from segmend.surgery.writing.atomic import bytes_of, write_atomically
@@ -226,7 +233,7 @@ class JournalWriter:
         broken = self._run.broken_rule(written)
         assert broken is None, f"{event} in {self._run.journal}: {broken}"
         assert self._run.size == self._run.valid_bytes, "a torn line is cut off before another one is written"
-        line = json.dumps(written, separators=(",", ":")).encode("ascii") + b"\n"
+        line = line_of(written)
         self._fx.write(self._fd, line, self._run.valid_bytes)
         if synced:
             self._fx.sync(self._fd)
