@@ -79,7 +79,7 @@ def test_audits_in_threads_of_one_session_leave_each_other_and_its_views_alone(
     codec = spark.conf.get("spark.sql.codegen.factoryMode")
 
     def audited(number: int) -> dict[str, int]:
-        fleet, out = tmp_path / f"f{number}", tmp_path / f"o{number}"
+        fleet, out = tmp_path / f"f{number}", tmp_path / f"o[{number}]{{*}}"
         for broker in range(number + 1):
             write_broker(fleet / f"b{broker}", broker, [plain("t", 0)])
         audit(AuditRequest(paths=(str(fleet),), out=str(out)), SparkDriver(spark))

@@ -23,7 +23,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from segmend.errors import SegmendError
 from segmend.fleet import folder
-from segmend.fleet.listing import Place
+from segmend.fleet.listing import Place, absolute
 from segmend.fleet.schemas import STORED
 from segmend.fleet.sql import COLUMNS, GROUPED, PARTITION, Row, Sql
 from segmend.spark.tasks import cores, java_says
@@ -47,6 +47,7 @@ _FOR_FEW_ROWS = {
 _VIEWS = {name: f"segmend_{name}" for name in (*COLUMNS, "replicas")}
 """As the session has them: it may have others of the plain names."""
 _NAMED = re.compile(rf"\b(from|join) ({'|'.join(_VIEWS)})\b")
+_OF_PATTERNS = frozenset("*?[]{}\\")
 _ALONE = threading.Lock()
 """Views and settings are those of a session, in which several threads may have audits."""
 
@@ -157,9 +158,9 @@ class SparkDriver:
         schema = from_arrow_schema(STORED[name])
         if not files:
             frame = self._spark.createDataFrame([], schema)
-        elif folder.is_remote(files[0]):
-            # Spark reads a store only with jars for it, and segmend can.
-            paths = self._spark.createDataFrame([(path,) for path in files], "path string")
+        elif folder.is_remote(files[0]) or not _OF_PATTERNS.isdisjoint(os.path.abspath(files[0])):
+            # Spark reads a store only with jars for it, and takes such names for patterns.
+            paths = self._spark.createDataFrame([(path,) for path in absolute(files)], "path string")
             frame = paths.mapInArrow(_loaded(COLUMNS[name]), from_arrow_schema(_of(name)))
         else:
             frame = self._spark.read.schema(schema).parquet(*map(os.path.abspath, files))
