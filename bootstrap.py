@@ -26,8 +26,12 @@ PIP_WHEEL = "pip-26.0-py3-none-any.whl"
 NEWEST_FIRST = ["python3.%d" % minor for minor in range(19, 10, -1)]
 # MB to be fetched where pip's cache has none of it, and MB that `.venv` then has.
 SIZES = {"run.txt": (475, 1100), "dev.txt": (640, 1700)}
-# Packages bring their own tests, and moto all of AWS and what it computes with.
-NOT_COMPILED = r"site-packages[\\/](.*[\\/])?(tests|moto|sympy|networkx)[\\/]"
+# Packages bring their own tests, moto all of AWS and what it computes with, Spark its pandas and its machine
+# learning, mypy its source beside what C compiled of it; pip has done its work.
+NOT_COMPILED = (
+    r"site-packages[\\/](.*[\\/])?(tests|moto|sympy|mpmath|networkx|graphql|cfnlint|pip|mypy|mypyc|f2py|distutils|"
+    r"pyspark[\\/](pandas|ml|mllib))[\\/]"
+)
 # What, when changed, makes an existing environment stale.
 INPUTS = ["pyproject.toml", "hatch_build.py", "src/segmend/kernel", "requirements"]
 

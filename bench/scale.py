@@ -23,7 +23,7 @@ class Scale:
     reported: tuple[int, ...] = (12_000, 120_000, 1_000_000)
     """Replicas in the tables of a report."""
     live: bool = True
-    """Whether a broker is started, where there is one in the race."""
+    """Whether a broker is started where the race can do without, and as a server is: its JVM for speed."""
 
 
 def smoke(folder: Path) -> Scale:

@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.golden.judge import copy_tree
@@ -33,7 +34,7 @@ JVM = (
     "-Xms1G", "-Xmx1G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20",
     "-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent",
 )  # fmt: skip
-"""What `kafka-server-start` gives to it."""
+"""What `kafka-server-start` gives to it; where nothing is timed, a small one does."""
 LOADED = r"(bench-0.*Completed load of|Completed load of .*bench-0).* in (\d+) ?ms"
 
 
@@ -41,7 +42,8 @@ def run(scale: Scale) -> None:
     """1 GiB of 1 KiB records, four segments; the broker has one recovery thread for the dir."""
     folder = scale.folder / f"{KIB.folder}-repaired"
     files = log_dir(folder, KIB, total_bytes=scale.kib_bytes)
-    new, old = (Recovery(version, folder, scale.folder / f"broker-{version}") for version in (KAFKA, OLD))
+    jvm = JVM if scale.live else None
+    new, old = (Recovery(name, folder, scale.folder / f"broker-{name}", jvm) for name in (KAFKA, OLD))
     alone = Contender("segmend plan repair + apply, the work alone", function=lambda: worked(folder))
     both = Contender("segmend plan repair, segmend apply", function=lambda: repaired(folder))
     work = [
@@ -143,11 +145,12 @@ def timed(script: str, *arguments: Path) -> float:
 class Recovery:
     """Starts of a broker of one release over a copy without clean marker, recovery points and indexes."""
 
-    def __init__(self, version: str, folder: Path, root: Path) -> None:
+    def __init__(self, version: str, folder: Path, root: Path, jvm: Sequence[str] | None) -> None:
         self.name = f"Kafka {version}, recovery of the partition"
         self._release = release(version)
         self._folder = folder
         self._root = root
+        self._jvm = jvm
         self._whole = 0.0
 
     def own(self) -> float:
@@ -171,7 +174,7 @@ class Recovery:
             shutil.rmtree(self._root / "zookeeper" / "data", ignore_errors=True)
             keeper.start()
         broker = Broker(self._release, self._root, log_dirs=1, zookeeper=keeper and keeper.address)
-        broker.jvm = JVM
+        broker.jvm = self._jvm
         try:
             broker.configure()
             started = time.perf_counter()
