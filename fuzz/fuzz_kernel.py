@@ -20,11 +20,12 @@ import pyarrow as pa
 from tests.faults.hands import positions
 from tests.kernel.log_writer import seal, varied_log
 
+from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.kernel.arrow import batch_headers, record_batches
 from segmend.kernel.columns import COLUMNS, WantedRecords
 from segmend.kernel.engine import engine_named
 from segmend.kernel.scan import ScanTask, scan_log
-from segmend.kernel.types import BatchRange, BytesReader, Problem, ProducerState
+from segmend.kernel.types import BatchRange, BytesReader, Problem
 
 ENGINES = ("native", "reference")
 BASE = 100
@@ -118,7 +119,7 @@ def compare_scans(chance: random.Random, data: bytes) -> None:
         "records": chance.random() < 0.6,
         "offset_index": an_index(chance, ">ii", data),
         "time_index": an_index(chance, ">qi", data),
-        "producers": (ProducerState(producer_id=7, epoch=0, current_txn_first_offset=90),),
+        "producers": (ProducerStateEntry(producer_id=7, producer_epoch=0, current_txn_first_offset=90),),
     }
     results = [
         scan_log(BytesReader(data), ScanTask(**options), engine=engine_named(name), window=window)

@@ -14,18 +14,16 @@ from tests.conftest import examples
 
 from segmend.checks import CheckRun, Level
 from segmend.checks.producer_replay import composed
+from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.kernel.scan import ScanTask, scan_log
-from segmend.kernel.types import BytesReader, ProducerState
+from segmend.kernel.types import BytesReader
 
 
-def written(writer: PartitionWriter) -> dict[int, ProducerState]:
+def written(writer: PartitionWriter) -> dict[int, ProducerStateEntry]:
     """The state as the writer would persist it."""
     data = writer.snapshot()
     rows = struct.iter_unpack(">qhiqiqiq", data[10:])
-    return {
-        row[0]: ProducerState(**dict(zip(ProducerState.__dataclass_fields__, row, strict=True)))
-        for row in rows
-    }
+    return {row[0]: ProducerStateEntry._make(row) for row in rows}
 
 
 @examples(60)
@@ -34,7 +32,7 @@ def test_composed_is_what_the_broker_persists(steps: list[Step]) -> None:
     writer = PartitionWriter("t")
     for step in steps:
         step(writer)
-    states: dict[int, ProducerState] = {}
+    states: dict[int, ProducerStateEntry] = {}
     for segment in writer.segments:
         scan = scan_log(BytesReader(bytes(segment.log)), ScanTask(base_offset=segment.base))
         for state in scan.producers:
@@ -48,7 +46,7 @@ def test_the_transaction_index_is_what_the_kernel_would_write(steps: list[Step])
     writer = PartitionWriter("t")
     for step in steps:
         step(writer)
-    states: dict[int, ProducerState] = {}
+    states: dict[int, ProducerStateEntry] = {}
     for segment in writer.segments:
         reader = BytesReader(bytes(segment.log))
         scan = scan_log(reader, ScanTask(base_offset=segment.base, producers=tuple(states.values())))

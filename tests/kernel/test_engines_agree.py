@@ -17,11 +17,12 @@ from tests.conftest import examples, golden_params
 from tests.faults.hands import positions
 from tests.kernel.log_writer import seal, varied_log
 
+from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.kernel import native
 from segmend.kernel.engine import engine_named
 from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.stretches import Stretches
-from segmend.kernel.types import WINDOW, BytesReader, ProducerState, SegmentScan
+from segmend.kernel.types import WINDOW, BytesReader, SegmentScan
 
 BASE = 100
 
@@ -105,7 +106,7 @@ def test_aborted_transactions_are_those_of_the_brokers_txnindex(
     """The state is carried from segment to segment, as the broker's recovery does."""
     compared = 0
     for folder in sorted({path.parent for path in golden(name).rglob("*.txnindex")}):
-        state: tuple[ProducerState, ...] = ()
+        state: tuple[ProducerStateEntry, ...] = ()
         for path in sorted(path for path in folder.glob("*.log") if path.stem.isdigit()):
             reader = BytesReader(path.read_bytes())
             found = scan_log(

@@ -27,9 +27,10 @@ from tests.kernel.log_writer import (
     varied_log,
 )
 
+from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.kernel.engine import engine_named
 from segmend.kernel.scan import ScanTask, scan_log
-from segmend.kernel.types import WINDOW, BytesReader, ProducerState, SegmentScan
+from segmend.kernel.types import WINDOW, BytesReader, SegmentScan
 
 BASE = 100
 
@@ -235,8 +236,8 @@ def test_transactions_as_the_broker_folds_them(engine: str) -> None:
 
 
 def test_producer_state_at_the_beginning_is_used_and_carried_on(engine: str) -> None:
-    before = ProducerState(
-        producer_id=7, epoch=0, last_sequence=4, last_offset=90, current_txn_first_offset=88
+    before = ProducerStateEntry(
+        producer_id=7, producer_epoch=0, last_sequence=4, last_offset=90, current_txn_first_offset=88
     )
     found = scan(marker(100, (7, 0), ABORT, coordinator=1), engine, producers=(before,))
     assert [(a.first_offset, a.last_offset) for a in found.aborted] == [(88, 100)]

@@ -10,7 +10,8 @@ import pytest
 from tests.files import flip
 
 from segmend.formats.build import NewRecord, build_batch
-from segmend.kernel.types import IndexRule, ProducerState
+from segmend.formats.producer_snapshot import ProducerStateEntry
+from segmend.kernel.types import IndexRule
 from segmend.logdir import scans
 from segmend.logdir.files import FileEntry
 
@@ -84,7 +85,7 @@ def test_a_log_that_changed_just_now_is_not_remembered(
 
 
 def test_other_producers_are_another_scan(log: FileEntry) -> None:
-    state = ProducerState(producer_id=7, epoch=1, last_offset=5)
+    state = ProducerStateEntry(producer_id=7, producer_epoch=1, last_offset=5)
     scans.whole_scan(log, base_offset=0)
     found = scans.whole_scan(log, base_offset=0, producers=(state,))
     assert found.producers == (state,)

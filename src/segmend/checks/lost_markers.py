@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Final
 
+from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.formats.txn_index import parse
 from segmend.frozen import frozen
 from segmend.kernel.scan import iter_batches
-from segmend.kernel.types import ProducerState, SegmentScan
+from segmend.kernel.types import SegmentScan
 from segmend.logdir.second_looks import look_again
 
 from .evidence import MOST_BATCHES
@@ -36,7 +37,7 @@ class LostMarker:
 
 
 def lost_markers(
-    view: SegmentView, scan: SegmentScan, states: Mapping[int, ProducerState]
+    view: SegmentView, scan: SegmentScan, states: Mapping[int, ProducerStateEntry]
 ) -> Iterator[LostMarker]:
     """The lost markers of one sound segment of a partition that was never compacted."""
     if scan.first_offset is None or scan.last_offset is None or not scan.records_exact:

@@ -9,8 +9,8 @@ from typing import Final
 from segmend.findings import Finding, Where
 from segmend.formats.batch import LOG_APPEND_TIME
 from segmend.formats.offset_checkpoint import LOG_START_OFFSET
+from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.kernel.scan import iter_batches
-from segmend.kernel.types import ProducerState
 from segmend.logdir.second_looks import look_again
 from segmend.logdir.tree import PartitionDir
 
@@ -78,7 +78,7 @@ def _clock_stamps(context: PartitionContext, after: int) -> Iterator[int]:
                     yield batch.max_timestamp
 
 
-def _finding(context: PartitionContext, code: str, state: ProducerState, words: str) -> Finding:
+def _finding(context: PartitionContext, code: str, state: ProducerStateEntry, words: str) -> Finding:
     topic, partition = context.key
     return context.finding(
         code,
@@ -86,6 +86,6 @@ def _finding(context: PartitionContext, code: str, state: ProducerState, words: 
         Where(offset=state.current_txn_first_offset),
         remedy=remedies.find_hanging(topic, partition),
         producer_id=state.producer_id,
-        producer_epoch=state.epoch,
+        producer_epoch=state.producer_epoch,
         last_timestamp_ms=state.timestamp,
     )

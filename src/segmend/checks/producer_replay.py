@@ -15,15 +15,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from weakref import WeakKeyDictionary
 
-from segmend.formats.producer_snapshot import LIMIT, ProducerSnapshot
+from segmend.formats.producer_snapshot import LIMIT, ProducerSnapshot, ProducerStateEntry
 from segmend.formats.producer_snapshot import parse as parse_snapshot
 from segmend.formats.txn_index import AbortedTxn, TransactionIndex
 from segmend.formats.txn_index import parse as parse_txn_index
-from segmend.frozen import dataclass, field, frozen, replace
+from segmend.frozen import dataclass, field, frozen
 from segmend.kernel import types as kernel
-from segmend.kernel.producers import state_of
 from segmend.kernel.scan import ScanTask, scan_log
-from segmend.kernel.types import ProducerState, SegmentScan
+from segmend.kernel.types import SegmentScan
 from segmend.logdir.files import FileEntry
 from segmend.logdir.second_looks import look_again
 
@@ -32,7 +31,7 @@ from .evidence import compacted, in_flight, was_cut
 from .lost_markers import LostMarker, lost_markers
 from .segment_view import SegmentView
 
-States = dict[int, ProducerState]
+States = dict[int, ProducerStateEntry]
 
 
 @frozen
@@ -95,7 +94,7 @@ def snapshot_of(entry: FileEntry) -> ProducerSnapshot | None:
     return None if damages else snapshot
 
 
-def composed(before: ProducerState | None, segment: ProducerState) -> ProducerState:
+def composed(before: ProducerStateEntry | None, segment: ProducerStateEntry) -> ProducerStateEntry:
     """The state after a segment, from that before it and the segment's own fold.
 
     A marker in the segment shows in its coordinator epoch: only then may a transaction
@@ -107,19 +106,18 @@ def composed(before: ProducerState | None, segment: ProducerState) -> ProducerSt
     first = segment.current_txn_first_offset
     if not ended and before.current_txn_first_offset >= 0:
         first = before.current_txn_first_offset
-    state = replace(
-        segment,
+    state = segment._replace(
         current_txn_first_offset=first,
         coordinator_epoch=segment.coordinator_epoch if ended else before.coordinator_epoch,
     )
-    if segment.last_offset >= 0 or segment.epoch != before.epoch:
+    if segment.last_offset >= 0 or segment.producer_epoch != before.producer_epoch:
         return state
     kept = {
         "last_sequence": before.last_sequence,
         "last_offset": before.last_offset,
         "offset_delta": before.offset_delta,
     }
-    return replace(state, **kept)
+    return state._replace(**kept)
 
 
 class _Replayer:
@@ -165,7 +163,7 @@ class _Replayer:
         entry = self._snapshots.get(view.base_offset)
         snapshot = snapshot_of(entry) if entry else None
         for row in snapshot.entries if snapshot else ():
-            self._found.states[row.producer_id] = state_of(row)
+            self._found.states[row.producer_id] = row
 
     def _look_at(self, view: SegmentView, scan: SegmentScan) -> None:
         sound = not (scan.damaged_batches or scan.tail or scan.bounded or was_cut(view, scan))
@@ -286,29 +284,31 @@ class _Replayer:
                 yield (
                     producer_id,
                     f"epoch {row.producer_epoch} and sequence {row.last_sequence}, in the log"
-                    f" {state_or_none.epoch} and {state_or_none.last_sequence}",
+                    f" {state_or_none.producer_epoch} and {state_or_none.last_sequence}",
                     False,
                 )
 
 
-def _differs(epoch: int, sequence: int, state: ProducerState) -> bool:
-    return epoch != state.epoch or (sequence != state.last_sequence and state.last_offset >= 0)
+def _differs(epoch: int, sequence: int, state: ProducerStateEntry) -> bool:
+    return epoch != state.producer_epoch or (sequence != state.last_sequence and state.last_offset >= 0)
 
 
 def _or_none(offset: int) -> str:
     return str(offset) if offset >= 0 else "none"
 
 
-def _regresses(view: SegmentView, before: ProducerState, segment: ProducerState) -> Iterator[Regress]:
+def _regresses(
+    view: SegmentView, before: ProducerStateEntry, segment: ProducerStateEntry
+) -> Iterator[Regress]:
     """What must never go back from one segment to the next."""
     producer_id = before.producer_id
-    if segment.epoch < before.epoch:
+    if segment.producer_epoch < before.producer_epoch:
         yield Regress(
             view=view,
             producer_id=producer_id,
             what="producer epoch",
-            before=before.epoch,
-            after=segment.epoch,
+            before=before.producer_epoch,
+            after=segment.producer_epoch,
         )
     if 0 <= segment.coordinator_epoch < before.coordinator_epoch:
         yield Regress(

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from segmend.broker.cleaner import UNCLEANABLE, Bound, CleanerLimits, CleanerVerdict, CleanerView
+from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.frozen import as_dict, frozen
 from segmend.kernel.scan import iter_batches
-from segmend.kernel.types import ProducerState
 from segmend.loading.cleaner_reads import Spoiled
 from segmend.loading.load import LoadedLog
 from segmend.loading.segment import Segment, position_of
@@ -77,11 +77,11 @@ def _transactions(held: Held) -> Iterator[Blocker]:
         if offset <= held.view.segments[-1].base_offset:
             yield Blocker(
                 kind="transaction", offset=offset, since_ms=_begun(held.loaded, state),
-                producer_id=state.producer_id, producer_epoch=state.epoch,
+                producer_id=state.producer_id, producer_epoch=state.producer_epoch,
             )  # fmt: skip
 
 
-def _begun(loaded: LoadedLog, state: ProducerState) -> int | None:
+def _begun(loaded: LoadedLog, state: ProducerStateEntry) -> int | None:
     """When the first batch of its transaction was written; its last one where that is not there any more."""
     offset = state.current_txn_first_offset
     for segment in reversed(loaded.state.segments):

@@ -15,7 +15,7 @@ _PLAIN: Final = (int, str, bool, types.NoneType)
 
 
 def to_text(value: Any) -> str:
-    """The JSON; a dataclass is the list of its fields."""
+    """The JSON; a dataclass, or a named tuple, is the list of its fields."""
     return _ENCODER.encode(value)
 
 
@@ -50,9 +50,10 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
         return functools.partial(_many, _reader(inner[0]))
     if origin is tuple:
         return functools.partial(_each, tuple(_reader(each) for each in inner))
-    if is_dataclass(kind):
+    if is_dataclass(kind) or hasattr(kind, "_fields"):
         hints = get_type_hints(kind)
-        return functools.partial(_made, kind, {each.name: _reader(hints[each.name]) for each in fields(kind)})
+        names = getattr(kind, "_fields", None) or [each.name for each in fields(kind)]
+        return functools.partial(_made, kind, {name: _reader(hints[name]) for name in names})
     if kind in _PLAIN:
         return functools.partial(_exactly, kind)
     return _nothing

@@ -24,16 +24,20 @@ LIMIT = 46_000_010
 
 
 class ProducerStateEntry(NamedTuple):
-    """One producer's last batch; `current_txn_first_offset` is -1 without an open transaction."""
+    """What a broker remembers of one producer.
+
+    `current_txn_first_offset` is -1 without an open transaction, `last_sequence` and
+    `last_offset` are -1 when only markers were seen.
+    """
 
     producer_id: int
-    producer_epoch: int
-    last_sequence: int
-    last_offset: int
-    offset_delta: int
-    timestamp: int
-    coordinator_epoch: int
-    current_txn_first_offset: int
+    producer_epoch: int = -1
+    last_sequence: int = -1
+    last_offset: int = -1
+    offset_delta: int = 0
+    timestamp: int = -1
+    coordinator_epoch: int = -1
+    current_txn_first_offset: int = -1
 
 
 @frozen

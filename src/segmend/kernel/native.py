@@ -9,11 +9,13 @@ from __future__ import annotations
 import ctypes
 import os
 from ctypes import c_int64, c_void_p
+from itertools import chain
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
 from segmend.crc32c import LIBRARY
 from segmend.formats.batch import RecordBatch, render_header
+from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.kernel.indexes import OFFSET_ENTRY, TIME_ENTRY
 from segmend.kernel.layout import fits, warn
 from segmend.kernel.native_index import NativeIndex
@@ -24,7 +26,6 @@ from segmend.kernel.types import (
     ControlFacts,
     Problem,
     ProblemKind,
-    ProducerState,
     SegmentScan,
 )
 from segmend.kernel.walker import DAMAGE, MORE, Deferred, ScanTask, SoFar, Sought, Stop
@@ -214,17 +215,10 @@ class NativeWalker:
             _C.segmend_free(self._at)
 
     def _load_producers(self) -> None:
-        rows = [
-            number
-            for state in self._task.producers
-            for number in (
-                state.producer_id, state.epoch, state.last_sequence, state.last_offset, state.offset_delta,
-                state.timestamp, state.coordinator_epoch, state.current_txn_first_offset,
-            )
-        ]  # fmt: skip
-        if rows:
-            packed = Struct(f"{len(rows)}q").pack(*rows)
-            _enough(_C.segmend_load_producers(self._at, packed, len(rows) // 8))
+        states = self._task.producers
+        if states:
+            packed = Struct(f"{8 * len(states)}q").pack(*chain.from_iterable(states))
+            _enough(_C.segmend_load_producers(self._at, packed, len(states)))
 
     @property
     def position(self) -> int:
@@ -302,7 +296,12 @@ class NativeWalker:
             batches=walk.batches,
             max_timestamp=walk.max_timestamp,
             epochs=tuple((row[0], row[1]) for row in _rows(_EPOCH, walk.epochs, walk.epoch_count)),
-            producers=tuple(map(_producer, sorted(_rows(_PRODUCER, walk.producers, walk.producer_count)))),
+            producers=tuple(
+                [
+                    ProducerStateEntry._make(row[:8])
+                    for row in sorted(_rows(_PRODUCER, walk.producers, walk.producer_count))
+                ]
+            ),
         )
 
     def facts(self, *, whole: bool) -> SegmentScan:
@@ -401,13 +400,6 @@ def _problem(row: tuple[int, ...]) -> Problem:
 def _pair(text: str, value: int) -> tuple[str, int | str]:
     field, _, constant = text.partition("=")
     return field, constant or value
-
-
-def _producer(row: tuple[int, ...]) -> ProducerState:
-    return ProducerState(
-        producer_id=row[0], epoch=row[1], last_sequence=row[2], last_offset=row[3], offset_delta=row[4],
-        timestamp=row[5], coordinator_epoch=row[6], current_txn_first_offset=row[7],
-    )  # fmt: skip
 
 
 def _aborted(row: tuple[int, ...]) -> AbortedRange:

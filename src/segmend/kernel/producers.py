@@ -19,34 +19,15 @@ from segmend.kernel.types import (
     AbortedRange,
     ControlFacts,
     Problem,
-    ProducerState,
 )
 
 ABORT = 0
 
 
-def state_of(row: ProducerStateEntry) -> ProducerState:
-    """A row of a snapshot as the kernel wants it."""
-    return ProducerState(
-        producer_id=row.producer_id, epoch=row.producer_epoch, last_sequence=row.last_sequence,
-        last_offset=row.last_offset, offset_delta=row.offset_delta, timestamp=row.timestamp,
-        coordinator_epoch=row.coordinator_epoch, current_txn_first_offset=row.current_txn_first_offset,
-    )  # fmt: skip
-
-
-def row_of(state: ProducerState) -> ProducerStateEntry:
-    """The reverse of `state_of`."""
-    return ProducerStateEntry(
-        producer_id=state.producer_id, producer_epoch=state.epoch, last_sequence=state.last_sequence,
-        last_offset=state.last_offset, offset_delta=state.offset_delta, timestamp=state.timestamp,
-        coordinator_epoch=state.coordinator_epoch, current_txn_first_offset=state.current_txn_first_offset,
-    )  # fmt: skip
-
-
 class ProducerFold:
     """The state of all producers seen so far, and the transactions that were aborted."""
 
-    def __init__(self, states: Iterable[ProducerState]) -> None:
+    def __init__(self, states: Iterable[ProducerStateEntry]) -> None:
         self.states = {state.producer_id: state for state in states}
         self.aborted: list[AbortedRange] = []
         self.problems: list[Problem] = []
@@ -71,19 +52,19 @@ class ProducerFold:
         changes = {name: getattr(self.facts, name) + number for name, number in more.items()}
         self.facts = replace(self.facts, **changes)
 
-    def _state(self, batch: RecordBatch) -> ProducerState | None:
+    def _state(self, batch: RecordBatch) -> ProducerStateEntry | None:
         state = self.states.get(batch.producer_id)
         if state is None and len(self.states) >= MAX_PRODUCERS:
             self.bounded.add("producers")
             return None
-        state = state or ProducerState(producer_id=batch.producer_id)
-        if batch.producer_epoch < state.epoch:
-            epochs = (("epoch", batch.producer_epoch), ("last", state.epoch))
+        state = state or ProducerStateEntry(producer_id=batch.producer_id)
+        if batch.producer_epoch < state.producer_epoch:
+            epochs = (("epoch", batch.producer_epoch), ("last", state.producer_epoch))
             detail = (("producer_id", batch.producer_id), *epochs)
             self.problems.append(problem_of(batch, "producer-epoch-backwards", detail))
-        if batch.producer_epoch != state.epoch:
+        if batch.producer_epoch != state.producer_epoch:
             fresh = {"last_sequence": -1, "last_offset": -1, "offset_delta": 0}
-            state = replace(state, epoch=batch.producer_epoch, **fresh)
+            state = state._replace(producer_epoch=batch.producer_epoch, **fresh)
         return state
 
     def _fold_data(self, batch: RecordBatch) -> None:
@@ -96,8 +77,8 @@ class ProducerFold:
             self.problems.append(problem_of(batch, "transaction-state", detail))
         elif first < 0 and batch.is_transactional:
             first = batch.base_offset
-        self.states[batch.producer_id] = replace(
-            state, last_sequence=batch.last_sequence, last_offset=batch.last_offset,
+        self.states[batch.producer_id] = state._replace(
+            last_sequence=batch.last_sequence, last_offset=batch.last_offset,
             offset_delta=batch.last_offset_delta, timestamp=batch.max_timestamp,
             current_txn_first_offset=first,
         )  # fmt: skip
@@ -116,8 +97,8 @@ class ProducerFold:
             self._count(unmatched_markers=1, unmatched_aborts=int(kind == ABORT))
         elif kind == ABORT:
             self._abort(batch, state.current_txn_first_offset)
-        self.states[batch.producer_id] = replace(
-            state, coordinator_epoch=coordinator_epoch, timestamp=timestamp, current_txn_first_offset=-1
+        self.states[batch.producer_id] = state._replace(
+            coordinator_epoch=coordinator_epoch, timestamp=timestamp, current_txn_first_offset=-1
         )
 
     def _abort(self, batch: RecordBatch, first: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, Protocol
 
+from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.frozen import frozen
 
 WINDOW: Final = 1 << 20
@@ -230,24 +231,6 @@ class BuiltIndexes:
 
 
 @frozen
-class ProducerState:
-    """What a broker remembers of one producer (class ProducerStateEntry, one snapshot row).
-
-    `current_txn_first_offset` is -1 without an open transaction, `last_sequence` and
-    `last_offset` are -1 when only markers were seen.
-    """
-
-    producer_id: int
-    epoch: int = -1
-    last_sequence: int = -1
-    last_offset: int = -1
-    offset_delta: int = 0
-    timestamp: int = -1
-    coordinator_epoch: int = -1
-    current_txn_first_offset: int = -1
-
-
-@frozen
 class AbortedRange:
     """One row a broker would write to the `.txnindex` (class AbortedTxn).
 
@@ -293,7 +276,7 @@ class SoundPart:
     last_offset: int | None
     max_timestamp: int
     epochs: tuple[tuple[int, int], ...]
-    producers: tuple[ProducerState, ...]
+    producers: tuple[ProducerStateEntry, ...]
 
 
 @frozen
@@ -355,7 +338,7 @@ class SegmentScan:
     null_keys: int
 
     control: ControlFacts
-    producers: tuple[ProducerState, ...]
+    producers: tuple[ProducerStateEntry, ...]
     aborted: tuple[AbortedRange, ...]
 
     problems: tuple[Problem, ...] = ()
@@ -367,7 +350,7 @@ class SegmentScan:
     bounded: tuple[str, ...]
 
     @property
-    def open_transactions(self) -> tuple[ProducerState, ...]:
+    def open_transactions(self) -> tuple[ProducerStateEntry, ...]:
         """Producers whose transaction is still open at the end, earliest first."""
         unended = (state for state in self.producers if state.current_txn_first_offset >= 0)
         return tuple(sorted(unended, key=lambda state: (state.current_txn_first_offset, state.producer_id)))

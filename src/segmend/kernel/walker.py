@@ -11,9 +11,10 @@ from typing import Final, NamedTuple, Protocol
 
 from segmend.formats.batch import RecordBatch
 from segmend.formats.java_number import LONG_MAX
+from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.frozen import frozen
 from segmend.kernel.stretches import Stretches
-from segmend.kernel.types import IndexRule, NoProblem, Problem, ProblemKind, ProducerState, SegmentScan
+from segmend.kernel.types import IndexRule, NoProblem, Problem, ProblemKind, SegmentScan
 
 END: Final = 0
 """`position` reached the end of what was to be walked."""
@@ -64,7 +65,7 @@ class ScanTask:
     records: bool = False
     offset_index: bytes | memoryview | None = None
     time_index: bytes | memoryview | None = None
-    producers: Sequence[ProducerState] = ()
+    producers: Sequence[ProducerStateEntry] = ()
     build: IndexRule | None = None
     stretches: Stretches | None = None
 
@@ -75,7 +76,7 @@ class SoFar(NamedTuple):
     batches: int
     max_timestamp: int
     epochs: tuple[tuple[int, int], ...]
-    producers: tuple[ProducerState, ...]
+    producers: tuple[ProducerStateEntry, ...]
 
 
 class Walker(Protocol):

@@ -23,7 +23,6 @@ from segmend.broker.producer_state import (
 from segmend.broker.serving import ABORTS_BACKWARDS
 from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch
 from segmend.formats.codec import CodecError, decompress
-from segmend.frozen import replace
 from segmend.kernel.producers import ABORT, ProducerFold
 from segmend.kernel.records import end_txn_marker
 from segmend.kernel.scan import iter_batches
@@ -115,7 +114,7 @@ class Transactions:
         release, known = self._state.settings.release, self.fold.states.get(batch.producer_id)
         if known is None or not FENCES_OLD_MARKERS.of(release):
             return
-        if batch.producer_epoch < known.epoch:
+        if batch.producer_epoch < known.producer_epoch:
             raise fatal("ProducerFencedException", FENCED, self._file)
         if marker[1] < known.coordinator_epoch:
             raise fatal("TransactionCoordinatorFencedException", ZOMBIE_COORDINATOR, self._file)
@@ -127,7 +126,7 @@ def replay(
     """`loadProducersFromRecords` of a segment; changes `state.ongoing`, may raise `LoadFailure`."""
     known = Transactions(state, states, state.path(segment.name))
     if FORGETS_OPEN_TRANSACTIONS.of(state.settings.release):
-        known.fold = ProducerFold(replace(each, current_txn_first_offset=-1) for each in states.values())
+        known.fold = ProducerFold(each._replace(current_txn_first_offset=-1) for each in states.values())
     begun, ended, end = list[int](), list[int](), start
     for batch in iter_batches(reader, start=start, stop=stop):
         end = batch.end

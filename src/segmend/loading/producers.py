@@ -11,7 +11,6 @@ from segmend.broker.producer_state import FAILED_SNAPSHOT, LOADING_STATE, REPLAY
 from segmend.broker.recovery import REBUILDS_ALIKE, REPLAYS_UNGUARDED
 from segmend.broker.search import search
 from segmend.formats import producer_snapshot
-from segmend.kernel.producers import state_of
 from segmend.kernel.scan import ScanTask, iter_batches, scan_log
 from segmend.kernel.types import CHAIN_KINDS, SegmentScan
 from segmend.loading.ongoing import is_plain, replay
@@ -105,7 +104,7 @@ def _load(state: LoadState, log_start: int) -> tuple[States, int]:
             return dict(kept), newest
         snapshot, damages = producer_snapshot.parse(kept.read(_LIMIT))
         if not damages:
-            return {row.producer_id: state_of(row) for row in snapshot.entries}, newest
+            return {row.producer_id: row for row in snapshot.entries}, newest
         state.snapshot_faults[newest] = damages[0].reason
         del state.snapshots[newest]
     return {}, log_start

@@ -8,8 +8,8 @@ from segmend.broker.index_room import OF_BROKER
 from segmend.broker.remote_storage import RemoteStorage
 from segmend.broker.sanity import INDEX_SANITY, IndexSanity
 from segmend.broker.search import SEARCH, Search
+from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.frozen import dataclass, field, frozen
-from segmend.kernel.types import ProducerState
 from segmend.loading.epochs import EpochCache
 from segmend.loading.segment import End, Lost, Segment
 from segmend.loading.timing.estimate import Work
@@ -20,7 +20,7 @@ from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 from segmend.logdir.tree import PartitionDir
 
-States = dict[int, ProducerState]
+States = dict[int, ProducerStateEntry]
 """What a broker knows of each producer, by producer id."""
 
 

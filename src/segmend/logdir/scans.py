@@ -11,10 +11,11 @@ import time
 from collections import OrderedDict
 from typing import Final, NamedTuple
 
+from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.frozen import dataclass, replace
 from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.stretches import Stretches
-from segmend.kernel.types import RECORD_KINDS, IndexRule, ProducerState, SegmentScan
+from segmend.kernel.types import RECORD_KINDS, IndexRule, SegmentScan
 from segmend.logdir.file_system import FileStat, Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.second_looks import SMALL, TICK_NS, look_again, read_once
@@ -22,7 +23,7 @@ from segmend.logdir.second_looks import SMALL, TICK_NS, look_again, read_once
 LIMIT: Final = 32 << 20
 """Bytes that all remembered scans may take, by a rough count; the oldest go first."""
 
-Producers = tuple[ProducerState, ...]
+Producers = tuple[ProducerStateEntry, ...]
 
 
 class _Key(NamedTuple):

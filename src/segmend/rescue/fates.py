@@ -13,9 +13,10 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from segmend.formats import txn_index
+from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.frozen import frozen
 from segmend.kernel.scan import ScanTask, scan_log
-from segmend.kernel.types import AbortedRange, ProducerState
+from segmend.kernel.types import AbortedRange
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import PartitionDir
 from segmend.merge.pieces import Piece
@@ -58,7 +59,7 @@ class Fates:
 class _Replay:
     def __init__(self, confirmed: frozenset[tuple[int, int]]) -> None:
         self._confirmed = confirmed
-        self.states: tuple[ProducerState, ...] = ()
+        self.states: tuple[ProducerStateEntry, ...] = ()
         self.spans: dict[int, list[Span]] = defaultdict(list)
         self._doubtful: dict[int, list[Span]] = defaultdict(list)
 

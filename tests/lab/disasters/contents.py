@@ -15,7 +15,6 @@ from typing import Any
 
 from segmend.formats import producer_snapshot
 from segmend.formats.producer_snapshot import ProducerSnapshot
-from segmend.kernel.producers import row_of
 from segmend.loading.load import LoadedLog
 from segmend.loading.segment import Segment
 from segmend.loading.state import States
@@ -139,7 +138,7 @@ def of_snapshots(left: dict[str, int], did: dict[str, Any], log: LoadedLog) -> I
         if not len(data) - expired * ROW <= left[file] <= len(data):
             yield f"snapshot {offset}: {left[file]} bytes, said {len(data)}"
         elif isinstance(what := found.get(file), list) and not (forgetful or can_be(what, kept)):
-            yield f"snapshot {offset}: other rows than {[str(row_of(each)) for each in kept.values()]}"
+            yield f"snapshot {offset}: other rows than {[str(each) for each in kept.values()]}"
 
 
 def can_be(what: list[Any], states: States) -> bool:
@@ -159,5 +158,5 @@ def can_be(what: list[Any], states: States) -> bool:
 
 def rendered(states: States) -> bytes:
     """A snapshot of these producers, in some order."""
-    rows = tuple(row_of(each) for each in states.values())
+    rows = tuple(states.values())
     return producer_snapshot.render(ProducerSnapshot(entries=rows))

@@ -6,18 +6,17 @@ from collections.abc import Iterable
 
 from segmend.formats import epoch_checkpoint, producer_snapshot, txn_index
 from segmend.formats.epoch_checkpoint import EpochCheckpoint, EpochEntry
-from segmend.formats.producer_snapshot import ProducerSnapshot
+from segmend.formats.producer_snapshot import ProducerSnapshot, ProducerStateEntry
 from segmend.formats.txn_index import AbortedTxn, TransactionIndex
-from segmend.kernel.producers import row_of
-from segmend.kernel.types import AbortedRange, ProducerState, SegmentScan
+from segmend.kernel.types import AbortedRange, SegmentScan
 from segmend.loading.epochs import Entry, EpochCache
 from segmend.logdir.release import Release
 from segmend.surgery.derive.hash_order import HASH_ORDER
 
 
-def producer_snapshot_of(states: Iterable[ProducerState], release: Release) -> bytes:
+def producer_snapshot_of(states: Iterable[ProducerStateEntry], release: Release) -> bytes:
     """A producer snapshot with these rows, in the order of that release."""
-    rows = {state.producer_id: row_of(state) for state in states}
+    rows = {state.producer_id: state for state in states}
     order = HASH_ORDER.of(release)(list(rows))
     return producer_snapshot.render(ProducerSnapshot(entries=tuple(rows[each] for each in order)))
 

@@ -11,9 +11,9 @@ from typing import Final
 
 from segmend.errors import SegmendError
 from segmend.formats import producer_snapshot
-from segmend.kernel.producers import state_of
+from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.kernel.scan import ScanTask, iter_batches, scan_log
-from segmend.kernel.types import IndexRule, ProducerState, SegmentScan
+from segmend.kernel.types import IndexRule, SegmentScan
 from segmend.logdir.file_system import OpenFile
 from segmend.logdir.files import FileEntry
 from segmend.logdir.loaded import load
@@ -51,7 +51,7 @@ def scanned(segment: LogSegment, build: IndexRule | None = None) -> SegmentScan:
     return whole_scan(log_of(segment), base_offset=segment.base_offset, build=build)
 
 
-def replayed(segment: LogSegment, producers: tuple[ProducerState, ...]) -> SegmentScan:
+def replayed(segment: LogSegment, producers: tuple[ProducerStateEntry, ...]) -> SegmentScan:
     """As `scanned`, with the producers known before it; raises `SegmendError` past the kernel's bounds."""
     scan = whole_scan(log_of(segment), base_offset=segment.base_offset, producers=producers)
     if scan.unreplayable:
@@ -59,7 +59,9 @@ def replayed(segment: LogSegment, producers: tuple[ProducerState, ...]) -> Segme
     return scan
 
 
-def producers_before(partition: PartitionDir, offset: int, snapshot: int | None) -> tuple[ProducerState, ...]:
+def producers_before(
+    partition: PartitionDir, offset: int, snapshot: int | None
+) -> tuple[ProducerStateEntry, ...]:
     """The producers as of (exclusive) `offset`: those of the snapshot, and the batches after it.
 
     `snapshot` is the offset in the name of a snapshot to begin with, None to begin with
@@ -75,7 +77,7 @@ def producers_before(partition: PartitionDir, offset: int, snapshot: int | None)
     return states
 
 
-def snapshot_states(partition: PartitionDir, offset: int) -> tuple[ProducerState, ...]:
+def snapshot_states(partition: PartitionDir, offset: int) -> tuple[ProducerStateEntry, ...]:
     """The rows of a snapshot; raises `SegmendError` if a broker could not load it."""
     entry = dict(partition.snapshots).get(offset)
     if entry is None:
@@ -83,7 +85,7 @@ def snapshot_states(partition: PartitionDir, offset: int) -> tuple[ProducerState
     snapshot, damages = producer_snapshot.parse(entry.read(SNAPSHOT_LIMIT))
     if damages:
         raise SegmendError(f"{entry.path}: {damages[0].reason}")
-    return tuple(map(state_of, snapshot.entries))
+    return snapshot.entries
 
 
 def is_loadable(entry: FileEntry) -> bool:
@@ -91,7 +93,7 @@ def is_loadable(entry: FileEntry) -> bool:
     return load(entry, producer_snapshot.parse, SNAPSHOT_LIMIT).healthy
 
 
-def data_timestamps(partition: PartitionDir, states: Iterable[ProducerState]) -> dict[int, int]:
+def data_timestamps(partition: PartitionDir, states: Iterable[ProducerStateEntry]) -> dict[int, int]:
     """The largest timestamp of the last batch of each producer that is still in the log."""
     wanted = {state.last_offset: state.producer_id for state in states if state.last_offset >= 0}
     timestamps = {}
@@ -105,8 +107,8 @@ def data_timestamps(partition: PartitionDir, states: Iterable[ProducerState]) ->
 
 
 def _advanced(
-    segment: LogSegment, states: tuple[ProducerState, ...], start: int, stop: int
-) -> tuple[ProducerState, ...]:
+    segment: LogSegment, states: tuple[ProducerStateEntry, ...], start: int, stop: int
+) -> tuple[ProducerStateEntry, ...]:
     """The producers after the batches of one segment that begin in [start, stop)."""
     scan = replayed(segment, states)
     if start <= segment.base_offset and scan.next_offset <= stop:

@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import Final
 
 from segmend.broker.rule import new_in
+from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.frozen import replace
-from segmend.kernel.types import ProducerState
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.derive import Arguments
@@ -35,8 +35,8 @@ def build(log_dir: LogDir, partition: str, arguments: Arguments, release: Releas
 
 
 def _with_times_of_data(
-    partition: PartitionDir, states: tuple[ProducerState, ...]
-) -> tuple[ProducerState, ...]:
+    partition: PartitionDir, states: tuple[ProducerStateEntry, ...]
+) -> tuple[ProducerStateEntry, ...]:
     """The timestamp of the last data batch, where a marker may have come after it."""
     marked = [state for state in states if state.coordinator_epoch >= 0]
     times = data_timestamps(partition, marked) if marked else {}

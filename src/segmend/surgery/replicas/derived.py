@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from segmend.errors import SegmendError
 from segmend.formats import time_index
+from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.frozen import frozen
 from segmend.kernel.scan import ScanTask, scan_log
-from segmend.kernel.types import BuiltIndexes, IndexMatch, IndexRule, ProducerState, SegmentScan
+from segmend.kernel.types import BuiltIndexes, IndexMatch, IndexRule, SegmentScan
 from segmend.surgery.derive.file_bytes import transaction_index_of
 from segmend.surgery.derive.segment_indexes import indexes_in
 from segmend.surgery.new_bytes import NewBytes
@@ -44,7 +45,7 @@ class Derived:
 
 def derive(
     segments: Iterable[tuple[JoinedSegment, Indexes | None]],
-    producers: Sequence[ProducerState],
+    producers: Sequence[ProducerStateEntry],
     rule: IndexRule,
 ) -> Iterator[Derived]:
     """Each segment with what goes with it; `producers` are those before the first.

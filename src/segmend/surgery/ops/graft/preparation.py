@@ -8,8 +8,8 @@ from math import inf
 from segmend.errors import SegmendError
 from segmend.formats import epoch_checkpoint, offset_checkpoint, partition_metadata, producer_snapshot
 from segmend.formats.partition_metadata import PartitionMetadata
+from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.frozen import frozen, replace
-from segmend.kernel.types import ProducerState
 from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
@@ -175,7 +175,7 @@ def _indexes(site: Site, segment: JoinedSegment) -> Indexes | None:
     return Indexes(offset=original.index.read(), time=original.timeindex.read())
 
 
-def _states_before(site: Site, cut: Splice, base: int) -> tuple[ProducerState, ...]:
+def _states_before(site: Site, cut: Splice, base: int) -> tuple[ProducerStateEntry, ...]:
     """The producers before a segment: both logs are the same up to there."""
     at_hand = site.target if cut.kept is not None and site.target is not None else site.leader.partition
     known = [offset for offset, entry in at_hand.snapshots if offset <= base and is_loadable(entry)]
