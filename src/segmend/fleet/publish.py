@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from segmend.errors import SegmendError, system_words
 from segmend.fleet import alerts, delta, folder, history
 from segmend.fleet.audit import AuditOutcome
-from segmend.fleet.in_order import in_order
 from segmend.fleet.schemas import AUDIT_TABLES, STORED, SUMMARY_KEYS
 
 _ORDER = ("error", "warning", "info")
@@ -166,3 +169,46 @@ def write_alerts(outcome: AuditOutcome, out: str, path: str) -> None:
         write_text(*os.path.split(path), alerts.FORMATS[path.rpartition(".")[2]](counts))
     except OSError as error:
         raise SegmendError(f"--alerts {path}: {system_words(error)}") from error
+
+
+_PLACE = "its place"
+
+
+def in_order(parts: Iterable[pa.Table], order: npt.NDArray[np.integer], at_once: int) -> Iterator[pa.Table]:
+    """The rows of `parts` in the order of their numbers in `order`, `at_once` of them at a time."""
+    if not len(order):
+        return
+    if len(order) <= at_once:
+        yield pa.concat_tables(parts).take(pa.array(order))
+        return
+    with tempfile.TemporaryDirectory(prefix="segmend-") as folder:
+        for file in _sorted_in(folder, parts, order, at_once):
+            with pa.ipc.open_stream(file) as stream:
+                yield stream.read_all().sort_by(_PLACE).drop_columns(_PLACE)
+
+
+def _sorted_in(
+    folder: str, parts: Iterable[pa.Table], order: npt.NDArray[np.integer], at_once: int
+) -> list[str]:
+    """Files, each with the rows of so many places, one behind the other."""
+    places: npt.NDArray[np.int64] = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order))
+    files = [f"{folder}/{number}" for number in range(-(-len(order) // at_once))]
+    writers: dict[int, pa.RecordBatchStreamWriter] = {}
+    with ExitStack() as closed:
+        at = 0
+        for part in parts:
+            mine = places[at : at + len(part)]
+            at += len(part)
+            for number in np.unique(mine // at_once).tolist():
+                if number not in writers:
+                    writers[number] = closed.enter_context(
+                        pa.ipc.new_stream(files[number], _placed(part, mine).schema)
+                    )
+                there = np.flatnonzero(mine // at_once == number)
+                writers[number].write_table(_placed(part, mine).take(pa.array(there)))
+    return files
+
+
+def _placed(part: pa.Table, places: npt.NDArray[np.int64]) -> pa.Table:
+    return part.append_column(_PLACE, pa.array(places))

@@ -12,23 +12,30 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
 
-from segmend.errors import UsageError
+from segmend.errors import SegmendError, UsageError
 from segmend.findings import Finding
+from segmend.kernel.types import IndexRule
 from segmend.logdir import disk
+from segmend.logdir.tree import LogSegment
 from segmend.surgery.boundaries import links
+from segmend.surgery.derive.segment_indexes import rule_of
+from segmend.surgery.derive.sources import scanned
 from segmend.surgery.ops.repair import damaged_batches
-from segmend.surgery.ops.repair.checking import findings_of, grave, with_steps
+from segmend.surgery.ops.repair.checking import THREADS, findings_of, grave, with_steps
 from segmend.surgery.ops.repair.derived_files import DerivedFiles, derived_files, left_by
 from segmend.surgery.ops.repair.logs import ALWAYS, LogRepair, log_repair
 from segmend.surgery.ops.repair.mends import mends
 from segmend.surgery.ops.repair.options import Options
-from segmend.surgery.ops.repair.reading_ahead import read_ahead
+from segmend.surgery.ops.repair.scene import Scene
 from segmend.surgery.options import arguments_of
 from segmend.surgery.plan import Left, Plan
 from segmend.surgery.planning import assembly
 from segmend.surgery.planning.assembly import MARKER_KEPT, Draft
 from segmend.surgery.request import Request
+from segmend.threads import done_by
 
 NAME = "repair"
 EXAMPLES = """\
@@ -125,3 +132,33 @@ def _notes(request: Request[Options], derived: DerivedFiles) -> Iterator[str]:
             yield f"{log_dir.path}: {MARKER_KEPT}"
     if not request.options.is_deep:
         yield "not looked at: CRCs, records (--deep does)"
+
+
+MOST: Final = 256
+"""Scans of more logs might be forgotten before they are asked for."""
+
+
+def read_ahead(request: Request[Options]) -> None:
+    """Scan logs that lack an index; what cannot be read is left to those who report it."""
+    done_by(THREADS, _scan, islice(_without_index(request), MOST))
+
+
+def _scan(wanted: tuple[LogSegment, IndexRule]) -> None:
+    segment, rule = wanted
+    try:
+        scanned(segment, rule)
+    except SegmendError:
+        return
+
+
+def _without_index(request: Request[Options]) -> Iterator[tuple[LogSegment, IndexRule]]:
+    scene = Scene(request, ())
+    for partition in (partition for log_dir in request.dirs for partition in log_dir.partitions):
+        layout = partition.layout
+        bases = sorted(layout.logs.keys() - layout.index.keys())
+        if bases and (not request.names or partition.name in request.names):
+            try:
+                rule = rule_of(request.release, scene.interval(partition))
+            except SegmendError:
+                continue
+            yield from ((LogSegment(partition, base), rule) for base in bases)
