@@ -10,7 +10,7 @@ import enum
 from typing import Any, NamedTuple
 
 from segmend.formats.names import parse_file_name
-from segmend.frozen import field, frozen
+from segmend.frozen import as_dict, field, frozen
 
 
 class Severity(enum.StrEnum):
@@ -103,7 +103,7 @@ class Cause:
 
     def to_json(self) -> dict[str, Any]:
         """The object `cause` of a finding."""
-        return {"code": self.code, "dir": self.dir, "file": self.file}
+        return as_dict(self)
 
 
 @frozen

@@ -27,13 +27,9 @@ PAGE = Page(
 )
 SCOPE = Scope.SEGMENT
 LEVEL = Level.DEFAULT
+applies = lacks_time_index
 
 DAY_MS = 86_400_000
-
-
-def applies(context: PartitionContext) -> bool:
-    """Whether any log lacks its time index, in a release that has them."""
-    return lacks_time_index(context)
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:

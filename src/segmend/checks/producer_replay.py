@@ -301,25 +301,17 @@ def _regresses(
     view: SegmentView, before: ProducerStateEntry, segment: ProducerStateEntry
 ) -> Iterator[Regress]:
     """What must never go back from one segment to the next."""
-    producer_id = before.producer_id
-    if segment.producer_epoch < before.producer_epoch:
-        yield Regress(
-            view=view,
-            producer_id=producer_id,
-            what="producer epoch",
-            before=before.producer_epoch,
-            after=segment.producer_epoch,
-        )
-    if 0 <= segment.coordinator_epoch < before.coordinator_epoch:
-        yield Regress(
-            view=view,
-            producer_id=producer_id,
-            what="coordinator epoch",
-            before=before.coordinator_epoch,
-            after=segment.coordinator_epoch,
-        )
-    first = before.current_txn_first_offset
-    if first >= 0 and segment.coordinator_epoch < 0 and segment.current_txn_first_offset < 0:
-        yield Regress(
-            view=view, producer_id=producer_id, what="transaction", before=first, after=segment.last_offset
-        )
+    first, ended = before.current_txn_first_offset, segment.coordinator_epoch >= 0
+    epochs = before.producer_epoch, segment.producer_epoch
+    coordinators = before.coordinator_epoch, segment.coordinator_epoch
+    for what, (was, now), wrong in (
+        ("producer epoch", epochs, epochs[1] < epochs[0]),
+        ("coordinator epoch", coordinators, ended and coordinators[1] < coordinators[0]),
+        (
+            "transaction",
+            (first, segment.last_offset),
+            first >= 0 and not ended and segment.current_txn_first_offset < 0,
+        ),
+    ):
+        if wrong:
+            yield Regress(view=view, producer_id=before.producer_id, what=what, before=was, after=now)

@@ -36,11 +36,7 @@ PAGE = Page(
 )
 SCOPE = Scope.SEGMENT
 LEVEL = Level.STARTUP
-
-
-def applies(context: PartitionContext) -> bool:
-    """Whether any log lacks its time index, in a release that has them."""
-    return lacks_time_index(context)
+applies = lacks_time_index
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:

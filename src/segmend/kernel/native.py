@@ -186,8 +186,8 @@ class NativeWalker:
     def __init__(self, task: ScanTask) -> None:
         self._task = task
         self._lists = _spare_lists.pop() if _spare_lists else _new_lists()
-        self._offsets = NativeIndex.of_offsets(_C, task.offset_index, task.base_offset)
-        self._times = NativeIndex.of_times(_C, task.time_index, task.base_offset)
+        self._offsets = NativeIndex.of(_C, OFFSET_ENTRY, task.offset_index, task.base_offset)
+        self._times = NativeIndex.of(_C, TIME_ENTRY, task.time_index, task.base_offset)
         self._quiet: dict[str, int] | None = None
         self._walk = walk = Walk(
             base_offset=task.base_offset, stop=task.stop, end=task.end, check_crc=task.crc,
@@ -408,8 +408,7 @@ def _aborted(row: tuple[int, ...]) -> AbortedRange:
     )
 
 
-def walker(task: ScanTask) -> NativeWalker:
-    return NativeWalker(task)
+walker = NativeWalker
 
 
 def find_candidate(window: memoryview, start: int, sought: Sought) -> int:

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from segmend.kernel.indexes import (
     OFFSET_ENTRY,
-    TIME_ENTRY,
     Entry,
     Prepared,
     Verdict,
@@ -64,26 +63,17 @@ class NativeIndex:
         self._expected = bytearray(self.count * _I64.size)
 
     @classmethod
-    def of_offsets(
-        cls, library: ctypes.CDLL, data: bytes | memoryview | None, base: int
+    def of(
+        cls, library: Any, layout: Struct, data: bytes | memoryview | None, base: int
     ) -> NativeIndex | None:
-        """For the bytes of an offset index."""
+        """For the bytes of an index with such entries."""
         if data is None:
             return None
-        data = bytes(data)
-        counts = _counts(library, data, OFFSET_ENTRY.size)
-        in_order = library.segmend_offsets_in_order(data, counts[0])
-        return cls(data, base, OFFSET_ENTRY, counts, None if in_order else prepare_offsets)
-
-    @classmethod
-    def of_times(cls, library: ctypes.CDLL, data: bytes | memoryview | None, base: int) -> NativeIndex | None:
-        """For the bytes of a time index."""
-        if data is None:
-            return None
-        data = bytes(data)
-        counts = _counts(library, data, TIME_ENTRY.size)
-        in_order = library.segmend_times_in_order(data, counts[0])
-        return cls(data, base, TIME_ENTRY, counts, None if in_order else prepare_times)
+        data, of_offsets = bytes(data), layout is OFFSET_ENTRY
+        counts = _counts(library, data, layout.size)
+        in_order = library.segmend_offsets_in_order if of_offsets else library.segmend_times_in_order
+        prepare = prepare_offsets if of_offsets else prepare_times
+        return cls(data, base, layout, counts, None if in_order(data, counts[0]) else prepare)
 
     def fields(self) -> Iterator[tuple[str, int]]:
         """The fields of `index_t`; this object must outlive their use."""

@@ -317,8 +317,7 @@ def checksum(body: bytes, magic: int) -> int:
     return zlib.crc32(memoryview(body)[CRC_START_LEGACY:])
 
 
-def walker(task: ScanTask) -> ReferenceWalker:
-    return ReferenceWalker(task)
+walker = ReferenceWalker
 
 
 def find_candidate(window: memoryview, start: int, sought: Sought) -> int:

@@ -20,7 +20,7 @@ from segmend.broker.retention import (
     Limits,
 )
 from segmend.formats.java_number import parse_long
-from segmend.frozen import field, frozen
+from segmend.frozen import as_dict, field, frozen
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import NEWEST
 
@@ -76,6 +76,10 @@ class Setting:
     source: str
     origin: Origin = Origin.DEFAULT
     known: bool = True
+
+    def to_json(self) -> dict[str, object]:
+        """The object under its name in `settings`."""
+        return {name: value for name, value in as_dict(self).items() if name != "name"}
 
 
 @frozen

@@ -69,12 +69,7 @@ class Extent:
 
     def to_json(self) -> dict[str, int | None]:
         """The object of `before` and `after`."""
-        return {
-            "log_start_offset": self.log_start_offset,
-            "log_end_offset": self.log_end_offset,
-            "segments": self.segments,
-            "bytes": self.bytes,
-        }
+        return as_dict(self)
 
 
 @frozen
@@ -271,7 +266,7 @@ class Losses:
 
     def to_json(self) -> dict[str, int]:
         """The object of `lost`."""
-        return {"partitions": self.partitions, "records": self.records, "bytes": self.bytes}
+        return as_dict(self)
 
 
 @frozen

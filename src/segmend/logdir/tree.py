@@ -28,7 +28,13 @@ from segmend.formats.damage import Damage
 from segmend.formats.epoch_checkpoint import EpochCheckpoint
 from segmend.formats.meta_properties import MetaProperties
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA, DirName, is_found, parse_dir_name
-from segmend.formats.offset_checkpoint import OffsetCheckpoint
+from segmend.formats.offset_checkpoint import (
+    CLEANER_OFFSET,
+    HIGH_WATERMARK,
+    LOG_START_OFFSET,
+    RECOVERY_POINT,
+    OffsetCheckpoint,
+)
 from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.formats.quorum_state import QuorumState
 from segmend.logdir import disk
@@ -54,6 +60,11 @@ _PARTITION_METADATA_BYTES = 64 << 10
 # meta.properties has 150 bytes; a broker would read all of it, and take many times its size of memory.
 _META_PROPERTIES_BYTES = 1 << 20
 PARTITION_KINDS = frozenset({"current", "future", "delete", "stray", "cluster-metadata"})
+
+
+def _lines_of(name: str) -> cached_property[dict[tuple[str, int], int]]:
+    """A property of a log dir: what one of its offset checkpoints says by (topic, partition)."""
+    return cached_property(lambda log_dir: log_dir.checkpointed(name))
 
 
 class LogDir:
@@ -229,25 +240,12 @@ class LogDir:
             self._checkpoints[name] = load(self.entry(name), offset_checkpoint.parse)
         return self._checkpoints[name]
 
-    @cached_property
-    def recovery_points(self) -> dict[tuple[str, int], int]:
-        """Recovery points by (topic, partition), as the broker reads them."""
-        return self.checkpointed(offset_checkpoint.RECOVERY_POINT)
-
-    @cached_property
-    def high_watermarks(self) -> dict[tuple[str, int], int]:
-        """High watermarks by (topic, partition)."""
-        return self.checkpointed(offset_checkpoint.HIGH_WATERMARK)
-
-    @cached_property
-    def log_start_offsets(self) -> dict[tuple[str, int], int]:
-        """Log start offsets above the first segment's base, by (topic, partition)."""
-        return self.checkpointed(offset_checkpoint.LOG_START_OFFSET)
-
-    @cached_property
-    def cleaner_offsets(self) -> dict[tuple[str, int], int]:
-        """First dirty offsets of compacted partitions, by (topic, partition)."""
-        return self.checkpointed(offset_checkpoint.CLEANER_OFFSET)
+    recovery_points = _lines_of(RECOVERY_POINT)
+    high_watermarks = _lines_of(HIGH_WATERMARK)
+    log_start_offsets = _lines_of(LOG_START_OFFSET)
+    """Only those above the first segment's base."""
+    cleaner_offsets = _lines_of(CLEANER_OFFSET)
+    """First dirty offsets of compacted partitions."""
 
     def checkpointed(self, name: str) -> dict[tuple[str, int], int]:
         """What one of the four says by (topic, partition); nothing where it cannot be read."""

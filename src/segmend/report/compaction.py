@@ -8,7 +8,7 @@ from segmend.broker.cleaner import RESET_BELOW, RESET_BEYOND, CleanerVerdict, Re
 from segmend.explain.cleaned_size import CleanedSize
 from segmend.explain.cleaner_blockers import Blocker
 from segmend.explain.compaction import BOUNDS, HOLDS, Compaction
-from segmend.loading.limits import Origin, Setting
+from segmend.loading.limits import Origin
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 from segmend.report.table import columns, table
@@ -113,7 +113,7 @@ def json_lines(studied: Iterable[Compaction]) -> Iterator[Mapping[str, object]]:
             "file": each.name,
             "topic": each.topic,
             "partition": each.partition,
-            "settings": {setting.name: _setting(setting) for setting in each.settings},
+            "settings": {setting.name: setting.to_json() for setting in each.settings},
             "settings_known": each.settings_known,
             **_verdict(each),
             "outcome": each.outcome,
@@ -124,15 +124,6 @@ def json_lines(studied: Iterable[Compaction]) -> Iterator[Mapping[str, object]]:
             "blockers": [blocker.to_json() for blocker in each.blockers],
             "failure": each.failure,
         }
-
-
-def _setting(setting: Setting) -> Mapping[str, object]:
-    return {
-        "value": setting.value,
-        "source": setting.source,
-        "origin": setting.origin,
-        "known": setting.known,
-    }
 
 
 def _verdict(each: Compaction) -> Mapping[str, object]:

@@ -254,10 +254,7 @@ def _partition_line(each: Reasons, asked: Asked) -> Mapping[str, object]:
         "log_end_offset": each.log_end_offset,
         "high_watermark": each.high_watermark,
         "high_watermark_why": each.mark.why,
-        "settings": {
-            s.name: {"value": s.value, "source": s.source, "origin": s.origin, "known": s.known}
-            for s in each.retention.settings
-        },
+        "settings": {setting.name: setting.to_json() for setting in each.retention.settings},
         "settings_known": each.settings_known,
         "remote": each.retention.remote,
         "blocked_by": None if blocker is None else _log(each, blocker),
