@@ -44,7 +44,7 @@ def dir_work(row: dict[str, Any]) -> DirWork:
     for kind in row["jobs"]:
         counts = {name: value for name, value in kind.items() if name != "partitions_alike"}
         jobs += [Job(name="", work=Work(**counts))] * kind["partitions_alike"]
-    return DirWork(path="", jobs=jobs)
+    return DirWork(jobs=jobs)
 
 
 def modelled(row: dict[str, Any]) -> float:

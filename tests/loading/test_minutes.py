@@ -20,7 +20,7 @@ TIMED = [field.name for field in fields(Work) if field.name != "replayed_bytes"]
 
 def dir_of(*works: Work, device: int = 1, metadata: Work | None = None) -> DirWork:
     jobs = [Job(name=f"t-{number}", work=work) for number, work in enumerate(works)]
-    return DirWork(path=f"d{device}", jobs=jobs, device=device, metadata=metadata or Work())
+    return DirWork(jobs=jobs, device=device, metadata=metadata or Work())
 
 
 def start(

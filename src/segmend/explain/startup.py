@@ -93,7 +93,7 @@ class Study:
         self, log_dir: LogDir, partitions: Sequence[PartitionSegments], case: str, check: bool
     ) -> DirWork:
         jobs = [Job(name=each.name, work=self._of_partition(each, case, check)) for each in partitions]
-        return DirWork(path=log_dir.path, jobs=jobs, metadata=self._metadata(log_dir), device=log_dir.device)
+        return DirWork(jobs=jobs, metadata=self._metadata(log_dir), device=log_dir.device)
 
     def _of_partition(self, each: PartitionSegments, case: str, check: bool) -> Work:
         scanned = _scanned(each, case)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
 from segmend.formats.batch import (
-    HEADER_SIZE_UP_TO_MAGIC,
     HEADER_SIZE_V0,
     HEADER_SIZE_V2,
     LOG_OVERHEAD,
@@ -16,14 +15,13 @@ from segmend.formats.batch import (
     read_header,
 )
 from segmend.kernel import native_decoder
-from segmend.kernel.decoder import DAMAGE, END, FULL, MORE, DecodeStop
+from segmend.kernel.decoder import DAMAGE, END, FULL, MORE
 from segmend.kernel.diagnosis import diagnose
 from segmend.kernel.engine import ENGINE, engine_named
 from segmend.kernel.records import signed64
-from segmend.kernel.reference import checksum, prefix_fault
+from segmend.kernel.reference import cannot_begin, checksum
 from segmend.kernel.salvage import Salvage
 from segmend.kernel.types import TAIL_KINDS, WINDOW, WINDOW_LIMIT, BatchRange, Problem, Reader
-from segmend.kernel.walker import DAMAGE as WALK_DAMAGE
 from segmend.kernel.walker import Stop
 from segmend.kernel.window import Window
 
@@ -41,7 +39,7 @@ class HeaderWalker(Protocol):
     def position(self) -> int:
         """Where the next batch begins."""
 
-    def fill(self, window: memoryview, window_start: int, end: int) -> DecodeStop:
+    def fill(self, window: memoryview, window_start: int, end: int) -> Stop:
         """Read the headers of `window`; `end` is the readable size of the file."""
 
     def skip(self, end: int) -> None:
@@ -59,31 +57,27 @@ class PlainHeaders:
         self._crc = crc
         self._rows = array("q")
 
-    def fill(self, window: memoryview, window_start: int, end: int) -> DecodeStop:
+    def fill(self, window: memoryview, window_start: int, end: int) -> Stop:
         data = bytes(window)
         while self.position < self._stop:
             if len(self._rows) >= WIDTH * ROOM:
-                return DecodeStop(FULL)
+                return Stop(FULL)
             step = self._step(data, self.position - window_start, end - self.position)
             if step is not None:
                 return step
-        return DecodeStop(END)
+        return Stop(END)
 
-    def _step(self, data: bytes, at: int, left: int) -> DecodeStop | None:
-        if left <= HEADER_SIZE_UP_TO_MAGIC:
-            return DecodeStop(DAMAGE, kind="header-fragment") if left > 0 else DecodeStop(END)
-        if at < 0 or len(data) - at < HEADER_SIZE_UP_TO_MAGIC:
-            return DecodeStop(MORE, need=HEADER_SIZE_UP_TO_MAGIC)
+    def _step(self, data: bytes, at: int, left: int) -> Stop | None:
+        stop = cannot_begin(data, at, left, DAMAGE)
+        if stop is not None:
+            return stop
         _, size, _, magic = PREFIX.unpack_from(data, at)
-        fault = prefix_fault(size, magic, left)
-        if fault:
-            return DecodeStop(DAMAGE, kind=fault)
         need = LOG_OVERHEAD + size if self._crc else header_size(magic)
         if len(data) - at < need:
-            return DecodeStop(MORE, need=need)
+            return Stop(MORE, need=need)
         computed = checksum(data[at : at + need], magic) if self._crc else 0
         if self._crc and computed != read_header(data, at).crc:
-            return DecodeStop(DAMAGE, kind="crc-mismatch", computed=computed)
+            return Stop(DAMAGE, kind="crc-mismatch", computed=computed)
         self._rows.frombytes(_row(data[at : at + HEADER_SIZE_V2], self.position, 1 if self._crc else -1))
         self.position += LOG_OVERHEAD + size
         return None
@@ -120,9 +114,8 @@ def batch_rows(
             elif step.status == MORE:
                 _load(opened, walker, step.need, crc=crc)
             else:
-                stopped = Stop(WALK_DAMAGE, kind=step.kind, computed=step.computed)
                 limit = min(limits[1], opened.end)
-                damage = diagnose(salvage, opened, stopped, walker.position, limit, base_offset).problem
+                damage = diagnose(salvage, opened, step, walker.position, limit, base_offset).problem
                 if damage.kind == "crc-mismatch" and damage.facts["next"] == "boundary":
                     yield walker.take() + _row(_head(opened, walker.position), walker.position, 0)
                 else:

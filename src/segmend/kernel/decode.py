@@ -22,7 +22,6 @@ from segmend.kernel.decoder import (
     PAYLOAD,
     RECORDS,
     Decoder,
-    DecodeStop,
 )
 from segmend.kernel.diagnosis import diagnose
 from segmend.kernel.engine import ENGINE, engine_named
@@ -40,7 +39,6 @@ from segmend.kernel.types import (
     ProblemKind,
     Reader,
 )
-from segmend.kernel.walker import DAMAGE as WALK_DAMAGE
 from segmend.kernel.walker import Stop
 from segmend.kernel.window import Window
 
@@ -119,7 +117,7 @@ class _Driver:
         if taken is not None:
             yield taken
 
-    def _handle(self, step: DecodeStop, low: int, end: int) -> bool:
+    def _handle(self, step: Stop, low: int, end: int) -> bool:
         """Bring bytes, or pass what is no batch; False if nothing follows."""
         if step.status == MORE:
             self._load(step.need)
@@ -148,10 +146,9 @@ class _Driver:
         window.load(decoder.position, need)
         decoder.end = min(decoder.end, window.end)
 
-    def _pass_damage(self, step: DecodeStop, low: int, limit: int) -> bool:
+    def _pass_damage(self, step: Stop, low: int, limit: int) -> bool:
         decoder = self._decoder
-        stop = Stop(WALK_DAMAGE, kind=step.kind, computed=step.computed)
-        diagnosis = diagnose(self._salvage, self._window, stop, decoder.position, limit, low)
+        diagnosis = diagnose(self._salvage, self._window, step, decoder.position, limit, low)
         self._report(diagnosis.problem)
         decoder.skip(diagnosis.problem.end)
         return diagnosis.problem.kind not in TAIL_KINDS

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from segmend.formats.batch import RecordBatch
 from segmend.kernel.columns import RecordColumns
-from segmend.kernel.types import NoProblem, ProblemKind
+from segmend.kernel.walker import Stop
 
 END: Final = 0
 """Nothing is left to decode."""
@@ -27,16 +27,6 @@ CODEC: Final = 8
 """The codec of the batch does not exist. Then `skip`."""
 
 
-class DecodeStop(NamedTuple):
-    """Why `decode` returned."""
-
-    status: int
-    need: int = 0
-    kind: ProblemKind | NoProblem = ""
-    computed: int = 0
-    detail: tuple[tuple[str, int | str], ...] = ()
-
-
 class Decoder(Protocol):
     """Decodes the records of one file in order."""
 
@@ -51,10 +41,10 @@ class Decoder(Protocol):
     def rows(self) -> int:
         """Records in the buffers."""
 
-    def decode(self, window: memoryview, window_start: int) -> DecodeStop:
+    def decode(self, window: memoryview, window_start: int) -> Stop:
         """Append the records of `window`, whose first byte is byte `window_start` of the file."""
 
-    def decode_payload(self, batch: RecordBatch, payload: bytes) -> DecodeStop:
+    def decode_payload(self, batch: RecordBatch, payload: bytes) -> Stop:
         """Append the records of the batch at `position`; END if it went well, FULL or RECORDS."""
 
     def skip(self, end: int) -> None:

@@ -9,10 +9,11 @@ from typing import Any, Final
 from segmend.crc32c import LIBRARY
 from segmend.formats.batch import RecordBatch, render_header
 from segmend.kernel.columns import Allocate, BatchRun, Binary, Buffer, Headers, RecordColumns, WantedRecords
-from segmend.kernel.decoder import DAMAGE, FULL, MORE, NO_MEMORY, RECORDS, DecodeStop
+from segmend.kernel.decoder import DAMAGE, FULL, MORE, NO_MEMORY, RECORDS
 from segmend.kernel.layout import fits
 from segmend.kernel.native import KINDS, address
 from segmend.kernel.types import DECODE_LIMIT
+from segmend.kernel.walker import Stop
 
 ROWS: Final = 1 << 16
 """Records in one set of columns, at most, as long as one batch has fewer."""
@@ -165,37 +166,37 @@ class NativeDecoder:
     def end(self, end: int) -> None:
         self._columns.end = end
 
-    def decode(self, window: memoryview, window_start: int) -> DecodeStop:
+    def decode(self, window: memoryview, window_start: int) -> Stop:
         size = len(window)
         at = address(window) if size else None
         return self._step(LIBRARY_OF_COLUMNS.segmend_decode(self._at, at, size, window_start))
 
-    def decode_payload(self, batch: RecordBatch, payload: bytes) -> DecodeStop:
+    def decode_payload(self, batch: RecordBatch, payload: bytes) -> Stop:
         header = render_header(batch)
         status = LIBRARY_OF_COLUMNS.segmend_decode_payload(self._at, header, payload, len(payload))
         return self._step(status)
 
-    def _step(self, status: int) -> DecodeStop:
+    def _step(self, status: int) -> Stop:
         columns = self._columns
         if status == MORE:
-            return DecodeStop(status, need=columns.need)
+            return Stop(status, need=columns.need)
         if status == DAMAGE:
-            return DecodeStop(status, kind=KINDS[columns.fault][0], computed=columns.computed)
+            return Stop(status, kind=KINDS[columns.fault][0], computed=columns.computed)
         if status == RECORDS:
             return self._bad_records()
         if status == NO_MEMORY:
             raise MemoryError("the kernel got no memory")
         if status == FULL and not columns.rows:
             self._grow()
-        return DecodeStop(status)
+        return Stop(status)
 
-    def _bad_records(self) -> DecodeStop:
+    def _bad_records(self) -> Stop:
         columns = self._columns
         kind, names = KINDS[columns.fault]
         if kind == "count-mismatch":
             counts = (("found", columns.found), ("bytes_left", columns.need))
-            return DecodeStop(RECORDS, kind=kind, detail=(("declared", columns.need_bytes), *counts))
-        return DecodeStop(
+            return Stop(RECORDS, kind=kind, detail=(("declared", columns.need_bytes), *counts))
+        return Stop(
             RECORDS, kind=kind, detail=(("record", columns.found), ("field", names[1].partition("=")[2]))
         )
 
@@ -266,15 +267,15 @@ class NativeHeaders:
         position: int = self._columns.position
         return position
 
-    def fill(self, window: memoryview, window_start: int, end: int) -> DecodeStop:
+    def fill(self, window: memoryview, window_start: int, end: int) -> Stop:
         columns, size = self._columns, len(window)
         columns.end = end
         at = address(window) if size else None
         rows = address(self._rows)
         status = LIBRARY_OF_COLUMNS.segmend_headers(ctypes.addressof(columns), at, size, window_start, rows)
         if status == DAMAGE:
-            return DecodeStop(status, kind=KINDS[columns.fault][0], computed=columns.computed)
-        return DecodeStop(status, need=columns.need)
+            return Stop(status, kind=KINDS[columns.fault][0], computed=columns.computed)
+        return Stop(status, need=columns.need)
 
     def skip(self, end: int) -> None:
         self._columns.position = end

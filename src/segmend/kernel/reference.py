@@ -74,15 +74,10 @@ class ReferenceWalker:
 
     def _step(self, data: bytes, at: int, crc: int | None) -> Stop | None:
         """Take the batch at `data[at:]`; None if it was sound, else why not."""
-        left = self.end - self.position
-        if left <= HEADER_SIZE_UP_TO_MAGIC:
-            return Stop(DAMAGE, kind="header-fragment") if left > 0 else Stop(END)
-        if at < 0 or len(data) - at < HEADER_SIZE_UP_TO_MAGIC:
-            return Stop(MORE, need=HEADER_SIZE_UP_TO_MAGIC)
+        stop = cannot_begin(data, at, self.end - self.position)
+        if stop is not None:
+            return stop
         _, size, _, magic = PREFIX.unpack_from(data, at)
-        fault = prefix_fault(size, magic, left)
-        if fault:
-            return Stop(DAMAGE, kind=fault)
         need = self._needed(data, at, size, magic) if crc is None else header_size(magic)
         if len(data) - at < need:
             return Stop(MORE, need=need)
@@ -297,6 +292,17 @@ class ReferenceWalker:
             built=self._builder.built(),
             bounded=tuple(sorted(self._bounded | fold.bounded | self._builder.bounded)),
         )
+
+
+def cannot_begin(data: bytes, at: int, left: int, damage: int = DAMAGE) -> Stop | None:
+    """Why no batch begins at `data[at:]`, by its first 17 bytes; None if one may."""
+    if left <= HEADER_SIZE_UP_TO_MAGIC:
+        return Stop(damage, kind="header-fragment") if left > 0 else Stop(END)
+    if at < 0 or len(data) - at < HEADER_SIZE_UP_TO_MAGIC:
+        return Stop(MORE, need=HEADER_SIZE_UP_TO_MAGIC)
+    _, size, _, magic = PREFIX.unpack_from(data, at)
+    fault = prefix_fault(size, magic, left)
+    return Stop(damage, kind=fault) if fault else None
 
 
 def prefix_fault(size: int, magic: int, left: int) -> ProblemKind | NoProblem:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from segmend.formats.batch import (
-    HEADER_SIZE_UP_TO_MAGIC,
     HEADER_SIZE_V2,
     PREFIX,
     RecordBatch,
@@ -11,7 +10,7 @@ from segmend.formats.batch import (
     read_header,
 )
 from segmend.kernel.columns import Allocate, BatchRun, RecordBuilder, RecordColumns, WantedRecords
-from segmend.kernel.decoder import CODEC, DAMAGE, END, FULL, LEGACY, MORE, PAYLOAD, RECORDS, DecodeStop
+from segmend.kernel.decoder import CODEC, DAMAGE, END, FULL, LEGACY, MORE, PAYLOAD, RECORDS
 from segmend.kernel.records import (
     RecordFields,
     check_payload,
@@ -20,8 +19,9 @@ from segmend.kernel.records import (
     read_record,
     signed64,
 )
-from segmend.kernel.reference import checksum, prefix_fault
+from segmend.kernel.reference import cannot_begin, checksum
 from segmend.kernel.types import Problem
+from segmend.kernel.walker import Stop
 
 
 class ReferenceDecoder:
@@ -47,36 +47,31 @@ class ReferenceDecoder:
     def rows(self) -> int:
         return self._builder.rows
 
-    def decode(self, window: memoryview, window_start: int) -> DecodeStop:
+    def decode(self, window: memoryview, window_start: int) -> Stop:
         data = bytes(window)
         while self.position < self._stop:
             step = self._step(data, self.position - window_start)
             if step is not None:
                 return step
             if self._builder.size >= self._target:
-                return DecodeStop(FULL)
-        return DecodeStop(END)
+                return Stop(FULL)
+        return Stop(END)
 
-    def _step(self, data: bytes, at: int) -> DecodeStop | None:
-        left = self.end - self.position
-        if left <= HEADER_SIZE_UP_TO_MAGIC:
-            return DecodeStop(DAMAGE, kind="header-fragment") if left > 0 else DecodeStop(END)
-        if at < 0 or len(data) - at < HEADER_SIZE_UP_TO_MAGIC:
-            return DecodeStop(MORE, need=HEADER_SIZE_UP_TO_MAGIC)
+    def _step(self, data: bytes, at: int) -> Stop | None:
+        stop = cannot_begin(data, at, self.end - self.position, DAMAGE)
+        if stop is not None:
+            return stop
         _, size, _, magic = PREFIX.unpack_from(data, at)
-        fault = prefix_fault(size, magic, left)
-        if fault:
-            return DecodeStop(DAMAGE, kind=fault)
         if len(data) - at < 12 + size:
-            return DecodeStop(MORE, need=12 + size)
+            return Stop(MORE, need=12 + size)
         batch = read_header(data, at, self.position)
         batch = batch._replace(last_offset=signed64(batch.last_offset))
         body = data[at : at + batch.size]
         if self._crc and (computed := checksum(body, magic)) != batch.crc:
-            return DecodeStop(DAMAGE, kind="crc-mismatch", computed=computed)
+            return Stop(DAMAGE, kind="crc-mismatch", computed=computed)
         return self._take_batch(batch, body)
 
-    def _take_batch(self, batch: RecordBatch, body: bytes) -> DecodeStop | None:
+    def _take_batch(self, batch: RecordBatch, body: bytes) -> Stop | None:
         step = None
         if not self._unwanted(batch):
             step = self._take_message(batch, body) if batch.magic < 2 else self._take_v2(batch, body)
@@ -92,9 +87,9 @@ class ReferenceDecoder:
             return True
         return batch.magic == 2 and batch.base_offset > wanted.last_offset
 
-    def _take_message(self, batch: RecordBatch, body: bytes) -> DecodeStop | None:
+    def _take_message(self, batch: RecordBatch, body: bytes) -> Stop | None:
         if batch.codec:
-            return DecodeStop(LEGACY)
+            return Stop(LEGACY)
         if not self._wanted.takes(batch.base_offset, batch.max_timestamp):
             return None
         parts = legacy_parts(body, 0, len(body), batch.magic)
@@ -106,14 +101,14 @@ class ReferenceDecoder:
         self._builder.end_run(run_of(batch, 1))
         return None
 
-    def _take_v2(self, batch: RecordBatch, body: bytes) -> DecodeStop | None:
+    def _take_v2(self, batch: RecordBatch, body: bytes) -> Stop | None:
         if batch.codec > 4:
-            return DecodeStop(CODEC)
+            return Stop(CODEC)
         if batch.codec and batch.size > HEADER_SIZE_V2:
-            return DecodeStop(PAYLOAD)
+            return Stop(PAYLOAD)
         return self._take_records(batch, body[HEADER_SIZE_V2:])
 
-    def _take_records(self, batch: RecordBatch, data: bytes) -> DecodeStop | None:
+    def _take_records(self, batch: RecordBatch, data: bytes) -> Stop | None:
         problem, _ = check_payload(batch, data)
         if problem is not None and problem.kind != "timestamp-mismatch":
             return _bad_records(problem)
@@ -142,11 +137,11 @@ class ReferenceDecoder:
         self._builder.append(numbers, key, value, headers)
         return True
 
-    def decode_payload(self, batch: RecordBatch, payload: bytes) -> DecodeStop:
+    def decode_payload(self, batch: RecordBatch, payload: bytes) -> Stop:
         step = self._take_records(batch, payload)
         if step is None:
             self.position = batch.end
-        return step or DecodeStop(END)
+        return step or Stop(END)
 
     def skip(self, end: int) -> None:
         self.position = end
@@ -162,8 +157,8 @@ def _cut(data: bytes, at: int, size: int) -> bytes | None:
     return None if size < 0 else data[at : at + size]
 
 
-def _bad_records(problem: Problem) -> DecodeStop:
-    return DecodeStop(RECORDS, kind=problem.kind, detail=problem.detail)
+def _bad_records(problem: Problem) -> Stop:
+    return Stop(RECORDS, kind=problem.kind, detail=problem.detail)
 
 
 def run_of(batch: RecordBatch, rows: int) -> BatchRun:

@@ -30,12 +30,13 @@ CONTROL_LIMIT: Final = 4096
 
 
 class Stop(NamedTuple):
-    """Why `walk` returned."""
+    """Why `walk`, or `decode` of a `Decoder`, returned."""
 
     status: int
     need: int = 0
     kind: ProblemKind | NoProblem = ""
     computed: int = 0
+    detail: tuple[tuple[str, int | str], ...] = ()
 
 
 class Deferred(NamedTuple):

@@ -68,7 +68,7 @@ class DirState:
     def work(self) -> DirWork:
         """What loading it asks for."""
         jobs = [] if self.unread else self.jobs
-        return DirWork(path=self.path, jobs=jobs, metadata=self.metadata, device=self.log_dir.device)
+        return DirWork(jobs=jobs, metadata=self.metadata, device=self.log_dir.device)
 
     def leave_out(self, reason: str) -> None:
         """Offline from the beginning: nothing in it is loaded, and nothing in it can end the start."""

@@ -57,7 +57,6 @@ class Job:
 class DirWork:
     """One log dir: its jobs, the metadata log if it has it, and the device that it is on."""
 
-    path: str
     jobs: Sequence[Job] = ()
     metadata: Work = Work()
     device: int = 0
@@ -85,8 +84,6 @@ class Estimate:
 
     parts: Mapping[str, float]
     dirs: Sequence[DirWork] = ()
-    threads: int = 1
-    read_speed: float | None = None
     longest: str | None = None
     """The partition that keeps one thread busy after all others are done, if there is one."""
 
@@ -134,9 +131,7 @@ def estimate(
     parts["metadata"] = sum(_of_work(metadata, costs).values())
     everything = sum((each.total for each in dirs), Work())
     parts["warm_up"] = costs.warm_up * _warmth(everything) + (costs.first_log if everything.partitions else 0)
-    return Estimate(
-        parts=parts, dirs=tuple(dirs), threads=threads, read_speed=machine.read_speed, longest=longest
-    )
+    return Estimate(parts=parts, dirs=tuple(dirs), longest=longest)
 
 
 def _warmth(work: Work) -> float:
