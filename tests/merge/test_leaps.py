@@ -101,3 +101,24 @@ def test_of_two_batches_in_one_place_the_other_replica_knows_which_is_moved(
     leap(log, -4)
     code, line, offsets = told(capsys, tmp_path, dirs)
     assert (line["missing"], offsets) == ([], [22, 33, 38, 39, 43, 60]), (code, line)
+
+
+@pytest.mark.parametrize("place", [6, 10])
+def test_within_a_compacted_log_others_have_what_was_moved(
+    place: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in (1, 2, 3):
+        home = tmp_path / f"b{number}" / "t-0"
+        home.mkdir(parents=True)
+        places = [place if (number, at) == (1, 8) else at for at in range(0, 40, 4)]
+        batches = [
+            build_batch([NewRecord(key=b"%d" % at, value=b"v")], base_offset=first)
+            for at, first in zip(range(0, 40, 4), places, strict=True)
+        ]
+        (home / f"{0:020d}.log").write_bytes(b"".join(batches))
+        (home.parent / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 37\n")
+    dirs, out = sorted(tmp_path.glob("b*")), tmp_path / "out"
+    ran = run(capsys, "rescue", *dirs, "--out", out, "--as", "jsonl", "--json")
+    offsets = [json.loads(row)["offset"] for row in (out / "t-0.jsonl").read_text().splitlines()]
+    assert (ran.code, offsets) == (0, list(range(0, 40, 4))), ran.err
+    assert run(capsys, "diff", *dirs).code == 4

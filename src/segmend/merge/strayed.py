@@ -24,22 +24,25 @@ def without_strayed(branches: Sequence[Branch], look: Look) -> list[Branch]:
 def _without_strayed(number: int, branches: Sequence[Branch], look: Look) -> Branch:
     branch, gone = branches[number], list[Span]()
     for other, each in enumerate(branches):
-        below = [(0, branch.thinned - 1)]
-        unlike = other != number and common(united(differences(branch.parts, each.parts)), below)
-        if unlike:
+        if other == number or not branch.thinned:
+            continue
+        both = (*differences(branch.parts, each.parts), *differences(each.parts, branch.parts))
+        if unlike := common(united(both), [(0, branch.thinned - 1)]):
             first, last = unlike[0][0], unlike[-1][1]
-            mine, theirs = look.batches(number, first, last), look.batches(other, first, LONG_MAX)
-            for here, there in _elsewhere(mine, theirs, first):
+            mine, theirs = (look.batches(one, first, LONG_MAX) for one in (number, other))
+            for here, there in _elsewhere(mine, theirs, (first, last)):
                 if _holders(here, branches, look) < _holders(there, branches, look):
-                    gone.append((here.first_offset, here.last_offset))
+                    gone += [(each.first_offset, each.last_offset) for each in (here, there)]
     return lacking(branch, united(gone)) if gone else branch
 
 
-def _elsewhere(mine: Iterable[Batch], theirs: Iterator[Batch], first: int) -> Iterator[tuple[Batch, Batch]]:
+def _elsewhere(mine: Iterable[Batch], theirs: Iterator[Batch], span: Span) -> Iterator[tuple[Batch, Batch]]:
     """Batches beside a gap, and the ones with their bytes that the other replica has in that gap."""
     window: deque[Batch] = deque()
     following = next(theirs, None)
-    for low, here, high in _with_room(mine, first):
+    for low, here, high in _with_room(mine, span[0]):
+        if here.first_offset > span[1]:
+            return
         while following is not None and following.first_offset <= high:
             window.append(following)
             following = next(theirs, None)
@@ -53,7 +56,7 @@ def _elsewhere(mine: Iterable[Batch], theirs: Iterator[Batch], first: int) -> It
 
 
 def _with_room(batches: Iterable[Batch], first: int) -> Iterator[tuple[int, Batch, int]]:
-    """Each but the last between the offsets up to which nothing else is; that one is looked at for itself."""
+    """Each but the last of a log between the offsets up to which nothing else is."""
     low, held = first, None
     for each in batches:
         if held is not None:
