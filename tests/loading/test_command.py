@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.cli.run import run
 from tests.faults.patient import RECOVERY
-from tests.faults.written import ACTIVE, END, known_dirs, removed, two_dirs, written
+from tests.faults.written import ACTIVE, END, known_dirs, removed, two_dirs, with_zookeeper, written
 
 from segmend.loading import EFFECTS
 
@@ -222,6 +222,26 @@ def test_the_cleaner_may_make_a_log_young_again_before_it_is_deleted(
     ran = run(capsys, "forecast", *dirs, "--kafka", "4.3.1", "--config", config, "--json")
     (line,) = (line for line in ran.of("later") if line["topic"] == "u")
     assert "unless the log cleaner rewrites it before" in line["why"]
+
+
+@pytest.mark.parametrize(("kafka", "fatal"), [("2.0.0", True), ("2.1.0", False)])
+def test_before_2_1_a_log_over_which_the_cleaner_throws_keeps_all_others(
+    kafka: str, fatal: bool, without_metadata: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    dirs = without_metadata
+    with_zookeeper(dirs)
+    log = min((dirs[0] / "t-0").glob("*.log"))
+    data = bytearray(log.read_bytes())
+    data[8:12] = bytes(4)
+    log.write_bytes(data)
+    config = dirs[0].parent / "server.properties"
+    config.write_text("log.cleanup.policy=compact,delete\n")
+    ran = run(capsys, "forecast", *dirs, "--kafka", kafka, "--config", config, "--json")
+    whys = [line["why"] for line in ran.of("later")]
+    assert len(whys) == 3
+    assert {
+        f"takes {dirs[0] / 't-0'} before: it throws over {log.name} at byte 0" in why for why in whys
+    } == {fatal}
 
 
 @pytest.mark.parametrize(("batch", "said"), [(0, None), (1, "unless the log cleaner takes the log before")])

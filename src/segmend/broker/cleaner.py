@@ -50,8 +50,10 @@ STATS_READ = new_in(
     "whether it is the turn of the log or not",
     (2, 3),
 )
+SETS_ASIDE = new_in("LogCleaner.tryCleanFilthiestLog (KAFKA-7215): a log over which it throws", (2, 1))
+"""Before, each thread dies over it, and nothing is compacted or deleted by the cleaner any more."""
 UNCLEANABLE = Words(
-    "LogCleaner.tryCleanFilthiestLog (KAFKA-7215): a log that throws is set aside; before, the thread dies",
+    "LogCleaner.tryCleanFilthiestLog (KAFKA-7215)",
     (
         ((0, 8), "Error due to"),
         (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from segmend.broker.cleaner import SETS_ASIDE
 from segmend.broker.retention import (
     DELETE_DELAY_SECONDS,
     GOES_UNCOPIED_BELOW_START,
@@ -58,7 +59,8 @@ def by_retention(
     if _all_stay(loaded, after, retention.limits, now_ms):
         return
     limits = limits_of(loaded, after, retention, checkpoint)
-    thrown = thrown_over(loaded) if limits.compact and limits.looked_at else None
+    reads = limits.compact and limits.looked_at and SETS_ASIDE.of(loaded.state.settings.release)
+    thrown = thrown_over(loaded) if reads else None
     kept = retained(loaded, after, limits, now_ms)
     look = look_of(loaded, after, limits, mark, now_ms)
     gone, start = 0, look.log_start
@@ -95,6 +97,11 @@ _UNLESS_THROWN = (
     ", unless the log cleaner takes the log before: it throws over {0.file} at byte {0.position} "
     "({0.reason}), and leaves the log alone"
 )
+UNLESS_DEAD = (
+    ", unless the log cleaner takes {0} before: it throws over {1.file} at byte {1.position} ({1.reason}), "
+    "dies, and deletes and compacts nothing any more"
+)
+"""Of every log that it looks at, before it set such a log aside."""
 _ONCE_COPIED = {
     False: ", once the high watermark reaches the end",
     True: ", once copied to remote storage, where the records stay",

@@ -5,8 +5,9 @@ Follows `LogManager.loadLog` and what `ReplicaManager` makes of the log when the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
+from segmend.broker.cleaner import SETS_ASIDE
 from segmend.broker.cleanup_policy import compacted
 from segmend.broker.failures import LoadFailure, fatal
 from segmend.broker.index_room import known_room
@@ -24,9 +25,10 @@ from segmend.formats.java_number import parse_int
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.formats.partition_metadata import FILE_NAME
 from segmend.frozen import field, frozen, replace
+from segmend.loading.cleaner_reads import Spoiled, thrown_over
 from segmend.loading.dirs import DirState
 from segmend.loading.high_watermark import Replicas, high_watermark, replicas_of
-from segmend.loading.later import by_deletion, by_retention
+from segmend.loading.later import UNLESS_DEAD, by_deletion, by_retention
 from segmend.loading.limits import Known, Retention, TopicSettings, retention_of, setting_of
 from segmend.loading.load import LoadedLog, load
 from segmend.loading.metadata_log import UNKNOWN
@@ -366,3 +368,36 @@ def _served(dir_state: DirState, loaded: LoadedLog, after: Extent, situation: Si
     if situation.known(partition.topic).topic:
         return tuple(gone)
     return tuple(replace(each, why=f"{each.why}{_UNKNOWN_TOPIC}") for each in gone)
+
+
+def unless_cleaner_dies(found: Sequence[Loaded], situation: Situation) -> Iterator[Later]:
+    """What comes later of all of them; where one ends the cleaner for all, what that deletes hangs on it."""
+    fatal_log: tuple[str, Spoiled] | None = None
+    if not SETS_ASIDE.of(situation.broker.release) and any(
+        _by_cleaner(e, situation) for o in found for e in o.later
+    ):
+        places = ((one, over) for one in found if (over := _ends_cleaner(one, situation)) is not None)
+        fatal_log = next(((one.path, over) for one, over in places), None)
+    for each in (each for one in found for each in one.later):
+        if fatal_log is not None and _by_cleaner(each, situation):
+            yield replace(each, why=f"{each.why}{UNLESS_DEAD.format(*fatal_log)}")
+        else:
+            yield each
+
+
+def _by_cleaner(each: Later, situation: Situation) -> bool:
+    return each.what == "segments-deleted" and situation.retention(each.topic).limits.compact
+
+
+def _ends_cleaner(one: Loaded, situation: Situation) -> Spoiled | None:
+    """Over what in this log the cleaner throws, if it takes it at all."""
+    if one.key is None or one.key[0] != "current" or one.after is None:
+        return None
+    partition = one.dir_state.log_dir.partition(one.outcome.name)
+    limits = situation.retention(one.key[1]).limits
+    if partition is None or not (limits.compact and limits.looked_at):
+        return None
+    try:
+        return thrown_over(load(partition.afresh(), load_settings(one.dir_state, partition, situation)))
+    except Unreadable:
+        return None

@@ -30,7 +30,7 @@ from segmend.loading.led import aside, without_the_unled
 from segmend.loading.prelude import Options, Prelude
 from segmend.loading.reads import Budget
 from segmend.loading.remote import assumed, untold
-from segmend.loading.replicas import Loaded, Situation, unseen
+from segmend.loading.replicas import Loaded, Situation, unless_cleaner_dies, unseen
 from segmend.loading.side_by_side import load_directories
 from segmend.loading.timing.estimate import estimate
 from segmend.loading.unmarked import spare_the_unasked, without_the_unmarked
@@ -241,9 +241,8 @@ class _Run:
         yield from partitions
         yield from self._others
         if self._refusal is None:
-            yield from (
-                each for loaded in self._loaded if not loaded.dir_state.offline for each in loaded.later
-            )
+            online = [loaded for loaded in self._loaded if not loaded.dir_state.offline]
+            yield from unless_cleaner_dies(online, self._prelude.situation())
         for state in states:
             yield DirOutcome(
                 dir=state.path, online=state.offline is None, clean_shutdown=state.clean,
