@@ -386,7 +386,7 @@ def unless_cleaner_dies(found: Sequence[Loaded], situation: Situation) -> Iterat
 
 
 def _by_cleaner(each: Later, situation: Situation) -> bool:
-    return each.what == "segments-deleted" and situation.retention(each.topic).limits.compact
+    return each.limit is not None and situation.retention(each.topic or "").limits.compact
 
 
 def _ends_cleaner(one: Loaded, situation: Situation) -> Spoiled | None:
