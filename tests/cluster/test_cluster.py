@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -538,3 +539,20 @@ def test_what_a_replica_in_sync_lacks_was_not_acknowledged(
     after = Extent(log_start_offset=0, log_end_offset=end)
     short = Copy(node_id=2, dir="/d", outcome=Service.SERVED, after=after, records_lost=2, loses=loses)
     assert seen._was_not_acknowledged(("t", 0), [short], in_sync) == said
+
+
+def test_a_node_that_forgot_that_it_led(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """4.0.1 and 4.3.1 end over the first answer of another one (`KafkaRaftClient.maybeTransition`)."""
+    logs = {int(path.parts[-3][1:]): path for path in fleet.glob("b*/d*/__cluster_metadata-0")}
+    states = {node: json.loads((path / "quorum-state").read_text()) for node, path in logs.items()}
+    epoch, leader = max((state["leaderEpoch"], state["leaderId"]) for state in states.values())
+    dirs = sorted(fleet.glob("b*/d*"))
+    words = f"whether node {leader} ends"
+    assert words not in run(capsys, "forecast", "--cluster", *dirs).out
+    shutil.rmtree(logs[leader])
+    ran = run(capsys, "forecast", "--cluster", *dirs, "--json")
+    told = [each for each in ran.json[-1]["unknown"] if each.startswith(words)]
+    assert (ran.code, len(told)) == (4, 1)
+    assert f"epoch {epoch}" in told[0]
+    alone = run(capsys, "forecast", "--cluster", *dirs, "--only", leader, "--json")
+    assert not any(words in each for each in alone.json[-1]["unknown"])

@@ -34,6 +34,13 @@ AHEAD = (
     "Exiting because log truncation is not allowed for partition {}, current leader's latest offset {} is "
     "less than replica's latest offset {}"
 )
+FORGOTTEN = (
+    "whether node {node} ends: node {other} knows it as the leader of epoch {epoch}, and its own files know "
+    "of none after {own}; unless another one is elected first, that answer ends it: Unexpected error in raft "
+    "IO thread, Received request or response with leader OptionalInt[{node}] and epoch {epoch} which is "
+    "inconsistent with current leader OptionalInt.empty and epoch {own}"
+)
+"""`KafkaRaftClient.maybeTransition`, `hasConsistentLeader`: a node knows best whether it leads."""
 NO_MAJORITY = "{up} of {all} voters come up, {needed} are needed"
 NOT_THE_VOTER = "voter {} is the one whose metadata dir has the id {}; this one has {}, and no vote (KIP-853)"
 """`VoterSet.isVoter` compares the directory ids, too, where the log has them."""

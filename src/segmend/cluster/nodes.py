@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
-from segmend.broker.election import MIN_INSYNC, UNCLEAN_ELECTION
+from segmend.broker.election import FORGOTTEN, MIN_INSYNC, UNCLEAN_ELECTION
 from segmend.cluster.older import epochs_of
 from segmend.cluster.values import Name, NodeOutcome
 from segmend.frozen import field, frozen, replace
@@ -27,7 +27,8 @@ class Sight:
     `position` is where its metadata log ends, None without one; `snapshot` where its newest snapshot ends,
     `epochs` are the leader epochs behind that with their first offsets; `voters` and `replicas` the nodes
     that the log names; `marks` the high watermarks in its checkpoints: so much is committed; `settings`
-    its server.properties, as far as it was given and matters to others; `lost_vote` why it has none.
+    its server.properties, as far as it was given and matters to others; `lost_vote` why it has none;
+    `followed` the leader and epoch in its quorum-state.
     """
 
     position: tuple[int, int] | None
@@ -38,6 +39,12 @@ class Sight:
     snapshot: int = 0
     epochs: tuple[tuple[int, int], ...] = ()
     lost_vote: str | None = None
+    followed: tuple[int, int] = (-1, 0)
+
+    @property
+    def epoch(self) -> int:
+        """The newest leader epoch of the metadata that its files know of."""
+        return max(self.followed[1], 0 if self.position is None else self.position[0])
 
     @property
     def end(self) -> int:
@@ -135,8 +142,26 @@ def sight(broker: BrokerDirs) -> Sight:
         position=log.position, voters=voters, marks=marks, settings=settings,
         replicas=frozenset(node for replicas in named for node in replicas),
         snapshot=log.snapshot[0] if log.snapshot else 0, epochs=tuple(sorted(log.epochs.items())),
-        lost_vote=broker.lost_vote,
+        lost_vote=broker.lost_vote, followed=_followed(broker),
     )  # fmt: skip
+
+
+def _followed(broker: BrokerDirs) -> tuple[int, int]:
+    """The leader and the epoch in its quorum-state; nobody's where that tells none."""
+    partition = None if broker.metadata_dir is None else broker.metadata_dir.cluster_metadata
+    state = None if partition is None else partition.quorum_state.value
+    if state is None or state.leader_id is None or state.leader_epoch is None:
+        return -1, 0
+    return state.leader_id, state.leader_epoch
+
+
+def forgotten(sights: Mapping[int, Sight]) -> Iterator[str]:
+    """Nodes that others know as the leader of an epoch of which they themselves do not know any more."""
+    for node, own in sights.items():
+        later = [(seen.followed[1], other) for other, seen in sights.items() if seen.followed[0] == node]
+        epoch, other = max(later, default=(0, node))
+        if epoch > own.epoch:
+            yield FORGOTTEN.format(node=node, other=other, epoch=epoch, own=own.epoch)
 
 
 def image_of(broker: BrokerDirs) -> MetadataImage:

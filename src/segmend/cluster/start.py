@@ -8,7 +8,7 @@ from itertools import chain
 
 from segmend.broker.election import NOT_REGISTERED
 from segmend.cluster.leadership import Outage
-from segmend.cluster.nodes import NodeStart, Playing
+from segmend.cluster.nodes import NodeStart, Playing, forgotten
 from segmend.cluster.older import ELECTED
 from segmend.cluster.order import start_order
 from segmend.cluster.quorum import quorum, voters_of
@@ -177,6 +177,7 @@ class ClusterForecast:
         elif not self._voters:
             yield NOT_HERE
         yield from (BLANK.format(node) for node in elected.blank)
+        yield from forgotten({node: self._sights[node] for node in self._started})
         yield from (f"node {node}: {why}" for node, why in self._absent().items() if why == NOT_GIVEN)
         for node in nodes:
             yield from (f"node {node.node_id}: {each}" for each in node.broker.unknown)

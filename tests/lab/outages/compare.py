@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from segmend.broker.election import NOT_REGISTERED
+from segmend.broker.election import FORGOTTEN, NOT_REGISTERED
 from segmend.cluster.older import ELECTED
 
 Line = dict[str, Any]
@@ -18,6 +18,8 @@ NO_END = 5
 def complaints(lines: list[Line], became: Line) -> list[str]:
     """Everything that became something else than was said; nothing of partitions where that was left open."""
     open_ = any(each.startswith(ELECTED.partition(":")[0]) for each in lines[-1]["unknown"])
+    if any(each.startswith(FORGOTTEN.partition(" {")[0]) for each in lines[-1]["unknown"]):
+        return []
     quorum = next(line for line in lines if line["type"] == "quorum")
     told = "; ".join(line["reason"] or "" for line in lines if line["type"] == "partition")
     return [
