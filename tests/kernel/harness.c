@@ -70,7 +70,8 @@ static void *room(size_t size) { return calloc(1, size); }
 static void walk(const uint8_t *data, int64_t size) {
     walk_t w = {.base_offset = (int64_t)below(200), .stop = size, .end = size, .check_crc = (int64_t)below(2),
                 .check_records = (int64_t)below(4) > 0, .decode_limit = 1 << 20, .seed = 7, .last_offset = -1,
-                .previous_last = -1, .previous_epoch = -1, .problem_room = 32, .deferred_room = 4};
+                .previous_last = -1, .previous_epoch = -1, .problem_room = 32, .deferred_room = 4,
+                .stretches = {.offsets = 1 + (int64_t)below(5000)}};
     int64_t entries = 16;
     w.problems = room(32 * sizeof(problem_t));
     w.deferred = room(8 * sizeof(int64_t));
