@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from struct import Struct
 
 from segmend.findings import Finding, Where
 from segmend.frozen import frozen
+from segmend.kernel.indexes import OFFSET_ENTRY
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.index_file import last_entry
 
@@ -52,9 +52,6 @@ PAGE = Page(
 SCOPE = Scope.SEGMENT
 LEVEL = Level.STARTUP
 
-ENTRY = Struct(">ii")
-ENTRY_SIZE = ENTRY.size
-
 
 @frozen
 class _Last:
@@ -82,10 +79,10 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
 
 
 def _last_entry(view: SegmentView) -> _Last | None:
-    last = last_entry(view.segment.index, ENTRY_SIZE)
+    last = last_entry(view.segment.index, OFFSET_ENTRY.size)
     if last is None:
         return None
-    relative, position = ENTRY.unpack(last.data)
+    relative, position = OFFSET_ENTRY.unpack(last.data)
     return _Last(row=last.row, position=position, offset=view.base_offset + relative)
 
 
@@ -132,7 +129,7 @@ def _finding(
         words,
         Where(
             view.segment.name if code == "L25" else f"{view.base_offset:020d}.index",
-            position=view.size if code == "L25" else last.row * ENTRY_SIZE,
+            position=view.size if code == "L25" else last.row * OFFSET_ENTRY.size,
             offset=last.offset,
         ),
         broker_says=too_small(view) if code == "I06" else None,

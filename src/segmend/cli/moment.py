@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import re
 import time
-from datetime import UTC, datetime
 
-from segmend.explain.timestamp_units import other_unit
+from segmend.explain.timestamp_units import other_unit, stated_ms
 
 _FROM_NOW = re.compile(r"([+-])(\d{1,6})(ms|s|m|h|d|w)")
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
@@ -25,8 +24,7 @@ def moment(value: str) -> int:
             raise argparse.ArgumentTypeError(f"'{value}' looks like {unit or 'no time'}: give milliseconds")
         return int(value)
     try:
-        stated = datetime.fromisoformat(value)
-        return round((stated if stated.tzinfo else stated.replace(tzinfo=UTC)).timestamp() * 1000)
+        return stated_ms(value)
     except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(
             f"'{value}' is no time such as 2026-12-01T08:00, 2026-12-01T08:00+02:00, 1795366572000 or +24h"

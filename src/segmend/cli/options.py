@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from typing import Final
 
 from segmend.errors import UsageError
+from segmend.formats.java_number import LONG_MAX
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import NEWEST, OLDEST, Release
-
-_LAST: Final = 2**63 - 1
 
 
 def add_output_options(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +75,7 @@ def number_range(value: str) -> tuple[int, int]:
     first, dots, last = value.partition("..")
     try:
         low = int(first) if first else 0
-        high = (int(last) if last else _LAST) if dots else low
+        high = (int(last) if last else LONG_MAX) if dots else low
     except ValueError:
         raise argparse.ArgumentTypeError(
             f"'{value}' is no range such as 100, 100..200, 100.. or ..200"

@@ -1,4 +1,4 @@
-"""A timestamp that is no milliseconds: what producers send that count in another unit.
+"""Times as people state them, and timestamps that are no milliseconds: what some producers send.
 
 Kafka's timestamps are milliseconds. Read as such, seconds of our days lie in 1970 and microseconds
 in the year 58000; taken for what they are they lie between 2000 and 2100.
@@ -6,6 +6,7 @@ in the year 58000; taken for what they are they lie between 2000 and 2100.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Final
 
 _FROM, _TO = 946_684_800_000, 4_102_444_800_000
@@ -19,6 +20,12 @@ def other_unit(timestamp_ms: int) -> str | None:
         return None
     units = (unit for unit in UNITS if _FROM <= in_milliseconds(timestamp_ms, unit) < _TO)
     return next(units, None)
+
+
+def stated_ms(text: str) -> int:
+    """Milliseconds of a date and time in ISO 8601, UTC if it does not say; raises as `fromisoformat`."""
+    stated = datetime.fromisoformat(text)
+    return round((stated if stated.tzinfo else stated.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def in_milliseconds(value: int, unit: str) -> int:

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import UTC, datetime
 from typing import Final
+
+from segmend.explain.timestamp_units import stated_ms
+from segmend.formats.java_number import LONG_MAX
 
 EARLIEST: Final = -2
 """In `startingOffsets`: the first offset there is (`JsonUtils`, `KafkaOffsetRangeLimit.EARLIEST`)."""
 LATEST: Final = -1
 """In `endingOffsets`: the end of the log."""
-_LARGEST: Final = 2**63 - 1
 
 TopicOffsets = tuple[tuple[tuple[str, int], int], ...]
 """((topic, partition), offset) pairs."""
@@ -65,9 +66,7 @@ def instant(text: str) -> int:
     """Milliseconds since the epoch, given as such or as a date and time (UTC unless it says otherwise)."""
     if text.isascii() and text.isdecimal() and len(text) < 19:
         return int(text)
-    moment = datetime.fromisoformat(text)
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return round(aware.timestamp() * 1000)
+    return stated_ms(text)
 
 
 def flag(text: str) -> bool:
@@ -129,7 +128,7 @@ def _offsets(text: str, *, other: int) -> TopicOffsets:
         if not isinstance(partitions, dict):
             raise ValueError(f"'{text}' is not of the form {form}")
         for partition, offset in partitions.items():
-            if type(offset) is not int or not (offset == other or 0 <= offset <= _LARGEST):
+            if type(offset) is not int or not (offset == other or 0 <= offset <= LONG_MAX):
                 raise ValueError(f"{topic}-{partition}: {offset} is no offset, nor {other}")
             offsets[topic, integer(partition)] = offset
     return tuple(sorted(offsets.items()))

@@ -12,6 +12,7 @@ from collections.abc import Set as AbstractSet
 import pyarrow as pa
 
 from segmend.checks import Level
+from segmend.checks.runner import SCANNED_KINDS
 from segmend.cluster.newest_metadata import compacts_by
 from segmend.cluster.vanished import vanished
 from segmend.errors import UsageError
@@ -35,7 +36,6 @@ from segmend.node.broker_dirs import BrokerDirs
 
 BY_RANGE = ("batches", "records")
 CONSUMED = ("records", "damage", *DECODED)
-READ_KINDS = frozenset({"current", "future", "stray", "cluster-metadata"})
 _NO_RUN = AuditRun(run_id="", number=0)
 
 
@@ -125,7 +125,7 @@ def _only(pieces: Iterable[Range], only: AbstractSet[Key], places: Iterable[Plac
 
 def _kinds(table: str) -> frozenset[str]:
     if table not in CONSUMED:
-        return READ_KINDS
+        return SCANNED_KINDS
     return frozenset({"cluster-metadata" if table == "cluster_metadata" else "current"})
 
 

@@ -5,8 +5,6 @@ Follows `LogLoader.loadSegmentFiles` and `LogSegment.sanityCheck`.
 
 from __future__ import annotations
 
-from struct import Struct
-
 from segmend.broker.failures import LoadFailure, fatal
 from segmend.broker.recovery import CORRUPT_INDEX, MAX_FILE_BYTES, NO_INDEX, ORPHAN, TOO_LARGE
 from segmend.broker.sanity import (
@@ -37,8 +35,6 @@ from segmend.loading.usable import check_writable, note_lazy
 from segmend.logdir.file_system import FOLDERS
 from segmend.logdir.index_file import ends
 from segmend.logdir.second_looks import look_again
-
-_TIME_ENTRY = Struct(">qi")
 
 
 def open_segments(state: LoadState) -> None:

@@ -17,13 +17,13 @@ import pyarrow.compute as pc
 from segmend.frozen import frozen
 
 from .columns import NUMBER, Tables, broker_name, broker_order, folded, number, parts
+from .findings import SEVERITIES
 from .packing import exact, packed
 from .places import Places
 
 PARTITIONS: Final = 100_000
 SEGMENTS: Final = 100_000
 
-_SEVERITIES: Final = ("error", "warning", "info")
 _KEY: Final = ("broker", "topic", "partition")
 _NAME: Final = "name"
 _NUMBERS: Final = {
@@ -39,7 +39,7 @@ _NUMBERS: Final = {
     "newest": "max_timestamp_ms",
 }
 """What the page calls it, and the column of `partitions`."""
-_ORDER: Final = [*((severity, "descending") for severity in _SEVERITIES), ("size", "descending")]
+_ORDER: Final = [*((severity, "descending") for severity in SEVERITIES), ("size", "descending")]
 _OF_SEGMENT: Final = {
     "base": "segment",
     "bytes": "log_bytes",
@@ -50,7 +50,7 @@ _OF_SEGMENT: Final = {
 }
 
 Counts: TypeAlias = Sequence[int]
-"""Findings by severity, in the order of `_SEVERITIES`."""
+"""Findings by severity, in the order of `SEVERITIES`."""
 
 
 @frozen
@@ -130,14 +130,14 @@ def _worst(tables: Tables) -> tuple[pa.Table, int, int]:
 def _found(tables: Tables) -> pa.Table:
     """How many findings each has; a comparison of replicas knows the broker, but no log dir."""
     told = map(_by_severity, parts(tables, "findings", [*_KEY, "severity"]))
-    return folded(told, [_NAME], dict.fromkeys(_SEVERITIES, "sum")).drop_columns([NUMBER])
+    return folded(told, [_NAME], dict.fromkeys(SEVERITIES, "sum")).drop_columns([NUMBER])
 
 
 def _by_severity(table: pa.Table) -> pa.Table:
     said = pc.fill_null(table["severity"].cast(pa.string()), "")
-    known = [pc.equal(said, severity) for severity in _SEVERITIES[:-1]]
+    known = [pc.equal(said, severity) for severity in SEVERITIES[:-1]]
     counts = [*known, pc.invert(pc.or_(*known))]
-    columns = {name: each.cast(pa.int64()) for name, each in zip(_SEVERITIES, counts, strict=True)}
+    columns = {name: each.cast(pa.int64()) for name, each in zip(SEVERITIES, counts, strict=True)}
     return pa.table({_NAME: _name(table), **columns})
 
 
@@ -150,14 +150,14 @@ def _name(table: pa.Table) -> pa.ChunkedArray:
 def _with_found(part: pa.Table, found: pa.Table) -> pa.Table:
     """With the findings of each, and a size to sort by."""
     place = pc.index_in(_name(part), value_set=found[_NAME].combine_chunks())
-    for severity in _SEVERITIES:
+    for severity in SEVERITIES:
         counts = pc.fill_null(pc.take(found[severity].combine_chunks(), place), 0)
         part = part.append_column(severity, counts)
     return part.append_column("size", pc.fill_null(part["log_bytes"].cast(pa.int64()), 0))
 
 
 def _replicas(table: pa.Table) -> list[_Replica]:
-    names = (*_KEY, "log_dir_id", "dir_name", "kind", "size", "segments", *_SEVERITIES)
+    names = (*_KEY, "log_dir_id", "dir_name", "kind", "size", "segments", *SEVERITIES)
     return [
         _Replica(
             at=at, broker=broker_name(broker), log_dir_id=log_dir, topic=topic or "", partition=partition,
@@ -181,7 +181,7 @@ def _partitions(table: pa.Table, chosen: Sequence[_Replica], places: Places) -> 
         "partition": [each.partition for each in chosen],
         "names": {n: e.name for n, e in enumerate(chosen) if e.name != f"{e.topic}-{e.partition}"},
     }  # fmt: skip
-    for nth, severity in enumerate(_SEVERITIES):
+    for nth, severity in enumerate(SEVERITIES):
         told[severity] = [each.found[nth] for each in chosen]
     for name, column in _NUMBERS.items():
         values = table[column].to_pylist()

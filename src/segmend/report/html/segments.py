@@ -8,6 +8,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from segmend.formats.batch import CODEC_NAMES
 from segmend.frozen import frozen
 from segmend.wording import plural
 
@@ -16,7 +17,6 @@ from .units import count, percent, share, size
 
 _NOTHING: Final = "no batches"
 _SEVERAL: Final = "several in one segment"
-_KNOWN_CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 _MIB: Final = 1 << 20
 _SIZES: Final = (
     ("empty", 0, 1),
@@ -101,7 +101,7 @@ def _format(magics: str) -> str:
 
 
 def _codec_css(name: str) -> str:
-    return f"codec-{name}" if name in _KNOWN_CODECS else "codec-empty" if name == _NOTHING else "codec-mixed"
+    return f"codec-{name}" if name in CODEC_NAMES else "codec-empty" if name == _NOTHING else "codec-mixed"
 
 
 def _magic_css(name: str) -> str:

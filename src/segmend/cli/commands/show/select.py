@@ -6,9 +6,8 @@ import argparse
 from datetime import UTC, datetime
 
 from segmend.errors import UsageError
+from segmend.formats.java_number import LONG_MAX, LONG_MIN
 from segmend.logdir.walk import Selection
-
-_LAST = 2**63 - 1
 
 
 def moment(value: str) -> int:
@@ -37,7 +36,7 @@ def selection(args: argparse.Namespace) -> Selection:
     if args.since is not None and args.until is not None and args.since > args.until:
         raise UsageError("--since is later than --until")
     # Damaged files hold negative numbers too, which only a selection hides.
-    offsets, positions = args.offset or (-_LAST - 1, _LAST), args.position or (0, _LAST)
+    offsets, positions = args.offset or (LONG_MIN, LONG_MAX), args.position or (0, LONG_MAX)
     return Selection(
         first_offset=offsets[0],
         last_offset=offsets[1],
