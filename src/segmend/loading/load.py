@@ -291,7 +291,9 @@ def _delete_all(state: LoadState, end: int) -> None:
     for each in state.segments:
         state.note("segments-deleted", each.name, offset=each.base_offset, says=says, lost=lost_from(each, 0))
     state.note("log-start-moved", offset=state.settings.log_start)
-    state.segments, state.snapshots = [], {}
+    state.segments = []
+    if STRAY_SNAPSHOTS.of(state.settings.release):
+        state.snapshots = {}  # Before, those out of range go as it rebuilds the state: no log without any.
     state.epochs.clear()
 
 

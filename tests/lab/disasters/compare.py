@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from segmend.broker.checkpoints import EPOCHS_ASSIGNED
 from segmend.broker.strays import OR_LED
 from segmend.formats import epoch_checkpoint
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
@@ -310,7 +311,7 @@ def of_epochs(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -> Iter
     rows = [(int(epoch), int(start)) for epoch, start in map(str.split, text.splitlines()[2:])]
     wanted, end = log.state.epochs.entries, log.after.log_end_offset
     if name not in did.get("changed", {}):  # as it is read, nothing is written
-        rows = EpochCache(rows).entries
+        rows = EpochCache(rows, assigned=EPOCHS_ASSIGNED.of(log.state.settings.release)).entries
     if rows not in (wanted, *led(wanted, rows[-1:], end)):
         yield f"epochs {rows}, said {wanted} and a new one at {end}"
 

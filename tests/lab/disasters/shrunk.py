@@ -37,5 +37,10 @@ NAMED: dict[str, dict[str, int]] = {
     "a first line of epochs that is the newest, in a log that nobody leads": {"3.9.2": 202612020306},
     "a dir no longer configured, where it is a race whether its logs are led": {"4.0.1": 105, "3.9.2": 82},
     "a file's number in digits of another script, with leading zeros": {"4.3.1": 202612010317},
+    "epochs out of order, as 1.1 keeps them": {"1.1.0": 202612040403},
+    "a file that ends in .checkpoint.deleted and is no snapshot of metadata": {"2.8.2": 202612040301},
+    "a log start above all records, whose snapshots are there until the state is rebuilt": {
+        "2.5.1": 202612040403,
+    },
 }
 """By release the number in its record."""
