@@ -169,7 +169,7 @@ def later_sequences(state: LoadState) -> None:
     """A record more of each producer in the snapshots that are written anew."""
     for offset, kept in state.snapshots.items():
         if isinstance(kept, dict):
-            more = (replace(each, last_sequence=each.last_sequence + 1) for each in kept.values())
+            more = (each._replace(last_sequence=each.last_sequence + 1) for each in kept.values())
             state.snapshots[offset] = {each.producer_id: each for each in more}
 
 
