@@ -12,10 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from operator import attrgetter
-from typing import Any, Final, Literal, TypeVar, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast, dataclass_transform
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Class = TypeVar("Class", bound=type)
-Value = TypeVar("Value")
+Value = TypeVar("Value", bound="DataclassInstance")
 MISSING: Final[Any] = object()
 _FEW: Final = 8
 """So many values of a class are made before it is worth to compile how."""

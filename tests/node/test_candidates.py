@@ -36,7 +36,7 @@ def test_of_a_killed_1_1_0_nothing_is_planned_by_the_rules_of_2_2(
     dirs = world(golden, "1.1.0-killed", tmp_path)
     asked = run(capsys, "plan", "repair", *dirs, "-o", tmp_path / "plan.json")
     assert asked.code == 16
-    assert "2.2: 32 steps, 1.1: 70 steps, 2.0: 32 steps, 2.3: 0 steps" in asked.err
+    assert "2.2: 32 steps, 1.1: 70 steps, 2.0: 32 steps, 2.0.1: 32 steps, 2.3: 0 steps" in asked.err
     assert "--kafka VERSION" in asked.err
     assert not (tmp_path / "plan.json").exists()
     assert run(capsys, "plan", "repair", *dirs, "--kafka", "1.1").code == 0

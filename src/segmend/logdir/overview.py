@@ -83,6 +83,7 @@ class DirOverview:
     broker_running: bool | None
     partitions: int
     foreign: tuple[str, ...]
+    not_found: tuple[str, ...]
     foreign_files: Mapping[str, int]
     space: Space | None
     device: int | None
@@ -101,6 +102,7 @@ def dir_overview(log_dir: LogDir) -> DirOverview:
         broker_running=log_dir.broker_running(),
         partitions=len(log_dir.partitions),
         foreign=tuple(log_dir.foreign),
+        not_found=tuple(log_dir.not_found),
         foreign_files={name: _file_size(log_dir, name) for name in log_dir.foreign_files},
         space=or_none(log_dir.space),
         device=status.device if status else None,

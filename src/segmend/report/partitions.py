@@ -145,6 +145,8 @@ def _state(each: DirOverview, style: Style) -> Iterator[str]:
         yield style("yellow", "whether a broker runs cannot be told")
     for name in each.foreign:
         yield style("red", f"'{text.clean(name)}' is no partition: a broker refuses to start")
+    for name in each.not_found:
+        yield style("yellow", f"'{text.clean(name)}' is no UTF-8: a broker finds nothing there")
 
 
 _COLUMNS = columns(

@@ -15,7 +15,6 @@ from typing import Final
 
 from segmend.broker.rule import new_in
 from segmend.formats.producer_snapshot import ProducerStateEntry
-from segmend.frozen import replace
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.derive import Arguments
@@ -40,4 +39,4 @@ def _with_times_of_data(
     """The timestamp of the last data batch, where a marker may have come after it."""
     marked = [state for state in states if state.coordinator_epoch >= 0]
     times = data_timestamps(partition, marked) if marked else {}
-    return tuple(replace(state, timestamp=times.get(state.producer_id, state.timestamp)) for state in states)
+    return tuple(state._replace(timestamp=times.get(state.producer_id, state.timestamp)) for state in states)
