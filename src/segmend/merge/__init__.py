@@ -9,8 +9,9 @@ Used by `diff`, `rescue`, `export`, the data source and surgery's `merge`:
   where runs do not tell (`second_look.Look`; `look.Second` for files).
 - `lineage`: which leader epoch owns which offsets. `agreement`: where two replicas hold the same bytes.
 - `superseded`: which records of a less compacted replica would come back from the dead, and which no cleaner
-  took; `uncleaned`: the same within a file. `odd_epochs`: a flipped bit in an epoch, which no checksum
-  covers; `proven_epochs`: what it was.
+  took; `uncleaned`: the same within a file; `no_further`: how far no cleaner can have come. `odd_epochs`: a
+  flipped bit in an epoch, which no checksum covers; `proven_epochs`: what it was; `strayed`: one in an
+  offset.
 - `pieces`: where the bytes of a range lie; `cut`: a batch of which only some records are wanted.
 - `salvage`: records of batches whose checksum fails, where no replica has these offsets sound.
 - `standing`: what each replica is beside the merged log. `compared`: all partitions of some directories, in
