@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.cli.run import run
+from tests.faults.hands import seal, with_number
 from tests.golden.judge import copy_tree
 from tests.golden.unpack import unpack
 from tests.lab.elections import HERE
@@ -179,6 +180,18 @@ def test_damage_names_who_has_it_sound(tmp_path: Path, capsys: pytest.CaptureFix
     words = shlex.split(last)
     words[words.index("--out") + 1] = str(tmp_path / "out")
     assert run(capsys, "rescue", *words).code == 4
+
+
+def test_a_codec_that_does_not_exist_is_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its checksum is right, and still no consumer reads it."""
+    odd = [*PLAIN]
+    odd[3] = seal(with_number(odd[3], ">h", 21, lambda attributes: attributes | 7))
+    one, two = broker(tmp_path, 1, odd, mark=100), broker(tmp_path, 2, PLAIN, mark=100)
+    code, replicas, partition = told(capsys, one, two)
+    assert (code, partition["verdict"], partition["missing"]) == (4, "damaged", [])
+    assert replicas[1]["damaged"] == [{"first_offset": 30, "last_offset": 39, "sound_on": [2]}]
+    ran = run(capsys, "rescue", one, two, "--as", "jsonl", "--out", tmp_path / "out", "--json")
+    assert (ran.code, json.loads(ran.out.splitlines()[-1])["records"]) == (0, 100)
 
 
 def test_the_next_command_mends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

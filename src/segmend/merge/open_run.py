@@ -6,7 +6,7 @@ from collections.abc import Callable
 from struct import Struct
 from typing import Final
 
-from segmend.formats.batch import CODEC_MASK, DELETE_HORIZON, SMALLEST_RECORD, RecordBatch
+from segmend.formats.batch import CODEC_MASK, DELETE_HORIZON, MAX_CODEC, SMALLEST_RECORD, RecordBatch
 from segmend.formats.java_number import LONG_MAX
 from segmend.kernel.batch_rows import WIDTH
 from segmend.merge.values import Batch, Mark, Run
@@ -49,6 +49,7 @@ class OpenRun:
                 and numbers[14] == until - last and last < until < below and numbers[5] >= 2
                 and not numbers[7] & DELETE_HORIZON
                 and (numbers[14] * SMALLEST_RECORD < numbers[1] or numbers[7] & CODEC_MASK)
+                and numbers[7] & CODEC_MASK <= MAX_CODEC
             ):  # fmt: skip
                 break
             self._digest += hash((first, last, epoch, size, crc)) & _MASK
