@@ -182,6 +182,21 @@ def test_damage_names_who_has_it_sound(tmp_path: Path, capsys: pytest.CaptureFix
     assert run(capsys, "rescue", *words).code == 4
 
 
+def test_a_log_start_offset_above_all_is_not_believed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No broker deletes above its high watermark: two bytes of a checkpoint are not to cost a partition."""
+    one, two = broker(tmp_path, 1, PLAIN, mark=100), broker(tmp_path, 2, PLAIN, mark=100)
+    (one / "log-start-offset-checkpoint").write_text("0\n1\nt 0 5230\n")
+    code, _, partition = told(capsys, one, two)
+    assert (code, partition["missing"]) == (4, [])
+    ran = run(capsys, "rescue", one, "--as", "jsonl", "--out", tmp_path / "out", "--json")
+    assert (ran.code, json.loads(ran.out.splitlines()[-1])["records"]) == (4, 100)
+    assert "5230, lies above all that is there, which ends at 99" in partition["doubts"][0]
+    (one / "log-start-offset-checkpoint").write_text("0\n1\nt 0 100\n")
+    assert told(capsys, one, two)[2]["doubts"] == []
+
+
 def test_a_codec_that_does_not_exist_is_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its checksum is right, and still no consumer reads it."""
     odd = [*PLAIN]
@@ -235,6 +250,17 @@ def keyed(*offsets: int) -> bytes:
 
 
 KEYED = [keyed(*range(first, first + 10)) for first in range(0, 100, 10)]
+
+
+def test_nor_may_it_hide_a_first_file_that_is_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, two = broker(tmp_path, 1, KEYED, mark=100), broker(tmp_path, 2, KEYED, mark=100)
+    (one / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 4000\n")
+    log = one / "t-0" / f"{0:020d}.log"
+    log.rename(log.with_name(f"{40:020d}.log")).write_bytes(b"".join(KEYED[4:]))
+    ran = run(capsys, "rescue", one, two, "--as", "jsonl", "--out", tmp_path / "out", "--json")
+    assert (ran.code, json.loads(ran.out.splitlines()[-1])["records"]) == (0, 100)
 
 
 @pytest.mark.parametrize("cleaned", [0, 70, 100, 4000])

@@ -88,12 +88,17 @@ class RecordBatch(NamedTuple):
         return self.magic >= 2 and bool(self.attributes & CONTROL)
 
     @property
-    def has_possible_count(self) -> bool:
-        """Its offsets, and its bytes if they are not compressed, may hold so many records."""
+    def beyond_reading(self) -> str | None:
+        """Why no reader gets at its records, by its header: as `kernel.types.KINDS` has it; None if one may.
+
+        Its offsets, and its bytes if they are not compressed, may hold only so many records.
+        """
+        if self.codec > MAX_CODEC:
+            return "bad-codec"
         most = self.last_offset - self.base_offset + 1
         if not self.codec:
             most = min(most, (self.size - HEADER_SIZE_V2) // SMALLEST_RECORD)
-        return self.magic < 2 or 0 <= self.records_count <= most
+        return None if self.magic < 2 or 0 <= self.records_count <= most else "count-mismatch"
 
     @property
     def has_delete_horizon(self) -> bool:

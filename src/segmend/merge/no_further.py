@@ -64,7 +64,7 @@ def without_false_checkpoints(replicas: Sequence[Replica], look: Look) -> list[R
     believed = []
     for number, replica in enumerate(replicas):
         theirs = united(span for other, spans in enumerate(held) if other != number for span in spans)
-        cleaned = [(replica.log_start_offset, replica.cleaned - 1)] if replica.cleaned else []
+        cleaned = [(0, replica.cleaned - 1)] if replica.cleaned else []
         wanted = common(without(cleaned, held[number]), theirs)
         if wanted and stayed(look, number, held[number], replica.cleaned).bound() < replica.cleaned:
             replica = thinned_by_its_runs(replace(replica, cleaned=0, proven=0))

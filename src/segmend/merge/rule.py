@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from segmend.errors import UsageError
+from segmend.frozen import replace
 from segmend.merge.agreement import disagreements
 from segmend.merge.branch import Branch, gaps_alone, on_branch, untold, without_lost
 from segmend.merge.lineage import claims_of, lineage
@@ -39,6 +40,7 @@ def merge(
     refuse_strangers(replicas)
     replicas, doubts = believed(replicas, look)
     replicas = without_false_checkpoints(replicas, look)
+    replicas, false_starts = _without_false_starts(replicas)
     chain, unproven = lineage(replicas, prefer)
     branches = [on_branch(replica, chain) for replica in replicas]
     branches = without_lost(branches, replicas, look, compacted=compacted)
@@ -77,6 +79,7 @@ def merge(
         high_watermark=watermark,
         doubts=(
             *doubts,
+            *false_starts,
             *unproven,
             *_doubts(replicas, branches, marks, end),
             *_untold(replicas, branches, look, missing),
@@ -125,6 +128,31 @@ def _mark(replica: Replica, branch: Branch, chain: Sequence[Epoch]) -> int | Non
     """The high watermark of a replica, as far as it is one of the branch."""
     mark, bound = replica.high_watermark, _speaks_to(replica, branch, chain)
     return mark if mark is None or bound is None else min(bound, mark)
+
+
+def _without_false_starts(replicas: Sequence[Replica]) -> tuple[list[Replica], list[str]]:
+    """The replicas, none with a log start offset above all it has: nothing would be left of it; and in words.
+
+    No broker deletes what is above its high watermark, let alone its log end.
+    """
+    believed, doubts = list[Replica](), list[str]()
+    for each in replicas:
+        spans = [(run.first_offset, run.last_offset) for run in each.runs]
+        claimed = [(one.first_offset, one.last_offset) for one in each.damaged if one.last_offset is not None]
+        end = max((last + 1 for _, last in (*spans, *claimed)), default=0)
+        if spans and each.deleted_below is not None and each.deleted_below > end:
+            doubts.append(
+                f"{each.path}: the log start offset of its checkpoint, {each.deleted_below}, lies above all "
+                f"that is there, which ends at {end - 1}; what is there is taken"
+            )
+            each = replace(
+                each,
+                deleted_below=None,
+                log_start_offset=min(first for first, _ in spans),
+                log_end_offset=end,
+            )
+        believed.append(each)
+    return believed, doubts
 
 
 def _bounds(

@@ -10,14 +10,7 @@ from typing import Final, NamedTuple
 
 from segmend.crc32c import crc32c
 from segmend.formats import legacy
-from segmend.formats.batch import (
-    CRC_START_LEGACY,
-    CRC_START_V2,
-    HEADER_SIZE_V2,
-    MAX_CODEC,
-    RecordBatch,
-    read_header,
-)
+from segmend.formats.batch import CRC_START_LEGACY, CRC_START_V2, HEADER_SIZE_V2, RecordBatch, read_header
 from segmend.formats.java_number import INT_MAX, LONG_MIN
 from segmend.frozen import replace
 from segmend.kernel.batch_rows import batch_rows
@@ -305,10 +298,8 @@ class Walk:
         batch = row.batch
         if not row.sound:
             self._doubt(batch, "crc-mismatch")
-        elif not batch.has_possible_count:
-            self._doubt(batch, "count-mismatch")  # no consumer reads it, nor what is behind
-        elif batch.codec > MAX_CODEC:
-            self._doubt(batch, "bad-codec")
+        elif (why := batch.beyond_reading) is not None:
+            self._doubt(batch, why)  # no consumer reads it, nor what is behind
         elif not self._possible(batch):
             self._gone_back[batch.partition_leader_epoch] += (
                 batch.magic >= 2 and batch.base_offset > self._last
