@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import run
+from tests.faults.hands import flipped, positions
 from tests.faults.patient import RECOVERY
 from tests.faults.written import ACTIVE, END, known_dirs, removed, two_dirs, with_zookeeper, written
+from tests.golden.judge import copy_tree
 
 from segmend.loading import EFFECTS
 
@@ -172,6 +174,21 @@ def test_nothing_lost_is_not_said_where_the_metadata_cannot_be_read(
     assert ran.code == 4
     assert "nothing lost" not in ran.out
     assert "not known: " in ran.out
+
+
+def test_nor_where_records_of_the_metadata_are_cut_off(
+    golden: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No topic may hang on them, and a dynamic setting may."""
+    copy_tree(golden("4.3.1-killed"), tmp_path / "data")
+    dirs = sorted(path.parent for path in tmp_path.rglob("meta.properties"))
+    (log,) = tmp_path.rglob("__cluster_metadata-0/*.log")
+    data = log.read_bytes()
+    log.write_bytes(flipped(len(positions(data)) - 2)(data))
+    ran = run(capsys, "forecast", *dirs)
+    assert ran.code == 4
+    assert "2 records of the cluster's metadata lost; nothing lost of topics; " in ran.out
+    assert run(capsys, "forecast", *dirs, "--json").json[-1]["metadata_records_lost"] == 2
 
 
 def test_what_a_dir_that_fails_holds_is_not_served(

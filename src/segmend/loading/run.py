@@ -273,6 +273,11 @@ class _Run:
             unknown=tuple(self._with_refused([*self._unknown(), *untold(partitions, remote)])),
             assumed=(*self._assumed(), *assumed(remote)),
             supposed=self._prelude.metadata.supposed,
+            metadata_lost=sum(
+                effect.records_lost
+                for each in self._others if each.name == CLUSTER_METADATA
+                for effect in each.effects
+            ),
         )  # fmt: skip
 
     def _told(self, loaded: Loaded) -> PartitionOutcome | DirectoryOutcome:

@@ -276,7 +276,8 @@ class BrokerOutcome:
     `unserved` counts partitions that no client gets from this broker. `unknown` names what matters here and
     could not be read, `assumed` the ordinary that was taken for granted. `offline` are its dirs that fail.
     `supposed` is what has to be so, if what is told is the worst of several. `joined` says that it ends only
-    over its logs, which it loads once there is a metadata quorum: a voter has voted by then.
+    over its logs, which it loads once there is a metadata quorum: a voter has voted by then. `metadata_lost`
+    records are cut off the metadata log; a voter whose quorum lives gets them again.
     """
 
     starts: bool
@@ -293,6 +294,7 @@ class BrokerOutcome:
     time: Estimate | None = None
     supposed: str | None = None
     joined: bool = False
+    metadata_lost: int = 0
 
     @property
     def nothing_lost(self) -> bool:
@@ -315,6 +317,7 @@ class BrokerOutcome:
             "assumed": list(self.assumed),
             "records_lost": self.lost.records,
             "bytes_lost": self.lost.bytes,
+            "metadata_records_lost": self.metadata_lost,
             "partitions": self.partitions,
             "skipped": [*self.unknown, *self.assumed],
         }
