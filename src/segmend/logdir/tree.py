@@ -62,9 +62,14 @@ _META_PROPERTIES_BYTES = 1 << 20
 PARTITION_KINDS = frozenset({"current", "future", "delete", "stray", "cluster-metadata"})
 
 
-def _lines_of(name: str) -> cached_property[dict[tuple[str, int], int]]:
-    """A property of a log dir: what one of its offset checkpoints says by (topic, partition)."""
-    return cached_property(lambda log_dir: log_dir.checkpointed(name))
+def _lines_of(name: str, what: str) -> cached_property[dict[tuple[str, int], int]]:
+    """A property of a log dir: what one of its offset checkpoints says."""
+
+    def lines(log_dir: LogDir) -> dict[tuple[str, int], int]:
+        return log_dir.checkpointed(name)
+
+    lines.__doc__ = f"{what}, by (topic, partition), as the broker reads them (`OffsetCheckpointFile`)."
+    return cached_property(lines)
 
 
 class LogDir:
@@ -119,6 +124,7 @@ class LogDir:
 
     @property
     def real_path(self) -> str:
+        """The path with all links resolved, as a broker compares log dirs."""
         return self.files.real_path(self.path)
 
     @property
@@ -240,12 +246,10 @@ class LogDir:
             self._checkpoints[name] = load(self.entry(name), offset_checkpoint.parse)
         return self._checkpoints[name]
 
-    recovery_points = _lines_of(RECOVERY_POINT)
-    high_watermarks = _lines_of(HIGH_WATERMARK)
-    log_start_offsets = _lines_of(LOG_START_OFFSET)
-    """Only those above the first segment's base."""
-    cleaner_offsets = _lines_of(CLEANER_OFFSET)
-    """First dirty offsets of compacted partitions."""
+    recovery_points = _lines_of(RECOVERY_POINT, "Recovery points")
+    high_watermarks = _lines_of(HIGH_WATERMARK, "High watermarks")
+    log_start_offsets = _lines_of(LOG_START_OFFSET, "Log start offsets above the first segment's base")
+    cleaner_offsets = _lines_of(CLEANER_OFFSET, "First dirty offsets of compacted partitions")
 
     def checkpointed(self, name: str) -> dict[tuple[str, int], int]:
         """What one of the four says by (topic, partition); nothing where it cannot be read."""
@@ -308,6 +312,7 @@ class PartitionDir:
 
     @property
     def partition(self) -> int:
+        """The partition number."""
         return self.parsed.partition
 
     @property
@@ -416,6 +421,7 @@ class PartitionDir:
 
     @cached_property
     def leader_epochs(self) -> LoadedFile[EpochCheckpoint]:
+        """leader-epoch-checkpoint (`LeaderEpochFileCache`), and its damage."""
         return load(self._text(epoch_checkpoint.FILE_NAME), epoch_checkpoint.parse)
 
     @cached_property
@@ -475,14 +481,17 @@ class LogSegment:
 
     @property
     def log(self) -> FileEntry | None:
+        """The record batches (`FileRecords`)."""
         return self._file(".log")
 
     @property
     def index(self) -> FileEntry | None:
+        """The offset index (`OffsetIndex`)."""
         return self._file(".index")
 
     @property
     def timeindex(self) -> FileEntry | None:
+        """The time index (`TimeIndex`)."""
         return self._file(".timeindex")
 
     @property

@@ -102,6 +102,7 @@ class Plan(_Remembering):
 
     @property
     def records_lost(self) -> int:
+        """Over all partitions."""
         return sum(loss.records for loss in self.losses)
 
     def said(self, name: str) -> list[object]:
