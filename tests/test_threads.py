@@ -51,3 +51,16 @@ def test_nothing_is_begun_once_something_failed(threads: int) -> None:
     with pytest.raises(KeyError):
         done_by(threads, work, range(100))
     assert len(begun) < 9
+
+
+def test_who_waits_for_what_is_not_begun_any_more_is_told_so() -> None:
+    threads = Threads(1)
+
+    def stop() -> None:
+        threads._stopped = True
+
+    first, second = threads.submit(stop), threads.submit(int)
+    first()
+    with pytest.raises(RuntimeError, match="stopped"):
+        second()
+    threads.stop()

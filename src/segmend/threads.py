@@ -6,11 +6,15 @@ than a small disk to repair.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from queue import SimpleQueue
 from threading import Lock, Thread
 from types import TracebackType
-from typing import Any, Generic, ParamSpec, TypeVar, cast
+from typing import Any, Final, Generic, ParamSpec, TypeVar, cast
+
+SLICE_BYTES: Final = 32 << 20
+"""A slice of files for one thread: big enough that handing it over costs nothing."""
+SLICE_FILES: Final = 256
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -30,6 +34,10 @@ class _Job(Generic[Result]):
     def do(self) -> None:
         with self:
             self._value = self.work()
+
+    def drop(self) -> None:
+        """It will not be done: whoever waits for it is told so, and does not wait for ever."""
+        self.__exit__(None, RuntimeError("stopped"), None)
 
     def __enter__(self) -> None:
         pass
@@ -73,7 +81,9 @@ class Threads:
 
     def _run(self) -> None:
         while (job := self._waiting.get()) is not None:
-            if not self._stopped:
+            if self._stopped:
+                job.drop()
+            else:
                 job.do()
 
     def stop(self) -> None:
@@ -83,6 +93,44 @@ class Threads:
             self._waiting.put(None)
         for thread in self._threads:
             thread.join()
+
+
+class Jobs:
+    """Slices of work: the first inline, since threads only cost a small disk, then in threads.
+
+    They are begun in the order in which they came, so that one may wait for what came before it.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._pool = Threads(threads)
+        self._bytes = 0
+
+    def submit(
+        self, size: int, work: Callable[Arguments, Result], *args: Arguments.args, **named: Arguments.kwargs
+    ) -> Callable[[], Result]:
+        """Gives what waits for the result; `size` is how many bytes it looks at."""
+        self._bytes += size
+        if self._threads < 2 or self._bytes < SLICE_BYTES:
+            result = work(*args, **named)
+            return lambda: result
+        return self._pool.submit(work, *args, **named)
+
+    def stop(self) -> None:
+        """Begin nothing more, and wait for what was begun."""
+        self._pool.stop()
+
+
+def slices(sizes: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Files of these sizes in slices for `Jobs`: the first of each, and the first of the next."""
+    first = number = size = 0
+    for number, more in enumerate(sizes, 1):
+        size += more
+        if size >= SLICE_BYTES or number - first >= SLICE_FILES:
+            yield first, number
+            first, size = number, 0
+    if first < number:
+        yield first, number
 
 
 def done_by(most: int, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from segmend.formats.batch import RecordBatch
-from segmend.merge.runs import LONELY, Row, Walk
+from segmend.merge.rows import Row
+from segmend.merge.runs import LONELY, Walk
 from segmend.merge.second_look import Keyed
 from segmend.merge.spans import Span
 from segmend.merge.values import Batch, Damaged, Replica

@@ -8,7 +8,7 @@ import pytest
 
 from segmend.formats.build import NewRecord, build_batch
 from segmend.logdir.tree import LogDir
-from segmend.merge.runs import iter_rows
+from segmend.merge.rows import iter_rows
 
 
 @pytest.mark.parametrize("junk", [b"", bytes(100), b"\xff" * 77], ids=["sound", "zeros", "junk"])

@@ -20,7 +20,7 @@ from segmend.broker.failures import NO_FILE
 from segmend.findings import Finding, Severity
 from segmend.frozen import dataclass, field, frozen
 from segmend.logdir.file_system import Unreadable
-from segmend.threads import Threads
+from segmend.threads import Jobs, slices
 
 from .context import MAX_MAP_COUNT, BrokerContext, DirContext, PartitionContext, ReadFailure
 from .levels import Level, Scope
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from .context import Scanned, Summed
     from .weighing.judge import Judge
 
-# A slice of work for one thread: big enough that handing it over costs nothing.
-SLICE_BYTES = 32 << 20
-SLICE_SEGMENTS = 256
 # Findings of one partition that are looked at together for causes; a ruined one has millions.
 HELD = 5_000
 # Slices in flight for each thread.
@@ -161,29 +158,6 @@ class _Pending:
     last: bool
 
 
-class _Jobs:
-    """Runs slices of work: the first inline, since threads only cost a small disk, then in threads."""
-
-    def __init__(self, threads: int) -> None:
-        self._threads = threads
-        self._pool = Threads(threads)
-        self._bytes = 0
-
-    def submit(
-        self, size: int, function: Callable[..., _SliceResult], *args: object
-    ) -> Callable[[], _SliceResult]:
-        """Gives what waits for the result."""
-        self._bytes += size
-        if self._threads < 2 or self._bytes < SLICE_BYTES:
-            result = function(*args)
-            return lambda: result
-        return self._pool.submit(function, *args)
-
-    def stop(self) -> None:
-        """Begin nothing more."""
-        self._pool.stop()
-
-
 class CheckRun:
     """The checks of one broker's log dirs; iterate to run them.
 
@@ -255,7 +229,7 @@ class CheckRun:
         """The findings, and None after those of the broker, of a dir, of a partition: causes lie within."""
         yield from self._whole_broker()
         yield None
-        jobs = _Jobs(self._jobs if self._level > Level.STARTUP else 1)
+        jobs = Jobs(self._jobs if self._level > Level.STARTUP else 1)
         try:
             for log_dir in self._broker.dirs:
                 yield from self._dir(self._broker.of(log_dir), jobs)
@@ -279,7 +253,7 @@ class CheckRun:
                     raise
                 owner.note(error)
 
-    def _dir(self, context: DirContext, jobs: _Jobs) -> Iterator[Finding | None]:
+    def _dir(self, context: DirContext, jobs: Jobs) -> Iterator[Finding | None]:
         self.summary.clean[context.path] = context.clean
         if context.log_dir.is_metadata_apart:
             self.summary.apart.add(context.path)
@@ -289,12 +263,12 @@ class CheckRun:
         pending: deque[_Pending] = deque()
         for partition in filter(self._wanted.partition, context.log_dir.partitions):
             inner = PartitionContext(context, partition)
-            slices = list(self._slices(inner)) or [(0, 0)]
+            parts = list(self._slices(inner)) or [(0, 0)]
             checks = [check for check in self._checks[Scope.SEGMENT] if check.applies(inner)]
-            for number, ends in enumerate(slices, 1):
-                size = partition.size // len(slices) if self._jobs > 1 else 0
+            for number, ends in enumerate(parts, 1):
+                size = partition.size // len(parts) if self._jobs > 1 else 0
                 result = jobs.submit(size, self._slice, inner, checks, *ends)
-                pending.append(_Pending(inner, result, number == len(slices)))
+                pending.append(_Pending(inner, result, number == len(parts)))
                 # Findings wait in memory for their turn, so no more than a few slices run ahead.
                 while len(pending) > SLICES_AHEAD * self._jobs:
                     yield from self._collect(pending.popleft())
@@ -315,19 +289,10 @@ class CheckRun:
 
     def _slices(self, context: PartitionContext) -> Iterator[tuple[int, int]]:
         if context.partition.kind not in SCANNED_KINDS:
-            return
-        first = size = 0
-        views = context.views
+            return iter(())
         # Sizes are for threads, and for who waits for progress.
         asked = self._level > Level.STARTUP and (self._jobs > 1 or self._on_progress is not None)
-        for number, view in enumerate(views):
-            if asked:
-                size += _size(view)
-            if size >= SLICE_BYTES or number + 1 - first >= SLICE_SEGMENTS:
-                yield first, number + 1
-                first, size = number + 1, 0
-        if first < len(views):
-            yield first, len(views)
+        return slices(view.log.known_size if asked else 0 for view in context.views)
 
     def _slice(
         self, context: PartitionContext, checks: Sequence[Check], first: int, last: int
@@ -395,14 +360,6 @@ def _not_given(broker: BrokerDirs) -> int:
     """How many dirs this node registered that are not among these; 0 without metadata."""
     present = {value.directory_id for value in broker.identities}
     return max(0, len({*broker.registered_dirs} - present) - (len(broker.dirs) - len(present)))
-
-
-def _size(view: SegmentView) -> int:
-    try:
-        return view.log.size
-    except Unreadable:
-        # It vanished; whoever opens it will say so.
-        return 0
 
 
 def _guarded(

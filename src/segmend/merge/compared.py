@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
 
 from segmend.errors import UsageError
 from segmend.frozen import frozen
@@ -13,8 +11,9 @@ from segmend.logdir.tree import PartitionDir
 from segmend.merge.gathered import Key
 from segmend.merge.look import Second
 from segmend.merge.rule import merge
-from segmend.merge.runs import read_replica
+from segmend.merge.runs import begin_reading
 from segmend.merge.values import Merged, Replica
+from segmend.threads import Jobs
 
 
 @frozen
@@ -35,27 +34,28 @@ def compared(
 
     `compacts` tells of a topic whether it is compacted, None if nothing does.
     """
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
-        waiting: deque[tuple[Key, Sequence[PartitionDir], list[Future[Replica]]]] = deque()
-        try:
-            for key, partitions in groups.items():
-                read = partial(read_replica, compacted=compacts(key[0]))
-                waiting.append((key, partitions, [pool.submit(read, each) for each in partitions]))
-                if len(waiting) > 2 * jobs:
-                    yield _compared(*waiting.popleft(), compacts)
-            while waiting:
+    shared = Jobs(jobs)
+    waiting: deque[tuple[Key, Sequence[PartitionDir], list[Callable[[], Replica]]]] = deque()
+    try:
+        for key, partitions in groups.items():
+            compacted = compacts(key[0])
+            reading = [begin_reading(each, compacted=compacted, jobs=shared) for each in partitions]
+            waiting.append((key, partitions, reading))
+            if len(waiting) > 2 * jobs:
                 yield _compared(*waiting.popleft(), compacts)
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        while waiting:
+            yield _compared(*waiting.popleft(), compacts)
+    finally:
+        shared.stop()
 
 
 def _compared(
     key: Key,
     partitions: Sequence[PartitionDir],
-    reading: Sequence[Future[Replica]],
+    reading: Sequence[Callable[[], Replica]],
     compacts: Callable[[str], bool | None],
 ) -> Compared:
-    replicas = tuple(each.result() for each in reading)
+    replicas = tuple(each() for each in reading)
     try:
         merged = merge(replicas, Second(partitions, replicas), compacted=compacts(key[0]))
     except UsageError as error:

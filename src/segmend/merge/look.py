@@ -15,7 +15,7 @@ from segmend.kernel.types import BatchRange
 from segmend.logdir.file_system import OpenFile
 from segmend.logdir.tree import PartitionDir
 from segmend.logdir.walk import DECODE_LIMIT
-from segmend.merge.runs import iter_rows
+from segmend.merge.rows import iter_rows
 from segmend.merge.second_look import Keyed
 from segmend.merge.spans import Span
 from segmend.merge.values import NO_EPOCH, Batch, Replica, Run

@@ -15,7 +15,7 @@ from segmend.frozen import frozen, replace
 from segmend.kernel.types import DECODE_LIMIT
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import PartitionDir
-from segmend.merge.runs import iter_rows
+from segmend.merge.rows import iter_rows
 from segmend.merge.spans import Span
 from segmend.merge.values import Range, Replica, Run
 

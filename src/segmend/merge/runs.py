@@ -2,47 +2,87 @@
 
 from __future__ import annotations
 
-import zlib
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
+from itertools import islice
+from typing import Final
 
-from segmend.crc32c import crc32c
 from segmend.formats import legacy
-from segmend.formats.batch import CRC_START_LEGACY, CRC_START_V2, HEADER_SIZE_V2, RecordBatch, read_header
-from segmend.formats.java_number import INT_MAX, LONG_MIN
+from segmend.formats.batch import RecordBatch
+from segmend.formats.java_number import INT_MAX
 from segmend.frozen import replace
-from segmend.kernel.batch_rows import batch_rows
 from segmend.kernel.types import DECODE_LIMIT, TAIL_KINDS, BatchRange, Problem
-from segmend.logdir.file_system import OpenFile, Unreadable
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogSegment, PartitionDir
 from segmend.merge.odd_epochs import in_order, without_denied
-from segmend.merge.open_run import ROW, OpenRun, passing_below
+from segmend.merge.open_run import OpenRun
 from segmend.merge.proven_epochs import Lines, proven_epoch
+from segmend.merge.rows import Row, iter_rows, read_rows
 from segmend.merge.values import NO_EPOCH, Damaged, Replica, Run
+from segmend.threads import Jobs, slices
 
 LONELY: Final = 8
 """So many batches of a file with a gap behind them are runs of their own: one may be misplaced. More are
 compaction."""
 MANY: Final = 1 << 16
 """The same of a topic that is not compacted: as many as a run each costs little memory."""
-_PIECE: Final = 1 << 20
 # Bytes behind the last batch that no broker takes for one; what they may have been, nothing tells.
 _QUIET: Final = frozenset({"header-fragment", "zero-tail"})
 
 
 def read_replica(partition: PartitionDir, *, compacted: bool | None) -> Replica:
-    """What this directory says as one of several replicas; damage and refusals are part of the answer.
+    """As `begin_reading`, at once."""
+    return begin_reading(partition, compacted=compacted, jobs=Jobs(1))()
 
-    Of a topic that is not `compacted` (None: nobody says) no number of gaps shows that it was.
+
+def read_replicas(
+    partitions: Sequence[PartitionDir], *, compacted: bool | None, threads: int = 2
+) -> Iterator[Replica]:
+    """Each of them, in this order, by several threads: the kernel lets go of Python's lock."""
+    jobs = Jobs(threads)
+    try:
+        for read in [begin_reading(each, compacted=compacted, jobs=jobs) for each in partitions]:
+            yield read()
+    finally:
+        jobs.stop()
+
+
+def begin_reading(partition: PartitionDir, *, compacted: bool | None, jobs: Jobs) -> Callable[[], Replica]:
+    """Have `jobs` read its logs; gives what waits for what it says as one of several replicas.
+
+    Damage and refusals are part of the answer. Of a topic that is not `compacted` (None: nobody says) no
+    number of gaps shows that it was.
     """
-    log_dir, key = partition.log_dir, partition.key
     loaded = partition.leader_epochs.value
     lines = tuple((entry.epoch, entry.start_offset) for entry in loaded.entries) if loaded else ()
-    reading = _Reading(partition, lines, LONELY if compacted is not False else MANY)
-    runs, odd = in_order(tuple(reading.runs()))
+    lonely = LONELY if compacted is not False else MANY
+    segments = partition.segments
+    sizes = [0 if each.log is None else each.log.known_size for each in segments]
+    parts: list[Callable[[], _Reading]] = []
+    for first, behind in slices(sizes):
+        part = _Reading(segments[first:behind], lines, lonely, _reached(parts, len(parts)))
+        parts.append(jobs.submit(sum(sizes[first:behind]), part.read))
+    return lambda: _replica(partition, lines, [part() for part in parts])
+
+
+def _reached(parts: Sequence[Callable[[], _Reading]], count: int) -> Callable[[], int]:
+    """Waits for the newest epoch of the first `count` parts."""
+    return lambda: max((part().epoch for part in islice(parts, count)), default=NO_EPOCH)
+
+
+def _replica(
+    partition: PartitionDir, lines: tuple[tuple[int, int], ...], parts: Sequence[_Reading]
+) -> Replica:
+    log_dir, key = partition.log_dir, partition.key
+    reading = _Reading((), lines)
+    if partition.unreadable is not None:
+        reading.unreadable.append(str(partition.unreadable))
+    for part in parts:
+        reading.add(part)
+    reading.unreadable += (f"{file.path}: no broker reads this name" for file in partition.shadowed)
+    runs, odd = in_order(tuple(reading.runs))
     runs, denied = without_denied(runs, lines)
     reading.damaged += (*odd, *denied)
     cleaned = max(log_dir.cleaner_offsets.get(key, 0), 0)
@@ -110,88 +150,38 @@ def _put_back(each: Damaged, runs: Sequence[Run], lines: Lines, partition: Parti
     return replace(run.run(each.file, segment.base_offset), written=batch.partition_leader_epoch)
 
 
-class Row(NamedTuple):
-    """A batch header as `batch_rows` has it, with its checksum looked at."""
-
-    batch: RecordBatch
-    sound: bool
-
-
-def iter_rows(
-    log: FileEntry, *, base_offset: int, start: int = 0, stop: int | None = None, low: int = LONG_MIN
-) -> Iterator[Row]:
-    """The batches from byte `start` on; those whose checksum fails, too, where their end is known.
-
-    Such as end below offset `low` may be left out.
-    """
-    with log.reader() as reader:
-        yield from _rows(
-            reader, BatchRange(base_offset=base_offset, start=start, stop=stop), [], passing_below(low, start)
-        )
-
-
-def _rows(
-    reader: OpenFile,
-    batches: BatchRange,
-    problems: list[Problem],
-    follow: Callable[[memoryview], int] = lambda _: 0,
-) -> Iterator[Row]:
-    """`follow` is given rows before they are made, and says how many of them it takes, from the first on."""
-    position, ends = batches.start, set[int]()
-
-    def report(problem: Problem) -> None:
-        problems.append(problem)
-        ends.add(problem.end)
-
-    for chunk in batch_rows(reader, batches, report):
-        rows, at = memoryview(chunk), 0
-        while at < len(rows):
-            if taken := follow(rows[at:]):
-                at += taken * ROW.size
-                numbers = ROW.unpack_from(rows, at - ROW.size)
-                position = numbers[0] + numbers[1]
-                continue
-            numbers = ROW.unpack_from(rows, at)
-            at += ROW.size
-            if numbers[0] > position and numbers[0] not in ends:
-                yield _huge(reader, position)
-            position = numbers[0] + numbers[1]
-            yield Row(RecordBatch._make(numbers[:-1]), numbers[-1] == 1)
-    _, limit, _ = batches.limits(reader.size)
-    if position < limit and not any(problem.end > position for problem in problems):
-        yield _huge(reader, position)
-
-
-def _huge(reader: OpenFile, position: int) -> Row:
-    """A batch too large for any window, which the kernel passes over: summed up in pieces."""
-    batch = read_header(reader.read(HEADER_SIZE_V2, position), 0, position)
-    compute, begin = (crc32c, CRC_START_V2) if batch.magic >= 2 else (zlib.crc32, CRC_START_LEGACY)
-    value = 0
-    for at in range(position + begin, batch.end, _PIECE):
-        value = compute(reader.read(min(_PIECE, batch.end - at), at), value)
-    return Row(batch, value == batch.crc)
-
-
 class _Reading:
-    """The state of one pass over the segments of a partition."""
+    """What segments in a row say, in one pass; `before` gives the epoch that was reached before them."""
 
-    def __init__(self, partition: PartitionDir, lines: Lines, lonely: int) -> None:
-        self._partition = partition
-        self._lines, self._lonely = lines, lonely
+    def __init__(
+        self,
+        segments: Sequence[LogSegment],
+        lines: Lines,
+        lonely: int = LONELY,
+        before: Callable[[], int] = lambda: NO_EPOCH,
+    ) -> None:
+        self._segments, self._lines, self._lonely, self._before = segments, lines, lonely, before
+        self.runs: list[Run] = []
         self.damaged: list[Damaged] = []
         self.unreadable: list[str] = []
         self.removed_below = self.proven_below = 0
-        self._epoch = NO_EPOCH
+        self.epoch = NO_EPOCH
+        """The newest that several batches have: a single one may be a flipped bit."""
         self.leaps: dict[tuple[str, int], tuple[int, int | None]] = {}
-        if partition.unreadable is not None:
-            self.unreadable.append(str(partition.unreadable))
 
-    def runs(self) -> Iterator[Run]:
-        """All runs, in order of offsets."""
-        for segment in self._partition.segments:
-            yield from self._segment(segment)
-        for file in self._partition.shadowed:
-            self.unreadable.append(f"{file.path}: no broker reads this name")
+    def read(self) -> _Reading:
+        for segment in self._segments:
+            self._segment(segment)
+        return self
+
+    def add(self, more: _Reading) -> None:
+        """What further segments say."""
+        self.runs += more.runs
+        self.damaged += more.damaged
+        self.unreadable += more.unreadable
+        self.removed_below = max(self.removed_below, more.removed_below)
+        self.proven_below = max(self.proven_below, more.proven_below)
+        self.leaps |= more.leaps
 
     def without_leaps(self, runs: Sequence[Run], watermark: int | None) -> tuple[Run, ...]:
         """Where nothing was compacted: offsets follow one another, and who left some out is misplaced.
@@ -208,7 +198,7 @@ class _Reading:
                 self.damaged.append(_damage(*leap, run.file, *place, "misplaced"))
         return tuple(kept)
 
-    def _segment(self, segment: LogSegment) -> Iterator[Run]:
+    def _segment(self, segment: LogSegment) -> None:
         log = segment.log
         if log is None:
             return
@@ -219,22 +209,21 @@ class _Reading:
         self.removed_below = max(self.removed_below, walk.removed_below)
         self.proven_below = max(self.proven_below, walk.proven_below)
         self.leaps |= {(log.name, position): span for position, span in walk.leaps.items()}
-        # One that several batches have: a single one may be a flipped bit.
-        self._epoch = max([self._epoch, *(run.epoch for run in walk.runs if run.batches > 1)])
-        yield from walk.runs
+        self.epoch = max([self.epoch, *(run.epoch for run in walk.runs if run.batches > 1)])
+        self.runs += walk.runs
 
     def _walked(self, segment: LogSegment, log: FileEntry, *, most: int = INT_MAX) -> Walk:
         base, following = segment.base_offset, segment.next_base_offset
         walk = Walk(
-            log.name, base, following, lambda batch: _first_inside(log, batch), self._epoch, most,
-            self._lines, self._lonely,
+            log.name, base, following, lambda batch: _first_inside(log, batch),
+            lambda: max(self.epoch, self._before()), most, self._lines, self._lonely,
         )  # fmt: skip
         problems: list[Problem] = []
         size = 0
         try:
             with log.reader() as reader:
                 size = reader.size
-                for row in _rows(reader, BatchRange(base_offset=base), problems, walk.follow):
+                for row in read_rows(reader, BatchRange(base_offset=base), problems, walk.follow):
                     walk.take(row)
         except Unreadable as error:
             self.unreadable.append(str(error))
@@ -262,12 +251,12 @@ class Walk:
         base: int,
         next_base: int | None,
         inside: Callable[[RecordBatch], int | None] = lambda batch: batch.last_offset,
-        epoch: int = NO_EPOCH,
+        before: Callable[[], int] = lambda: NO_EPOCH,
         most: int = INT_MAX,
         lines: Lines = (),
         lonely: int = LONELY,
     ) -> None:
-        """`epoch` is that of the file before; no batch with one above `most` is believed.
+        """`before` gives the epoch of the file before; no batch with one above `most` is believed.
 
         `lines` are those of leader-epoch-checkpoint. More than `lonely` gaps are compaction."""
         self._starts = dict(lines)
@@ -284,7 +273,7 @@ class Walk:
         after which they are."""
         self._file, self._base, self._next_base = file, base, next_base
         self._inside = inside
-        self._last, self._epoch, self._before, self._most = base - 1, NO_EPOCH, epoch, most
+        self._last, self._epoch, self._before, self._most = base - 1, NO_EPOCH, before, most
         self._gone_back: Counter[int] = Counter()
         """How many batches had to be doubted because their epoch is older than one before, by epoch."""
         self._held: RecordBatch | None = None
@@ -372,7 +361,7 @@ class Walk:
         """Of two that cannot both be right: whether it is the earlier one."""
         if batch.base_offset <= held.last_offset:
             return held.base_offset != self._last + 1
-        return batch.partition_leader_epoch >= max(self._epoch, self._before)
+        return batch.partition_leader_epoch >= max(self._epoch, self._before())
 
     def _doubt(self, batch: RecordBatch, kind: str) -> None:
         claimed = batch.last_offset if kind != "misplaced" else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import cache, partial
+from functools import cache
 from operator import attrgetter
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from segmend.merge.gathered import gathered
 from segmend.merge.look import Second
 from segmend.merge.pieces import Piece, pieces
 from segmend.merge.rule import merge, refuse_strangers
-from segmend.merge.runs import read_replica
+from segmend.merge.runs import read_replicas
 from segmend.merge.salvage import salvaged
 from segmend.merge.spans import common, united
 from segmend.merge.values import Diverged, Replica
@@ -30,14 +30,11 @@ from segmend.rescue.fates import fates
 from segmend.rescue.outlet import Folder, Line, open_outlet, refuse_overlap
 from segmend.rescue.request import Compaction, Due, Job, Request, Written, home_of, ranges_within
 from segmend.surgery.writing.effects import Effects
-from segmend.threads import done_by
 
 Told = Callable[[int, int, str], None]
 """Hears of bytes that are behind, of how many, and what is looked at."""
 Text = Callable[[Sequence[Line]], Iterable[str]]
 REPORT: Final = "_rescue.txt"
-_AT_ONCE: Final = 2
-"""So many replicas are read at a time: checksums need no lock of Python's."""
 
 
 def rescue(
@@ -181,7 +178,7 @@ class _Watch:
 def job_of(task: Task) -> Job:
     """The replicas of one partition read and merged, and where what is wanted of them lies."""
     request, places = task.request, task.places
-    replicas = done_by(_AT_ONCE, partial(read_replica, compacted=task.compacted), places)
+    replicas = list(read_replicas(places, compacted=task.compacted))
     merged = merge(replicas, Second(places, replicas), compacted=task.compacted)
     chosen = tuple(pieces(replicas, places, ranges_within(merged.ranges, request)))
     if request.salvage:

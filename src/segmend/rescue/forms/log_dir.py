@@ -32,7 +32,7 @@ from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.cut import kept_of, recut
 from segmend.merge.pieces import Piece
-from segmend.merge.runs import iter_rows
+from segmend.merge.rows import iter_rows
 from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.outlet import Folder, Line
 from segmend.rescue.request import Due, Home, Job, Request, Written

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Final
 
 from segmend.cluster.newest_metadata import compacts_by
@@ -15,8 +13,9 @@ from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import PartitionDir
 from segmend.merge.look import Second
+from segmend.merge.rows import iter_rows
 from segmend.merge.rule import merge, refuse_strangers
-from segmend.merge.runs import Walk, iter_rows, read_replica
+from segmend.merge.runs import Walk, read_replicas
 from segmend.merge.values import Merged, Replica, Run
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.replicas.leader import Leader
@@ -150,13 +149,12 @@ def _other(path: str, target: PartitionDir) -> Leader:
 
 
 def _read(places: Sequence[PartitionDir], compacted: bool | None, tell: Tell) -> Iterator[Replica]:
-    """Each replica once, several at a time: the kernel lets go of Python's lock."""
-    total, done, read = sum(place.size for place in places), 0, partial(read_replica, compacted=compacted)
-    with ThreadPoolExecutor(2) as pool:
-        for place, replica in zip(places, pool.map(read, places), strict=True):
-            done += place.size
-            tell(done, total)
-            yield replica
+    """Each replica once."""
+    total, done = sum(place.size for place in places), 0
+    for place, replica in zip(places, read_replicas(places, compacted=compacted), strict=True):
+        done += place.size
+        tell(done, total)
+        yield replica
 
 
 def committed(partition: PartitionDir, replica: Replica, limit: int) -> Replica:
