@@ -18,6 +18,7 @@ from tests.lacking import lacking
 from segmend.checks.registry import known_codes
 from segmend.cli.described import described
 from segmend.cli.frame import whole_parser
+from segmend.cli.parser import with_subparsers
 from segmend.errors import EXIT_CODES
 
 
@@ -136,6 +137,12 @@ def test_every_option_of_every_command_is_in_all_of_them() -> None:
         assert flag in rendered[0]
         assert flag in rendered[1]
         assert (f"-l {flag[2:]} " if flag.startswith("--") else f"-s {flag[1:]} ") in rendered[2]
+
+
+def test_no_help_says_the_none_of_what_was_not_given() -> None:
+    parser = whole_parser()
+    assert len(list(described(parser).everything())) > 40  # and so all of them have their options
+    assert [each.prog for each in with_subparsers(parser) if "None" in each.format_help()] == []
 
 
 def test_the_manual_has_every_command_option_and_exit_code() -> None:

@@ -13,7 +13,7 @@ from segmend.cli.output import emit, flush
 from segmend.errors import UsageError
 
 # All that is said is English. `argparse` looks for translations of each of its words on the disk, every time.
-argparse._ = str  # type: ignore[attr-defined]
+argparse._ = lambda words: words  # type: ignore[attr-defined]
 argparse.ngettext = lambda one, many, count: one if count == 1 else many  # type: ignore[attr-defined]
 
 
