@@ -80,6 +80,28 @@ def test_a_broker_that_does_not_start_is_not_made_to_start_and_delete(tmp_path: 
     assert "would lose 59 records of the partition, as it is it would fail" in words
 
 
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize("epochs", ["", "0\n1\n0 x\n"])
+def test_a_future_replica_with_a_hole_is_not_helped_to_take_over(
+    epochs: str, alone: bool, tmp_path: Path
+) -> None:
+    """Without leader epochs it is copied anew; with them the records in its hole go with the current one."""
+    bed = Bed("4.3.1-clean", "index-missing-rolled", tmp_path)
+    here = bed.patient.partition
+    future = (
+        next(each for each in bed.patient.dirs if each != here.parent) / f"{here.name}.{'5e' * 16}-future"
+    )
+    shutil.copytree(here, future)
+    (future / "leader-epoch-checkpoint").write_text(epochs)
+    sorted(future.glob("*.log"))[1].unlink()
+    where = tmp_path / "plan.json"
+    dirs = [future] if alone else bed.patient.dirs
+    assert run("plan", "repair", *dirs, "--kafka", "4.3.1", "-o", where).code == 4
+    plan = json.loads(where.read_text())
+    assert not [step for step in plan["steps"] if step["path"].endswith("leader-epoch-checkpoint")]
+    assert [words for words in plan["left"] if words.startswith("E0")]
+
+
 def test_what_is_no_better_without_a_mend_is_mended(tmp_path: Path) -> None:
     """It is the start offset that comes to be right by which records are there to be lost."""
     bed = Bed("1.1.0-killed", "start-beyond-end", tmp_path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Where
+from segmend.findings import Finding, Remedy, Where
 from segmend.formats.epoch_checkpoint import FILE_NAME
 from segmend.logdir.tree import PartitionDir
 
@@ -55,5 +55,15 @@ def run(_partition: PartitionDir, context: PartitionContext) -> Iterator[Finding
             damage.reason,
             Where(FILE_NAME, position=damage.position),
             broker_says=damage.reason,
-            remedy=context.repair(),
+            remedy=mend(context),
         )
+
+
+def mend(context: PartitionContext) -> Remedy | None:
+    """The file made anew, but never that of a replica that is being moved here.
+
+    Without the file it is copied anew and nothing is lost; with it, it takes over whatever it lacks.
+    """
+    if context.partition.kind != "future":
+        return context.repair()
+    return context.set_aside(FILE_NAME) if context.epochs.damages else None

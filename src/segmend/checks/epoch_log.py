@@ -12,6 +12,7 @@ from segmend.formats.offset_checkpoint import LOG_START_OFFSET
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
+from .epoch_file import mend
 from .levels import Level, Scope
 from .manual import INFO, NONE, WARNING, WRONG, Code, Page
 
@@ -65,7 +66,7 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
             f"the first epoch listed begins at offset {entries[0].start_offset}, but batches from offset "
         )
         message += f"{seen[0][1]} on have epoch {seen[0][0]}"
-        yield context.finding("E07", message, Where(FILE_NAME, offset=seen[0][1]), remedy=context.repair())
+        yield context.finding("E07", message, Where(FILE_NAME, offset=seen[0][1]), remedy=mend(context))
 
 
 def _beyond(context: PartitionContext) -> Iterator[Finding]:
@@ -114,7 +115,7 @@ def _missing(context: PartitionContext, first: tuple[int, int]) -> Finding:
         f"{FILE_NAME} {what}, but batches from offset {first[1]} on have epoch {first[0]}",
         Where(FILE_NAME, offset=first[1]),
         severity=Severity.WARNING if rebuilt else None,
-        remedy=context.repair(),
+        remedy=mend(context),
     )
 
 

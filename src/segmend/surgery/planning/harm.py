@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from segmend.formats.names import parse_dir_name
 from segmend.frozen import field, frozen, replace
 from segmend.loading import Options, forecast
 from segmend.loading.values import WHOLE, PartitionOutcome
@@ -121,5 +122,10 @@ def still_harmful(worse: Mapping[Place, tuple[Harm, Harm]]) -> Iterator[str]:
 
 
 def _derived(step: Step, place: Place) -> bool:
-    path = step.paths[0]
-    return path.startswith("/".join((*place, ""))) and not path.endswith(".log")
+    """Whether it makes a derived file of that partition, or of the future replica that takes its place."""
+    folder, _, file = step.paths[0].rpartition("/")
+    if file.endswith(".log"):
+        return False
+    log_dir, _, name = folder.rpartition("/")
+    of = parse_dir_name(name)
+    return (log_dir, name) == place or (of.kind == "future" and f"{of.topic}-{of.partition}" == place[1])

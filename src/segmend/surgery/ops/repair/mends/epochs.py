@@ -24,6 +24,11 @@ def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
     """
     partition = scene.partition(finding)
     first = min(partition.layout.logs, default=0)
+    if partition.kind == "future":
+        raise BeyondRepair(
+            "without it the move begins anew, and nothing is lost; with it this replica takes the place of "
+            "the current one, whatever it lacks"
+        )
     if finding.code == "E07" and is_lost(partition) and told_by_epochs(partition) is not None:
         yield from rewritten(partition.log_dir, LOG_START_OFFSET, scene)
         return
