@@ -41,6 +41,8 @@ def test_files_without_a_size_are_read() -> None:
     assert disk.read("/proc/self/cmdline") == b""
     assert b"python" in disk.read_stream("/proc/self/cmdline", 4096)
     assert len(disk.read_stream("/proc/self/status", 10)) == 10
+    assert len(disk.read_stream("/proc/self/smaps", 5000)) == 5000  # more than is read at once
+    assert disk.read_stream("/proc/self/smaps", 1 << 24).rstrip().rpartition(b"\n")[2].startswith(b"VmFlags")
     assert (check._max_map_count() or 0) > 1000
     assert os.path.basename(disk.link_target("/proc/self/exe") or "").startswith("python")
     assert disk.link_target("/proc/self") == str(os.getpid())

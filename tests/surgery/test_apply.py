@@ -42,6 +42,7 @@ from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
 from segmend.surgery.writing.effects import Effects
 from segmend.surgery.writing.transfer import allocated
+from segmend.surgery.writing.work import folder
 
 
 @pytest.fixture
@@ -656,6 +657,30 @@ def test_a_rotten_journal_is_in_nobodys_way(world: World) -> None:
     run(world)
     assert world.tree(folder_times=False) == before
     assert find(str(world.state), None).name.startswith("0002-")
+
+
+class Synced(Disk):
+    """Knows which paths were synced."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.paths: list[str] = []
+
+    def sync(self, fd: int) -> None:
+        self.paths.append(os.readlink(f"/proc/self/fd/{fd}"))
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_what_lies_above_a_new_journal_is_synced_once(world: World, elsewhere: bool) -> None:
+    """And above the old bytes, if they are elsewhere; once more by a process that did not make it."""
+    fx, spare = Synced(), str(world.root / "spare" / "backups")
+    run = apply(plan_of(world), str(world.state), fx=fx, backup_dir=spare if elsewhere else None).run
+    assert fx.paths.count(str(world.root)) == (2 if elsewhere else 1)
+    assert fx.paths.count(f"{world.state}/journals") == 1
+    assert {run.path, folder(run.vaults), run.vaults} <= {*fx.paths}
+    fx.paths.clear()
+    undo(find(str(world.state), None), fx=fx)
+    assert {str(world.root), folder(run.vaults)} <= {*fx.paths}
 
 
 @pytest.mark.parametrize("torn", [b"{", b'{"event":"done"', b"\xff\n", b"null\n"])

@@ -41,6 +41,8 @@ _GET_FLAGS: Final = 0x80086601
 _UNCHANGEABLE: Final = 0x10 | 0x20
 """`FS_IMMUTABLE_FL`, `FS_APPEND_FL`."""
 _NO_WAIT: Final[int] = getattr(os, "RWF_NOWAIT", 0)
+_PIECE: Final = 4096
+"""Of a file that tells no size: most are smaller, and there are as many as processes."""
 
 
 def listing(path: str) -> dict[str, EntryType]:
@@ -347,10 +349,11 @@ def read(path: str, limit: int = DEFAULT_LIMIT) -> bytes:
 
 def read_stream(path: str, limit: int) -> bytes:
     """At most `limit` bytes of a file that tells no size, as those of /proc; raises `Unreadable`."""
+    data, piece = bytearray(), memoryview(bytearray(min(limit, _PIECE)))
     with FileReader(path) as reader:
-        buffer = bytearray(limit)
-        got = reader.read_into(memoryview(buffer), 0)
-    return bytes(buffer[:got])
+        while got := reader.read_into(piece[: limit - len(data)], len(data)):
+            data += piece[:got]
+    return bytes(data)
 
 
 def lock_state(path: str) -> LockState | None:

@@ -74,6 +74,8 @@ class Run:
     """The hash of the last whole line."""
     chained: bool = False
     """Whether lines name the one before; those of journals of old do not."""
+    new: bool = False
+    """Whether this process made its directory, and synced its name and those above."""
     _course: Course = field(init=False)
 
     def __post_init__(self) -> None:
@@ -385,22 +387,25 @@ def new_run(fx: Effects, state_dir: str, plan: Plan) -> Run:
     write_atomically(
         work, f"{path}/{_PLAN}", bytes_of(plan.render(), work), Fingerprint(kind="file", mode=0o600)
     )
-    return Run(name=name, path=path, plan=plan)
+    return Run(name=name, path=path, plan=plan, new=True)
 
 
-def make_dirs(fx: Effects, path: str) -> None:
+def make_dirs(fx: Effects, path: str, *, known: str | None = None) -> None:
     """Make a directory and what it lies in, and sync their names; raises `OSError`.
 
-    Those that are there are synced too: who made them may have been killed before he could.
+    Those that are there are synced too: who made them may have been killed before he could. `known` is one
+    of which this process knows that it was synced, with all above.
     """
+    if path in ("/", known):
+        return
     if disk.path_type(path) is None:
-        make_dirs(fx, folder(path))
+        make_dirs(fx, folder(path), known=known)
         with suppress(FileExistsError):  # another segmend was quicker
             fx.make_dir(path)
         sync_dir(fx, folder(path))
-    elif path != "/":
+    else:
         _sync_if_possible(fx, folder(path))
-        make_dirs(fx, folder(path))
+        make_dirs(fx, folder(path), known=known)
 
 
 def _sync_if_possible(fx: Effects, path: str) -> None:

@@ -158,7 +158,7 @@ def _todo(run: Run, direction: Direction) -> list[int]:
 
 def _begin(fx: Effects, run: Run, journal: JournalWriter, direction: Direction, vaults: str) -> None:
     """Write down how the folders are before anything is touched, and where the old bytes will be."""
-    make_dirs(fx, vaults)
+    make_dirs(fx, vaults, known=run.path if run.new else None)
     paths = {p for s in run.plan.steps for p in s.paths}
     folders = {each.path for each in run.plan.dirs} | {folder(p) for p in paths} | paths
     times = {path: disk.file_stat(path).mtime_ns for path in sorted(folders) if disk.path_type(path) == "dir"}
