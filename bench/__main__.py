@@ -32,7 +32,7 @@ def main() -> None:
         "--smoke", action="store_true", help="tiny data, one run: does every race still work?"
     )
     parser.add_argument("--folder", type=Path, help="keep the data here (1.9 GB) and find it again next time")
-    parser.add_argument("--runs", type=int, metavar="N", help="of each contender, after one to warm up")
+    parser.add_argument("--runs", type=int, metavar="N", help="of each contender; several after a warm-up")
     arguments = parser.parse_args()
     # Else each process compiles anew what was changed since its compiled files were written, and is timed.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

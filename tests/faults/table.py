@@ -15,6 +15,7 @@ it loses: `tail-truncated 0..200 -22`.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import pkgutil
@@ -158,13 +159,14 @@ def under(release: str, codes: str, start: str, **more: Any) -> Other:
     return elsewhere(codes, start, release=release, **more)
 
 
-def all_faults() -> list[Fault]:
+@functools.cache
+def all_faults() -> tuple[Fault, ...]:
     """The rows of every family, in the order of their names."""
     folder, found = Path(__file__).parent, []
     for module in sorted(module.name for module in pkgutil.iter_modules([str(folder)])):
         rows: Sequence[Fault] = getattr(importlib.import_module(f"tests.faults.{module}"), "FAULTS", ())
         found += [replace(row, family=module) for row in rows]
-    return sorted(found, key=lambda each: each.name)
+    return tuple(sorted(found, key=lambda each: each.name))
 
 
 def recorded_faults() -> list[Fault]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,10 @@ from segmend.checks import CheckRun, Level
 from segmend.loading import Options, forecast
 from segmend.logdir.tree import LogDir
 from tests.brokers import broker_of
+from tests.copies import make_tree, remembered
 from tests.faults.hurts import unhurt
 from tests.faults.patient import Patient, lonely_topic, patient_in
 from tests.faults.table import Fault, recorded_faults
-from tests.golden.judge import copy_tree
 from tests.golden.unpack import unpack
 from tests.lab.compare import disagreements, of_reads
 from tests.lab.findings import excuses, judged, offsets
@@ -79,7 +80,8 @@ def unpacked(name: str, into: Path) -> Path:
 
 def hurt_copy(fault: Fault, base: Path, root: Path) -> Patient:
     """The fault done to a copy of the base."""
-    copy_tree(base, root)
+    shutil.rmtree(root, ignore_errors=True)
+    make_tree(root, remembered(base))
     patient = patient_in(root, lonely_topic(root))
     fault.hurt(patient)
     return patient

@@ -9,12 +9,12 @@ from __future__ import annotations
 import itertools
 import struct
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from segmend.formats import producer_snapshot
-from segmend.formats.producer_snapshot import ProducerSnapshot
+from segmend.formats.producer_snapshot import ProducerSnapshot, ProducerStateEntry
 from segmend.loading.load import LoadedLog
 from segmend.loading.segment import Segment
 from segmend.loading.state import States
@@ -34,8 +34,8 @@ OLD = 1_767_000_000_000
 """The lab's idempotent producers have timestamps below this: a broker forgets them when it reads a snapshot
 (`producer.id.expiration.ms`), which changes nothing but what it writes into the next one. Before 2.4 a marker
 did not count, so that it forgets those of transactions as well, and has other timestamps in their rows."""
-ROW, FEW = 46, 6
-"""Bytes of a producer in a snapshot; how many of them are tried in every order."""
+NO_ROWS, ROW, FEW = 10, 46, 6
+"""Bytes of a snapshot without producers, and of each; how many of them are tried in every order."""
 ONE_STABLE_OFFSET = (2, 8)
 """Before it the last stable offsets of a recovered index depend on the snapshot that it began with."""
 TRIMS = (3, 0)
@@ -70,22 +70,27 @@ def of_indexes(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -> Ite
         if cut and (name not in was or was[name].size < segment.size or state.settings.release < TRIMS):
             continue
         pad = segment is state.segments[-1]
-        for kind, data in built(segment, was[name].data, state.settings.release):
-            what = found.get(f"{base}.{kind}")
+        kinds = [kind for kind in BUILT if f"{base}.{kind}" in found]
+        for kind, data in built(kinds, segment, was[name].data, state.settings.release):
+            what = found[f"{base}.{kind}"]
             if differs(what, data, what[0] if pad and isinstance(what, list) else 0):
                 yield f"{base}.{kind} is {what}, built {len(data)} {Seen(len(data), data).short()}"
 
 
-def built(segment: Segment, data: bytes, release: Release) -> Iterator[tuple[str, bytes]]:
-    """The two indexes of what is left of the log."""
+def built(
+    kinds: Sequence[str], segment: Segment, data: bytes, release: Release
+) -> Iterator[tuple[str, bytes]]:
+    """These indexes of what is left of the log."""
+    if not kinds:
+        return
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work) / "x-0"
         folder.mkdir()
         (folder / f"{segment.base_offset:020d}.log").write_bytes(data[: segment.size])
         opened = LogDir.open(work)
-        for kind, build in BUILT.items():
+        for kind in kinds:
             arguments = {"base_offset": segment.base_offset, "interval": INTERVAL}
-            yield kind, build(opened, "x-0", arguments, release)
+            yield kind, BUILT[kind](opened, "x-0", arguments, release)
 
 
 def of_transactions(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -> Iterator[str]:
@@ -133,7 +138,7 @@ def of_snapshots(left: dict[str, int], did: dict[str, Any], log: LoadedLog) -> I
     for offset, kept in wanted.items():
         if offset not in there or isinstance(kept, FileEntry):
             continue
-        file, data = f"{offset:020d}{name}", rendered(kept)
+        file, data = f"{offset:020d}{name}", rendered(kept.values())
         expired = sum(state.timestamp < OLD or forgetful for state in kept.values())
         if not len(data) - expired * ROW <= left[file] <= len(data):
             yield f"snapshot {offset}: {left[file]} bytes, said {len(data)}"
@@ -146,17 +151,16 @@ def can_be(what: list[Any], states: States) -> bool:
     size, digits = what
     kept = [each for each in states.values() if each.timestamp >= OLD]
     others = [each for each in states.values() if each not in kept]
-    missing = (size - len(rendered({}))) // ROW - len(kept)
-    if size != len(rendered({})) + ROW * (len(kept) + missing) or len(kept) + missing > FEW:
+    missing = (size - NO_ROWS) // ROW - len(kept)
+    if size != NO_ROWS + ROW * (len(kept) + missing) or len(kept) + missing > FEW:
         return True  # Told by its size, or too many to try.
     return any(
-        Seen(size, rendered(dict(enumerate(rows)))).short() == digits
+        Seen(size, rendered(rows)).short() == digits
         for some in itertools.combinations(others, missing)
         for rows in itertools.permutations((*kept, *some))
     )
 
 
-def rendered(states: States) -> bytes:
-    """A snapshot of these producers, in some order."""
-    rows = tuple(states.values())
-    return producer_snapshot.render(ProducerSnapshot(entries=rows))
+def rendered(rows: Iterable[ProducerStateEntry]) -> bytes:
+    """A snapshot of these producers."""
+    return producer_snapshot.render(ProducerSnapshot(entries=tuple(rows)))

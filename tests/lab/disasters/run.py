@@ -10,13 +10,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from tests.copies import make_tree, remembered
 from tests.lab.disasters.bases import node
 from tests.lab.disasters.compare import disagreements, wrong
 from tests.lab.disasters.draw import Disaster
 from tests.lab.disasters.files import look
 from tests.lab.disasters.judge import judged
 from tests.lab.disasters.said import said
-from tests.lab.disasters.scene import Scene, copy_tree
+from tests.lab.disasters.scene import Scene
 from tests.lab.disasters.wounds import apply, named
 from tests.memory import MEMORY, may_be_used
 
@@ -34,11 +35,11 @@ def hurt_copy(disaster: Disaster, root: Path) -> Scene:
     """The disaster done to a fresh copy at `root`; a wound that can no longer be done stays half done."""
     shutil.rmtree(root, ignore_errors=True)
     base = node(disaster.writer)
-    copy_tree(base.root / disaster.stage, root)
+    make_tree(root, remembered(base.root / disaster.stage))
     forgotten = base.root / "killed" / "zookeeper"
     if disaster.stage == "live" and forgotten.exists():  # one that no longer waits for the running broker
         shutil.rmtree(root / "zookeeper")
-        copy_tree(forgotten, root / "zookeeper")
+        make_tree(root / "zookeeper", remembered(forgotten))
     scene = Scene(root, base, disaster.stage)
     closing = [wound for wound in disaster.wounds if of_owners(wound)]
     for wound in disaster.wounds:

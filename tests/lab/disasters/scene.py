@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,28 +103,3 @@ def chosen(draw: random.Random, found: list[Path], most: int) -> list[Path]:
 def used(path: Path) -> int:
     """How much of a file was written: without the zeros of a preallocated index."""
     return len(path.read_bytes().rstrip(b"\0")) if path.stat().st_size <= 1 << 24 else path.stat().st_size
-
-
-def copy_tree(source: Path, target: Path) -> None:
-    """A copy made name by name in their order: a file system that keeps the order lists it the same."""
-    target.mkdir(parents=True, exist_ok=True)
-    shutil.copystat(source, target)
-    for path in sorted(source.iterdir()):
-        if path.is_dir():
-            copy_tree(path, target / path.name)
-        else:
-            copy_file(path, target / path.name)
-
-
-def copy_file(source: Path, target: Path) -> None:
-    """A copy with its times; the zeros of a preallocated index stay a hole."""
-    size, data = source.stat().st_size, b""
-    if size:
-        with open(source, "rb") as stream:
-            data = stream.read(1 << 16) if size > 1 << 20 else stream.read()
-            if size > 1 << 20 and stream.read(1 << 16).strip(b"\0"):
-                data += source.read_bytes()[len(data) :]
-    with open(target, "wb") as out:
-        out.write(data)
-        out.truncate(size)
-    shutil.copystat(source, target)

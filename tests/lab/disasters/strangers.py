@@ -6,8 +6,9 @@ import random
 import shutil
 from pathlib import Path
 
+from tests.copies import copy_file, copy_tree
 from tests.lab.disasters.bases import RELEASES, TOPICS, node
-from tests.lab.disasters.scene import META, Scene, copy_file, copy_tree, files
+from tests.lab.disasters.scene import META, Scene, files
 from tests.lab.disasters.wound import Wound
 from tests.lab.releases import release
 

@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.copies import copy_file, copy_tree
 from tests.faults.hands import positions
 from tests.faults.patient import patient_in
 from tests.faults.table import fault_called
@@ -21,7 +22,7 @@ from tests.lab.disasters.batches import BATCHES
 from tests.lab.disasters.extremes import EXTREMES
 from tests.lab.disasters.moments import MOMENTS
 from tests.lab.disasters.owners import OWNERS
-from tests.lab.disasters.scene import META, PAGE, Scene, chosen, copy_file, copy_tree, files, recent, used
+from tests.lab.disasters.scene import META, PAGE, Scene, chosen, files, recent, used
 from tests.lab.disasters.strangers import STRANGERS
 from tests.lab.disasters.wound import Hurt, Wound
 from tests.lab.pairs import CANNOT

@@ -1,0 +1,74 @@
+"""Copies of small trees, made again and again: what they are made of is read once."""
+
+from __future__ import annotations
+
+import functools
+import os
+from pathlib import Path
+
+Copied = list[tuple[str, os.stat_result, bytes | None]]
+"""All of a directory, itself first: path from there, status, of a file its bytes."""
+
+
+def tree_of(folder: Path) -> Copied:
+    """What a copy of it is made of, name by name in their order."""
+    found: Copied = [("", folder.stat(), None)]
+    for path in sorted(folder.iterdir()):
+        if path.is_dir():
+            found += [(os.path.join(path.name, name), *kept) for name, *kept in tree_of(path)]
+        else:
+            found.append((path.name, *content(path)))
+    return found
+
+
+@functools.lru_cache(maxsize=8)
+def remembered(folder: Path) -> Copied:
+    """The same of a tree that nobody changes."""
+    return tree_of(folder)
+
+
+def content(path: Path) -> tuple[os.stat_result, bytes]:
+    """The status of a file, and its bytes: of a preallocated index without the zeros."""
+    status, data = path.stat(), b""
+    with open(path, "rb") as stream:
+        large = status.st_size > 1 << 20
+        data = stream.read(1 << 16) if large else stream.read()
+        if large and stream.read(1 << 16).strip(b"\0"):
+            data += path.read_bytes()[len(data) :]
+    return status, data
+
+
+def make_tree(target: Path, copied: Copied) -> None:
+    """Make it: a file system that keeps the order of names lists it the same."""
+    for name, status, data in copied:
+        path = target / name
+        if data is None:
+            path.mkdir(parents=True, exist_ok=True)
+            given(path, status)
+        else:
+            make_file(path, status, data)
+
+
+def make_file(path: Path, status: os.stat_result, data: bytes) -> None:
+    """A copy with its times; zeros that were left out are a hole."""
+    with open(path, "wb", buffering=0) as out:
+        out.write(data)
+        if len(data) < status.st_size:
+            out.truncate(status.st_size)
+    given(path, status)
+
+
+def given(path: Path, status: os.stat_result) -> None:
+    """Give it the mode and the times of another."""
+    os.chmod(path, status.st_mode & 0o7777)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """A copy with modes and times."""
+    make_tree(target, tree_of(source))
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """The same of a file."""
+    make_file(target, *content(source))
