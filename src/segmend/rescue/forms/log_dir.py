@@ -6,7 +6,7 @@ source dir, with the metadata log of its node, as it is, if that is among the so
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from segmend.broker.checkpoints import LEADER_EPOCHS, TOPIC_IDS
@@ -100,12 +100,16 @@ def write(job: Job, outlet: Folder) -> Written:
     segments = list(roll(chosen, cap, end))
     start = max(job.merged.first_offset, job.request.low, segments[0].base)
     with outlet.folder(job.name, keep={_name(segment) for segment in segments}) as folder:
-        pairwise.each(
-            outlet.work,
-            lambda work, segment: _have_log(segment, f"{folder}/{_name(segment)}", outlet, work),
-            segments,
-        )
-        scans = list(_write_beside(job, segments, folder, outlet))
+        beside = _Beside(job, folder, outlet)
+        ends = [*(segment.base for segment in segments[1:]), end]
+
+        def have(
+            work: Workplace, due: tuple[NewSegment, int], before: Callable[[], SegmentScan | None]
+        ) -> SegmentScan:
+            _have_log(due[0], f"{folder}/{_name(due[0])}", outlet, work)
+            return beside.write(*due, before())
+
+        scans = pairwise.in_turn(outlet.work, have, list(zip(segments, ends, strict=True)))
         _write_partition_files(job, (start, end), folder, outlet)
     records = sum(each.records - each.control.control_batches for each in scans)
     hidden = [piece for piece, written in zip(job.pieces, chosen, strict=True) if piece.cut > written.cut]
@@ -186,31 +190,31 @@ def _bytes_of(piece: Piece) -> Iterator[bytes]:
             yield reader.read(min(_STEP, piece.stop - at), at)
 
 
-def _write_beside(
-    job: Job, segments: Sequence[NewSegment], folder: str, outlet: Folder
-) -> Iterator[SegmentScan]:
+class _Beside:
     """Indexes, aborted transactions and snapshots; what was written is read for them, every checksum."""
-    place = job.places[job.merged.best]
-    rule = rule_of(job.release, interval_of(place, place.base_offsets, None))
-    joined = []
-    for segment in segments:
-        path = f"{outlet.path}/{folder}/{file_prefix(segment.base)}.log"
-        size = FileEntry.at(path).size
-        joined.append((JoinedSegment(segment.base, FileRange(path, 0, size), None), None))
-    ends = [*(segment.base for segment in segments[1:]), _end(job)]
-    for end, derived in zip(ends, derive(joined, (), rule), strict=True):
-        stem = f"{folder}/{file_prefix(derived.segment.base)}"
+
+    def __init__(self, job: Job, folder: str, outlet: Folder) -> None:
+        place = job.places[job.merged.best]
+        self._rule = rule_of(job.release, interval_of(place, place.base_offsets, None))
+        self._release, self._folder, self._outlet = job.release, folder, outlet
+
+    def write(self, segment: NewSegment, end: int, before: SegmentScan | None) -> SegmentScan:
+        """Those of a segment whose log is there; `before` is what the one before gave."""
+        outlet, stem = self._outlet, f"{self._folder}/{file_prefix(segment.base)}"
+        log = FileEntry.at(f"{outlet.path}/{stem}.log")
+        joined = JoinedSegment(segment.base, FileRange(log.path, 0, log.size), None)
+        (derived,) = derive([(joined, None)], before.producers if before else (), self._rule)
         outlet.put(f"{stem}.index", derived.built.offset_index)
-        if TIME_INDEX.of(job.release):
+        if TIME_INDEX.of(self._release):
             outlet.put(f"{stem}.timeindex", derived.built.time_index)
         if derived.txn_index:
             outlet.put(f"{stem}.txnindex", derived.txn_index)
-        if PRODUCER_STATE.of(job.release) and end:
-            outlet.put(
-                f"{folder}/{file_prefix(end)}.snapshot",
-                producer_snapshot_of(derived.scan.producers, job.release),
-            )
-        yield derived.scan if derived.scan.records_exact else _looked_into(derived.segment)
+        producers = derived.scan.producers
+        if PRODUCER_STATE.of(self._release) and end:
+            snapshot = producer_snapshot_of(producers, self._release)
+            outlet.put(f"{self._folder}/{file_prefix(end)}.snapshot", snapshot)
+        scan = derived.scan
+        return scan if scan.records_exact else replace(_looked_into(joined), producers=producers)
 
 
 def _looked_into(segment: JoinedSegment) -> SegmentScan:

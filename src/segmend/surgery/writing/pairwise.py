@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from importlib import import_module
+from collections.abc import Callable, Collection, Sequence
+from contextlib import ExitStack
 from threading import Event, Lock
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from segmend.frozen import replace
 from segmend.surgery.writing.work import Workplace
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
+from segmend.threads import Threads
 
 AT_ONCE: Final = 2
 """One is copied while the other is synced. Not measured on disks with a moving head, which more make seek."""
@@ -29,33 +27,38 @@ def each(work: Workplace, act: Callable[[Workplace, Item], Result], items: Colle
     After an error no further one is begun; those under way end at their next `check`, and are waited for.
     Raises the error of the first item, in their order, that has one of its own.
     """
+    return in_turn(work, lambda work, item, _: act(work, item), items)
+
+
+def in_turn(
+    work: Workplace,
+    act: Callable[[Workplace, Item, Callable[[], Result | None]], Result],
+    items: Collection[Item],
+) -> list[Result]:
+    """As `each`; `act` is also given what waits for the result of the item before, None for the first."""
     if len(items) < AT_ONCE:
-        return [act(work, item) for item in items]
+        return [act(work, item, lambda: None) for item in items]
     failed = Event()
     shared = _shared(work, failed)
 
-    def one(item: Item) -> Result:
+    def one(item: Item, before: Callable[[], Result | None]) -> Result:
         shared.check()
-        return act(shared, item)
+        with ExitStack() as otherwise:
+            otherwise.callback(failed.set)
+            result = act(shared, item, before)
+            otherwise.pop_all()
+        return result
 
-    def note(done: Future[Result]) -> None:
-        if not done.cancelled() and done.exception() is not None:
-            failed.set()
-
-    # Imported here: most plans have no step of several files, and it brings `logging`.
-    threads = import_module("concurrent.futures")
-    with threads.ThreadPoolExecutor(AT_ONCE) as pool:
-        futures: list[Future[Result]] = [pool.submit(one, item) for item in items]
-        for future in futures:
-            future.add_done_callback(note)
-        try:
-            threads.wait(futures, return_when=threads.FIRST_EXCEPTION)
-        finally:
-            # All are done, or one failed, or this thread was interrupted.
-            failed.set()
-            pool.shutdown(cancel_futures=True)
-    _raise_first(futures)
-    return [future.result() for future in futures]
+    threads = Threads(AT_ONCE)
+    waiting: list[Callable[[], Result]] = []
+    try:
+        for item in items:
+            waiting.append(threads.submit(one, item, waiting[-1] if waiting else lambda: None))
+        return _results(waiting)
+    finally:
+        # All are done, or one failed, or this thread was interrupted.
+        failed.set()
+        threads.stop()
 
 
 def _shared(work: Workplace, failed: Event) -> Workplace:
@@ -74,8 +77,11 @@ def _shared(work: Workplace, failed: Event) -> Workplace:
     return replace(work, check=check, tell=tell)
 
 
-def _raise_first(futures: Collection[Future[Result]]) -> None:
-    errors = [future.exception() for future in futures if not future.cancelled()]
-    for error in errors:
-        if error is not None and not isinstance(error, _Stopped):
-            raise error
+def _results(waiting: Sequence[Callable[[], Result]]) -> list[Result]:
+    results = []
+    for result in waiting:
+        try:
+            results.append(result())
+        except _Stopped:
+            continue  # the one that failed comes behind
+    return results
