@@ -333,7 +333,8 @@ def as_user(act: Callable[[], object]) -> None:
 
     def acted() -> int:
         if os.getuid() == 0:
-            codecs.lookup("utf-16-be")  # loaded late, from where a Python of root's cannot be read
+            for late in ("utf-16-be", "unicode_escape"):  # from where a Python of root's cannot be read
+                codecs.lookup(late)
             os.setgroups([])
             os.setgid(NOBODY)
             os.setuid(NOBODY)

@@ -49,6 +49,34 @@ def test_says_so_if_nothing_is_wrong(shelf: Desk) -> None:
     assert ran.of("plan")[0]["left"] == []
 
 
+def command_of(desk: Desk, code: str) -> list[str]:
+    """The next command of the first such finding, as it is pasted."""
+    found = desk.run("check", *desk.dirs, "--startup", "--json").of("finding")
+    command = next(row["remedy"]["command"] for row in found if row["code"] == code)
+    return shlex.split(command.replace("plan.json", shlex.quote(str(desk.plan_file))))[1:]
+
+
+@pytest.mark.parametrize("how", ["version", "all but"])
+def test_what_no_file_tells_is_in_the_printed_command(desk: Desk, how: str) -> None:
+    """As the damaged ones have it; where they do not, what is in capitals is put in by hand."""
+    cluster_id = str(identity(desk.dirs[0]).cluster_id)
+    for log_dir in desk.dirs:
+        rewrite(log_dir, "version", "q")
+        if how == "all but":
+            (log_dir / "meta.properties").write_bytes(b"version=q\n")
+    words = command_of(desk, "K02")
+    given = words.index("--cluster-id"), words.index("--node-id")
+    told = [words[at + 1] for at in given]
+    assert told == ([cluster_id, "1"] if how == "version" else ["CLUSTER_ID", "NODE_ID"])
+    assert desk.run("plan", "identity", *desk.dirs, "-o", desk.plan_file).code == 16
+    for at, value in zip(given, [cluster_id, "1"], strict=True):
+        words[at + 1] = value
+    assert desk.run(*words).code == 0
+    desk.apply()
+    assert {(identity(each).cluster_id, identity(each).node_id) for each in desk.dirs} == {(cluster_id, 1)}
+    desk.undo()
+
+
 @pytest.mark.slow
 def test_a_clone_gets_the_id_back_that_the_metadata_knows(desk: Desk) -> None:
     first, clone = desk.dirs

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from tests.surgery.desk import Desk
+from tests.surgery.loop import COMMANDS, Loop
+from tests.surgery.picture import Tree
 from tests.surgery.recovery_rule import batches_of
 from tests.surgery.shows.damages import active, rolled
 from tests.surgery.world import make, plan_of
 
-from segmend.errors import Cancelled
+from segmend.errors import Cancelled, SegmendError
 from segmend.surgery.execute.apply import apply
-from segmend.surgery.execute.journal import find, make_dirs
+from segmend.surgery.execute.journal import find, make_dirs, runs
 from segmend.surgery.execute.run import StepState, Watch
 from segmend.surgery.execute.undo import undo
 from segmend.surgery.steps.quarantine import Quarantine
@@ -99,3 +102,41 @@ def test_what_a_compaction_left_in_the_way_is_explained_by_the_command_that_is_p
     assert (ran.code, "see what to do with it: segmend check" in ran.err) == (8, True), ran.err
     words = shlex.split(ran.err.partition("see what to do with it: segmend ")[2])
     assert "N14" in clean.run(*words, "--json").out
+
+
+def files(tree: Tree) -> Tree:
+    """Without times, and without a `.lock`: whose that is only the first line of a command tells."""
+    return {path: (*row[:3], *row[4:]) for path, row in tree.items() if not path.endswith("/.lock")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("way", COMMANDS)
+def test_a_kill_and_then_a_journal_that_lost_its_last_lines(tmp_path: Path, command: str, way: str) -> None:
+    """To the end, with nothing left that a step has only on its way, or refused; never halfway with 0."""
+    world = make(tmp_path)
+    loop = Loop(plan_of(world), world.state, world.tree, world.b)
+    loop.act("apply")
+    wanted, came_there = {"apply": files(loop.look()), "undo": files(loop.before)}, 0
+    loop.act("undo")
+    for number, stop in enumerate(loop.each_call(command)):
+        shutil.rmtree(world.state, ignore_errors=True)
+        if command == "undo":
+            loop.act("apply")
+        if not loop.is_stopped(command, stop()):
+            continue
+        (found,) = runs(str(world.state)) or [None]
+        journal = None if found is None or not found.events else Path(found.journal)
+        whole = b"" if journal is None else journal.read_bytes()
+        first, *rest = whole.splitlines(keepends=True) or [b""]
+        if journal is not None:
+            journal.write_bytes(b"".join([first, *rest[: -(number % 3) - 1]]))
+            with suppress(SegmendError):
+                loop.act(way)
+                assert files(loop.look()) == wanted[way], (number, rest[-3:])
+                came_there += 1
+                whole = journal.read_bytes()
+            journal.write_bytes(whole)
+            loop.act("undo")
+        assert files(loop.look()) == wanted["undo"], number
+    assert came_there > number / 5

@@ -300,6 +300,20 @@ def test_a_lock_that_is_made_is_of_its_dir_s_owner_and_goes_after_an_error_too(t
     assert not (tmp_path / ".lock").exists()
 
 
+class WithoutQuota(Effects):
+    """Lets a file be made, and not be given away."""
+
+    def set_owner(self, fd: int, uid: int, gid: int) -> None:
+        raise OSError(errno.EDQUOT, "Disk quota exceeded")
+
+
+def test_a_lock_that_cannot_be_given_its_owner_does_not_stay(tmp_path: Path) -> None:
+    """Of root's, it would keep the broker from starting."""
+    with lock.locked(WithoutQuota(), [str(tmp_path)], [str(tmp_path)]) as locks:
+        assert (locks.full, locks.held) == ({str(tmp_path)}, set())
+    assert not (tmp_path / ".lock").exists()
+
+
 class Forgetful(Effects):
     """A disk that takes bytes and keeps others."""
 

@@ -59,6 +59,10 @@ def is_kraft(
     return roles or 1 in versions or (not versions and has_metadata_log) or release >= (4, 0)
 
 
+_ONE_LINE: Final = frozenset({"bad-uuid", "reserved-directory-id"})
+"""Damages beside which the rest of the file can be kept."""
+
+
 @frozen
 class Identity:
     """One dir's meta.properties: `value` None if missing (or unreadable, then with `damages`)."""
@@ -78,6 +82,16 @@ class Identity:
     def reserved(self) -> bool:
         """Whether its directory id is one of Kafka's own."""
         return any(damage.kind == "reserved-directory-id" for damage in self.damages)
+
+    @property
+    def kept(self) -> MetaProperties | None:
+        """What it says; None if it is missing, or says nothing as a whole that could be kept.
+
+        A full disk leaves empty ones.
+        """
+        value, kinds = self.value, {damage.kind for damage in self.damages}
+        silent = value is None or (value.cluster_id, value.node_id, value.directory_id) == (None, None, None)
+        return None if self.missing or silent or kinds - _ONE_LINE else value
 
 
 def _breaks(damage: Damage) -> bool:

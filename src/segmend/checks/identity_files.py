@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from segmend.broker.identity import NO_NODE_ID, RESERVED_ID, UNFORMATTED, UNREADABLE
+from segmend.broker.identity import NO_NODE_ID, RESERVED_ID, UNFORMATTED, UNREADABLE, Identity
 from segmend.broker.old_identity import READING, Reading, refusals
 from segmend.findings import Finding, Remedy, Severity, Where
-from segmend.formats.meta_properties import FILE_NAME, MetaProperties
+from segmend.formats.kafka_uuid import parse_uuid
+from segmend.formats.meta_properties import BROKER_ID, FILE_NAME, NODE_ID, MetaProperties
 from segmend.logdir.tree import LogDir
 
 from . import remedies
-from .context import DirContext
+from .context import BrokerContext, DirContext
 from .levels import Level, Scope
 from .manual import ERROR, OFFLINE, REFUSES, WRONG, Code, Page
 
@@ -102,4 +103,39 @@ def _changed(context: DirContext, own: str | None) -> Iterator[Finding]:
 
 def _remedy(context: DirContext, directory_id: str | None = None) -> Remedy:
     """All dirs of the broker: one alone does not tell whose it is."""
-    return remedies.identity(*(each.path for each in context.broker.dirs), directory_id=directory_id)
+    dirs = [each.path for each in context.broker.dirs]
+    return remedies.identity(*dirs, directory_id=directory_id, **_to_be_said(context.broker))
+
+
+def _to_be_said(broker: BrokerContext) -> dict[str, str]:
+    """The ids that no file tells which could be kept: as damaged ones still have them, or by a human."""
+    files = [(each.path, each.meta_properties) for each in broker.dirs]
+    identities = [
+        Identity(path=path, missing=file.missing, value=file.value, damages=file.damages)
+        for path, file in files
+    ]
+    kept = [each.kept for each in identities if each.kept is not None]
+    damaged = [each.value for each in identities if each.kept is None and each.value is not None]
+    wanted = {}
+    if broker.broker_dirs.kraft and not any(each.cluster_id for each in kept):
+        wanted["cluster_id"] = _one_of((each.cluster_id for each in damaged), "CLUSTER_ID", _is_uuid)
+    if broker.broker_dirs.config.node_id is None and not any(each.node_id is not None for each in kept):
+        wanted["node_id"] = _one_of((_node(each) for each in damaged), "NODE_ID")
+    return wanted
+
+
+def _node(value: MetaProperties) -> str | None:
+    """Under the key of either version: of which one it is may be what is damaged."""
+    return value.properties.get(NODE_ID) or value.properties.get(BROKER_ID)
+
+
+def _one_of(values: Iterable[str | None], unknown: str, is_right: Callable[[str], bool] = str.isdigit) -> str:
+    found = {value for value in values if value is not None}
+    return found.pop() if len(found) == 1 and all(map(is_right, found)) else unknown
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        return bool(parse_uuid(text))
+    except ValueError:
+        return False

@@ -171,8 +171,14 @@ def remove(log_dir: str, name: str, *, safety: Safety = Safety.SAFE) -> Remedy:
     return Remedy(command=f"rm {shlex.quote(path)}", safety=safety)
 
 
-def identity(*log_dirs: str, directory_id: str | None = None) -> Remedy:
-    """Plan the mending of meta.properties in all dirs of a broker; what is right may need a human's word."""
+def identity(*log_dirs: str, directory_id: str | None = None, **ids: str) -> Remedy:
+    """Plan the mending of meta.properties in all dirs of a broker; what is right may need a human's word.
+
+    `cluster_id`, `node_id`: what no file tells that could be kept.
+    """
     dirs = " ".join(map(shlex.quote, log_dirs))
-    wanted = f" --directory-id {shlex.quote(directory_id)}" if directory_id else ""
+    given = {"directory_id": directory_id, **ids}
+    wanted = "".join(
+        f" --{name.replace('_', '-')} {shlex.quote(value)}" for name, value in given.items() if value
+    )
     return advice(f"segmend plan identity {dirs}{wanted} -o plan.json")

@@ -84,6 +84,12 @@ class NewBytes:
         end = self.position + self.length
         return None if same else f"bytes {self.position} to {end} of {self.source} are not what they were"
 
+    def hash_of_first(self, length: int) -> str:
+        """SHA-256 (hex) of the first bytes; raises `Unreadable`."""
+        if self.source is None:
+            return hash_bytes((self.data or b"")[:length])
+        return hash_of(self.source, self.position, length)
+
     def fill(self, work: Workplace, at: int) -> Fill:
         """Writes the bytes at byte `at` of a file; those of a source are proven to be there."""
         data = self.data or b""

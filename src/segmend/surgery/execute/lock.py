@@ -155,6 +155,8 @@ def _open(fx: Effects, path: str) -> int:
         fx.set_mode(fd, stat.S_IMODE(home.mode) & 0o666)
     except (OSError, Unreadable):
         os.close(fd)
+        with suppress(OSError):
+            fx.remove(name)
         raise
     return fd
 

@@ -11,11 +11,13 @@ from segmend.formats import clean_shutdown
 from segmend.frozen import replace
 from segmend.logdir import disk
 from segmend.surgery.execute.journal import Run, RunState
-from segmend.surgery.execute.journal_events import FORWARD, Direction, Status
+from segmend.surgery.execute.journal_events import BACK, FORWARD, Direction, Status
 from segmend.surgery.fingerprint import Fingerprint, below, look, look_without
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Need, Neighbours, Step
+from segmend.surgery.steps.append_file import AppendFile
 from segmend.surgery.steps.move_dir import MoveDir
+from segmend.surgery.steps.patch_file import PatchFile
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.writing.atomic import TEMPORARY, other_names
 from segmend.surgery.writing.transfer import allocated, leftovers, vault_name
@@ -52,8 +54,34 @@ def _untold(run: Run, statuses: Sequence[Status]) -> Iterator[tuple[str, str]]:
         if step.not_after() is not None:
             if _is_kept(run, number):
                 yield step.paths[0], f"step {number + 1} has kept what it was"
+            elif _on_its_way(run, number) or (isinstance(step, AppendFile) and step.is_half_done()):
+                yield step.paths[0], f"step {number + 1} has begun to change it"
         elif not _removed_by_hand(run, number, step):
             yield step.paths[0], f"is as step {number + 1} leaves it"
+
+
+def untold_steps(run: Run, direction: Direction) -> list[int]:
+    """Steps that are where they are to be by the journal, and perhaps not by the files; in their order."""
+    statuses, neighbours = run.statuses(), Neighbours(run.plan.steps)
+    goal = Status.AFTER if direction == FORWARD else Status.BEFORE
+    found = []
+    for number in (number for number, status in enumerate(statuses) if status is goal):
+        beside = [other for other in neighbours.of(number) if statuses[other] is Status.BETWEEN]
+        left, step = _on_its_way(run, number), run.plan.steps[number]
+        if beside:
+            doubtful = bool(left) or _hidden_by(run, number, beside, direction)
+        else:
+            doubtful = bool(left) and (step.not_after() if goal is Status.AFTER else not_before(step)) is None
+        if doubtful:
+            found.append(number)
+    return found if direction == FORWARD else found[::-1]
+
+
+def _hidden_by(run: Run, number: int, beside: Sequence[int], direction: Direction) -> bool:
+    """Whether steps that were stopped keep one from seeing that this one, on the same file, was too."""
+    if direction == BACK:
+        return _is_kept(run, number)
+    return all(isinstance(run.plan.steps[each], PatchFile) for each in (number, *beside))
 
 
 def _is_kept(run: Run, number: int) -> bool:
@@ -63,6 +91,14 @@ def _is_kept(run: Run, number: int) -> bool:
     vault = run.vault(number)
     names = disk.names(vault) if disk.path_type(vault) == "dir" else []
     return any(not name.endswith(TEMPORARY) for name in names)
+
+
+def _on_its_way(run: Run, number: int) -> list[str]:
+    """What there is in the log dirs of that which a step has there only until it is done, or undone."""
+    paths = run.plan.steps[number].paths
+    homes = sorted({folder(path) for path in paths})
+    names = [f"{home}/{name}" for home in homes for name in leftovers(run.token(number))]
+    return [path for path in (*(f"{path}{TEMPORARY}" for path in paths), *names) if disk.path_type(path)]
 
 
 def _removed_by_hand(run: Run, number: int, step: Step) -> bool:

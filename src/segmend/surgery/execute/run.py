@@ -29,6 +29,7 @@ from segmend.surgery.execute.preconditions import (
     refuse_other_owner,
     refuse_read_only,
     refuse_stopped_since,
+    untold_steps,
 )
 from segmend.surgery.execute.rights import refuse_without_rights
 from segmend.surgery.execute.throttle import Throttle
@@ -113,6 +114,7 @@ def carry_out(
                     "no step is taken in a log dir whose lock is not held"
                 )
                 refuse_changed(run.plan, run.statuses(), run=run if direction == BACK else None)
+                _take_untold(fx, run, direction)
                 _take_steps(fx, run, journal, direction, watch, todo, locks)
             journal.write("finished", direction)
     return Outcome(run=run, steps=len(todo))
@@ -237,6 +239,19 @@ def _take_steps(
             journal.write("done", direction, step=number, synced=number == todo[-1])
         locks.take()
         watch.tell(number + 1, step, StepState.DONE if direction is FORWARD else StepState.UNDONE)
+
+
+def _take_untold(fx: Effects, run: Run, direction: Direction) -> None:
+    """Take the steps that the journal has where they are to be, and the files do not: it has lost lines.
+
+    No line tells of this. A step that is there finds nothing to do but what it has only on its way.
+    """
+    for number in untold_steps(run, direction):
+        vault, step = run.vault(number), run.plan.steps[number]
+        _make_vaults(fx, [vault])
+        work = Workplace(fx=fx, vault=vault, token=run.token(number), release=run.plan.release)
+        with _at(step):
+            step.do(work) if direction == FORWARD else step.undo(work)
 
 
 def _make_vaults(fx: Effects, vaults: Collection[str]) -> frozenset[str]:

@@ -19,8 +19,6 @@ from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.plan import Left
 
-_ONE_LINE = frozenset({"bad-uuid", "reserved-directory-id"})
-
 
 @frozen
 class Volume:
@@ -36,16 +34,9 @@ class Volume:
         return self.log_dir.path
 
     @property
-    def broken(self) -> bool:
-        """Whether the file as a whole says nothing that could be kept; a full disk leaves empty ones."""
-        value, kinds = self.identity.value, {damage.kind for damage in self.identity.damages}
-        silent = value is None or (value.cluster_id, value.node_id, value.directory_id) == (None, None, None)
-        return not self.identity.missing and (silent or bool(kinds - _ONE_LINE))
-
-    @property
     def value(self) -> meta_properties.MetaProperties | None:
-        """What it says, None if it is missing or broken."""
-        return None if self.identity.missing or self.broken else self.identity.value
+        """What it says that can be kept."""
+        return self.identity.kept
 
     @property
     def directory_id(self) -> str | None:
