@@ -60,3 +60,14 @@ def test_showing_a_plan_makes_none(tiny: Path) -> None:
         code, *loaded = python("-c", script, *argv).stdout.splitlines()[-1].split()
         assert code == "0"
     assert not {"segmend.checks", "segmend.kernel", "segmend.loading", "segmend.node"} & {*loaded}
+
+
+def test_an_audit_of_a_healthy_fleet_loads_what_it_uses(tiny: Path) -> None:
+    """Neither what the other commands of the fleet need, nor pandas, which pyarrow would load by itself."""
+    script = "import sys; from segmend.cli.main import main; print(main(sys.argv[1:]), *sys.modules)"
+    argv = ["fleet", "audit", tiny, "--out", tiny.parent / "out", "--driver", "local"]
+    code, *loaded = python("-c", script, *argv).stdout.splitlines()[-1].split()
+    assert code == "0"
+    assert "segmend.report.html.render" in loaded
+    others = ("cluster", "loading", "merge", "rescue.fates", "surgery")
+    assert not {"pandas", *(f"segmend.{each}" for each in others)} & {*loaded}

@@ -11,17 +11,6 @@ from segmend.errors import UsageError
 from segmend.report.cluster import cluster_lines, leadership_lines, node_lines, quorum_lines
 
 
-def add_only_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--only", metavar="ID,...", help="of the cluster's nodes only these come up")
-
-
-def add_zookeeper_option(parser: argparse.ArgumentParser, goes_with: str = "") -> None:
-    parser.add_argument(
-        "--zookeeper", metavar="DIR", action="append", default=[],
-        help=f"{goes_with}the dataDir of its ZooKeeper, and its dataLogDir if that is another one",
-    )  # fmt: skip
-
-
 def chosen_nodes(given: str | None, have: Iterable[int]) -> frozenset[int] | None:
     """The node ids of `--only`; raises `UsageError` for what is no list of nodes that are there."""
     if given is None:

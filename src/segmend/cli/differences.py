@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from segmend.broker.cleanup_policy import COMPACTED_TOPICS
-from segmend.cli.options import add_policies_option, policies_of
+from segmend.cli.options import policies_of
 from segmend.cli.output import emit, emit_json, style
 from segmend.cluster.members import members
 from segmend.cluster.newest_metadata import compacts_by, newest_image
@@ -30,13 +30,6 @@ from segmend.report.diff import (
     verdict,
 )
 from segmend.report.progress import Progress
-
-
-def add_diff_options(parser: argparse.ArgumentParser) -> None:
-    """Which partitions are compared, and which of them told."""
-    parser.add_argument("--topic", metavar="GLOB", help="partitions of these topics only")
-    add_policies_option(parser)
-    parser.add_argument("--all", action="store_true", help="show also partitions whose replicas are equal")
 
 
 @frozen

@@ -37,6 +37,24 @@ def add_policies_option(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def add_diff_options(parser: argparse.ArgumentParser) -> None:
+    """Which partitions are compared, and which of them told."""
+    parser.add_argument("--topic", metavar="GLOB", help="partitions of these topics only")
+    add_policies_option(parser)
+    parser.add_argument("--all", action="store_true", help="show also partitions whose replicas are equal")
+
+
+def add_only_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--only", metavar="ID,...", help="of the cluster's nodes only these come up")
+
+
+def add_zookeeper_option(parser: argparse.ArgumentParser, goes_with: str = "") -> None:
+    parser.add_argument(
+        "--zookeeper", metavar="DIR", action="append", default=[],
+        help=f"{goes_with}the dataDir of its ZooKeeper, and its dataLogDir if that is another one",
+    )  # fmt: skip
+
+
 def policies_of(args: argparse.Namespace) -> tuple[ServerConfig, ...]:
     """The files of `--config`, read; raises `Unreadable`."""
     return tuple(map(ServerConfig.load, args.config))

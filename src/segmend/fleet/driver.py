@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, closing, contextmanager
-from importlib.abc import MetaPathFinder
 from multiprocessing import forkserver, resource_tracker
 from typing import Any, Final, Protocol, TypeVar
 
 from segmend.errors import SegmendError
 from segmend.fleet.listing import Place
+from segmend.fleet.no_pandas import NoPandas
 from segmend.fleet.sql import Sql
 from segmend.fleet.sqlite import SQLite
 
@@ -107,19 +107,10 @@ def _undisturbed() -> Iterator[None]:
             signal.raise_signal(signal.SIGINT)
 
 
-class _NoPandas(MetaPathFinder):
-    """Of pyarrow's own accord a process loads pandas with the first array that it makes."""
-
-    def find_spec(self, fullname: str, *_: object) -> None:
-        """As where it is not installed."""
-        if fullname == "pandas":
-            raise ModuleNotFoundError("a worker has no use for pandas", name=fullname)
-
-
 def _begin() -> None:
     """Of a worker: it ends by a Ctrl-C without a word, for the process that it works for has one."""
     gc.set_threshold(*_SELDOM)
-    sys.meta_path.insert(0, _NoPandas())
+    sys.meta_path.insert(0, NoPandas())
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

@@ -11,14 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from segmend.discovery import modules_in
 from segmend.errors import MissingExtra
-from segmend.node.metadata_image import MetadataImage
-from segmend.rescue.outlet import Folder, Line
-from segmend.rescue.reached import Reached
-from segmend.rescue.request import Due, Home, Job, Request, Written
+
+if TYPE_CHECKING:
+    from segmend.node.metadata_image import MetadataImage
+    from segmend.rescue.outlet import Folder, Line
+    from segmend.rescue.reached import Reached
+    from segmend.rescue.request import Due, Home, Job, Request, Written
 
 GROWING: Final = ("delta", "kafka")
 """What `--as` of an export can be."""

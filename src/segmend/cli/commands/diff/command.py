@@ -6,8 +6,8 @@ import argparse
 import os
 from functools import partial
 
-from segmend.cli.differences import add_diff_options, tell
-from segmend.cli.options import add_output_options
+from segmend.cli.differences import tell
+from segmend.cli.options import add_diff_options, add_output_options
 from segmend.cli.replicas import replicas_in
 from segmend.cli.targets import open_targets
 from segmend.merge.compared import compared

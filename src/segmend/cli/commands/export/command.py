@@ -6,7 +6,8 @@ import argparse
 import sys
 
 from segmend.cli.options import add_output_options
-from segmend.cli.rescue import DECODES, add_export_options, add_live_options, export_request, tell
+from segmend.cli.rescue import export_request, tell
+from segmend.cli.rescue_options import DECODES, add_export_options, add_live_options
 from segmend.cli.targets import open_targets
 from segmend.report.progress import Progress
 from segmend.rescue import forms

@@ -8,8 +8,14 @@ import sys
 import time
 from collections.abc import Sequence
 
-from segmend.cli.cluster import add_only_option, add_zookeeper_option, chosen_nodes, tell_cluster
-from segmend.cli.options import add_output_options, add_read_speed_option, add_release_option
+from segmend.cli.cluster import chosen_nodes, tell_cluster
+from segmend.cli.options import (
+    add_only_option,
+    add_output_options,
+    add_read_speed_option,
+    add_release_option,
+    add_zookeeper_option,
+)
 from segmend.cli.output import emit, emit_json, style
 from segmend.cli.stopped_surgery import stopped_surgery
 from segmend.cli.targets import broker_of, open_or_note

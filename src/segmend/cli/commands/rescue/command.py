@@ -6,7 +6,8 @@ import argparse
 import sys
 
 from segmend.cli.options import add_output_options
-from segmend.cli.rescue import DECODES, add_rescue_options, request_of, tell
+from segmend.cli.rescue import request_of, tell
+from segmend.cli.rescue_options import DECODES, add_rescue_options
 from segmend.cli.targets import open_targets
 from segmend.report.progress import Progress
 from segmend.rescue.run import here, rescue

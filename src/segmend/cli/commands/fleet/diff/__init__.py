@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from segmend.cli.differences import add_diff_options
 from segmend.cli.fleet import add_fleet_options
-from segmend.cli.options import add_output_options
+from segmend.cli.options import add_diff_options, add_output_options
 
 HELP = "compare the replicas of partitions: who has what, who left, what nobody has"
 NEEDS = ("pyarrow",)

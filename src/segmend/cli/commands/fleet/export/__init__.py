@@ -6,7 +6,7 @@ import argparse
 
 from segmend.cli.fleet import add_fleet_options
 from segmend.cli.options import add_output_options
-from segmend.cli.rescue import add_export_options
+from segmend.cli.rescue_options import add_export_options
 
 HELP = "add the records that are new to a Delta table, a task a partition, one commit"
 NEEDS = ("pyarrow", "deltalake")

@@ -6,7 +6,7 @@ import argparse
 
 from segmend.cli.fleet import add_fleet_options
 from segmend.cli.options import add_output_options
-from segmend.cli.rescue import add_rescue_options
+from segmend.cli.rescue_options import add_rescue_options
 
 HELP = "merge damaged replicas of many brokers, a task a partition"
 NEEDS = ("pyarrow",)
