@@ -13,7 +13,7 @@ from tests.kernel.test_engines_agree import needs_native
 
 from segmend.crc32c import LIBRARY, crc32c
 
-SIZES = (0, 1, 7, 8, 9, 63, 255, 767, 768, 769, 4095, 12287, 12288, 12289, 40_000)
+SIZES = (0, 1, 7, 8, 9, 63, 255, 256, 257, 511, 512, 521, 767, 768, 769, 4095, 12287, 12288, 12289, 40_000)
 
 
 def function(name: str) -> Any:
@@ -37,7 +37,8 @@ def test_as_the_package_computes_it_of_any_buffer(size: int) -> None:
 
 @needs_native
 @pytest.mark.parametrize("size", SIZES)
-def test_the_portable_way_and_the_legacy_polynomial(size: int) -> None:
+def test_the_other_ways_and_the_legacy_polynomial(size: int) -> None:
     data = random.Random(size).randbytes(size)
-    assert function("segmend_crc32c_portable")(data, size, 5) == package.crc32c(data, 5)
+    for way in ("portable", "narrow"):
+        assert function(f"segmend_crc32c_{way}")(data, size, 5) == package.crc32c(data, 5)
     assert function("segmend_crc32")(data, size, 5) == zlib.crc32(data, 5)
