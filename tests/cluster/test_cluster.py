@@ -25,6 +25,7 @@ from segmend.loading.replicas import EMPTY
 from segmend.logdir.release import Release
 from segmend.node.metadata_image import MetadataImage, PartitionLeader
 from tests.cli.run import run
+from tests.faults.hands import flipped, positions
 from tests.files import flip
 from tests.golden.judge import copy_tree
 from tests.golden.unpack import unpack
@@ -148,6 +149,25 @@ def test_where_only_voters_without_metadata_come_up_every_topic_is_a_stray(
     ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet), "--only", "1,2", "--json")
     assert [line["lost"]["partitions"] > 0 for line in ran.of("broker")] == [True, True]
     assert (ran.code, ran.of("partition")) == (4, [])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("cut", "lost"), [("3", []), ("123", [2, 1, 2])])
+def test_what_is_cut_off_a_copy_of_the_metadata_is_fetched_again_from_one_that_has_it(
+    cut: str, lost: list[int], fleet: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of two sound copies of three one is elected; where none is, nobody has what went."""
+    for node in cut:
+        (log,) = fleet.glob(f"b{node}/d*/__cluster_metadata-0/*.log")
+        data = log.read_bytes()
+        log.write_bytes(flipped(len(positions(data)) - 2)(data))
+    ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet), "--json")
+    counted = [line["metadata_records_lost"] for line in ran.of("broker")]
+    assert [each for each in counted if each] == lost
+    assert (ran.code, ran.json[-1]["nodes_whole"]) == ((4, False) if lost else (0, True))
+    told = run(capsys, "forecast", "--cluster", *dirs_of(fleet)).out
+    assert told.count("of the cluster's metadata lost; ") == len(lost)
+    assert ("nothing lost: 30 partitions" in told) == (not lost)
 
 
 @pytest.mark.slow

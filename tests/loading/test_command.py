@@ -189,6 +189,12 @@ def test_nor_where_records_of_the_metadata_are_cut_off(
     assert ran.code == 4
     assert "2 records of the cluster's metadata lost; nothing lost of topics; " in ran.out
     assert run(capsys, "forecast", *dirs, "--json").json[-1]["metadata_records_lost"] == 2
+    ran = run(capsys, "explain", "upgrade", *dirs, "--to", "4.3.1")
+    assert ran.code == 4
+    assert "2 records of the cluster's metadata lost; nothing lost of topics; " in ran.out
+    delete = ("--partition", "trimmed-0", "--accept-loss", "96-records", "-o", tmp_path / "plan.json")
+    ran = run(capsys, "plan", "delete", *dirs, *delete)
+    assert "started after it starts and has 2 records of the cluster's metadata lost" in ran.out
 
 
 def test_what_a_dir_that_fails_holds_is_not_served(

@@ -13,11 +13,15 @@ from segmend.cluster.older import epochs_of
 from segmend.cluster.values import Name, NodeOutcome
 from segmend.frozen import field, frozen, replace
 from segmend.loading import DirOutcome, Later, Options, PartitionOutcome, forecast_any
+from segmend.loading.values import Losses
 from segmend.logdir.as_user import user_of
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
 from segmend.node.metadata_log import MetadataLog
 from segmend.node.older import ahead
+
+_RECORD = 7
+"""`DefaultRecord`: none is shorter, as each of its seven fields takes a byte at least."""
 
 
 @frozen
@@ -50,6 +54,12 @@ class Sight:
     def end(self) -> int:
         """The offset after its metadata log."""
         return 0 if self.position is None else self.position[1]
+
+    def before(self, cut: Losses) -> tuple[int, int] | None:
+        """Where its metadata log ended at most before that was cut off."""
+        if self.position is None or not cut.partitions:
+            return self.position
+        return (self.epoch, self.end + cut.bytes // _RECORD) if cut.bytes else None
 
     def epoch_at(self, offset: int) -> int | None:
         """The leader epoch of the record at an offset of the metadata log."""

@@ -56,6 +56,18 @@ def _committed(sights: Collection[Sight], needed: int) -> int | None:
     return max(ends[needed - 1], *(sight.snapshot for sight in known))
 
 
+def fetched_again(
+    voters: Collection[int], had: Mapping[int, tuple[int, int]], leader: tuple[int, int]
+) -> bool:
+    """Whether a leader has all that can be committed, so that what others cut off their logs they get again.
+
+    A majority `had` it, each up to there at most; a voter that is not among them may have had any of it.
+    """
+    ends = sorted((had[node] for node in voters if node in had), reverse=True)
+    others = majority(len(voters)) - (len(voters) - len(ends))
+    return others > 0 and leader >= ends[others - 1]
+
+
 def _voter(node_id: int, sights: Mapping[int, Sight], down: Mapping[int, str]) -> QuorumVoter:
     seen = sights.get(node_id)
     epoch, end = (None, None) if seen is None or seen.position is None else seen.position

@@ -11,10 +11,11 @@ from segmend.cluster.leadership import Outage
 from segmend.cluster.nodes import NodeStart, Playing, forgotten
 from segmend.cluster.older import ELECTED
 from segmend.cluster.order import start_order
-from segmend.cluster.quorum import quorum, voters_of
+from segmend.cluster.quorum import fetched_again, quorum, voters_of
 from segmend.cluster.values import ClusterOutcome, Leadership, Name, NodeOutcome, Prospect, Quorum
 from segmend.frozen import replace
 from segmend.loading import PartitionOutcome
+from segmend.loading.values import Losses
 from segmend.logdir.release import Release
 from segmend.node.metadata_image import MetadataImage
 from segmend.node.older import told
@@ -60,7 +61,7 @@ class ClusterForecast:
 
     def __iter__(self) -> Iterator[Line]:
         starts, elected = self._settled()
-        nodes = [self._beside(each.outcome, elected) for each in starts]
+        nodes = [self._beside(each, elected) for each in self._fetching(starts, elected)]
         yield from nodes
         yield elected
         lines = []
@@ -110,6 +111,17 @@ class ClusterForecast:
             return self._zookeeper.image
         leader = self._leader(elected)
         return None if leader is None else self._playing.image(leader)
+
+    def _fetching(self, starts: Sequence[NodeStart], elected: Quorum) -> Iterator[NodeOutcome]:
+        """What is cut off a copy of the metadata that whoever is elected has is not lost."""
+        cut = {each.outcome.node_id: each.outcome.broker.metadata_lost for each in starts}
+        had = {node: self._sights[node].before(lost) for node, lost in cut.items()}
+        known = {node: position for node, position in had.items() if position is not None}
+        leader = self._leader(elected) if elected.comes_up else None
+        ends = None if leader is None else self._sights[leader].position
+        again = ends is not None and fetched_again(self._voters, known, ends)
+        for node in (each.outcome for each in starts):
+            yield replace(node, broker=replace(node.broker, metadata_lost=Losses())) if again else node
 
     def _beside(self, node: NodeOutcome, elected: Quorum) -> NodeOutcome:
         """Without a quorum a node waits for its metadata, serves nobody, and ends after a minute."""

@@ -273,11 +273,7 @@ class _Run:
             unknown=tuple(self._with_refused([*self._unknown(), *untold(partitions, remote)])),
             assumed=(*self._assumed(), *assumed(remote)),
             supposed=self._prelude.metadata.supposed,
-            metadata_lost=sum(
-                effect.records_lost
-                for each in self._others if each.name == CLUSTER_METADATA
-                for effect in each.effects
-            ),
+            metadata_lost=_of_metadata(self._others),
         )  # fmt: skip
 
     def _told(self, loaded: Loaded) -> PartitionOutcome | DirectoryOutcome:
@@ -361,6 +357,17 @@ class _Run:
             yield self._options.user_assumed
         if self._view is not None and self._view.unasked:
             yield f"no attribute i (chattr) on {self._view.unasked:,} of the logs"
+
+
+def _of_metadata(others: Sequence[DirectoryOutcome]) -> Losses:
+    """What goes of the metadata log; whether it held anything but NoOpRecord its damage hides."""
+    lossy = [each for each in others if each.name == CLUSTER_METADATA and each.loses]
+    effects = [effect for each in lossy for effect in each.effects]
+    return Losses(
+        partitions=len(lossy),
+        records=sum(effect.records_lost for effect in effects),
+        bytes=sum(effect.bytes_lost for effect in effects),
+    )
 
 
 def _told_elsewhere(given: ServerConfig) -> Iterator[str]:

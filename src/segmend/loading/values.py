@@ -277,7 +277,7 @@ class BrokerOutcome:
     could not be read, `assumed` the ordinary that was taken for granted. `offline` are its dirs that fail.
     `supposed` is what has to be so, if what is told is the worst of several. `joined` says that it ends only
     over its logs, which it loads once there is a metadata quorum: a voter has voted by then. `metadata_lost`
-    records are cut off the metadata log; a voter whose quorum lives gets them again.
+    is cut off the metadata log; a node whose quorum lives gets it again.
     """
 
     starts: bool
@@ -294,12 +294,13 @@ class BrokerOutcome:
     time: Estimate | None = None
     supposed: str | None = None
     joined: bool = False
-    metadata_lost: int = 0
+    metadata_lost: Losses = field(default_factory=Losses)
 
     @property
     def nothing_lost(self) -> bool:
         """Whether it can be said that the start takes nothing from anybody."""
-        return self.starts and not (self.lost.partitions or self.unserved or self.unknown)
+        lost = self.lost.partitions or self.metadata_lost.partitions
+        return self.starts and not (lost or self.unserved or self.unknown)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -317,7 +318,8 @@ class BrokerOutcome:
             "assumed": list(self.assumed),
             "records_lost": self.lost.records,
             "bytes_lost": self.lost.bytes,
-            "metadata_records_lost": self.metadata_lost,
+            "metadata_is_lost": self.metadata_lost.partitions > 0,
+            "metadata_records_lost": self.metadata_lost.records,
             "partitions": self.partitions,
             "skipped": [*self.unknown, *self.assumed],
         }

@@ -45,6 +45,8 @@ def _start(node: NodeOutcome, style: Style) -> str:
     if broker.lost.partitions:
         counted = f"{plural(broker.lost.partitions, 'partition')} damaged or lost here"
         told.append(style("red", f"{counted}, {plural(broker.lost.records, 'record')}"))
+    if broker.metadata_lost.partitions:
+        told.append(style("red", text.metadata_lost(broker.metadata_lost.records)))
     if broker.unserved:
         told.append(style("red", f"{plural(broker.unserved, 'partition')} not served here"))
     if not told:

@@ -244,13 +244,13 @@ def _became(outcome: BrokerOutcome, deleted: int, style: Style) -> Iterator[str]
         yield style("red", f"{plural(lost.partitions, 'partition')} damaged or lost: {counted}")
     if outcome.unserved:
         yield style("red", f"{plural(outcome.unserved, 'partition')} not served")
-    if outcome.metadata_lost:
-        yield style("red", f"{plural(outcome.metadata_lost, 'record')} of the cluster's metadata lost")
+    metadata = outcome.metadata_lost
+    if metadata.partitions:
+        yield style("red", text.metadata_lost(metadata.records))
     if outcome.nothing_lost:
-        of = " of topics" if outcome.metadata_lost else ""
-        yield f"nothing lost{of} by the start" if deleted else f"nothing lost{of}"
+        yield "nothing lost by the start" if deleted else "nothing lost"
     elif not lost.partitions:
-        other = " other" if outcome.metadata_lost else ""
-        yield f"no{other} loss seen" if outcome.unknown else "nothing lost of the others"
+        other, of = (" other", "topics") if metadata.partitions else ("", "the others")
+        yield f"no{other} loss seen" if outcome.unknown else f"nothing lost of {of}"
     if deleted:
         yield f"{plural(deleted, 'record')} deleted within minutes after it"

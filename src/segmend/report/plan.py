@@ -126,6 +126,8 @@ def _start(outcome: Mapping[str, Any], look: Style) -> str:
         told.append(look("red", f"loses {outcome['records_lost']:,} records"))
     elif any(lost.values()):
         told.append(look("red", f"has {plural(lost['partitions'], 'partition')} damaged or lost"))
+    if outcome.get("metadata_is_lost"):
+        told.append(look("red", f"has {text.metadata_lost(outcome['metadata_records_lost'])}"))
     if unserved:
         told.append(look("red", f"does not serve {plural(unserved, 'partition')}"))
     if not told:

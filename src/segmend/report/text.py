@@ -8,6 +8,8 @@ import time
 import unicodedata
 from functools import lru_cache
 
+from segmend.wording import plural
+
 _FOREVER = 10_000 * 365 * 86_400_000
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
@@ -118,3 +120,8 @@ def span(milliseconds: int) -> str:
 def shorten(text: str, width: int) -> str:
     """At most `width` characters, an ellipsis in place of the rest; 0 is no bound."""
     return text if not width or len(text) <= width else text[: max(0, width - 1)] + "…"
+
+
+def metadata_lost(records: int) -> str:
+    """What a start cuts off the metadata log; without records it tells of what nobody can count."""
+    return f"{plural(records, 'record') if records else 'a part'} of the cluster's metadata lost"
