@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -11,20 +12,24 @@ from tests.surgery.faulty import Disk
 from tests.surgery.story import in_a_child
 from tests.surgery.world import World, make, plan_of
 
+from segmend.errors import BrokerRunning
+from segmend.surgery.execute import lock
 from segmend.surgery.execute.apply import apply
 from segmend.surgery.execute.journal import acknowledge, find, runs
 from segmend.surgery.execute.run import Outcome
 from segmend.surgery.execute.undo import undo
 
 Act = Callable[[Disk], Outcome]
-MOMENTS = ("open_dir", "make_dir", "rename")
-"""The first look; the directory of the journal; its plan."""
+FIRST = "open_dir"
+"""The first look; from then on each has the log dirs for itself."""
+LATER = ("make_dir", "rename")
+"""The directory of the journal; its plan."""
 
 
 class Late(Disk):
-    """Another process does the same, to its end, just before the first of these calls."""
+    """Another process does something just before the first of these calls; it gives 0."""
 
-    def __init__(self, moment: str, act: Act) -> None:
+    def __init__(self, moment: str, act: Callable[[Disk], int]) -> None:
         super().__init__()
         self._moment, self._act = moment, act
         self.met = False
@@ -32,7 +37,7 @@ class Late(Disk):
     def __getattribute__(self, name: str) -> object:
         if name == object.__getattribute__(self, "_moment") and not self.met:
             self.met = True
-            assert in_a_child(lambda: told(self._act(Disk()))) == 0
+            assert in_a_child(lambda: self._act(Disk())) == 0
         return super().__getattribute__(name)
 
 
@@ -46,11 +51,16 @@ def applying(world: World) -> Act:
     return lambda fx: apply(plan, str(world.state), fx=fx)
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_the_second_of_two_applies_finds_it_applied(tmp_path: Path, moment: str) -> None:
+@pytest.mark.parametrize("moment", [FIRST, *LATER])
+def test_the_second_of_two_applies_finds_it_applied(
+    tmp_path: Path, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when the first has begun, on a file system that locks no directory."""
+    if moment in LATER:
+        monkeypatch.setattr(lock, "alone", lambda *_: nullcontext())
     world = make(tmp_path)
     before, act = world.tree(), applying(world)
-    fx = Late(moment, act)
+    fx = Late(moment, lambda other: told(act(other)))
     outcome = act(fx)
     assert (fx.met, outcome.state, outcome.steps) == (True, "applied", 0)
     after = world.tree()
@@ -60,13 +70,27 @@ def test_the_second_of_two_applies_finds_it_applied(tmp_path: Path, moment: str)
     assert world.tree() == before
 
 
-@pytest.mark.parametrize("moment", MOMENTS[:1])
-def test_the_second_of_two_undos_finds_it_undone(tmp_path: Path, moment: str) -> None:
+@pytest.mark.parametrize("moment", LATER)
+def test_who_comes_when_another_has_begun_is_refused(tmp_path: Path, moment: str) -> None:
+    world = make(tmp_path)
+    act = applying(world)
+
+    def refused(other: Disk) -> int:
+        with pytest.raises(BrokerRunning, match="another segmend is at work here; nothing was changed"):
+            act(other)
+        return 0
+
+    fx = Late(moment, refused)
+    assert (act(fx).state, fx.met) == ("applied", True)
+    assert len(os.listdir(world.state / "journals")) == 1
+
+
+def test_the_second_of_two_undos_finds_it_undone(tmp_path: Path) -> None:
     world = make(tmp_path)
     before = world.tree()
     told(applying(world)(Disk()))
     run = find(str(world.state), None)
-    outcome = undo(run, fx=Late(moment, lambda fx: undo(run, fx=fx)))
+    outcome = undo(run, fx=Late(FIRST, lambda fx: told(undo(run, fx=fx))))
     assert (outcome.state, outcome.steps, world.tree() == before) == ("undone", 0, True)
 
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from segmend.errors import SegmendError, UsageError, system_words
 from segmend.logdir import disk
-from segmend.surgery.boundaries import refuse_inside, refuse_no_log_dir, refuse_outside
-from segmend.surgery.execute import lock
+from segmend.surgery.boundaries import refuse_inside
 from segmend.surgery.execute.journal import Run, RunState, new_run, outdated, runs
 from segmend.surgery.execute.journal_events import FORWARD, Status
-from segmend.surgery.execute.preconditions import (
-    refuse_changed,
-    refuse_other_owner,
-    refuse_read_only,
-)
-from segmend.surgery.execute.rights import refuse_without_rights
+from segmend.surgery.execute.preconditions import refuse_changed
 from segmend.surgery.execute.run import Outcome, Watch, carry_out, examine, refuse_state
 from segmend.surgery.plan import BACKUPS, Plan
 from segmend.surgery.writing.effects import Effects
@@ -36,14 +32,12 @@ def apply(
     backup_dir = backup_place(plan, state_dir, backup_dir)
     while True:
         run = _to_go_on_with(plan, state_dir)
+        make = partial(_made, effects, state_dir, plan) if run is None else None
         try:
-            if run is None:
-                with lock.alone(effects, [each.path for each in plan.dirs]):
-                    _refuse_at_once(plan, state_dir)
-                imagined = _imagined(plan, state_dir)
-                refuse_without_rights(imagined, range(len(plan.steps)), backup_dir or state_dir)
-                run = _made(effects, state_dir, plan)
-            return carry_out(effects, run, FORWARD, watching, backup_dir=backup_dir)
+            return carry_out(
+                effects, run or _imagined(plan, state_dir), FORWARD, watching,
+                backup_dir=backup_dir, make=make,
+            )  # fmt: skip
         except SegmendError as error:
             if not outdated(error, run, run_of(plan, state_dir)):
                 raise
@@ -57,10 +51,7 @@ def rehearse(plan: Plan, state_dir: str, backup_dir: str | None = None) -> list[
     place = disk.real_path(state_dir)
     refuse_inside(plan, place, "--state-dir")
     backups = backup_place(plan, place, backup_dir)
-    run = _to_go_on_with(plan, place)
-    if run is None:
-        _refuse_at_once(plan, place)
-        run = _imagined(plan, place)
+    run = _to_go_on_with(plan, place) or _imagined(plan, place)
     return examine(run, FORWARD, backup_dir=backups)[0]
 
 
@@ -97,17 +88,6 @@ def _stands(plan: Plan) -> bool:
     except SegmendError:
         return False
     return True
-
-
-def _refuse_at_once(plan: Plan, state_dir: str) -> None:
-    """What can be refused before a trace of the attempt is made; `carry_out` looks again under the lock."""
-    refuse_outside(plan, lambda: [run.vaults for run in runs(state_dir)])
-    refuse_no_log_dir(plan)
-    lock.refuse_running([each.path for each in plan.dirs])
-    refuse_other_owner(plan)
-    refuse_read_only(plan)
-    refuse_state(plan)
-    refuse_changed(plan, [Status.BEFORE] * len(plan.steps))
 
 
 def _imagined(plan: Plan, state_dir: str) -> Run:

@@ -17,7 +17,7 @@ from typing import Final
 from segmend.errors import OUT_OF_MEMORY, Cancelled, SegmendError, system_words
 from segmend.frozen import field, frozen
 from segmend.logdir import disk
-from segmend.surgery.boundaries import refuse_inside, refuse_outside
+from segmend.surgery.boundaries import refuse_inside, refuse_no_log_dir, refuse_outside
 from segmend.surgery.execute import lock
 from segmend.surgery.execute.journal import JournalWriter, Run, RunState, make_dirs, next_turn, runs, writing
 from segmend.surgery.execute.journal_events import BACK, FORWARD, Direction, Event, Status
@@ -97,17 +97,25 @@ def refuse_state(plan: Plan, *, begun: Run | None = None) -> None:
 
 
 def carry_out(
-    fx: Effects, run: Run, direction: Direction, watch: Watch, *, backup_dir: str | None = None
-) -> Outcome:
+    fx: Effects, run: Run, direction: Direction, watch: Watch, *, backup_dir: str | None = None,
+    make: Callable[[], Run] | None = None,
+) -> Outcome:  # fmt: skip
     """Bring a run to its end in a direction. Raises `BrokerRunning`, `SegmendError`, `Cancelled`.
 
-    As long as no step was begun the log dirs must be as they were when the plan was made.
+    As long as no step was begun the log dirs must be as they were when the plan was made. A run of which
+    nothing is on a disk yet leaves no trace where it is refused; else `make` gives the one that is there.
     """
     dirs = [each.path for each in run.plan.dirs]
-    with _said(run), lock.alone(fx, dirs):
+    with lock.alone(fx, dirs):
         # Under this lock: what another segmend did, perhaps of the same plan, is seen before a line of ours.
-        todo, vaults = examine(run, direction, backup_dir=backup_dir)
-        with writing(fx, run, watch.now) as journal:
+        with _said(run):
+            todo, vaults = examine(run, direction, backup_dir=backup_dir)
+        if make is not None:
+            run = make()
+            vaults = _vaults(run, backup_dir)
+            # Where a file system locks no directory another one may have been quicker.
+            refuse_changed(run.plan, run.statuses())
+        with _said(run), writing(fx, run, watch.now) as journal:
             _begin(fx, run, journal, direction, vaults)
             with _folder_times(fx, run), lock.locked(fx, dirs, _last_begun(run)["locks"]) as locks:
                 assert locks.held | locks.full >= set(dirs), (
@@ -129,6 +137,8 @@ def examine(run: Run, direction: Direction, *, backup_dir: str | None = None) ->
     vaults = _vaults(run, backup_dir if untouched else None)
     refuse_inside(run.plan, vaults, "the place of the backups")
     refuse_outside(run.plan, lambda: [other.vaults for other in runs(folder(folder(run.path)))])
+    if run.begun is None:
+        refuse_no_log_dir(run.plan)
     lock.refuse_running([each.path for each in run.plan.dirs])
     refuse_other_owner(run.plan)
     refuse_read_only(run.plan)
