@@ -9,6 +9,7 @@ from typing import Final
 from segmend.formats.batch import CODEC_MASK, DELETE_HORIZON, MAX_CODEC, SMALLEST_RECORD, RecordBatch
 from segmend.formats.java_number import LONG_MAX
 from segmend.kernel.batch_rows import WIDTH
+from segmend.kernel.native_runs import RUNS, Follow
 from segmend.merge.values import Batch, Mark, Run
 
 ROW: Final = Struct(f"{WIDTH}q")
@@ -37,12 +38,19 @@ class OpenRun:
         if not batch.crc & MARK_BITS:
             self._marks.append(self._mark())
 
-    def follow(self, held: RecordBatch, rows: memoryview, next_base: int | None) -> tuple[int, RecordBatch]:
+    def follow(
+        self, held: RecordBatch, rows: bytes, at: int, next_base: int | None
+    ) -> tuple[int, RecordBatch]:
         """Add `held` and the rows that follow without a gap, but for the last; how many, and that one."""
-        first, last, size, crc, end = held.base_offset, held.last_offset, held.size, held.crc, held.end
-        epoch, taken, count = self.epoch, None, 0
         below = LONG_MAX if next_base is None else next_base
-        for numbers in ROW.iter_unpack(rows):
+        count = (self._follow if RUNS is None else self._follow_quickly)(held, rows, at, below)
+        last = at + (count - 1) * ROW.size
+        return count, RecordBatch._make(ROW.unpack_from(rows, last)[:-1]) if count else held
+
+    def _follow(self, held: RecordBatch, rows: bytes, at: int, below: int) -> int:
+        first, last, size, crc, end = held.base_offset, held.last_offset, held.size, held.crc, held.end
+        epoch, count = self.epoch, 0
+        for numbers in ROW.iter_unpack(memoryview(rows)[at:]):
             until = numbers[3]
             if not (
                 numbers[0] == end and numbers[2] == last + 1 and numbers[4] == epoch and numbers[15] == 1
@@ -60,8 +68,26 @@ class OpenRun:
                 self._marks.append(self._mark())
             first, last, size, crc = numbers[2], until, numbers[1], numbers[6]
             end += size
-            taken, count = numbers, count + 1
-        return count, held if taken is None else RecordBatch._make(taken[:-1])
+            count += 1
+        return count
+
+    def _follow_quickly(self, held: RecordBatch, rows: bytes, at: int, below: int) -> int:
+        """The same by the compiled kernel, from mark to mark."""
+        now = Follow(
+            first=held.base_offset, last=held.last_offset, size=held.size, crc=held.crc, position=held.end,
+            epoch=self.epoch, below=below, digest=self._digest, batches=self._batches,
+            records=self._records, run_last=self._last, end=self.end,
+        )  # fmt: skip
+        begin, behind = at // ROW.size, len(rows) // ROW.size
+        row, now.marked = begin, 1
+        while now.marked:
+            row += RUNS.segmend_follow(now.place, rows, row, behind)
+            self._digest, self._batches, self._records = now.digest, now.batches, now.records
+            self._last, self.end = now.run_last, now.end
+            if now.marked:
+                self._marks.append(self._mark())
+        taken: int = row - begin
+        return taken
 
     @property
     def goes_on(self) -> bool:
@@ -81,14 +107,14 @@ class OpenRun:
         )  # fmt: skip
 
 
-def passing_below(low: int, start: int) -> Callable[[memoryview], int]:
+def passing_below(low: int, start: int) -> Callable[[bytes, int], int]:
     """A function that takes of rows those that end below `low`, one behind the other from `start` on."""
     end = start
 
-    def follow(rows: memoryview) -> int:
+    def follow(rows: bytes, at: int) -> int:
         nonlocal end
         count = 0
-        for numbers in ROW.iter_unpack(rows):
+        for numbers in ROW.iter_unpack(memoryview(rows)[at:]):
             if numbers[0] != end or numbers[3] >= low:
                 break
             end, count = numbers[0] + numbers[1], count + 1

@@ -42,19 +42,19 @@ def read_rows(
     reader: OpenFile,
     batches: BatchRange,
     problems: list[Problem],
-    follow: Callable[[memoryview], int] = lambda _: 0,
+    follow: Callable[[bytes, int], int] = lambda _, __: 0,
 ) -> Iterator[Row]:
-    """`follow` is given rows before they are made, and says how many of them it takes, from the first on."""
+    """`follow` is given rows before they are made, from a byte on, and says how many of them it takes."""
     position, ends = batches.start, set[int]()
 
     def report(problem: Problem) -> None:
         problems.append(problem)
         ends.add(problem.end)
 
-    for chunk in batch_rows(reader, batches, report):
-        rows, at = memoryview(chunk), 0
+    for rows in batch_rows(reader, batches, report):
+        at = 0
         while at < len(rows):
-            if taken := follow(rows[at:]):
+            if taken := follow(rows, at):
                 at += taken * ROW.size
                 numbers = ROW.unpack_from(rows, at - ROW.size)
                 position = numbers[0] + numbers[1]

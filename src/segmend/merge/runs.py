@@ -303,8 +303,8 @@ class Walk:
         else:
             self._doubt(batch, "misplaced")
 
-    def follow(self, rows: memoryview) -> int:
-        """Of the next batches (rows of numbers) those that go on as the run does; gives how many these are.
+    def follow(self, rows: bytes, at: int) -> int:
+        """Of the next batches (rows from byte `at`) those that go on as the run does; gives how many.
 
         As if `take` got one after the other: only quicker, for nearly all batches are such.
         """
@@ -321,7 +321,7 @@ class Walk:
             or held.has_delete_horizon
         ):
             return 0
-        count, self._held = run.follow(held, rows, self._next_base)
+        count, self._held = run.follow(held, rows, at, self._next_base)
         if count:
             self._last = self._held.base_offset - 1
         return count
