@@ -83,6 +83,7 @@ class History:
         """Producers whose transaction has begun."""
         self.truths: list[list[Stored]] = [[] for _ in range(nodes)]
         self.elect(0)
+        self.mixed = mixed
         if mixed:
             self.age(stays=mixed == "old")
 
@@ -262,6 +263,12 @@ class History:
         for _ in range(self.draw.randrange(1, 12)):
             if len(log) > 2:
                 del log[self.draw.randrange(1, len(log) - 1)]
+        self.ask_epochs()
+
+    def ask_epochs(self) -> None:
+        """Where no sound batch of an upgraded log has an epoch, nothing tells whose the others are."""
+        batches = (batch for node in self.nodes for batch in node.log)
+        self.unknowable |= self.mixed != "" and all(each.magic < 2 or each.damaged for each in batches)
 
     def lift(self, number: int) -> None:
         """A few batches are gone from within a file that was compacted there."""
@@ -411,7 +418,5 @@ def played(
         history.hurt(draw.randrange(len(history.nodes)))
     if draw.random() < 0.3:
         history.lose(draw.randrange(len(history.nodes)))
-    history.unknowable |= mixed != "" and all(
-        b.magic < 2 or b.damaged for node in history.nodes for b in node.log
-    )
+    history.ask_epochs()
     return history

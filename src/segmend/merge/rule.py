@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from segmend.errors import UsageError
 from segmend.frozen import replace
@@ -18,7 +19,7 @@ from segmend.merge.standing import begins, diverged_of, standings_of
 from segmend.merge.strayed import without_strayed
 from segmend.merge.superseded import superseded
 from segmend.merge.uncleaned import Uncleaned, without_uncleaned
-from segmend.merge.values import Conflict, Epoch, Merged, Range, Replica
+from segmend.merge.values import NO_EPOCH, Conflict, Epoch, Merged, Range, Replica
 from segmend.wording import plural
 
 
@@ -200,7 +201,28 @@ def _conflicts(
             # Compaction rewrites batches, and no two brokers at the same moment.
             low = max(branch.thinned, branches[other].thinned)
             spans += disagreements(branches[other].parts, branch.parts, look, (other, number), low=low)
-    return [_conflict(span, branches, ranks, look, prefer) for span in united(spans)]
+    return [
+        _conflict(span, branches, ranks, look, prefer)
+        for span in united(spans)
+        if not _is_cleaned(span, branches, look)
+    ]
+
+
+def _is_cleaned(span: Span, branches: Sequence[Branch], look: Look) -> bool:
+    """Whether these are messages of magic 0 or 1 of which a cleaner took some out of one that is compressed.
+
+    No header tells how many there were, and who followed a leader that was cleaned has what that left.
+    """
+    if span[1] >= max(branch.thinned for branch in branches):
+        return False
+    held = [[*look.batches(number, *span)] for number in range(len(branches))]
+    batches = [batch for each in held for batch in each]
+    if any(batch.epoch != NO_EPOCH for batch in batches):
+        return False
+    places = min(batch.first_offset for batch in batches), max(batch.last_offset for batch in batches)
+    having = (number for number, each in enumerate(held) if each)
+    records = sorted(({each[:3] for each in look.keys(number, *places)} for number in having), key=len)
+    return len(records[0]) < len(records[-1]) and all(less <= more for less, more in pairwise(records))
 
 
 def _conflict(

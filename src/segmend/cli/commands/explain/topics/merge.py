@@ -78,7 +78,9 @@ Above the high watermark
 Magic 0 and 1
     Have no epochs: the longest log is taken, as the leaders of those releases did, and bytes that differ
     are decided as above. Lines of leader-epoch-checkpoint count from where batches have epochs. A replica to
-    which a leader sent such messages for the batches that others have is told as a divergence.
+    which a leader sent such messages for the batches that others have is told as a divergence. No header
+    says what a cleaner took out of compressed ones: below what any replica compacted, those that have a part
+    of the messages of another are no other bytes.
 
 What is refused
     Replicas whose topic ids or cluster ids differ. A directory that is given twice counts once.
