@@ -21,6 +21,7 @@ from segmend.fleet import merge_schemas, schemas, summary
 from segmend.fleet.options import OPTIONS
 from segmend.fleet.schemas import ABOUT, ABOUT_AUDIT, STORED, SUMMARY_KEYS, TABLES
 from segmend.fleet.summary import SUMMARY
+from segmend.kernel import arrow
 from segmend.rescue import arrow_rows
 from segmend.rescue.decoding import columns
 
@@ -87,7 +88,10 @@ def _options() -> Iterator[str]:
 
 
 def _tables() -> Iterator[str]:
-    notes = _notes(schemas)
+    of_batches = (
+        (name, note) for (mark, name), note in _notes(arrow).items() if mark == id(arrow.BATCH_SCHEMA)
+    )
+    notes = _notes(schemas) | {(id(schemas.BATCHES), name): note for name, note in of_batches}
     for name, schema in TABLES.items():
         yield f"\n## {name}\n\nOne row: {ABOUT[name]}.\n\n| column | type | |\n|---|---|---|"
         yield from _columns(schema, notes)
@@ -144,7 +148,10 @@ def _audit() -> Iterator[str]:
         ", ".join(f"`{each}`" for each in names) for names in (SUMMARY_KEYS, filter(STORED.get, TABLES))
     )
     yield _AUDIT.format(keys=keys, same=same)
-    notes = _notes(schemas)
+    of_batches = (
+        (name, note) for (mark, name), note in _notes(arrow).items() if mark == id(arrow.BATCH_SCHEMA)
+    )
+    notes = _notes(schemas) | {(id(schemas.BATCHES), name): note for name, note in of_batches}
     for name, about in ABOUT_AUDIT.items():
         yield f"\n## {name}\n\nOne row: {about}.\n\n| column | type | |\n|---|---|---|"
         yield from _columns(getattr(schemas, name.upper()), notes)

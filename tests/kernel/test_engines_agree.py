@@ -114,12 +114,8 @@ def test_aborted_transactions_are_those_of_the_brokers_txnindex(
             )
             state = found.producers
             index = path.with_suffix(".txnindex")
-            rows = (
-                [row[1:] for row in struct.iter_unpack(">hqqqq", index.read_bytes())]
-                if index.exists()
-                else []
-            )
-            mine = [dataclasses.astuple(each) for each in found.aborted]
+            rows = [*struct.iter_unpack(">hqqqq", index.read_bytes())] if index.exists() else []
+            mine = [*found.aborted]
             if found.control.unmatched_aborts:  # of a transaction whose records the log cleaner took
                 assert folder.name.startswith("compacted-"), path
                 assert set(mine) <= set(rows)

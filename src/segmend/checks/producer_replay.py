@@ -20,7 +20,6 @@ from segmend.formats.producer_snapshot import parse as parse_snapshot
 from segmend.formats.txn_index import AbortedTxn, TransactionIndex
 from segmend.formats.txn_index import parse as parse_txn_index
 from segmend.frozen import dataclass, field, frozen
-from segmend.kernel import types as kernel
 from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.types import SegmentScan
 from segmend.logdir.files import FileEntry
@@ -41,7 +40,7 @@ class TxnIndexFacts:
     view: SegmentView
     entries: int | None
     expected: int
-    missing: tuple[kernel.AbortedRange, ...]
+    missing: tuple[AbortedTxn, ...]
     surplus: tuple[tuple[int, AbortedTxn], ...]
 
 
@@ -210,7 +209,7 @@ class _Replayer:
             )
             self._found.txn_indexes.append(facts)
 
-    def _expected(self, view: SegmentView, scan: SegmentScan) -> tuple[kernel.AbortedRange, ...]:
+    def _expected(self, view: SegmentView, scan: SegmentScan) -> tuple[AbortedTxn, ...]:
         """The rows a broker would write, those of transactions begun earlier included."""
         states = self._found.states
         begun = {pid for pid, state in states.items() if state.current_txn_first_offset >= 0}
@@ -231,7 +230,7 @@ class _Replayer:
         self,
         view: SegmentView,
         index: TransactionIndex | None,
-        known: Mapping[tuple[int, int], kernel.AbortedRange],
+        known: Mapping[tuple[int, int], AbortedTxn],
     ) -> Iterator[tuple[int, AbortedTxn]]:
         """Rows without an ABORT marker, or that begin elsewhere; a beginning no longer there is believed."""
         for number, row in enumerate(index.entries if index else ()):

@@ -23,6 +23,8 @@ from typing import Final
 
 import pyarrow as pa
 
+from segmend.kernel.arrow import BATCH_SCHEMA
+
 _INSTANT = pa.timestamp("us", tz="UTC")
 
 
@@ -114,30 +116,7 @@ SEGMENTS: Final = pa.schema(
     ]
 )
 
-BATCHES: Final = pa.schema(
-    [
-        *_SEGMENT,
-        ("position", pa.int64()),
-        ("size_bytes", pa.int32()),
-        ("base_offset", pa.int64()),
-        ("last_offset", pa.int64()),
-        ("leader_epoch", pa.int32()),
-        ("magic", pa.int32()),
-        ("crc", pa.int64()),  # unsigned, as kafka-dump-log prints it
-        ("crc_ok", pa.bool_()),  # null: not computed
-        ("attributes", pa.int32()),
-        ("codec", pa.string()),
-        ("timestamp_type", pa.int32()),  # 0 create time, 1 append time
-        ("is_transactional", pa.bool_()),
-        ("is_control", pa.bool_()),
-        ("base_timestamp_ms", pa.int64()),
-        ("max_timestamp_ms", pa.int64()),
-        ("producer_id", pa.int64()),
-        ("producer_epoch", pa.int32()),
-        ("base_sequence", pa.int32()),
-        ("records", pa.int32()),  # -1: a compressed wrapper of magic 0 or 1
-    ]
-)
+BATCHES: Final = pa.schema([*_SEGMENT, *BATCH_SCHEMA])
 
 KAFKA_RECORD: Final = pa.schema(
     [

@@ -20,7 +20,10 @@ VERSION = 0
 
 
 class AbortedTxn(NamedTuple):
-    """One aborted transaction; `last_offset` is its ABORT marker's. All offsets are absolute."""
+    """One aborted transaction; `last_offset` is its ABORT marker's. All offsets are absolute.
+
+    `last_stable_offset` is that of the partition just before the transaction was completed.
+    """
 
     version: int
     producer_id: int

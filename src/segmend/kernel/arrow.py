@@ -48,11 +48,11 @@ BATCH_SCHEMA = pa.schema(
         ("last_offset", pa.int64()),
         ("leader_epoch", pa.int32()),
         ("magic", pa.int32()),
-        ("crc", pa.int64()),  # unsigned
+        ("crc", pa.int64()),  # unsigned, as kafka-dump-log prints it
         ("crc_ok", pa.bool_()),  # null: not computed
         ("attributes", pa.int32()),
         ("codec", pa.string()),  # null: there is no such codec
-        ("timestamp_type", pa.int32()),
+        ("timestamp_type", pa.int32()),  # 0 create time, 1 append time
         ("is_transactional", pa.bool_()),
         ("is_control", pa.bool_()),
         ("base_timestamp_ms", pa.int64()),

@@ -16,12 +16,12 @@ from typing import Any, Final, NamedTuple
 from segmend.crc32c import LIBRARY
 from segmend.formats.batch import RecordBatch, render_header
 from segmend.formats.producer_snapshot import ProducerStateEntry
+from segmend.formats.txn_index import VERSION, AbortedTxn
 from segmend.kernel.indexes import OFFSET_ENTRY, TIME_ENTRY
 from segmend.kernel.layout import fits, warn
 from segmend.kernel.native_index import NativeIndex
 from segmend.kernel.types import (
     DECODE_LIMIT,
-    AbortedRange,
     BuiltIndexes,
     ControlFacts,
     Problem,
@@ -312,7 +312,7 @@ class NativeWalker:
         _spare_lists.append(self._lists)
         seen = _SEEN.unpack_from(walk, _SEEN_AT)
         batches, records, exact, first, following, oldest, newest, offset_of_newest, null_keys = seen[:9]
-        last = walk.last_offset
+        last, aborted = walk.last_offset, _rows(_ABORTED, walk.aborted, walk.aborted_count)
         return SegmentScan(
             batches=batches,
             records=records,
@@ -329,7 +329,7 @@ class NativeWalker:
             null_keys=null_keys,
             control=_control(seen[20:]),
             producers=so_far.producers,
-            aborted=tuple(map(_aborted, _rows(_ABORTED, walk.aborted, walk.aborted_count))),
+            aborted=tuple([AbortedTxn(VERSION, *each) for each in aborted]),
             offset_index=None if self._offsets is None else self._offsets.match(),
             time_index=None if self._times is None else self._times.match(),
             built=self._built(),
@@ -400,12 +400,6 @@ def _problem(row: tuple[int, ...]) -> Problem:
 def _pair(text: str, value: int) -> tuple[str, int | str]:
     field, _, constant = text.partition("=")
     return field, constant or value
-
-
-def _aborted(row: tuple[int, ...]) -> AbortedRange:
-    return AbortedRange(
-        producer_id=row[0], first_offset=row[1], last_offset=row[2], last_stable_offset=row[3]
-    )
 
 
 walker = NativeWalker

@@ -11,12 +11,12 @@ from collections.abc import Iterable
 
 from segmend.formats.batch import RecordBatch
 from segmend.formats.producer_snapshot import ProducerStateEntry
+from segmend.formats.txn_index import VERSION, AbortedTxn
 from segmend.frozen import replace
 from segmend.kernel.records import problem_of
 from segmend.kernel.types import (
     MAX_ABORTED,
     MAX_PRODUCERS,
-    AbortedRange,
     ControlFacts,
     Problem,
 )
@@ -29,7 +29,7 @@ class ProducerFold:
 
     def __init__(self, states: Iterable[ProducerStateEntry]) -> None:
         self.states = {state.producer_id: state for state in states}
-        self.aborted: list[AbortedRange] = []
+        self.aborted: list[AbortedTxn] = []
         self.problems: list[Problem] = []
         self.facts = ControlFacts()
         self.bounded: set[str] = set()
@@ -112,8 +112,5 @@ class ProducerFold:
         )
         stable = min(still_open, default=batch.base_offset + 1)
         self.aborted.append(
-            AbortedRange(
-                producer_id=batch.producer_id, first_offset=first, last_offset=batch.base_offset,
-                last_stable_offset=stable,
-            )
-        )  # fmt: skip
+            AbortedTxn(VERSION, batch.producer_id, first, batch.base_offset, last_stable_offset=stable)
+        )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final, Literal, Protocol
 
 from segmend.formats.producer_snapshot import ProducerStateEntry
+from segmend.formats.txn_index import AbortedTxn
 from segmend.frozen import frozen
 
 WINDOW: Final = 1 << 20
@@ -231,20 +232,6 @@ class BuiltIndexes:
 
 
 @frozen
-class AbortedRange:
-    """One row a broker would write to the `.txnindex` (class AbortedTxn).
-
-    `last_offset` is that of the ABORT marker; `last_stable_offset` that of the partition
-    just before the transaction was completed.
-    """
-
-    producer_id: int
-    first_offset: int
-    last_offset: int
-    last_stable_offset: int
-
-
-@frozen
 class ControlFacts:
     """Control and transactional batches by number.
 
@@ -339,7 +326,7 @@ class SegmentScan:
 
     control: ControlFacts
     producers: tuple[ProducerStateEntry, ...]
-    aborted: tuple[AbortedRange, ...]
+    aborted: tuple[AbortedTxn, ...]
 
     problems: tuple[Problem, ...] = ()
     problem_counts: tuple[tuple[str, int], ...] = ()

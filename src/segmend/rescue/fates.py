@@ -14,9 +14,9 @@ from typing import Literal, NamedTuple
 
 from segmend.formats import txn_index
 from segmend.formats.producer_snapshot import ProducerStateEntry
+from segmend.formats.txn_index import AbortedTxn
 from segmend.frozen import frozen
 from segmend.kernel.scan import ScanTask, scan_log
-from segmend.kernel.types import AbortedRange
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import PartitionDir
 from segmend.merge.pieces import Piece
@@ -74,7 +74,7 @@ class _Replay:
             elif first >= 0 and known[-1].last < begin - 1:
                 known.append(Span(known[-1].last + 1, begin - 1, "unknown"))
 
-    def ended(self, rows: Iterable[AbortedRange]) -> None:
+    def ended(self, rows: Iterable[AbortedTxn]) -> None:
         """Transactions that were aborted."""
         for row in rows:
             self.spans[row.producer_id].append(Span(row.first_offset, row.last_offset, "aborted"))

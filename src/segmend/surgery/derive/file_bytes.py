@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from segmend.formats import epoch_checkpoint, producer_snapshot, txn_index
+from segmend.formats import epoch_checkpoint, producer_snapshot
 from segmend.formats.epoch_checkpoint import EpochCheckpoint, EpochEntry
 from segmend.formats.producer_snapshot import ProducerSnapshot, ProducerStateEntry
-from segmend.formats.txn_index import AbortedTxn, TransactionIndex
-from segmend.kernel.types import AbortedRange, SegmentScan
+from segmend.kernel.types import SegmentScan
 from segmend.loading.epochs import Entry, EpochCache
 from segmend.logdir.release import Release
 from segmend.surgery.derive.hash_order import HASH_ORDER
@@ -19,17 +18,6 @@ def producer_snapshot_of(states: Iterable[ProducerStateEntry], release: Release)
     rows = {state.producer_id: state for state in states}
     order = HASH_ORDER.of(release)(list(rows))
     return producer_snapshot.render(ProducerSnapshot(entries=tuple(rows[each] for each in order)))
-
-
-def transaction_index_of(aborted: Iterable[AbortedRange]) -> bytes:
-    """A transaction index with these rows."""
-    rows = (
-        AbortedTxn(
-            txn_index.VERSION, row.producer_id, row.first_offset, row.last_offset, row.last_stable_offset
-        )
-        for row in aborted
-    )
-    return txn_index.render(TransactionIndex(entries=tuple(rows)))
 
 
 def leader_epochs_of(cache: EpochCache) -> bytes:

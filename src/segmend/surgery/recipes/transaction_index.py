@@ -10,10 +10,11 @@ entries; a transaction whose beginning retention has removed has none in either.
 
 from __future__ import annotations
 
+from segmend.formats import txn_index
+from segmend.formats.txn_index import TransactionIndex
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.surgery.derive import Arguments
-from segmend.surgery.derive.file_bytes import transaction_index_of
 from segmend.surgery.derive.sources import partition_of, producers_before, replayed, segment_of
 
 
@@ -22,4 +23,4 @@ def build(log_dir: LogDir, partition: str, arguments: Arguments, _release: Relea
     partition_dir = partition_of(log_dir, partition)
     segment = segment_of(partition_dir, int(arguments["base_offset"]))
     before = producers_before(partition_dir, segment.base_offset, arguments["snapshot"])
-    return transaction_index_of(replayed(segment, before).aborted)
+    return txn_index.render(TransactionIndex(entries=replayed(segment, before).aborted))

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from segmend.errors import SegmendError
-from segmend.formats import time_index
+from segmend.formats import time_index, txn_index
 from segmend.formats.producer_snapshot import ProducerStateEntry
+from segmend.formats.txn_index import TransactionIndex
 from segmend.frozen import frozen
 from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.types import BuiltIndexes, IndexMatch, IndexRule, SegmentScan
-from segmend.surgery.derive.file_bytes import transaction_index_of
 from segmend.surgery.derive.segment_indexes import indexes_in
 from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.replicas.joined_log import JoinedReader, JoinedSegment
@@ -68,7 +68,8 @@ def derive(
             built = indexes_in(scan, rule, reader, segment.parts[-1].path)
         _refuse(segment, scan)
         yield Derived(
-            segment=segment, scan=scan, built=built, txn_index=transaction_index_of(scan.aborted),
+            segment=segment, scan=scan, built=built,
+            txn_index=txn_index.render(TransactionIndex(entries=scan.aborted)),
             sound=(_agrees(scan.offset_index, built.offset_index), _agrees_in_time(scan, theirs)),
             copied=reader.copied(),
         )  # fmt: skip
