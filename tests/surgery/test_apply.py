@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import hashlib
 import json
 import os
 import shutil
@@ -180,6 +181,17 @@ def test_an_edited_plan_is_refused(world: World) -> None:
     data["steps"][3]["after"]["size"] = 0
     with pytest.raises(SegmendError, match="was edited, or damaged"):
         Plan.parse(json.dumps(data).encode(), "plan.json")
+
+
+def test_the_journal_keeps_a_plan_as_it_was_given(world: World) -> None:
+    """Byte for byte, also where another segmend wrote more into it, or it has other blanks."""
+    data = {**json.loads(plan_of(world).render()), "of": "a later segmend"}
+    del data["sha256"]
+    said = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    given = json.dumps({**data, "sha256": hashlib.sha256(said.encode()).hexdigest()}).encode()
+    run = apply(Plan.parse(given, "plan.json"), str(world.state), fx=Disk()).run
+    assert Path(run.path, "plan.json").read_bytes() == given
+    assert find(str(world.state), None).plan.sha256 == run.plan.sha256 == json.loads(given)["sha256"]
 
 
 @pytest.mark.parametrize("text", [b"", b"[]", b"{}", b'{"type":"plan"}', b"\xff", b"[" * 100_000])

@@ -181,9 +181,8 @@ class OpenFile(ABC):
 
     def read(self, size: int, position: int = 0) -> bytes:
         """At most `size` bytes from `position`; allocates no more than the file can give."""
-        data = bytearray(max(0, min(size, self.size - position)))
-        got = self.read_into(memoryview(data), position)
-        return bytes(data[:got])
+        data = memoryview(bytearray(max(0, min(size, self.size - position))))
+        return bytes(data[: self.read_into(data, position)])
 
     def is_cached(self, position: int) -> bool | None:  # noqa: ARG002
         """Whether the page at `position` is in the page cache; None where the system does not tell."""

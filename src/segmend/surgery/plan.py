@@ -147,7 +147,11 @@ class Plan(_Remembering):
         return _hash(self._body())
 
     def render(self) -> bytes:
-        """The file: JSON that one can read, ASCII only."""
+        """The file: JSON that one can read, ASCII only; of a plan that was read, what was read."""
+        return self._rendered
+
+    @cached_property
+    def _rendered(self) -> bytes:
         return json.dumps(self.to_json(), indent=1).encode("ascii") + b"\n"
 
     @classmethod
@@ -185,9 +189,12 @@ class Plan(_Remembering):
         try:
             if said != _hash(parsed):
                 raise SegmendError(f"{path}: was edited, or damaged, after it was made; make the plan again")
-            return cls.from_json(parsed)
+            plan = cls.from_json(parsed)
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise SegmendError(f"{path}: cannot be read as a plan: {error!r}") from None
+        # The file is proven to have this hash: none of it has to be put together again, some with megabytes.
+        plan.__dict__.update(sha256=said, _rendered=data)
+        return plan
 
     @classmethod
     def load(cls, path: str) -> Self:
