@@ -10,7 +10,7 @@ from tests.merge.test_put_back import flipped, hurt
 
 from segmend import threads
 from segmend.logdir.tree import LogDir
-from segmend.merge.runs import read_replicas
+from segmend.merge.replicas import read_replicas
 from segmend.threads import slices
 
 

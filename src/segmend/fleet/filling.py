@@ -14,8 +14,8 @@ from segmend.fleet.ranges import Copy, Range
 from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import frozen
 from segmend.merge.look import Second
+from segmend.merge.replicas import read_replica
 from segmend.merge.rule import merge
-from segmend.merge.runs import read_replica
 from segmend.merge.values import Merged
 
 _KEPT: Final = 16

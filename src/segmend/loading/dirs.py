@@ -37,6 +37,7 @@ class DirState:
     that it was before any of them was, `never_live` that it was not even taken for one of the dirs.
     `late` is the partition over which it failed once its logs were loaded, or the checkpoint that the first
     of its partitions then asks.
+    `live`: a broker runs over it, and changes it while it is looked at.
     `unmarked` is what is thrown where a partition of it asks for its high watermark.
     `foreign` are the directories that are no partition to this release.
     `unknown` is what this process may not read of it, `open_transactions` names the logs so far that
@@ -45,6 +46,7 @@ class DirState:
 
     log_dir: LogDir
     clean: bool
+    live: bool = False
     fatal: str | None = None
     offline: str | None = None
     doubtful: str | None = None
@@ -90,7 +92,8 @@ def read_dir(log_dir: LogDir, release: Release, *, clean: bool | None, cleaner: 
 
     Without a log cleaner nobody meets the damage of its checkpoint.
     """
-    state = DirState(log_dir=log_dir, clean=log_dir.is_clean if clean is None else clean)
+    live = bool(log_dir.broker_running())
+    state = DirState(log_dir=log_dir, clean=log_dir.is_clean if clean is None else clean, live=live)
     taken = MARKER if MARKER_GOES_FIRST.of(release) else None
     unknown = [each.name for each in log_dir.partitions if not knows(each.kind, release)]
     state.foreign = [*(name for name in log_dir.foreign if name != taken), *unknown]

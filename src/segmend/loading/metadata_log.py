@@ -139,4 +139,6 @@ def _of_records(partition: PartitionDir, broker: BrokerDirs, loaded: LoadedLog) 
     end = 0 if loaded.after is None else loaded.after.log_end_offset or 0
     known = max(log.reached, log.snapshot[0] if log.snapshot else 0)
     if READS_ITSELF.of(broker.release) and end > known and not log.ahead:
+        if partition.log_dir.broker_running():
+            return  # which has written more since the records were read
         yield WAITS_FOR_RECORDS.format(end, known)

@@ -19,9 +19,10 @@ from operator import attrgetter
 from typing import Any
 
 from segmend.frozen import dataclass, field, frozen, replace
+from segmend.loading.beside_a_broker import load_settled
 from segmend.loading.dirs import DirState
 from segmend.loading.reads import Budget
-from segmend.loading.replicas import Loaded, Situation, load_directory
+from segmend.loading.replicas import Loaded, Situation
 from segmend.loading.timing.estimate import Job
 from segmend.logdir.as_user import AsUser
 from segmend.logdir.tree import PartitionDir
@@ -72,7 +73,7 @@ def load_directories(
         if shared and len(partitions) - number >= MANY and (view is None or view.asked_enough):
             yield from _shared(state, partitions[number:], situation, view, min(workers, _MOST_WORKERS))
             return
-        yield load_directory(state, partition.afresh(), situation)
+        yield load_settled(state, partition.afresh(), situation)
 
 
 def _shared(
@@ -89,7 +90,7 @@ def _shared(
     forks = [(part, _Fork(partial(_apart, state, part, situation, view))) for part in parts]
     try:
         for partition in mine:
-            yield load_directory(state, partition.afresh(), situation)
+            yield load_settled(state, partition.afresh(), situation)
         for part, fork in forks:
             for partition, one in zip_longest(part, fork.result() or ()):
                 yield _taken(state, partition, situation, view, one)
@@ -105,7 +106,7 @@ def _apart(
     told = []
     for partition in partitions:
         budget, before = _Asked(), 0 if view is None else view.unasked
-        loaded = load_directory(state, partition.afresh(), replace(situation, budget=budget))
+        loaded = load_settled(state, partition.afresh(), replace(situation, budget=budget))
         unasked = 0 if view is None else view.unasked - before
         rules = frozenset(situation.broker.release.asked or ())
         sizes = tuple(budget.sizes)
@@ -121,7 +122,7 @@ def _taken(
     """What the other process found, where it stands."""
     budget = situation.budget
     if told is None or (not budget.spent and any(size <= budget.bytes for size in told.asked)):
-        return load_directory(state, partition.afresh(), situation)
+        return load_settled(state, partition.afresh(), situation)
     if (noted := situation.broker.release.asked) is not None:
         noted.update(told.rules)
     budget.refused += len(told.asked)

@@ -3,7 +3,7 @@
 Used by `diff`, `rescue`, `export`, the data source and surgery's `merge`:
 
 - `values`: what is handed on: `Run`, `Damaged`, `Replica`, `Range`, `Diverged`, `Conflict`, `Merged`.
-- `runs.read_replica(partition)`: one replica read into runs, one pass over its logs.
+- `replicas.read_replica(partition)`: one replica read into runs, one pass over its logs.
 - `rule.merge(replicas, look)`: the true log as ranges of offsets, each from one replica; what nobody has,
   what an older branch has besides, what no rule decides. `look` reads batches and keys a second time, only
   where runs do not tell (`second_look.Look`; `look.Second` for files).

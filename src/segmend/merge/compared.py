@@ -10,8 +10,8 @@ from segmend.frozen import frozen
 from segmend.logdir.tree import PartitionDir
 from segmend.merge.gathered import Key
 from segmend.merge.look import Second
+from segmend.merge.replicas import begin_reading
 from segmend.merge.rule import merge
-from segmend.merge.runs import begin_reading
 from segmend.merge.values import Merged, Replica
 from segmend.threads import Jobs
 

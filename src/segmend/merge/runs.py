@@ -32,24 +32,7 @@ MANY: Final = 1 << 16
 _QUIET: Final = frozenset({"header-fragment", "zero-tail"})
 
 
-def read_replica(partition: PartitionDir, *, compacted: bool | None) -> Replica:
-    """As `begin_reading`, at once."""
-    return begin_reading(partition, compacted=compacted, jobs=Jobs(1))()
-
-
-def read_replicas(
-    partitions: Sequence[PartitionDir], *, compacted: bool | None, threads: int = 2
-) -> Iterator[Replica]:
-    """Each of them, in this order, by several threads: the kernel lets go of Python's lock."""
-    jobs = Jobs(threads)
-    try:
-        for read in [begin_reading(each, compacted=compacted, jobs=jobs) for each in partitions]:
-            yield read()
-    finally:
-        jobs.stop()
-
-
-def begin_reading(partition: PartitionDir, *, compacted: bool | None, jobs: Jobs) -> Callable[[], Replica]:
+def begin_runs(partition: PartitionDir, *, compacted: bool | None, jobs: Jobs) -> Callable[[], Replica]:
     """Have `jobs` read its logs; gives what waits for what it says as one of several replicas.
 
     Damage and refusals are part of the answer. Of a topic that is not `compacted` (None: nobody says) no
@@ -96,6 +79,8 @@ def _replica(
     end = max([0, *partition.base_offsets[-1:], start or 0, *(last + 1 for last in ends)])
     first = partition.base_offsets[0] if partition.base_offsets else 0
     cleaned = min(cleaned, end)
+    if watermark is not None and watermark > end and log_dir.broker_running():
+        watermark = end  # It was read after the log, or is of a topic of this name before: none is beyond it.
     thinned = max(cleaned, reading.removed_below)
     gaps = tuple(_gaps(reading.damaged, runs, partition))
     if thinned and gaps:
@@ -487,5 +472,11 @@ def cut_off(
     """
     bases = partition.base_offsets
     tiered = start is not None and bases and start < bases[0]
-    if lines and bases and 0 <= lines[0][1] < bases[0] and not tiered:
+    if lines and bases and 0 <= lines[0][1] < bases[0] and not tiered and not _being_deleted(partition):
         yield _damage(lines[0][1], bases[0] - 1, f"{bases[0]:020d}.log", 0, 0, "missing")
+
+
+def _being_deleted(partition: PartitionDir) -> bool:
+    """Whether its broker deletes logs now: it moves that line up, on the disk, behind that (3.8+)."""
+    deleted = any(name.endswith(".log.deleted") for name in partition.layout.deleted)
+    return deleted or bool(partition.log_dir.broker_running())

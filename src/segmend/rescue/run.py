@@ -18,8 +18,8 @@ from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.gathered import gathered
 from segmend.merge.look import Second
 from segmend.merge.pieces import Piece, pieces
+from segmend.merge.replicas import read_replicas
 from segmend.merge.rule import merge, refuse_strangers
-from segmend.merge.runs import read_replicas
 from segmend.merge.salvage import salvaged
 from segmend.merge.spans import common, united
 from segmend.merge.values import Diverged, Replica

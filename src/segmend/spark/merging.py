@@ -28,8 +28,8 @@ from segmend.fleet.merge_schemas import MERGED_RANGES, RUN, SOUND_RUNS
 from segmend.fleet.options import PERMISSIVE
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.look import Second
+from segmend.merge.replicas import read_replica
 from segmend.merge.rule import merge as merged_by_the_rule
-from segmend.merge.runs import read_replica
 from segmend.merge.values import Replica
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue.arrow_rows import batches, schema

@@ -13,9 +13,10 @@ from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import PartitionDir
 from segmend.merge.look import Second
+from segmend.merge.replicas import read_replicas
 from segmend.merge.rows import iter_rows
 from segmend.merge.rule import merge, refuse_strangers
-from segmend.merge.runs import Walk, read_replicas
+from segmend.merge.runs import Walk
 from segmend.merge.values import Merged, Replica, Run
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.replicas.leader import Leader

@@ -1,0 +1,62 @@
+"""A broker that runs rolls and deletes while its dirs are looked at: what goes meanwhile is no failure."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.brokers import broker_of
+from tests.checks.test_environment import broker_on
+from tests.faults.written import clean_dir
+
+from segmend.loading import Options, beside_a_broker, forecast
+from segmend.loading.dirs import DirState
+from segmend.loading.replicas import Loaded, Situation, load_directory
+from segmend.logdir.tree import LogDir, PartitionDir
+
+
+def started(log_dirs: list[Path]) -> Any:
+    return start_of([LogDir.open(str(each)) for each in log_dirs])
+
+
+def start_of(log_dirs: list[LogDir]) -> Any:
+    return list(forecast(broker_of(log_dirs, "4.3"), Options()))[-1]
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("live", [False, True])
+def test_what_goes_while_it_is_loaded(
+    whole: bool, live: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log_dirs = clean_dir(tmp_path)
+
+    def load(state: DirState, partition: PartitionDir, situation: Situation) -> Loaded:
+        """As it is; but first the broker deletes what was listed."""
+        path = Path(partition.path)
+        if partition.entries and path.exists() and path.name == "u-0":
+            shutil.rmtree(path) if whole else sorted(path.glob("*.log"))[0].unlink(missing_ok=True)
+        monkeypatch.setattr(beside_a_broker, "load_directory", load_directory)
+        return load_directory(state, partition, situation)
+
+    monkeypatch.setattr(beside_a_broker, "load_directory", load)
+    (log_dirs[0] / ".lock").touch()
+    if not live:
+        assert started(log_dirs).offline or not started(log_dirs).starts
+        return
+    with broker_on(log_dirs[0]):
+        found = started(log_dirs)
+    assert (found.starts, found.offline) == (True, 0)
+    assert any("u-0" in each for each in found.unknown) == whole
+
+
+def test_what_went_before_it_was_listed(tmp_path: Path) -> None:
+    log_dirs = clean_dir(tmp_path)
+    with broker_on(log_dirs[0]):
+        opened = [LogDir.open(str(each)) for each in log_dirs]
+        assert "u-0" in {each.name for each in opened[0].partitions}
+        shutil.rmtree(log_dirs[0] / "u-0")
+        found = start_of(opened)
+    assert (found.starts, found.offline) == (True, 0)
+    assert any("u-0" in each for each in found.unknown)

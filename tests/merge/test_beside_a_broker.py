@@ -1,0 +1,58 @@
+"""Replicas of a broker that runs: it rolls, deletes and writes its checkpoints while they are read."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+from tests.checks.test_environment import broker_on
+from tests.merge.test_diff import batch, broker, told
+
+from segmend.logdir.tree import LogDir
+from segmend.merge.replicas import read_replica
+from segmend.merge.values import Replica
+
+
+def written(tmp_path: Path, *, mark: int, epochs: str = "5 0") -> Path:
+    """Three files of fifty offsets each."""
+    log_dir = broker(tmp_path, 1, [batch(first, 5) for first in range(0, 50, 10)], epochs=epochs, mark=mark)
+    for base in (50, 100):
+        batches = [batch(first, 5) for first in range(base, base + 50, 10)]
+        (log_dir / "t-0" / f"{base:020d}.log").write_bytes(b"".join(batches))
+    return log_dir
+
+
+def read(log_dir: Path, *, live: bool, goes: str | None = None) -> Replica:
+    """After a file that was listed went."""
+    with broker_on(log_dir) if live else nullcontext():
+        partition = LogDir.open(log_dir).partitions[0]
+        assert partition.segments
+        if goes is not None:
+            (log_dir / "t-0" / goes).unlink()
+        return read_replica(partition, compacted=False)
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_a_high_watermark_written_after_the_log_was_read(
+    live: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log_dir = written(tmp_path, mark=170)
+    with broker_on(log_dir) if live else nullcontext():
+        code, _, partition = told(capsys, log_dir)
+    assert (code, partition["missing"]) == ((0, []) if live else (4, [[150, 169]]))
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_a_file_that_retention_takes_away_before_it_is_read(live: bool, tmp_path: Path) -> None:
+    replica = read(written(tmp_path, mark=150), live=live, goes=f"{0:020d}.log")
+    assert bool(replica.unreadable) != live
+    assert bool(replica.damaged) != live
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_an_epoch_file_that_is_behind_the_files_that_are_being_deleted(left: bool, tmp_path: Path) -> None:
+    log_dir = written(tmp_path, mark=150)
+    first = log_dir / "t-0" / f"{0:020d}.log"
+    first.rename(f"{first}.deleted") if left else first.unlink()
+    assert bool(read(log_dir, live=False).damaged) != left
