@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,19 @@ from tests.fleet.build import write_broker
 
 from segmend.errors import UsageError
 from segmend.fleet import capacity_run, disks, evening_out
-from segmend.fleet.capacity import COMPACTED, GROWS, KEPT, LIMITED, UNKNOWN, Growth, Measured, growth_of
+from segmend.fleet.capacity import (
+    COMPACTED,
+    GROWS,
+    KEPT,
+    LIMITED,
+    UNKNOWN,
+    BrokerMeasured,
+    Growth,
+    Measured,
+    Replicas,
+    growth_of,
+    packed,
+)
 from segmend.fleet.disks import Disk, days_until
 from segmend.fleet.driver import LocalDriver
 from segmend.fleet.encoding import FULL_BATCH, advice, encode, plain_of, sample
@@ -280,6 +293,63 @@ def test_an_empty_node_is_a_target_only_where_the_metadata_calls_it_a_broker() -
     assert unsaid is not None
     assert unsaid.why_not == "nothing tells whose some log dirs are"
     assert evening_out.between_disks([nobodys[2], replace(nobodys[2], dirs=("/e",))], [], **LIMITS) == []
+
+
+def of_brokers(count: int, partitions: int) -> list[BrokerMeasured]:
+    """Each of the partitions is on two of the brokers; all brokers are as full."""
+    held: dict[int, list[Measured]] = {number: [] for number in range(count)}
+    for number in range(count * partitions // 2):
+        for broker in {number % count, (number + 1) % count}:
+            held[broker].append(replica(f"t{number % 5}", number, broker, 1000 + number))
+    return [
+        BrokerMeasured(
+            cluster_id="c", broker=broker, at_ms=0, packed=packed(replicas), count=len(replicas), unread=(),
+            unsampled=0,
+        )
+        for broker, replicas in held.items()
+    ]  # fmt: skip
+
+
+def peak(brokers: list[BrokerMeasured]) -> int:
+    """Bytes that adding them up takes at most."""
+    under = [disk(each.broker, 10**5 * each.broker, total=10**9) for each in brokers]
+    tracemalloc.start()
+    try:
+        disks.disks(under, brokers)
+        disks.topics(brokers)
+        every = Replicas(brokers=tuple(brokers))
+        evening_out.between_brokers(under, every, registered=(), **LIMITS)
+        evening_out.between_disks(under, every, **LIMITS)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.slow
+def test_ten_times_the_brokers_take_little_more_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a partition its number stays; all replicas as objects would take some 500 bytes each."""
+    monkeypatch.setattr(evening_out, "LARGEST", 1)
+    few, many = of_brokers(6, 200), of_brokers(60, 200)
+    assert peak(many) - peak(few) < 60 * sum(each.count for each in many)
+    assert sum(len(each.packed) for each in many) < 60 * sum(each.count for each in many)
+
+
+@pytest.mark.parametrize("largest", [10**6, 1])
+def test_the_largest_are_found_however_few_are_tried(largest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most of a fleet's replicas are not tried: then it is said that fewer moves might do."""
+    monkeypatch.setattr(evening_out, "LARGEST", largest)
+    replicas = [each for broker in of_brokers(3, 60) for each in broker.replicas]
+    under = [disk(0, 5 * 10**5), disk(1, 10**5), disk(2, 10**5)]
+    full = {0: 0.5, 1: 0.1, 2: 0.1}
+    chosen = evening_out._chosen(replicas, full, 50)
+    best = {each.partition: each for each in sorted(replicas, key=lambda r: (full[r.broker], r.broker))}
+    assert chosen.replicas == sorted(best.values(), key=lambda each: -each.allocated)[:50]
+    assert all(len(on) == 2 for on in chosen.others.values())
+    assert not chosen.every
+    assert evening_out._chosen(replicas, full, 300).every
+    found = evening_out.between_brokers(under, replicas, registered=(), **LIMITS)
+    assert found is not None
+    assert found.after[0] < 0.5
 
 
 def test_disks_and_searches_name_their_clusters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

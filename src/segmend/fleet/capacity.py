@@ -8,6 +8,8 @@ producers', unless the topic has `message.timestamp.type=LogAppendTime`.
 
 from __future__ import annotations
 
+import pickle
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -90,13 +92,39 @@ class Measured:
 
 @frozen
 class BrokerMeasured:
-    """One broker: `at_ms` is its newest batch's time, `unread` what could not be looked at."""
+    """One broker: `at_ms` is its newest batch's time, `unread` what could not be looked at.
 
+    Its `count` replicas stay packed, some 50 bytes each: those of all brokers are never unpacked at once.
+    """
+
+    cluster_id: str | None
     broker: int
     at_ms: int
-    replicas: tuple[Measured, ...]
+    packed: bytes
+    count: int
     unread: tuple[str, ...]
     unsampled: int
+
+    @property
+    def replicas(self) -> list[Measured]:
+        """Unpacked each time they are asked for."""
+        unpacked: list[Measured] = pickle.loads(zlib.decompress(self.packed))
+        return unpacked
+
+
+def packed(replicas: Sequence[Measured]) -> bytes:
+    """As `BrokerMeasured` has them."""
+    return zlib.compress(pickle.dumps(replicas), 1)
+
+
+@frozen
+class Replicas:
+    """Those of several brokers, one broker after the other, as often as they are asked for."""
+
+    brokers: tuple[BrokerMeasured, ...]
+
+    def __iter__(self) -> Iterator[Measured]:
+        return (each for broker in self.brokers for each in broker.replicas)
 
 
 def measure_brokers(tasks: Sequence[CapacityTask]) -> list[BrokerMeasured]:
@@ -130,7 +158,8 @@ def measure(task: CapacityTask) -> BrokerMeasured:
             )
         )  # fmt: skip
     return BrokerMeasured(
-        broker=task.places[0].broker, at_ms=at, replicas=tuple(replicas), unread=tuple(unread),
+        cluster_id=task.places[0].cluster_id, broker=task.places[0].broker, at_ms=at,
+        packed=packed(replicas), count=len(replicas), unread=tuple(unread),
         unsampled=len(sampler.left_out),
     )  # fmt: skip
 

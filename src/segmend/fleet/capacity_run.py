@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from segmend.fleet.capacity import BrokerMeasured, CapacityTask, measure_brokers
+from segmend.fleet.capacity import BrokerMeasured, CapacityTask, Replicas, measure_brokers
 from segmend.fleet.disks import DiskCapacity, TopicCapacity, disks, seen, topics
 from segmend.fleet.driver import Driver
 from segmend.fleet.evening_out import Assignment, Evened, MoveOf, between_brokers, between_disks, reassignment
-from segmend.fleet.listing import Place, absolute, brokers, find_places
+from segmend.fleet.listing import Place, brokers, find_places
 from segmend.fleet.pack import FILE_COST, pack
 from segmend.frozen import frozen, replace
 from segmend.logdir.overview import log_end_offset
@@ -122,12 +122,8 @@ class _Cluster:
     @classmethod
     def of(cls, places: Sequence[Place]) -> _Cluster:
         """With the metadata."""
-        nodes = []
-        for group in brokers(places).values():
-            dirs = [opened for place in group if (opened := place.opened()) is not None]
-            if any(each.cluster_metadata is not None for each in dirs):
-                nodes.append(BrokerDirs(dirs))
-        best = max(nodes, key=_reached, default=None)
+        # One at a time: every broker of a cluster without ZooKeeper has a copy.
+        best = max(_with_metadata(places), key=_reached, default=None)
         return cls(places=places, image=None if best is None else best.metadata)
 
     @property
@@ -141,8 +137,8 @@ class _Cluster:
 
     def evened(self, measured: Iterable[BrokerMeasured], spread: float) -> Iterator[Evened]:
         """What moves would give."""
-        disks_seen, dirs = seen(self.places), set(absolute(place.path for place in self.places))
-        mine = [each for broker in measured for each in broker.replicas if each.dir in dirs]
+        disks_seen, cluster = seen(self.places), self.places[0].cluster_id or ""
+        mine = Replicas(brokers=tuple(each for each in measured if (each.cluster_id or "") == cluster))
         registered = set() if self.image is None else self.image.registered
         across = between_brokers(
             disks_seen, mine, registered=registered, spread=spread, reserve=RESERVE, days=AHEAD
@@ -150,6 +146,13 @@ class _Cluster:
         if across is not None:
             yield across
         yield from between_disks(disks_seen, mine, spread=spread, reserve=RESERVE, days=AHEAD)
+
+
+def _with_metadata(places: Iterable[Place]) -> Iterator[BrokerDirs]:
+    for group in brokers(places).values():
+        dirs = [opened for place in group if (opened := place.opened()) is not None]
+        if any(each.cluster_metadata is not None for each in dirs):
+            yield BrokerDirs(dirs)
 
 
 def _reached(broker: BrokerDirs) -> int:

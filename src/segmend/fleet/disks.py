@@ -8,13 +8,15 @@ known, a disk whose size was not seen) is named.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from segmend.fleet import capacity
 from segmend.fleet.capacity import BrokerMeasured, Measured
 from segmend.fleet.encoding import Advice, Sample, added, advice
 from segmend.fleet.listing import Place, absolute
-from segmend.frozen import frozen, replace
+from segmend.frozen import dataclass, field, frozen, replace
 from segmend.logdir.file_system import Unreadable
 
 
@@ -103,18 +105,60 @@ def _disk(place: Place) -> tuple[object, Disk]:
     return device, replace(bare, total=space.total, used=used, available=space.available)
 
 
+@dataclass(slots=True)
+class _Sum:
+    """Replicas added up; of those that grow up to a `room` the rate of each counts (see `days_until`)."""
+
+    at_ms: int = -1
+    bytes: int = 0
+    allocated: int = 0
+    written: float = 0.0
+    endless: float = 0.0
+    rates: array[float] = field(default_factory=partial(array, "d"))
+    rooms: array[float] = field(default_factory=partial(array, "d"))
+    reasons: dict[str, _Reason] = field(default_factory=dict)
+
+    def add(self, each: Measured, at_ms: int) -> None:
+        """One more, of a broker whose newest batch is of that time."""
+        growth = each.growth
+        self.at_ms = max(self.at_ms, at_ms)
+        self.bytes += each.bytes
+        self.allocated += each.allocated
+        self.written += growth.per_day or 0.0
+        if growth.room is None:
+            self.endless += growth.net_per_day or 0.0
+        elif growth.net_per_day:
+            self.rates.append(growth.net_per_day)
+            self.rooms.append(growth.room)
+        reason = self.reasons.setdefault(growth.why, _Reason())
+        reason.count += 1
+        reason.bytes += each.bytes
+        reason.gain += growth.per_day or 0.0
+
+    @property
+    def growing(self) -> list[tuple[float, float | None]]:
+        """What is known to stay, as (bytes a day, room)."""
+        return [*zip(self.rates, self.rooms, strict=True), *([(self.endless, None)] if self.endless else [])]
+
+
+@dataclass(slots=True)
+class _Reason:
+    """Replicas of one `Growth.why`."""
+
+    count: int = 0
+    bytes: int = 0
+    gain: float = 0.0
+
+
 def disks(under: Sequence[Disk], measured: Iterable[BrokerMeasured]) -> list[DiskCapacity]:
     """Each disk with its replicas, that which is full soonest in front."""
-    replicas: dict[str, list[Measured]] = {}
-    times: dict[str, int] = {}
+    sums = [_Sum() for _ in under]
+    by_dir = {path: total for disk, total in zip(under, sums, strict=True) for path in disk.dirs}
     for broker in measured:
         for each in broker.replicas:
-            times[each.dir] = broker.at_ms
-            replicas.setdefault(each.dir, []).append(each)
-    every = [
-        _capacity(disk, [r for path in disk.dirs for r in replicas.get(path, ())], times) for disk in under
-    ]
-    return sorted(every, key=_soonest)
+            if each.dir in by_dir:
+                by_dir[each.dir].add(each, broker.at_ms)
+    return sorted(map(_capacity, under, sums), key=_soonest)
 
 
 def _soonest(each: DiskCapacity) -> tuple[float, float, tuple[int, ...]]:
@@ -123,24 +167,22 @@ def _soonest(each: DiskCapacity) -> tuple[float, float, tuple[int, ...]]:
     return first, last, each.disk.brokers
 
 
-def _capacity(disk: Disk, replicas: Sequence[Measured], times: Mapping[str, int]) -> DiskCapacity:
-    growths = [each.growth for each in replicas]
-    growing = [(g.net_per_day, g.room) for g in growths if g.net_per_day]
-    written = [(g.per_day, None) for g in growths if g.per_day]
+def _capacity(disk: Disk, total: _Sum) -> DiskCapacity:
+    growing, written = total.growing, [(total.written, None)] if total.written else []
     return DiskCapacity(
         disk=disk,
-        at_ms=max((times.get(path, -1) for path in disk.dirs), default=-1),
-        logs=sum(each.bytes for each in replicas),
-        allocated=sum(each.allocated for each in replicas),
-        written_per_day=sum(rate for rate, _ in written),
+        at_ms=total.at_ms,
+        logs=total.bytes,
+        allocated=total.allocated,
+        written_per_day=total.written,
         net_per_day=sum(rate for rate, _ in growing),
         days_until_full=None if disk.available is None else days_until(disk.available, growing),
         days_at_least=None if disk.available is None else days_until(disk.available, written),
-        unknown=tuple(_unknown(disk, replicas)),
+        unknown=tuple(_unknown(disk, total.reasons)),
     )
 
 
-def days_until(available: int, growing: Iterable[tuple[float, int | None]]) -> float | None:
+def days_until(available: int, growing: Iterable[tuple[float, float | None]]) -> float | None:
     """When so many bytes are taken by logs of (bytes a day, room or None); None where they never are."""
     ends = sorted((float("inf") if room is None else room / rate, rate) for rate, room in growing)
     pace, now, left = sum(rate for _, rate in ends), 0.0, float(available)
@@ -152,20 +194,16 @@ def days_until(available: int, growing: Iterable[tuple[float, int | None]]) -> f
     return None
 
 
-def _unknown(disk: Disk, replicas: Sequence[Measured]) -> Iterator[str]:
+def _unknown(disk: Disk, reasons: Mapping[str, _Reason]) -> Iterator[str]:
     if disk.total is None:
         yield "the size of the disk was not seen"
     if len(disk.clusters) > 1:
         yield f"brokers of {len(disk.clusters)} clusters are on one disk here"
     elif len(disk.brokers) > 1:
         yield f"brokers {', '.join(map(str, disk.brokers))} are on one disk here"
-    reasons: dict[str, list[Measured]] = {}
-    for each in replicas:
-        reasons.setdefault(each.growth.why, []).append(each)
     for why, words in _WORDS.items():
-        if group := reasons.get(why):
-            gain = sum(each.growth.per_day or 0 for each in group)
-            yield words.format(count=len(group), bytes=sum(each.bytes for each in group), gain=int(gain))
+        if each := reasons.get(why):
+            yield words.format(count=each.count, bytes=each.bytes, gain=int(each.gain))
 
 
 _WORDS = {
@@ -179,27 +217,51 @@ _WORDS = {
 }
 
 
+@dataclass(slots=True)
+class _Topic:
+    """The replicas of one topic, added up; of each partition one sample counts."""
+
+    partitions: set[int] = field(default_factory=set)
+    replicas: int = 0
+    bytes: int = 0
+    written: float = 0.0
+    net: float = 0.0
+    unknown_rates: int = 0
+    samples: dict[int, Sample] = field(default_factory=dict)
+
+    def add(self, each: Measured) -> None:
+        """One more."""
+        self.partitions.add(each.partition)
+        self.replicas += 1
+        self.bytes += each.bytes
+        self.written += each.growth.per_day or 0.0
+        self.net += each.growth.net_per_day or 0.0
+        self.unknown_rates += each.growth.per_day is None
+        if each.sample is not None:
+            self.samples[each.partition] = each.sample
+
+
 def topics(measured: Iterable[BrokerMeasured]) -> list[TopicCapacity]:
     """Each topic, that which gains most in front."""
-    groups: dict[tuple[str, str], list[Measured]] = {}
+    sums: dict[tuple[str | None, str], _Topic] = {}
     for broker in measured:
         for each in broker.replicas:
-            groups.setdefault((each.cluster_id or "", each.topic), []).append(each)
+            sums.setdefault((each.cluster_id, each.topic), _Topic()).add(each)
     return sorted(
-        map(_topic, groups.values()), key=lambda each: (-each.written_per_day, -each.bytes, each.topic)
+        (_topic(*name, total) for name, total in sums.items()),
+        key=lambda each: (-each.written_per_day, -each.bytes, each.topic),
     )
 
 
-def _topic(replicas: Sequence[Measured]) -> TopicCapacity:
-    samples = {each.partition: each.sample for each in replicas if each.sample is not None}
+def _topic(cluster_id: str | None, topic: str, total: _Topic) -> TopicCapacity:
     return TopicCapacity(
-        cluster_id=replicas[0].cluster_id,
-        topic=replicas[0].topic,
-        partitions=len({each.partition for each in replicas}),
-        replicas=len(replicas),
-        bytes=sum(each.bytes for each in replicas),
-        written_per_day=sum(each.growth.per_day or 0.0 for each in replicas),
-        net_per_day=sum(each.growth.net_per_day or 0.0 for each in replicas),
-        unknown_rates=sum(each.growth.per_day is None for each in replicas),
-        sample=added(samples.values()),
+        cluster_id=cluster_id,
+        topic=topic,
+        partitions=len(total.partitions),
+        replicas=total.replicas,
+        bytes=total.bytes,
+        written_per_day=total.written,
+        net_per_day=total.net,
+        unknown_rates=total.unknown_rates,
+        sample=added(total.samples.values()),
     )

@@ -9,6 +9,9 @@ from whoever asks, for a file of moves that forgets a replica takes it away.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import partial
+from heapq import nlargest
+from itertools import groupby
 from typing import Final
 
 from segmend.balancing.solver import BalanceProblem, Movable, solve
@@ -59,34 +62,49 @@ class Evened:
 def between_disks(
     disks: Sequence[Disk], replicas: Iterable[Measured], *, spread: float, reserve: int, days: float
 ) -> list[Evened]:
-    """For each broker with several disks of its own, of known size."""
+    """For each broker with several disks of its own, of known size; `replicas` come broker by broker."""
+    of_brokers: dict[int, list[Disk]] = {}
+    for disk in disks:
+        if len(disk.brokers) == 1 and disk.brokers[0] >= 0 and disk.total is not None:
+            of_brokers.setdefault(disk.brokers[0], []).append(disk)
+    several = {broker: mine for broker, mine in of_brokers.items() if len(mine) > 1}
+    within = partial(_within, spread=spread, reserve=reserve, days=days)
+    evened = {
+        broker: within(broker, several[broker], list(same))
+        for broker, same in groupby(replicas, lambda each: each.broker)
+        if broker in several
+    }
+    return [evened.get(each) or within(each, several[each], []) for each in sorted(several)]
+
+
+def _within(
+    broker: int,
+    mine: Sequence[Disk],
+    replicas: Sequence[Measured],
+    *,
+    spread: float,
+    reserve: int,
+    days: float,
+) -> Evened:
     by_dir: dict[str, list[Measured]] = {}
     for each in replicas:
         by_dir.setdefault(each.dir, []).append(each)
-    evened = []
-    for broker in sorted({b for disk in disks for b in disk.brokers if b >= 0}):
-        mine = [disk for disk in disks if disk.brokers == (broker,) and disk.total is not None]
-        if len(mine) < 2:
-            continue
-        held = [(r, n) for n, disk in enumerate(mine) for path in disk.dirs for r in by_dir.get(path, ())]
-        fills = list(map(_fill, mine))
-        items = [_movable(each, number, days) for each, number in held]
-        problem = BalanceProblem(fills, items, spread=spread, reserve=reserve)
-        answer = solve(problem)
-        evened.append(
-            Evened(
-                scope="disks", broker=broker, names=tuple(", ".join(disk.dirs) for disk in mine),
-                before=problem.fills([fill.used for fill in fills]), after=answer.fills,
-                moves=tuple(_move(held[n][0], broker, mine[target].dirs[0]) for n, target in answer.moves),
-                exact=answer.exact,
-            )
-        )  # fmt: skip
-    return evened
+    held = [(r, n) for n, disk in enumerate(mine) for path in disk.dirs for r in by_dir.get(path, ())]
+    fills = list(map(_fill, mine))
+    items = [_movable(each, number, days) for each, number in held]
+    problem = BalanceProblem(fills, items, spread=spread, reserve=reserve)
+    answer = solve(problem)
+    return Evened(
+        scope="disks", broker=broker, names=tuple(", ".join(disk.dirs) for disk in mine),
+        before=problem.fills([fill.used for fill in fills]), after=answer.fills,
+        moves=tuple(_move(held[n][0], broker, mine[target].dirs[0]) for n, target in answer.moves),
+        exact=answer.exact,
+    )  # fmt: skip
 
 
 def between_brokers(
     disks: Sequence[Disk],
-    replicas: Sequence[Measured],
+    replicas: Iterable[Measured],
     *,
     registered: Container[int],
     spread: float,
@@ -94,6 +112,8 @@ def between_brokers(
     days: float,
 ) -> Evened | None:
     """For one cluster; None for a single broker. `why_not` is told where nothing can be said.
+
+    The `replicas` are gone through several times, so that they need not be in memory.
 
     A node without replicas is a broker if it is `registered` as one: it may be a controller.
     """
@@ -111,21 +131,22 @@ def between_brokers(
     if any(disk.total is None for each in mine.values() for disk in each):
         return _not_looked_at(names, "the size of a disk was not seen")
     fills = [_sum(map(_fill, mine[number])) for number in numbers]
-    every = sorted(_one_each(replicas, fills, numbers), key=lambda each: -each.allocated)
-    chosen = every[: max(LARGEST // len(numbers) ** 2, 50)]
     where = {number: n for n, number in enumerate(numbers)}
-    others: dict[Key, set[int]] = {}
-    for each in replicas:
-        if each.broker in where:
-            others.setdefault((each.topic, each.partition), set()).add(where[each.broker])
-    barred = [frozenset(others[each.topic, each.partition]) for each in chosen]
-    items = [_movable(e, where[e.broker], days, b) for e, b in zip(chosen, barred, strict=True)]
+    full = {number: fills[n].used / fills[n].capacity for number, n in where.items()}
+    chosen = _chosen(replicas, full, max(LARGEST // len(numbers) ** 2, 50))
+    items = [
+        _movable(
+            each, where[each.broker], days,
+            frozenset(where[broker] for broker in chosen.others[each.topic, each.partition]),
+        )
+        for each in chosen.replicas
+    ]  # fmt: skip
     problem = BalanceProblem(fills, items, spread=spread, reserve=reserve)
     answer = solve(problem)
     return Evened(
         scope="brokers", broker=None, names=names, before=problem.fills([fill.used for fill in fills]),
-        after=answer.fills, moves=tuple(_move(chosen[n], numbers[t], None) for n, t in answer.moves),
-        exact=answer.exact and len(chosen) == len(every),
+        after=answer.fills, moves=tuple(_move(chosen.replicas[n], numbers[t], None) for n, t in answer.moves),
+        exact=answer.exact and chosen.every,
     )  # fmt: skip
 
 
@@ -135,13 +156,46 @@ def _not_looked_at(names: tuple[str, ...], why: str) -> Evened:
     )  # fmt: skip
 
 
-def _one_each(replicas: Sequence[Measured], fills: Sequence[Fill], numbers: Sequence[int]) -> list[Measured]:
-    """Of each partition the replica on the fullest broker: two that move could meet on one."""
-    full = {number: fill.used / fill.capacity for number, fill in zip(numbers, fills, strict=True)}
-    chosen: dict[Key, Measured] = {}
-    for each in sorted((r for r in replicas if r.movable), key=lambda r: (full[r.broker], r.broker)):
-        chosen[each.topic, each.partition] = each
-    return list(chosen.values())
+@frozen
+class _Chosen:
+    """Of each partition one replica, the largest in front; `others` are the brokers that have one."""
+
+    replicas: Sequence[Measured]
+    others: Mapping[Key, frozenset[int]]
+    every: bool
+
+
+def _chosen(replicas: Iterable[Measured], full: Mapping[int, float], count: int) -> _Chosen:
+    """The `count` largest of those that are on the fullest broker with the partition: two could meet on one.
+
+    In memory there are these, and the names of partitions of which any replica is about that large.
+    """
+    wanted = 2 * count
+    while True:
+        movable = ((each.allocated, each.topic, each.partition) for each in replicas if each.movable)
+        tried = nlargest(wanted + 1, movable)
+        every, least = len(tried) <= wanted, tried[-1][0] if tried else 0
+        best: dict[Key, Measured] = {}
+        others: dict[Key, set[int]] = {key[1:]: set() for key in tried}
+        for each in replicas:
+            key = each.topic, each.partition
+            if key in others and each.broker in full:
+                others[key].add(each.broker)
+                if each.movable and (key not in best or _rank(best[key], full) <= _rank(each, full)):
+                    best[key] = each
+        # What was not looked at is no larger than the least.
+        sure = [each for each in best.values() if every or each.allocated >= least]
+        if every or len(sure) >= count:
+            sure.sort(key=lambda each: (-each.allocated, each.topic, each.partition))
+            return _Chosen(
+                replicas=sure[:count], others={key: frozenset(on) for key, on in others.items()},
+                every=every and len(sure) <= count,
+            )  # fmt: skip
+        wanted *= 2
+
+
+def _rank(each: Measured, full: Mapping[int, float]) -> tuple[float, int]:
+    return full[each.broker], each.broker
 
 
 def _movable(each: Measured, number: int, days: float, barred: frozenset[int] = frozenset()) -> Movable:

@@ -204,7 +204,7 @@ def _objects(measured: Capacity, within: float, full: int) -> Iterator[Mapping[s
         yield {"type": "balance"} | asdict(evened)
     yield {
         "type": "summary", "disks": len(measured.disks), "full_within": full, "within_days": within,
-        "topics": len(measured.topics), "replicas": sum(len(b.replicas) for b in measured.measured),
+        "topics": len(measured.topics), "replicas": sum(broker.count for broker in measured.measured),
         "unsampled_topics": measured.unsampled, "unread": list(measured.unread),
     }  # fmt: skip
 
