@@ -38,6 +38,7 @@ SWAP_REPLACES_LOWER_NEIGHBOUR: Final = gone_in(
     "Log.completeSwapOperations: logSegments() begins with the segment below, which is deleted too; 2.0",
     (2, 0),
 )
+EMPTY_RANGE_HAS_NONE: Final = new_in("Log.logSegments of a range without an offset; KAFKA-9826", (2, 5, 1))
 DELETE_IF_START_ABOVE_END: Final = new_in(
     "LogLoader.recoverLog, deleteSegmentsIfLogStartGreaterThanLogEnd; KAFKA-8306", (2, 3)
 )
@@ -52,7 +53,7 @@ LISTED_BY_PATH: Final = new_in("ProducerStateManager.listSnapshotFiles (KAFKA-14
 """Whether it finds snapshots whose names are no UTF-8: it lists paths, where others list `File`s."""
 REBUILDS_ALIKE: Final = new_in(
     "Log.rebuildProducerState, 2.0; before, recoverSegment took a snapshot at its end and none on the way, "
-    "loadProducerState one at each segment and none at its end",
+    "and read what is before it to the end; loadProducerState one at each segment and none at its end",
     (2, 0),
 )
 STRAY_SNAPSHOTS: Final = new_in("ProducerStateManager.removeStraySnapshots; KAFKA-12209", (2, 8))

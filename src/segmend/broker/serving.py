@@ -5,7 +5,9 @@ Follows `DefaultRecordBatch`, `LogCleaner`, `TimeIndex`, `TransactionIndex` and 
 
 from __future__ import annotations
 
-from segmend.broker.rule import Words
+from typing import Final
+
+from segmend.broker.rule import Words, gone_in
 
 BAD_CRC = "Record is corrupt (stored crc = {}, computed crc = {})"
 """`DefaultRecordBatch.ensureValid`, and of every message before."""
@@ -39,5 +41,7 @@ ABORTS_BACKWARDS = Words.since(
     "TransactionIndex.append; KIP-98",
     ((0, 11), "The last offset of appended transactions must increase sequentially"),
 )
+STOPS_BEFORE_THE_MARK: Final = gone_in("LogSegment.read, maxOffset; KAFKA-8717", (2, 4))
+"""Whether what is read of any segment ends before the batch that has the high watermark."""
 REMOTE_INDEX_CORRUPT = "CorruptIndexException: {}"
 """`RemoteIndexCache.init`; KIP-405."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.broker.recovery import CONDEMNED_SWAP, FROM_SWAP, SWAP_FILE_RENAMED
 from segmend.findings import Finding, Severity, Where
-from segmend.formats.names import parse_file_name
+from segmend.formats.names import file_prefix, parse_file_name
 from segmend.logdir.layout import Layout
 from segmend.logdir.tree import PartitionDir
 
@@ -97,7 +97,7 @@ def _cleaned(context: PartitionContext, lowest: int, swaps: set[int]) -> Finding
     if not doomed:
         message = f"{len(names.cleaned)} files of an unfinished compaction; the next start removes them"
         return context.finding("N13", message, Where(first))
-    swap = f"{doomed[0]:020d}.log.swap"
+    swap = f"{file_prefix(doomed[0])}.log.swap"
     return context.finding(
         "N13",
         f"the next start deletes the .swap of segment {doomed[0]} because of {first}; its original is gone",
@@ -109,7 +109,7 @@ def _cleaned(context: PartitionContext, lowest: int, swaps: set[int]) -> Finding
 
 
 def _swap(context: PartitionContext, base: int) -> Finding:
-    name = f"{base:020d}.log.swap"
+    name = f"{file_prefix(base)}.log.swap"
     return context.finding(
         "N14",
         "the next start replaces the segments that this finished compaction covers",

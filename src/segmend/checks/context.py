@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from segmend.broker.recovery import first_recovered
 from segmend.findings import NOWHERE, Finding, Remedy, Safety, Severity, Where
-from segmend.formats.names import parse_dir_name, parse_file_name
+from segmend.formats.names import file_prefix, parse_dir_name, parse_file_name
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.frozen import frozen
 from segmend.logdir.file_system import Unreadable
@@ -299,7 +299,7 @@ class PartitionContext:
         base = min((base for kind in kinds for base in kind if base > last), default=None)
         if base is None or (names.logs and not self._reached(base)):
             return []
-        named = (name for name in self.partition.entries if name[:20] == f"{base:020d}")
+        named = (name for name in self.partition.entries if name.startswith(file_prefix(base)))
         return sorted(name for name in named if parse_file_name(name).base_offset == base)
 
     def _reached(self, offset: int) -> bool:

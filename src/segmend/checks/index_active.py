@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.findings import Finding, Where
+from segmend.formats.names import file_prefix
 from segmend.frozen import frozen
 from segmend.kernel.indexes import OFFSET_ENTRY
 from segmend.kernel.scan import iter_batches
@@ -128,7 +129,7 @@ def _finding(
         code,
         words,
         Where(
-            view.segment.name if code == "L25" else f"{view.base_offset:020d}.index",
+            view.segment.name if code == "L25" else f"{file_prefix(view.base_offset)}.index",
             position=view.size if code == "L25" else last.row * OFFSET_ENTRY.size,
             offset=last.offset,
         ),

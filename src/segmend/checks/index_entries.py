@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.findings import Finding, Severity, Where
+from segmend.formats.names import file_prefix
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.kernel.types import ASTRAY_KINDS, IndexMatch, IndexMismatch
 from segmend.wording import plural
@@ -82,7 +83,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     yield context.finding(
         code,
         _WORDS[code].format(n=f"{plural(number, 'entry', 'entries')} of {match.entries:,}"),
-        Where(f"{view.base_offset:020d}.index", position=one.entry * ENTRY_SIZE, offset=one.offset),
+        Where(f"{file_prefix(view.base_offset)}.index", position=one.entry * ENTRY_SIZE, offset=one.offset),
         broker_says=too_small(view) if code in ("I10", "I11") else None,
         remedy=context.repair(),
         severity=None if code == "I07" else _severity(wrong),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding, Where
 from segmend.formats import offset_index, time_index
+from segmend.formats.names import file_prefix
 from segmend.wording import plural
 
 from .context import PartitionContext
@@ -36,6 +37,6 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
             yield context.finding(
                 "I03",
                 f"{plural(size % unit, 'byte')} after the last whole entry",
-                Where(f"{view.base_offset:020d}.{name}", position=size - size % unit),
+                Where(f"{file_prefix(view.base_offset)}.{name}", position=size - size % unit),
                 remedy=context.repair(),
             )

@@ -9,6 +9,7 @@ from segmend.broker.sanity import TIME_INDEX
 from segmend.findings import Finding, Remedy, Severity, Where
 from segmend.formats import offset_index, time_index
 from segmend.formats.java_number import parse_int
+from segmend.formats.names import file_prefix
 from segmend.logdir.config import DEFAULTS
 from segmend.logdir.files import FileEntry
 from segmend.logdir.index_file import last_entry
@@ -93,7 +94,7 @@ def _finding(
     return context.finding(
         "I26",
         words,
-        Where(f"{view.base_offset:020d}.{kind}"),
+        Where(f"{file_prefix(view.base_offset)}.{kind}"),
         remedy=context.repair() if zeros else _setting(context),
         severity=severity,
         zeros=zeros,

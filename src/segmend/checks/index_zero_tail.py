@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.findings import Finding, Where
+from segmend.formats.names import file_prefix
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.wording import plural
 
@@ -49,7 +50,11 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     yield context.finding(
         "I12",
         f"{plural(match.padding, 'zero entry', 'zero entries')} after the last one, as preallocated",
-        Where(f"{view.base_offset:020d}.index", position=match.entries * ENTRY_SIZE, offset=view.base_offset),
+        Where(
+            f"{file_prefix(view.base_offset)}.index",
+            position=match.entries * ENTRY_SIZE,
+            offset=view.base_offset,
+        ),
         remedy=context.repair(),
         zero_entries=match.padding,
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.broker.recovery import ORPHAN
 from segmend.findings import Finding, Remedy, Safety, Severity, Where
-from segmend.formats.names import parse_file_name
+from segmend.formats.names import file_prefix, parse_file_name
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.logdir.tree import PartitionDir
 
@@ -62,12 +62,12 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
     start = context.checkpointed(LOG_START_OFFSET)
     if context.clean and start is not None and names.logs and 0 <= start < min(names.logs):
         message = f"the log start offset is {start}, but the first segment begins at {min(names.logs)}"
-        yield context.finding("N09", message, Where(f"{min(names.logs):020d}.log", offset=start))
+        yield context.finding("N09", message, Where(f"{file_prefix(min(names.logs))}.log", offset=start))
 
 
 def _active_missing(context: PartitionContext, above: list[str]) -> Finding:
     base = parse_file_name(above[0]).base_offset
-    name = f"{base:020d}.log"
+    name = f"{above[0].partition('.')[0]}.log"
     comes = f"{name}.swap" in above and not context.partition.layout.cleaned
     what = (
         f"but the next start gives its name to {name}.swap, which is all that is left of it"

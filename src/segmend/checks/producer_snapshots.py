@@ -8,6 +8,7 @@ from segmend.broker.failures import LOADING_FAILED, NUMBER_FORMAT
 from segmend.broker.producer_state import FAILED_SNAPSHOT, LOADING_STATE
 from segmend.broker.recovery import PRODUCER_STATE
 from segmend.findings import Finding, Severity, Where
+from segmend.formats.names import file_prefix
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.formats.producer_snapshot import LIMIT, parse
 from segmend.logdir.files import FileEntry
@@ -139,5 +140,5 @@ def _absent(context: PartitionContext, newest: int | None) -> Iterator[Finding]:
         yield context.finding(
             "P03",
             f"no producer snapshot at the log end offset {end}; the next start replays from offset {newest}",
-            Where(f"{end:020d}.snapshot", offset=end),
+            Where(f"{file_prefix(end)}.snapshot", offset=end),
         )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from segmend.broker.deletions import FUTURE
 from segmend.broker.serving import TIME_BACKWARDS
 from segmend.findings import Finding, Where
+from segmend.formats.names import file_prefix
 from segmend.formats.time_index import ENTRY_SIZE
 from segmend.kernel.holes import ORDER_KINDS
 from segmend.kernel.types import IndexMatch, IndexMismatch, SegmentScan
@@ -94,7 +95,7 @@ def _too_large(view: SegmentView, context: PartitionContext, match: IndexMatch, 
         "I15",
         f"the last timestamp is {timestamp}, the largest in the log is {view.scan.max_timestamp}",
         Where(
-            f"{view.base_offset:020d}.timeindex",
+            f"{file_prefix(view.base_offset)}.timeindex",
             position=(match.entries - 1) * ENTRY_SIZE,
             offset=view.scan.offset_of_max_timestamp,
         ),
@@ -110,7 +111,9 @@ def _finding(view: SegmentView, context: PartitionContext, match: IndexMatch, on
         "I16",
         f"{plural(match.mismatched, 'entry', 'entries')} of {match.entries:,} do not agree with the log;"
         f" the first: timestamp {one.timestamp}, offset {one.offset} ({one.kind}, expected {one.expected})",
-        Where(f"{view.base_offset:020d}.timeindex", position=one.entry * ENTRY_SIZE, offset=one.offset),
+        Where(
+            f"{file_prefix(view.base_offset)}.timeindex", position=one.entry * ENTRY_SIZE, offset=one.offset
+        ),
         broker_says=TIME_BACKWARDS.of(context.release) if one.kind == "offset-past-end" else None,
         remedy=context.repair(),
         kind=one.kind,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from segmend.broker.deletions import BY_MTIME, going
 from segmend.findings import Finding, Where
+from segmend.formats.names import file_prefix
 from segmend.kernel.scan import iter_batches
 
 from .context import PartitionContext
@@ -41,7 +42,7 @@ applies = lacks_time_index
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """From names, and of the logs that lack one from the first batch."""
-    name = f"{view.base_offset:020d}.timeindex"
+    name = f"{file_prefix(view.base_offset)}.timeindex"
     if view.file("index") is None or name in context.partition.entries or in_flight(view):
         return
     if not context.partition.layout.timeindex and _has_no_times(view, context):

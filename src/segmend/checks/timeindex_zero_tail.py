@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from segmend.broker.deletions import BY_RECORDS, NO_TIME, going
 from segmend.findings import Finding, Where
+from segmend.formats.names import file_prefix
 from segmend.formats.time_index import ENTRY_SIZE
 from segmend.wording import plural
 
@@ -53,7 +54,9 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         f"{plural(match.padding, 'zero entry', 'zero entries')} at the end: a broker takes 1970 for the"
         " largest timestamp, and retention by time deletes the segment",
         Where(
-            f"{view.base_offset:020d}.timeindex", position=match.entries * ENTRY_SIZE, offset=view.base_offset
+            f"{file_prefix(view.base_offset)}.timeindex",
+            position=match.entries * ENTRY_SIZE,
+            offset=view.base_offset,
         ),
         broker_says=going(BY_RECORDS, context.release, "...", segments=NO_TIME.say(context.release) or "..."),
         remedy=context.repair(),

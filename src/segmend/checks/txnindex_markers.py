@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from segmend.broker.serving import ABORTS_BACKWARDS
 from segmend.findings import Finding, Where
+from segmend.formats.names import file_prefix
 from segmend.formats.txn_index import ENTRY_SIZE
 from segmend.logdir.tree import PartitionDir
 from segmend.wording import plural
@@ -63,7 +64,7 @@ def _missing(context: PartitionContext, facts: TxnIndexFacts) -> Finding:
         "I17",
         f"{number} of this segment not in the transaction index ({where}); the first, of producer"
         f" {first.producer_id}, ends at offset {first.last_offset}",
-        Where(f"{facts.view.base_offset:020d}.txnindex", offset=first.last_offset),
+        Where(f"{file_prefix(facts.view.base_offset)}.txnindex", offset=first.last_offset),
         remedy=context.repair(),
         producer_id=first.producer_id,
         missing=len(facts.missing),
@@ -76,7 +77,11 @@ def _surplus(context: PartitionContext, facts: TxnIndexFacts) -> Finding:
         "I21",
         f"{plural(len(facts.surplus), 'entry', 'entries')} that no ABORT marker here stands for; the first:"
         f" producer {entry.producer_id}, offsets {entry.first_offset} to {entry.last_offset}",
-        Where(f"{facts.view.base_offset:020d}.txnindex", position=row * ENTRY_SIZE, offset=entry.last_offset),
+        Where(
+            f"{file_prefix(facts.view.base_offset)}.txnindex",
+            position=row * ENTRY_SIZE,
+            offset=entry.last_offset,
+        ),
         broker_says=ABORTS_BACKWARDS.of(context.release),
         remedy=context.repair(),
         producer_id=entry.producer_id,

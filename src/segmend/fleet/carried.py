@@ -33,6 +33,7 @@ from segmend.fleet.folder import entries, source
 from segmend.fleet.listing import Place, absolute
 from segmend.fleet.schemas import DIGEST_OFFSETS, SCANS
 from segmend.fleet.settled import Settled
+from segmend.formats.names import file_prefix
 from segmend.frozen import frozen, replace
 from segmend.kernel.stretches import Stretches
 from segmend.kernel.types import SegmentScan
@@ -189,7 +190,7 @@ class Readings:
         folder, _, _ = (finding.file or "").rpartition("/")
         if finding.segment is None or not folder:
             return None
-        carried = self._taken.get(f"{finding.dir}/{folder}/{finding.segment:020d}.log")
+        carried = self._taken.get(f"{finding.dir}/{folder}/{file_prefix(finding.segment)}.log")
         return None if carried is None else carried.read_by
 
     def rows(
@@ -231,7 +232,7 @@ def known(
         for row in _rows(os.path.join(out, _TABLE, file)):
             log_dir, name = dirs.get(row["dir"], ""), row["dir_name"]
             if (log_dir, name) in names and row["level"] == level.name.lower():
-                path = f"{log_dir}/{name}/{row['segment']:020d}.log"
+                path = f"{log_dir}/{name}/{file_prefix(row['segment'])}.log"
                 by_dir.setdefault(path, []).append(_known(row))
     return by_dir
 

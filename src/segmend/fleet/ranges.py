@@ -9,6 +9,7 @@ from segmend.fleet.listing import Place
 from segmend.fleet.pack import FILE_COST
 from segmend.formats import offset_index
 from segmend.formats.java_number import LONG_MAX
+from segmend.formats.names import file_prefix
 from segmend.frozen import frozen
 from segmend.kernel.columns import WantedRecords
 from segmend.kernel.scan import iter_batches
@@ -112,12 +113,12 @@ class Range:
     @property
     def log_name(self) -> str:
         """The log, relative to its log dir."""
-        return f"{self.dir_name}/{self.base_offset:020d}.log"
+        return f"{self.dir_name}/{file_prefix(self.base_offset)}.log"
 
     def file(self, suffix: str) -> FileEntry:
         """One of the segment's files, which need not be there."""
         folder = f"{self.place.path}/{self.dir_name}"
-        return FileEntry(self.place.files, folder, f"{self.base_offset:020d}{suffix}")
+        return FileEntry(self.place.files, folder, f"{file_prefix(self.base_offset)}{suffix}")
 
 
 def ranges_of(

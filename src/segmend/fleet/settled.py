@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from segmend.formats.names import SEGMENT_SUFFIXES
+from segmend.formats.names import SEGMENT_SUFFIXES, file_prefix
 from segmend.logdir.file_system import FOLDERS
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogSegment, PartitionDir
@@ -17,5 +17,5 @@ class Settled:
 
     def of(self, segment: LogSegment) -> list[FileEntry | None]:
         """Its log and indexes, None for what is not there."""
-        stem = f"{segment.base_offset:020d}"
+        stem = file_prefix(segment.base_offset)
         return [self.files.get(stem + suffix) for suffix in SEGMENT_SUFFIXES]

@@ -182,8 +182,8 @@ def _parse_kraft_snapshot(name: str, state: FileState) -> FileName:
 
 
 def file_prefix(offset: int) -> str:
-    """`LogFileUtils.filenamePrefixFromOffset`: the offset in 20 digits."""
-    return f"{offset:020d}"
+    """`LogFileUtils.filenamePrefixFromOffset`: the offset in 20 digits, behind its sign if it has one."""
+    return f"{offset:020d}" if offset >= 0 else f"{offset:021d}"
 
 
 def is_legal_topic(name: str) -> bool:

@@ -13,6 +13,7 @@ from segmend.broker.cleaner import STATS_READ, Cleanable, CleanerView, first_dir
 from segmend.formats import txn_index
 from segmend.formats.batch import HEADER_SIZE_UP_TO_MAGIC, MIN_SIZE, PREFIX, RecordBatch
 from segmend.formats.damage import Damage
+from segmend.formats.names import file_prefix
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.formats.record import Record, decode
 from segmend.frozen import dataclass, frozen
@@ -157,7 +158,7 @@ class CleanerReading:
 def _aborted(loaded: LoadedLog) -> Iterator[txn_index.AbortedTxn]:
     """The rows of all transaction indexes."""
     for segment in loaded.state.segments:
-        file = loaded.state.file(f"{segment.base_offset:020d}{txn_index.SUFFIX}")
+        file = loaded.state.file(f"{file_prefix(segment.base_offset)}{txn_index.SUFFIX}")
         if file is not None:
             with file.reader() as reader:
                 yield from txn_index.parse(reader.read(min(reader.size, READ_AT_MOST), 0))[0].entries

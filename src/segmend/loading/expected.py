@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from segmend.broker.election import RESTARTED, Leaves
 from segmend.broker.failures import NAME_TAKEN, POTENTIALLY_OFFLINE, RECREATES_OFFLINE, UNASSIGNED
 from segmend.broker.strays import NO_DIR_IDS, PROMOTES_FUTURE, UNLED
+from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from segmend.frozen import replace
 from segmend.loading.dirs import DirState
-from segmend.loading.led import unserved
+from segmend.loading.led import is_wrong, key_of, led_by, unserved
 from segmend.loading.replicas import EMPTY, Loaded
 from segmend.loading.values import ONCE_LOADED, Effect, Extent, PartitionOutcome, Service
 from segmend.loading.vanished import missed
@@ -71,6 +73,51 @@ def missing_replicas(
             yield outcome
         elif online:
             yield _awaited(assigned or next(each for each in states if each.offline), topic, partition)
+
+
+def made_as_followers(
+    loaded: Sequence[Loaded], states: Sequence[DirState], broker: BrokerDirs
+) -> list[Loaded]:
+    """The missing ones that come after a wrong topic id, which ended the way through all that is led.
+
+    The controller then takes the killed broker for gone, and it gets to them as a follower. `localChanges`
+    names the log dirs that changed, and none did: they are made in the emptiest one in which they can be.
+    """
+    image, node_id = broker.image, broker.node_id
+    if image is None or RESTARTED.of(broker.release) != Leaves.ANYBODY:
+        return list(loaded)
+    ones = {key_of(one.outcome): one for one in loaded if isinstance(one.outcome, PartitionOutcome)}
+    order, failed = [key for key in led_by(image, node_id) if key in ones], set()
+    for number, key in enumerate(order):
+        state = ones[key].dir_state
+        if state.late == f"{key[0]}-{key[1]}":
+            failed.add(state.path)
+        elif is_wrong(ones[key], image, node_id) and state.path not in failed:
+            behind = [each for each in order[number + 1 :] if _is_missing(ones[each])]
+            return _made_behind(loaded, states, behind, order[:number])
+    return list(loaded)
+
+
+def _made_behind(
+    loaded: Sequence[Loaded],
+    states: Sequence[DirState],
+    behind: Sequence[tuple[str, int]],
+    before: Sequence[tuple[str, int]],
+) -> list[Loaded]:
+    names = {f"{topic}-{partition}" for topic, partition in behind}
+    for state in states:
+        if state.late in names:
+            state.offline = state.late = None  # not by this one: only where the emptiest is tried
+    there = [
+        one for one in loaded if one.key is not None or (_is_missing(one) and key_of(one.outcome) in before)
+    ]
+    made: dict[tuple[str, int], Loaded] = {}
+    for topic, partition in behind:
+        online = [state for state in states if not state.offline or state.late == HIGH_WATERMARK]
+        home = _home(_emptiest(online, [*there, *made.values()]), f"{topic}-{partition}")
+        if home is not None:
+            made[topic, partition] = missed(_created(home, topic, partition), loaded, states)
+    return [made.get(key_of(one.outcome), one) if _is_missing(one) else one for one in loaded]
 
 
 def made_again(
@@ -139,6 +186,13 @@ def _doubt(
         if _is_taken(state, name) and logs[state.path] - logs[home.path] <= others:
             says = NAME_TAKEN.format(name, state.path)
             state.unknown.append(f"{says}, if enough of the other new logs are made before it")
+
+
+def _is_missing(one: Loaded) -> bool:
+    """Whether there is no directory of it where it is told of, in a dir that was loaded."""
+    outcome, state = one.outcome, one.dir_state
+    there = state.log_dir.entries.get(outcome.name) in ("dir", "link-dir") or one.key is not None
+    return isinstance(outcome, PartitionOutcome) and not there and not (state.offline and not state.late)
 
 
 def _is_taken(state: DirState, name: str) -> bool:

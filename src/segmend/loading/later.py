@@ -22,6 +22,7 @@ from segmend.broker.retention import (
 )
 from segmend.broker.sanity import TIME_INDEX
 from segmend.formats import offset_index, time_index
+from segmend.formats.names import file_prefix
 from segmend.frozen import replace
 from segmend.loading.cleaner_reads import Spoiled, stats_fault, thrown_over
 from segmend.loading.high_watermark import Mark
@@ -211,7 +212,7 @@ def _newest(loaded: LoadedLog, segment: Segment, now_ms: int) -> tuple[int, Cloc
 
 
 def _time_index(loaded: LoadedLog, segment: Segment) -> FileEntry | None:
-    return loaded.state.file(f"{segment.base_offset:020d}{time_index.SUFFIX}")
+    return loaded.state.file(f"{file_prefix(segment.base_offset)}{time_index.SUFFIX}")
 
 
 def _modified(segment: Segment, now_ms: int) -> tuple[int, Clock]:

@@ -29,7 +29,7 @@ def without_the_unled(
     A dir that goes offline on the way hides the wrong ones behind that place, or is not reached at all. But a
     broker that leads nothing when it starts follows first; nothing ends `applyLocalFollowersDelta`.
     """
-    wrong = {key_of(one.outcome) for one in loaded if image is not None and _is_wrong(one, image, node_id)}
+    wrong = {key_of(one.outcome) for one in loaded if image is not None and is_wrong(one, image, node_id)}
     if image is None or not wrong:
         return list(loaded)
     mine: dict[str, list[int]] = {}
@@ -58,7 +58,7 @@ def without_the_unled(
         for key in order[first + 1 :]
         if image.directory(image.ids[key[0]], key[1], node_id) != UNASSIGNED
     }
-    behind |= {key_of(one.outcome): order[first] for one in loaded if _is_wrong(one, image, node_id)}
+    behind |= {key_of(one.outcome): order[first] for one in loaded if is_wrong(one, image, node_id)}
     homes = {one.dir_state.log_dir.directory_id for one in loaded} | NO_DIR_IDS | {None}
     for key in order[:first] if killed else ():  # made anew, and the controller is not told where
         if image.directory(image.ids[key[0]], key[1], node_id) not in homes:
@@ -83,18 +83,23 @@ def aside(loaded: Sequence[Loaded], states: Sequence[DirState], broker: BrokerDi
     home = next((state for state in states if not state.offline), None)
     if image is None or home is None or not broker.kraft or not ENDS_AT_OFFLINE.of(release):
         return list(loaded)
-    mine: dict[str, list[int]] = {}
-    for (topic_id, number), led in image.leaders.items():
-        if led.leader == broker.node_id and topic_id in image.names:
-            mine.setdefault(image.names[topic_id], []).append(number)
     away = {key_of(one.outcome) for one in loaded if _is_away(one)}
-    order = leading_order(mine, image.ids)
+    order = led_by(image, broker.node_id)
     first = next((number for number, key in enumerate(order) if key in away), None)
     if first is None:
         return list(loaded)
     again = RESTARTED.of(release) == Leaves.ANYBODY  # 3.9 elects nobody anew as one registers again
     behind, name = set(order[first + 1 :]), f"{order[first][0]}-{order[first][1]}"
     return [_behind_offline(one, name, home, again=again) if _in(one, behind) else one for one in loaded]
+
+
+def led_by(image: MetadataImage, node_id: int | None) -> list[tuple[str, int]]:
+    """What the node leads by the metadata, as if nobody had noticed that it stopped; in its order."""
+    mine: dict[str, list[int]] = {}
+    for (topic_id, number), led in image.leaders.items():
+        if led.leader == node_id and topic_id in image.names:
+            mine.setdefault(image.names[topic_id], []).append(number)
+    return leading_order(mine, image.ids)
 
 
 def _is_away(loaded: Loaded) -> bool:
@@ -135,7 +140,7 @@ def key_of(outcome: object) -> tuple[str, int]:
     return outcome.topic, outcome.partition
 
 
-def _is_wrong(loaded: Loaded, image: MetadataImage, node_id: int | None) -> bool:
+def is_wrong(loaded: Loaded, image: MetadataImage, node_id: int | None) -> bool:
     """Whether it ends the broker's way through the partitions that it leads."""
     outcome = loaded.outcome
     if not isinstance(outcome, PartitionOutcome) or not image.alone(outcome.topic, outcome.partition):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from segmend.broker.failures import NOT_READABLE, io_failure
 from segmend.broker.recovery import COMPACTED, FROM_SWAP, SWAP, SwapHandling
 from segmend.formats.java_number import parse_long
-from segmend.formats.names import parse_file_name
+from segmend.formats.names import file_prefix, parse_file_name
 from segmend.loading.old_swaps import collect
 from segmend.loading.segment import Lost, Segment, end_of, lost_from, offset_of
 from segmend.loading.state import LoadState
@@ -69,23 +69,27 @@ def _complete_swaps(state: LoadState) -> None:
     for name in swaps:
         if name.endswith(".log.swap"):
             bases.append(base := offset_of(name))
-            index = state.file(f"{base:020d}.index.swap")
-            low = min(low, base)
-            end = end_of(_segment(state.file(name), base, index), release)
+            index, low = state.file(f"{file_prefix(base)}.index.swap"), min(low, base)
+            end = end_of(_segment(state.swap_log(base), base, index), release)
             high = max(high, end.next_offset)
             state.note("swap-completed", name, offset=base, says=FROM_SWAP.say(release, state.path(name)))
         elif f"{name.partition('.')[0]}.log.swap" not in state.names:  # it takes the place of a sound one
             state.note("swap-completed", name, offset=offset_of(name))
     _delete_covered(state, low, high)
-    for name in swaps:
-        state.names[name.removesuffix(".swap")] = state.names.pop(name)
+    for name in state.ending(".swap"):
+        plain = name.removesuffix(".swap")
+        original, swap = state.file(plain), state.file(name)
+        if plain.endswith(".log") and original is not None and swap is None:
+            base = offset_of(plain)
+            state.note("segments-deleted", plain, offset=base, lost=lost_from(_segment(original, base), 0))
+        state.names[plain] = state.names.pop(name)
     _create_indexes(state, bases)
 
 
 def _create_indexes(state: LoadState, bases: list[int]) -> None:
     """A swap log was opened to ask for its end, which creates its index, of nothing but zeros."""
     for base in bases:
-        name = f"{base:020d}.index"
+        name = f"{file_prefix(base)}.index"
         if f"{name}.swap" not in state.names.values():
             state.names[name] = f"{name}.swap"
             state.note("index-created", name, offset=base)

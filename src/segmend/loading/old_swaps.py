@@ -6,18 +6,19 @@ Follows `Log.removeTempFilesAndCollectSwapFiles`, `Log.completeSwapOperations` a
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 
 from segmend.broker.failures import fatal
 from segmend.broker.recovery import (
     CLEANED_CONDEMNS_SWAP,
+    EMPTY_RANGE_HAS_NONE,
     FROM_SWAP,
     SWAP,
     SWAP_INDEX_CONDEMNS_INDEXES,
     SWAP_REPLACES_LOWER_NEIGHBOUR,
     SwapHandling,
 )
-from segmend.formats.names import INDEX_SUFFIXES
+from segmend.formats.names import INDEX_SUFFIXES, file_prefix
 from segmend.loading.recovery import InvalidOffset, Overflow, recover_segment
 from segmend.loading.segment import Segment, end_of, lost_from, offset_of
 from segmend.loading.state import LoadState
@@ -48,7 +49,7 @@ def complete(state: LoadState) -> None:
         return
     for name in state.ending(".log.swap"):
         base = offset_of(name)
-        log = state.file(name)
+        log = state.swap_log(base)
         segment = Segment(base_offset=base, log=log, size=log.size if log else 0)
         says = FROM_SWAP.say(state.settings.release, state.path(name))
         state.note("swap-completed", name, offset=base, says=says)
@@ -58,9 +59,9 @@ def complete(state: LoadState) -> None:
             raise fatal(type(error).__name__, says, state.path(name)) from error
         _replace(state, segment)
         for kind in (".index", ".timeindex"):
-            state.note("index-rebuilt", f"{base:020d}{kind}", offset=base)
+            state.note("index-rebuilt", f"{file_prefix(base)}{kind}", offset=base)
         for kind in (".log", *INDEX_SUFFIXES):
-            swap = f"{base:020d}{kind}.swap"
+            swap = f"{file_prefix(base)}{kind}.swap"
             if swap in state.names:
                 state.names[swap.removesuffix(".swap")] = state.names.pop(swap)
 
@@ -73,19 +74,21 @@ def _replace(state: LoadState, swap: Segment) -> None:
     first = max(at - 1, 0)
     if at and bases[first] > end:  # without a segment below, all up to the end are taken
         raise fatal("IllegalArgumentException", "inconsistent range", state.path(swap.name))
-    old = [each for each in state.segments[first:] if each.base_offset < end]
+    if end == swap.base_offset and EMPTY_RANGE_HAS_NONE.of(state.settings.release):
+        first = bisect_left(bases, end)  # only one of the same name
+    old = [s for s in state.segments[first:] if s.base_offset < end or s.base_offset == swap.base_offset]
     if not SWAP_REPLACES_LOWER_NEIGHBOUR.of(state.settings.release):
         old = [s for s in old if end_of(s, state.settings.release).next_offset > swap.base_offset]
     newest = state.segments[-1:]
     state.segments = [each for each in state.segments if each not in old]
     for each in old:
-        if each.base_offset != swap.base_offset:
+        if each.base_offset != swap.base_offset or swap.log is None:
             # The active segment is never compacted: if it goes, it is lost.
             copied = each.base_offset > swap.base_offset and each not in newest
             lost = None if copied else lost_from(each, 0)
             state.note("segments-deleted", each.name, offset=each.base_offset, lost=lost)
         for kind in (".log", *INDEX_SUFFIXES):
-            state.names.pop(f"{each.base_offset:020d}{kind}", None)
+            state.names.pop(f"{file_prefix(each.base_offset)}{kind}", None)
     state.add(swap)
 
 
@@ -96,7 +99,7 @@ def _delete(state: LoadState, name: str) -> None:
 
 def _delete_indexes(state: LoadState, base: int, suffix: str) -> None:
     for kind in INDEX_SUFFIXES:
-        _delete(state, f"{base:020d}{kind}{suffix}")
+        _delete(state, f"{file_prefix(base)}{kind}{suffix}")
 
 
 def _condemn(state: LoadState, name: str) -> None:

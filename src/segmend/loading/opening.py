@@ -20,7 +20,7 @@ from segmend.broker.sanity import (
     txn_index_fault,
 )
 from segmend.formats import offset_index, time_index, txn_index
-from segmend.formats.names import INDEX_SUFFIXES
+from segmend.formats.names import INDEX_SUFFIXES, file_prefix
 from segmend.kernel.scan import iter_batches
 from segmend.loading.recovery import (
     InvalidOffset,
@@ -62,7 +62,7 @@ def _add(state: LoadState, log: str, index: str, base: int) -> None:
     entry = partition.entry(log)
     if state.held_back.unwritable:
         check_writable(state, log)
-        note_lazy(state, index, f"{base:020d}.timeindex")
+        note_lazy(state, index, f"{file_prefix(base)}.timeindex")
     size = entry.stat().size
     if size > MAX_FILE_BYTES:
         raise fatal("KafkaException", TOO_LARGE.format(state.path(log), size), state.path(log))
@@ -70,10 +70,7 @@ def _add(state: LoadState, log: str, index: str, base: int) -> None:
 
 
 def _check_orphan(state: LoadState, name: str) -> None:
-    number = name.partition(".")[0]
-    if len(number) == 20 and number.isdecimal() and f"{number}.log" in state.names:
-        return
-    log = f"{offset_of(name):020d}.log"
+    log = f"{file_prefix(offset_of(name))}.log"
     if log not in state.names and state.partition.entries.get(log) in (None, "link-broken"):
         # A folder of that name counts, a link to nothing does not: `File.exists`.
         del state.names[name]
@@ -81,7 +78,7 @@ def _check_orphan(state: LoadState, name: str) -> None:
 
 
 def _open(state: LoadState, name: str, base: int) -> None:
-    stem = f"{base:020d}"
+    stem = file_prefix(base)
     entry = state.file(f"{stem}.log")
     if name != f"{stem}.log":
         hidden = state.file(name)
@@ -96,7 +93,10 @@ def _open(state: LoadState, name: str, base: int) -> None:
     try:
         _sanity_check(state, segment, stem)
     except Overflow:
-        split(state, segment)
+        if all(each.base_offset != base for each in split(state, segment)):
+            state.add(
+                segment
+            )  # Not among the segments yet, it is not deleted: opened again, now with an index.
     except InvalidOffset as error:
         # Only the recovery of an unclean start catches this one.
         words = "Attempt to append an offset no larger than the last offset appended"
@@ -106,12 +106,12 @@ def _open(state: LoadState, name: str, base: int) -> None:
 
 
 def _hidden(state: LoadState, segment: Segment) -> Lost:
-    """What is in a log that is not loaded, unless it is a copy of one that is."""
+    """What is in a log that is not loaded, unless it is a copy of one of which is told."""
     if segment.log is None:
         return Lost()
     with look_again(segment.log) as reader:
         first = next(iter_batches(reader), None)
-    if first is not None and f"{first.base_offset:020d}.log" in state.names:
+    if first is not None and f"{file_prefix(first.base_offset)}.log" in state.partition.entries:
         return Lost()
     return lost_from(segment, 0)
 
@@ -157,7 +157,7 @@ def judge_indexes(state: LoadState) -> None:
     if not INDEXES_JUDGED_LAST.of(state.settings.release):
         return
     for segment in state.segments:
-        fault = None if segment.recovered else _fault(state, segment, f"{segment.base_offset:020d}")
+        fault = None if segment.recovered else _fault(state, segment, file_prefix(segment.base_offset))
         if fault is not None:
             raise fatal("IllegalArgumentException", fault, state.path(segment.name))
 

@@ -11,6 +11,7 @@ from segmend.broker.producer_state import FAILED_SNAPSHOT, LOADING_STATE, REPLAY
 from segmend.broker.recovery import REBUILDS_ALIKE, REPLAYS_UNGUARDED
 from segmend.broker.search import search
 from segmend.formats import producer_snapshot
+from segmend.formats.names import file_prefix
 from segmend.kernel.scan import ScanTask, iter_batches, scan_log
 from segmend.kernel.types import CHAIN_KINDS, SegmentScan
 from segmend.loading.ongoing import is_plain, replay
@@ -36,13 +37,13 @@ def rebuild(
         _assume_empty(state, last_offset)
         return {}
     for offset in [o for o in snapshots if o > last_offset or o <= log_start]:
-        check_folder(state, f"{offset:020d}.snapshot")
+        check_folder(state, f"{file_prefix(offset)}.snapshot")
         del snapshots[offset]
     if last_offset == 0:
         return {}
     states, map_end = _load(state, log_start)
     if last_offset > map_end:
-        states = _replay(state, states, map_end, last_offset, _kept(state, final))
+        states = _replay(state, states, map_end, last_offset, final=final)
     elif opening and REPLAYS_UNGUARDED.of(state.settings.release):
         _look_below(state, last_offset)
     if final and not REBUILDS_ALIKE.of(state.settings.release):
@@ -80,7 +81,7 @@ def note_snapshots(state: LoadState, before: dict[int, FileEntry]) -> None:
 def _take(state: LoadState, offset: int, states: States, map_end: int) -> None:
     newest = max(state.snapshots, default=max(map_end, state.settings.log_start) if map_end >= 0 else -1)
     if offset > newest:
-        check_folder(state, f"{offset:020d}.snapshot")
+        check_folder(state, f"{file_prefix(offset)}.snapshot")
         state.snapshots[offset] = states
 
 
@@ -92,7 +93,7 @@ def _assume_empty(state: LoadState, last_offset: int) -> None:
         state.snapshots[offset] = {}
     if any(segment.size for segment in state.segments):
         says = LOADING_STATE.say(state.settings.release, last_offset)
-        state.note("snapshot-rebuilt", f"{last_offset:020d}.snapshot", offset=last_offset, says=says)
+        state.note("snapshot-rebuilt", f"{file_prefix(last_offset)}.snapshot", offset=last_offset, says=says)
 
 
 def _load(state: LoadState, log_start: int) -> tuple[States, int]:
@@ -118,8 +119,9 @@ def _kept(state: LoadState, final: bool) -> set[int]:
     return set(bases) if final else set()
 
 
-def _replay(state: LoadState, states: States, start: int, last_offset: int, kept: set[int]) -> States:
+def _replay(state: LoadState, states: States, start: int, last_offset: int, *, final: bool) -> States:
     """Read the batches from `start` to `last_offset` again; snapshots are taken on the way."""
+    kept, to_the_end = _kept(state, final), not (final or REBUILDS_ALIKE.of(state.settings.release))
     for number, segment in enumerate(state.segments):
         following = state.segments[number + 1 : number + 2]
         below = following and following[0].base_offset <= start
@@ -129,7 +131,8 @@ def _replay(state: LoadState, states: States, start: int, last_offset: int, kept
         if segment.base_offset in kept:
             _take(state, first, states, start)
         # A batch of a segment before the last reaches the offset only if it overlaps the next one.
-        last = last_offset if not following or following[0].base_offset > last_offset else None
+        is_last = not following or following[0].base_offset > last_offset
+        last = last_offset if is_last and not to_the_end else None
         states = _replay_segment(state, segment, states, first, last)
     return states
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from segmend.broker.serving import STOPS_BEFORE_THE_MARK
+from segmend.formats.names import file_prefix
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.frozen import dataclass, replace
 from segmend.kernel.holes import holes
-from segmend.kernel.scan import ScanTask, scan_log
+from segmend.kernel.scan import ScanTask, iter_batches, scan_log
 from segmend.kernel.types import ASTRAY_KINDS, CHAIN_KINDS, KINDS, TAIL_KINDS, Problem, SegmentScan
 from segmend.loading.load import LoadedLog
 from segmend.loading.segment import Lost, Prefix, Segment
@@ -74,7 +76,8 @@ def note_failing_reads(loaded: LoadedLog, budget: Budget, *, compacted: bool) ->
     topic, read = loaded.state.partition.topic, scanned if empty is None else scanned[:-1]
     for first, base in holes(topic, read, compacted=compacted, empty=empty):
         if loaded.after is not None and base > (loaded.after.log_start_offset or 0):
-            loaded.state.note("reads-fail", f"{base:020d}.log", offset=first)  # a consumer jumps over it
+            name = f"{file_prefix(base)}.log"  # a consumer jumps over it
+            loaded.state.note("reads-fail", name, offset=first)
 
 
 def _looked_into(
@@ -142,11 +145,22 @@ def _note_jump(loaded: LoadedLog, segment: Segment, scan: SegmentScan, following
         return
     if scan.last_offset >= (following[1] if len(following) > 1 else end):
         loaded.state.note("reads-fail", segment.name, offset=following[0])
+        if scan.last_offset >= end and STOPS_BEFORE_THE_MARK.of(loaded.state.settings.release):
+            loaded.state.note("reads-fail", segment.name, offset=_batch_of(segment, end))
+
+
+def _batch_of(segment: Segment, offset: int) -> int | None:
+    """Where the first batch begins that reaches the offset: whoever read all before it asks for that one."""
+    if segment.log is None:
+        return None
+    with look_again(segment.log) as reader:
+        batches = iter_batches(Prefix(reader, segment.size))
+        return next((batch.base_offset for batch in batches if batch.last_offset >= offset), None)
 
 
 def _note_index(loaded: LoadedLog, segment: Segment, scan: SegmentScan) -> None:
     wrong = scan.offset_index.mismatches if scan.offset_index else ()
     first = next((each for each in wrong if each.kind in ASTRAY_KINDS), None)
     if first is not None:
-        name = f"{segment.base_offset:020d}.index"
+        name = f"{file_prefix(segment.base_offset)}.index"
         loaded.state.note("reads-fail", name, offset=first.offset)

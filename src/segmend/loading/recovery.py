@@ -25,6 +25,7 @@ from segmend.formats import offset_index, time_index
 from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch, compute_crc, header_size
 from segmend.formats.codec import CodecError, decompress
 from segmend.formats.control import ABORT, COMMIT
+from segmend.formats.names import file_prefix
 from segmend.frozen import dataclass, field
 from segmend.kernel.records import control_type, end_txn_marker
 from segmend.kernel.scan import ScanTask, iter_batches, next_offset_from, scan_log
@@ -127,7 +128,7 @@ def recover_segment(state: LoadState, segment: Segment, *, opening: bool = True)
 
 def _note_transactions(state: LoadState, segment: Segment) -> None:
     """An index of aborted transactions that a swap has condemned is written anew."""
-    name = f"{segment.base_offset:020d}.txnindex"
+    name = f"{file_prefix(segment.base_offset)}.txnindex"
     if any(each.effect == "file-deleted" and each.file == state.path(name) for each in state.effects):
         state.note("index-rebuilt", name, offset=segment.base_offset)
 
@@ -141,7 +142,7 @@ def _check_replay(state: LoadState, segment: Segment) -> None:
 
 def check_index_files(state: LoadState, segment: Segment) -> None:
     """A folder in the place of an index that is opened to be written is an IOException; a closed one too."""
-    stem = f"{segment.base_offset:020d}"
+    stem = file_prefix(segment.base_offset)
     for suffix in (".index", ".timeindex"):
         check_writable(state, stem + suffix)
         if state.partition.entries.get(stem + suffix) in FOLDERS:
@@ -156,7 +157,7 @@ def check_room(state: LoadState, active: Segment) -> None:
     for kind, entry_size in (("index", offset_index.ENTRY_SIZE), ("timeindex", time_index.ENTRY_SIZE)):
         if kind == "timeindex" and not TIME_INDEX.of(state.settings.release):
             continue
-        name = f"{active.base_offset:020d}.{kind}"
+        name = f"{file_prefix(active.base_offset)}.{kind}"
         entry = state.file(name)
         words = (
             None if entry is None else outgrown(entry.stat().size, entry_size, state.settings.longest_index)
@@ -360,5 +361,5 @@ def split(state: LoadState, segment: Segment) -> list[Segment]:
     for each in made:
         state.add(each)
         if each.base_offset != segment.base_offset:
-            state.note("index-created", f"{each.base_offset:020d}.index", offset=each.base_offset)
+            state.note("index-created", f"{file_prefix(each.base_offset)}.index", offset=each.base_offset)
     return made

@@ -24,7 +24,7 @@ from segmend.formats.names import CLUSTER_METADATA, REMOTE_INDEX_CACHE
 from segmend.frozen import replace
 from segmend.loading import places
 from segmend.loading.dirs import DirState
-from segmend.loading.expected import made_again, missing_replicas
+from segmend.loading.expected import made_again, made_as_followers, missing_replicas
 from segmend.loading.futures import replaced
 from segmend.loading.led import aside, without_the_unled
 from segmend.loading.prelude import Options, Prelude
@@ -116,6 +116,7 @@ class _Run:
             self._refuse(state.fatal)
         self._loaded.extend(missing_replicas(broker, prelude.metadata.image, list(self._loaded), states))
         image = prelude.metadata.image
+        self._loaded = made_as_followers(self._loaded, states, broker)
         spare_the_unasked(self._loaded, states)
         self._loaded = without_the_unled(self._loaded, image, broker.node_id, broker.release)
         self._loaded = without_the_unmarked(self._loaded, image)

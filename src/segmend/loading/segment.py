@@ -16,6 +16,7 @@ from segmend.broker.search import SEARCH, Search
 from segmend.formats import legacy
 from segmend.formats.batch import LOG_OVERHEAD, MAX_CODEC, PREFIX, RecordBatch
 from segmend.formats.java_number import parse_long, wrap_int, wrap_long
+from segmend.formats.names import file_prefix
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.frozen import dataclass, frozen
 from segmend.kernel.scan import ScanTask, iter_batches, next_offset_from, scan_log
@@ -70,7 +71,7 @@ class Segment:
     @property
     def name(self) -> str:
         """The name of the log file."""
-        return f"{self.base_offset:020d}.log"
+        return f"{file_prefix(self.base_offset)}.log"
 
 
 @frozen

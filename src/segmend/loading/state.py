@@ -8,6 +8,7 @@ from segmend.broker.index_room import OF_BROKER
 from segmend.broker.remote_storage import RemoteStorage
 from segmend.broker.sanity import INDEX_SANITY, IndexSanity
 from segmend.broker.search import SEARCH, Search
+from segmend.formats.names import file_prefix
 from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.frozen import dataclass, field, frozen
 from segmend.loading.epochs import EpochCache
@@ -100,6 +101,12 @@ class LoadState:
         """A file that is left, by the name it has by now."""
         on_disk = self.names.get(name)
         return None if on_disk is None else self.partition.file(on_disk)
+
+    def swap_log(self, base: int) -> FileEntry | None:
+        """What is opened for a `.log.swap` of that number: an empty one is made where it is not padded."""
+        name = f"{file_prefix(base)}.log.swap"
+        self.names.setdefault(name, name)
+        return self.file(name)
 
     def unwritable(self, name: str) -> str | None:
         """Why a file that is left cannot be opened to be written; None where it can, or is not there."""

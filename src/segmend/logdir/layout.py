@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from segmend.formats.names import parse_file_name
+from segmend.formats.names import file_prefix, parse_file_name
 from segmend.frozen import dataclass, field
 from segmend.logdir.file_system import FILES, EntryType
 
-_MAX_BASE = f"{2**63 - 1:020d}"
+_MAX_BASE = file_prefix(2**63 - 1)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,14 +77,14 @@ def layout(names: Mapping[str, EntryType]) -> Layout:
         if type not in FILES:
             (result.dangling if _dangles(name, type) else result.directories).append(name)
         elif group is None:
-            _unusual(result, name)
+            _unusual(result, groups, name)
         elif digits in bases:
             group[bases[digits]] = name
         elif digits.isdecimal() and digits.isascii() and digits <= _MAX_BASE:
             group[int(digits)] = name
             bases[digits] = int(digits)
         else:
-            _unusual(result, name)
+            _unusual(result, groups, name)
     return result
 
 
@@ -92,8 +92,8 @@ def _dangles(name: str, type: EntryType) -> bool:
     return type in ("link-broken", "other") and parse_file_name(name).kind not in ("other", "unparsable")
 
 
-def _unusual(result: Layout, name: str) -> None:
-    """A name that is not `<20 digits>.<usual suffix>`."""
+def _unusual(result: Layout, groups: dict[str, dict[int, str]], name: str) -> None:
+    """A name that is not `<20 digits>.<usual suffix>`: also what brokers give an offset below zero."""
     parsed = parse_file_name(name)
     if parsed.kind == "unparsable":
         result.unparsable.append(name)
@@ -101,6 +101,8 @@ def _unusual(result: Layout, name: str) -> None:
         _left_over(result, parsed.state).append(name)
     elif parsed.kind == "kraft-snapshot":
         result.kraft_snapshots.append(name)
+    elif parsed.base_offset is not None and parsed.padded:
+        groups[f".{parsed.kind}"][parsed.base_offset] = name
     elif parsed.base_offset is not None:
         (result.shadowed if parsed.kind == "log" else result.unpadded).append((parsed.base_offset, name))
     else:

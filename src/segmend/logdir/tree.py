@@ -27,7 +27,14 @@ from segmend.formats.clean_shutdown import CleanShutdown
 from segmend.formats.damage import Damage
 from segmend.formats.epoch_checkpoint import EpochCheckpoint
 from segmend.formats.meta_properties import MetaProperties
-from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA, DirName, is_found, parse_dir_name
+from segmend.formats.names import (
+    BOOTSTRAP_CHECKPOINT,
+    CLUSTER_METADATA,
+    DirName,
+    file_prefix,
+    is_found,
+    parse_dir_name,
+)
 from segmend.formats.offset_checkpoint import (
     CLEANER_OFFSET,
     HIGH_WATERMARK,
@@ -472,12 +479,12 @@ class LogSegment:
         self.base_offset = base_offset
 
     def _file(self, suffix: str) -> FileEntry | None:
-        return self.partition.file(f"{self.base_offset:020d}{suffix}")
+        return self.partition.file(f"{file_prefix(self.base_offset)}{suffix}")
 
     @property
     def name(self) -> str:
         """The file name of the log, whether it is there or not."""
-        return f"{self.base_offset:020d}.log"
+        return f"{file_prefix(self.base_offset)}.log"
 
     @property
     def log(self) -> FileEntry | None:

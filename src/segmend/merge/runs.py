@@ -11,6 +11,7 @@ from typing import Final
 from segmend.formats import legacy
 from segmend.formats.batch import RecordBatch
 from segmend.formats.java_number import INT_MAX
+from segmend.formats.names import file_prefix
 from segmend.frozen import replace
 from segmend.kernel.types import DECODE_LIMIT, TAIL_KINDS, BatchRange, Problem
 from segmend.logdir.file_system import Unreadable
@@ -473,7 +474,7 @@ def cut_off(
     bases = partition.base_offsets
     tiered = start is not None and bases and start < bases[0]
     if lines and bases and 0 <= lines[0][1] < bases[0] and not tiered and not _being_deleted(partition):
-        yield _damage(lines[0][1], bases[0] - 1, f"{bases[0]:020d}.log", 0, 0, "missing")
+        yield _damage(lines[0][1], bases[0] - 1, f"{file_prefix(bases[0])}.log", 0, 0, "missing")
 
 
 def _being_deleted(partition: PartitionDir) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from segmend.broker.retention import HOLDS, NEVER_MS, Amount, Clock, Look, Outlook, SegmentFate, says
 from segmend.explain.record_times import doubt
 from segmend.explain.retention import Reasons
+from segmend.formats.names import file_prefix
 from segmend.frozen import frozen
 from segmend.loading.high_watermark import MARKS
 from segmend.loading.limits import Origin, Setting
@@ -152,10 +153,11 @@ def _remarks(each: Reasons) -> Iterator[str]:
         size = text.size(sum(verdict.segment.size for verdict in held))
         yield (
             f"{plural(len(held), 'segment')}, {size}, past their time: held by "
-            f"{blocker.segment.base_offset:020d}.log, {_why_it_stays(blocker)}"
+            f"{file_prefix(blocker.segment.base_offset)}.log, {_why_it_stays(blocker)}"
         )
     elif blocker is not None:
-        yield f"{blocker.segment.base_offset:020d}.log {_why_it_stays(blocker)}, and holds what follows it"
+        name = f"{file_prefix(blocker.segment.base_offset)}.log"
+        yield f"{name} {_why_it_stays(blocker)}, and holds what follows it"
     yield from doubts(each)
     if each.goes:
         size = text.size(sum(verdict.segment.size for verdict in each.goes))
@@ -305,4 +307,4 @@ def said_of(each: Reasons, verdict: SegmentFate) -> str | None:
 
 
 def _log(each: Reasons, verdict: SegmentFate) -> str:
-    return f"{each.name}/{verdict.segment.base_offset:020d}.log"
+    return f"{each.name}/{file_prefix(verdict.segment.base_offset)}.log"

@@ -15,6 +15,7 @@ from typing import Any
 from segmend.broker.checkpoints import EPOCHS_ASSIGNED
 from segmend.broker.strays import OR_LED
 from segmend.formats import epoch_checkpoint
+from segmend.formats.names import file_prefix, parse_file_name
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.kernel.types import KINDS
 from segmend.loading.epochs import EpochCache
@@ -226,7 +227,7 @@ def appended(verdict: Verdict, said: Said, place: str) -> int:
     log = said.logs.get(place)
     if log is None or not log.state.segments:
         return 0
-    active = f"{log.state.segments[-1].base_offset:020d}.log"
+    active = log.state.segments[-1].name
     what = verdict["files"].get(place, {}).get("changed", {}).get(active, ())
     return int(what[2]) if "grown" in what[1:2] else 0
 
@@ -259,9 +260,7 @@ def of_place(place: str, verdict: Verdict, before: Tree, said: Said) -> Iterator
     yield from of_snapshots(after(was, did), did, log)
     yield from of_indexes(was, did, log)
     yield from of_transactions(was, did, log)
-    yield from of_changes(
-        was, did, line, {f"{each.base_offset:020d}" for each in log.state.segments if not each.log}
-    )
+    yield from of_changes(was, did, line, {stem(each.name) for each in log.state.segments if not each.log})
 
 
 def recreated(said: Said, name: str) -> bool:
@@ -285,11 +284,12 @@ def after(was: dict[str, Seen], did: dict[str, Any]) -> dict[str, int]:
 def of_files(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -> Iterator[str]:
     """Each segment's log with its size, the last one perhaps grown since."""
     left = after(was, did)
-    logs = {int(name[:20]): size for name, size in left.items() if is_log(name)}
+    logs = {int(stem(name)): size for name, size in left.items() if is_log(name)}
     wanted = {segment.base_offset: segment.size for segment in log.state.segments}
-    active = f"{max(wanted, default=0):020d}.log"
-    if "grown" in did.get("changed", {}).get(active, ())[1:2] and active in was:
-        logs[max(wanted)] = was[active].size
+    active = f"{file_prefix(max(wanted, default=0))}.log"
+    what = did.get("changed", {}).get(active, ())
+    if "grown" in what[1:2] and active in was:
+        logs[max(wanted)] = what[5] if len(what) > 5 else was[active].size  # what the load left
     if logs != wanted:
         differing = {base: (logs.get(base), wanted.get(base)) for base in sorted(logs.keys() | wanted.keys())}
         yield f"logs (seen, said): { {base: pair for base, pair in differing.items() if pair[0] != pair[1]} }"
@@ -297,7 +297,13 @@ def of_files(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -> Itera
 
 def is_log(name: str) -> bool:
     """Whether it is a segment's log as the broker names it."""
-    return len(name) == 24 and name.endswith(".log") and name[:20].isdigit()
+    parsed = parse_file_name(name)
+    return (parsed.kind, parsed.state, parsed.padded) == ("log", "live", True)
+
+
+def stem(name: str) -> str:
+    """What stands before the first dot: brokers take it for a number."""
+    return name.partition(".")[0]
 
 
 def of_epochs(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -> Iterator[str]:
@@ -335,18 +341,18 @@ def of_changes(was: dict[str, Seen], did: dict[str, Any], line: Line, made: set[
         for each in line.get("effects", ())
         if each["file"]
     }
-    bases = made | {name[:20] for name in told}
-    logs = {name[:20] for name in told if is_log(name)}
+    bases = made | {stem(name) for name in told}
+    logs = {stem(name) for name in told if is_log(name)}
     for name in did.get("gone", ()):
         if not (
-            name in told or name[:20] in logs or name.endswith((".snapshot", ".swap", "-checkpoint.tmp"))
+            name in told or stem(name) in logs or name.endswith((".snapshot", ".swap", "-checkpoint.tmp"))
         ):
             yield f"{name} is gone, said nothing"
     renamed = {name.removesuffix(".swap") for name in did.get("gone", ())}
     for name in set(did.get("new", {})) - renamed:
-        if name.removesuffix(".deleted") not in told and name[:20] not in bases and not name.endswith(MADE):
+        if name.removesuffix(".deleted") not in told and stem(name) not in bases and not name.endswith(MADE):
             yield f"{name} is new, said nothing"
     for name, what in did.get("changed", {}).items():
-        index = name.endswith(INDEXES) and (len(what) == 1 or name[:20] in bases)
+        index = name.endswith(INDEXES) and (len(what) == 1 or stem(name) in bases)
         if not (index or name in told or "grown" in what[1:2] or name.endswith((".snapshot", "-checkpoint"))):
             yield f"{name} is {what}, was {was[name].size}, said nothing"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from segmend.formats import producer_snapshot
+from segmend.formats.names import file_prefix, parse_file_name
 from segmend.formats.producer_snapshot import ProducerSnapshot, ProducerStateEntry
 from segmend.loading.load import LoadedLog
 from segmend.loading.segment import Segment
@@ -62,7 +63,7 @@ def of_indexes(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -> Ite
     if state.partition.topic not in (STORY, *TOPICS):
         return
     for segment in state.segments:
-        base = f"{segment.base_offset:020d}"
+        base = file_prefix(segment.base_offset)
         if not (segment.recovered and segment.in_order) or f"{base}.log" in did.get("new", {}):
             continue
         name = f"{base}.log"
@@ -86,7 +87,7 @@ def built(
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work) / "x-0"
         folder.mkdir()
-        (folder / f"{segment.base_offset:020d}.log").write_bytes(data[: segment.size])
+        (folder / segment.name).write_bytes(data[: segment.size])
         opened = LogDir.open(work)
         for kind in kinds:
             arguments = {"base_offset": segment.base_offset, "interval": INTERVAL}
@@ -99,7 +100,7 @@ def of_transactions(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -
     if state.settings.log_start or state.settings.release < ONE_STABLE_OFFSET:
         return
     for segment in state.segments:
-        base = f"{segment.base_offset:020d}"
+        base = file_prefix(segment.base_offset)
         seen = was.get(f"{base}.log")
         if seen is None or seen.size != segment.size or f"{base}.log" in found or segment.base_offset != end:
             return
@@ -131,14 +132,17 @@ def of_snapshots(left: dict[str, int], did: dict[str, Any], log: LoadedLog) -> I
     """Producer snapshots: which ones, and the rows of those that are written anew, in any order."""
     name, release = ".snapshot", log.state.settings.release
     forgetful, found = release < (2, 4), written(did)
-    there = {int(each[:20]) for each in left if each.endswith(name) and each[:20].isdigit()}
+    bases = (parse_file_name(each).base_offset for each in left if each.endswith(name))
+    there = {base for base in bases if base is not None}
     wanted = log.state.snapshots
+    renamed = {parse_file_name(each[: -len(".swap")]).base_offset for each in did.get("gone", ())}
+    there -= renamed - set(wanted)  # once the snapshots are listed
     if there != set(wanted):
         yield f"snapshots: {sorted(there - set(wanted))} not said, {sorted(set(wanted) - there)} said"
     for offset, kept in wanted.items():
         if offset not in there or isinstance(kept, FileEntry):
             continue
-        file, data = f"{offset:020d}{name}", rendered(kept.values())
+        file, data = f"{file_prefix(offset)}{name}", rendered(kept.values())
         expired = sum(state.timestamp < OLD or forgetful for state in kept.values())
         if not len(data) - expired * ROW <= left[file] <= len(data):
             yield f"snapshot {offset}: {left[file]} bytes, said {len(data)}"

@@ -35,8 +35,17 @@ NAMED_KINDS = {**ODD_KINDS, "moments": 120, "names": 120}
 EXTREME = 400
 """From there on also sound files with numbers that no broker writes."""
 EXTREME_KINDS = {**NAMED_KINDS, "rows": 380}
-SINCE = ((WIDER, KINDS), (ODD, WIDER_KINDS), (NAMED, ODD_KINDS), (EXTREME, NAMED_KINDS))
-MOST = {"power": 6, "rsync": 3, "full": 3, "strangers": 3, "moments": 3, "names": 6, "rows": 5}
+SIGNED = 500
+"""From there on also files whose number has a sign."""
+SIGNED_KINDS = {**EXTREME_KINDS, "signs": 250}
+SINCE = (
+    (WIDER, KINDS),
+    (ODD, WIDER_KINDS),
+    (NAMED, ODD_KINDS),
+    (EXTREME, NAMED_KINDS),
+    (SIGNED, EXTREME_KINDS),
+)
+MOST = {"power": 6, "rsync": 3, "full": 3, "strangers": 3, "moments": 3, "names": 6, "rows": 5, "signs": 4}
 """How many wounds of one kind a disaster has at most, where that is not two."""
 AS_USER = 0.25
 """The share of them whose broker is no root; of those with wounds of owners all but this."""
@@ -111,7 +120,7 @@ def writers(version: str, number: int) -> list[str]:
 def drawn_at(version: str, seed: int, number: int) -> Disaster:
     """The one of that number."""
     draw = random.Random(f"{version} {seed} {number}")
-    kinds = next((each for below, each in SINCE if number < below), EXTREME_KINDS)
+    kinds = next((each for below, each in SINCE if number < below), SIGNED_KINDS)
     kind = draw.choices(list(kinds), list(kinds.values()))[0]
     writer, uid = version, None
     if draw.random() < OTHER_WRITER:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 TEXT = re.compile(r"(?:-checkpoint|\.metadata|^quorum-state|^meta\.properties|^\.kafka_cleanshutdown)$")
 LARGE = 1 << 20
+JUST = 300
+"""Seconds that no start takes; the bases are older."""
 HEX = re.compile(r"\b[0-9a-f]{32}(?=-(?:stray|delete|future)$)")
 
 
@@ -53,16 +56,36 @@ def _seen(path: Path) -> Seen:
 
 
 def grown(before: bytes, after: bytes) -> list[Any] | None:
-    """Of a log that only grew: how many batches came, how many of them are markers, the next offset."""
-    if not after.startswith(before) or len(after) <= len(before):
+    """Of a log that grew: how many batches came, how many of them are markers, the next offset.
+
+    Of one that the load had cut also the size that was left: what came was written just now.
+    """
+    left = len(before) if after.startswith(before) else kept(before, after)
+    if left >= len(after) or (left < len(before) and written_ms(after[left:]) < (time.time() - JUST) * 1000):
         return None
-    at, count, markers, end = len(before), 0, 0, 0
+    at, count, markers, end = left, 0, 0, 0
     while at + 61 <= len(after):
         base, size = struct.unpack_from(">qi", after, at)
         attributes, last = struct.unpack_from(">hi", after, at + 21)
         at, count, end = at + 12 + size, count + 1, base + last + 1
         markers += bool(attributes & 0x20)
-    return [count, markers, end]
+    return [count, markers, end] if left == len(before) else [count, markers, end, left]
+
+
+def kept(before: bytes, after: bytes) -> int:
+    """The size of the whole batches that both begin with."""
+    at = 0
+    while at + 12 <= len(after):
+        end = at + 12 + struct.unpack_from(">i", after, at + 8)[0]
+        if end <= at or before[at:end] != after[at:end] or end > len(after):
+            break
+        at = end
+    return at
+
+
+def written_ms(batch: bytes) -> int:
+    """The largest timestamp of the batch that this begins with."""
+    return int(struct.unpack_from(">q", batch, 35)[0]) if len(batch) >= 61 else -1
 
 
 def became(name: str, before: Seen, after: Seen) -> list[Any] | str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 from pathlib import Path
@@ -97,6 +98,29 @@ def odd_name(scene: Scene, target: str, draw: random.Random) -> None:
     left(path, folder / f"{number}.{kind}{suffix}", draw)
 
 
+def signed_number(draw: random.Random, base: int) -> str:
+    """A number that Java reads, most of them below zero: with a sign, of any length, in other digits."""
+    number = draw.choice((-1, -1, -7, -base - 1, -LARGEST, base, base + 3))
+    digits = f"{abs(number):0{draw.choice((1, 19, 20, 20, 20, 21, 30))}d}"
+    if draw.random() < 0.15:
+        digits = digits.translate({48 + digit: 0x660 + digit for digit in range(10)})
+    return ("-" if number < 0 else draw.choice(("", "+"))) + digits
+
+
+def odd_sign(scene: Scene, target: str, draw: random.Random) -> None:
+    """The files of a segment, or some of them, once more or only, under the same odd number."""
+    folder = scene.partition(target)
+    path = draw.choice([path for path in files(folder) if path.suffix == ".log" and path.stem.isdigit()])
+    number = signed_number(draw, int(path.stem)) + draw.choice(("", "", "", "", "", os.fsdecode(b".\xff")))
+    suffix = draw.choice(("", "", "", "", ".swap", ".deleted"))
+    for kind in draw.sample(KINDS[:-1], draw.randint(1, 4)):
+        own = path.with_suffix(f".{kind}")
+        if own.exists():
+            left(own, folder / f"{number}.{kind}{suffix}", draw)
+        elif draw.random() < 0.5:
+            (folder / f"{number}.{kind}{suffix}").touch()
+
+
 def active_swapped(scene: Scene, target: str, draw: random.Random) -> None:
     """The active segment, or part of it, under the names of a compaction or of a deletion."""
     folder = scene.partition(target)
@@ -123,5 +147,6 @@ MOMENTS = {
     "reordered": Wound("moments", reordered, DIRS[:1]),
     "other-marker": Wound("moments", other_marker, DIRS),
     "odd-name": Wound("names", odd_name, tuple(TOPICS)),
+    "odd-sign": Wound("signs", odd_sign, tuple(TOPICS)),
     "active-swapped": Wound("names", active_swapped, tuple(TOPICS)),
 }

@@ -42,5 +42,13 @@ NAMED: dict[str, dict[str, int]] = {
     "a log start above all records, whose snapshots are there until the state is rebuilt": {
         "2.5.1": 202612040403,
     },
+    "a dir that fails over a log behind a wrong topic id, made in another one then": {"4.0.1": 202612050328},
+    "logs behind a wrong topic id, made in the emptiest dir, not in theirs": {
+        "4.0.1": 202611309001,
+        "4.3.1": 202611309001,
+    },
+    "what a coordinator writes behind a cut": {"2.8.2": 202612040412},
+    "two empty segments that begin inside the one before": {"1.1.0": 202612030314},
+    "snapshots whose numbers have a sign": {"1.1.0": 202612060405},
 }
 """By release the number in its record."""

@@ -11,6 +11,7 @@ from typing import Final
 
 from segmend.errors import SegmendError
 from segmend.formats import producer_snapshot
+from segmend.formats.names import file_prefix
 from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.kernel.scan import ScanTask, iter_batches, scan_log
 from segmend.kernel.types import IndexRule, SegmentScan
@@ -34,7 +35,7 @@ def partition_of(log_dir: LogDir, name: str) -> PartitionDir:
 def segment_of(partition: PartitionDir, base_offset: int) -> LogSegment:
     """The segment with a log; raises `SegmendError` if it is not there."""
     if base_offset not in partition.layout.logs:
-        raise SegmendError(f"{partition.path} has no segment {base_offset:020d}.log")
+        raise SegmendError(f"{partition.path} has no segment {file_prefix(base_offset)}.log")
     return LogSegment(partition, base_offset)
 
 

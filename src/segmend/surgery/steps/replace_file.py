@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final, Self
 
 from segmend.errors import SegmendError
+from segmend.formats.names import file_prefix
 from segmend.frozen import field, frozen, replace
 from segmend.logdir import disk
 from segmend.logdir.file_system import Files, Unreadable
@@ -163,7 +164,7 @@ class ReplaceFile(OnePath):
         if self.log_dir is None or not isinstance(base, int):
             return None
         try:
-            return disk.identity(f"{self.log_dir}/{self.partition}/{base:020d}.log")
+            return disk.identity(f"{self.log_dir}/{self.partition}/{file_prefix(base)}.log")
         except Unreadable:
             return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from segmend.errors import SegmendError
+from segmend.formats.names import file_prefix
 from segmend.frozen import frozen
 from segmend.kernel.types import TAIL_KINDS
 from segmend.surgery.replicas.comparison import Comparison, Position, Tally
@@ -112,9 +113,9 @@ def _refuse_damage(comparison: Comparison, pair: Pair) -> None:
     if problem.kind in TAIL_KINDS and hurt.segment == pair.leader.last_segment:
         return
     raise SegmendError(
-        f"{pair.source}/{hurt.segment:020d}.log: is damaged at byte {problem.position} ({problem.kind}); "
-        "copy from another replica, look at it (segmend check --deep), or take what is sound of both: "
-        "segmend plan merge"
+        f"{pair.source}/{file_prefix(hurt.segment)}.log: is damaged at byte {problem.position} "
+        f"({problem.kind}); copy from another replica, look at it (segmend check --deep), "
+        "or take what is sound of both: segmend plan merge"
     )
 
 

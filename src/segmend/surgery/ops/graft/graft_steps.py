@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from segmend.formats import epoch_checkpoint, partition_metadata
+from segmend.formats.names import file_prefix
 from segmend.frozen import frozen, replace
 from segmend.logdir import disk
 from segmend.logdir.files import FileEntry
@@ -109,7 +110,7 @@ def _torn(graft: Graft) -> Iterator[Step]:
 
 def _segment(graft: Graft, derived: Derived, model: Fingerprint, gone: set[str]) -> Iterator[Step]:
     segment = derived.segment
-    stem = f"{segment.base:020d}"
+    stem = file_prefix(segment.base)
     if segment.copied is not None:
         content = derived.copied or _piece(segment.copied)
         yield _append(f"{graft.path}/{stem}.log", content, segment.kept, model)

@@ -7,6 +7,7 @@ from math import inf
 
 from segmend.errors import SegmendError
 from segmend.formats import epoch_checkpoint, offset_checkpoint, partition_metadata, producer_snapshot
+from segmend.formats.names import file_prefix
 from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.frozen import frozen, replace
@@ -207,7 +208,10 @@ def _own(
         yield partition_metadata.FILE_NAME, partition_metadata.render(PartitionMetadata(topic_id=known))
     states = derived[-1].scan.producers if derived else ()
     if states and cut.end_offset not in snapshots:
-        yield f"{cut.end_offset:020d}{producer_snapshot.SUFFIX}", producer_snapshot_of(states, site.release)
+        yield (
+            f"{file_prefix(cut.end_offset)}{producer_snapshot.SUFFIX}",
+            producer_snapshot_of(states, site.release),
+        )
 
 
 def _epochs(partition: PartitionDir) -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ from typing import Final
 from segmend.broker.metadata_log import METADATA_TOPIC_ID
 from segmend.formats import epoch_checkpoint, partition_metadata, quorum_state
 from segmend.formats.epoch_checkpoint import EpochCheckpoint, EpochEntry
-from segmend.formats.names import CLUSTER_METADATA
+from segmend.formats.names import CLUSTER_METADATA, file_prefix
 from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
@@ -130,7 +130,7 @@ def taken(home: LogDir, standing: Standing) -> Iterator[Step]:
 
 
 def _copied(path: str, part: Part, like: Fingerprint) -> Step:
-    name, reason = f"{path}/{part.offset:020d}.log", f"the log from offset {part.offset} on"
+    name, reason = f"{path}/{file_prefix(part.offset)}.log", f"the log from offset {part.offset} on"
     return AppendFile.copied(name, part.file, like, reason, part.start, part.stop)
 
 
@@ -140,7 +140,7 @@ def ending(home: LogDir, standing: Standing, own: MetadataCopy | None) -> Ending
     In a segment of its own, so that no file is changed; if one of that name stays, it is empty by then.
     """
     path, offset, like = f"{home.path}/{CLUSTER_METADATA}", standing.position[1], model(home)
-    file, run = f"{path}/{offset:020d}.log", standing.run
+    file, run = f"{path}/{file_prefix(offset)}.log", standing.run
     stays = (
         own is not None and offset in own.partition.layout.logs and run is not None and run is own.runs[-1]
     )
@@ -155,7 +155,7 @@ def indexes(home: LogDir, after: LogDir, steps: Sequence[Step], release: Release
     for base, name in sorted(partition.layout.logs.items()):
         path = f"{home.path}/{CLUSTER_METADATA}/{name}"
         for suffix, recipe in _INDEXES.items() if path in new else ():
-            file = f"{base:020d}.{suffix}"
+            file = f"{file_prefix(base)}.{suffix}"
             made = Rebuild.within(partition, file, recipe, base_offset=base, interval=_INTERVAL)
             data = made.build(release)
             after_it = model(home).but(size=len(data), sha256=hash_bytes(data))

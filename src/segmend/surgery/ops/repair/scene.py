@@ -8,6 +8,7 @@ from functools import cached_property
 
 from segmend.errors import SegmendError
 from segmend.findings import Finding
+from segmend.formats.names import file_prefix
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
 from segmend.node.metadata_image import MetadataImage
 from segmend.surgery.derive.index_interval import interval_of
@@ -79,7 +80,7 @@ class Scene:
 
     def _sound(self, partition: PartitionDir, base: int) -> bool:
         return not any(
-            f"{partition.path}/{base:020d}{suffix}" in self.damaged for suffix in (".index", ".log")
+            f"{partition.path}/{file_prefix(base)}{suffix}" in self.damaged for suffix in (".index", ".log")
         )
 
     def snapshot_before(self, partition: PartitionDir, offset: int) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.findings import Finding
+from segmend.formats.names import file_prefix
 from segmend.formats.producer_snapshot import SUFFIX
 from segmend.surgery.ops.repair.scene import Scene
 from segmend.surgery.ops.repair.undamaged import require_undamaged
@@ -23,5 +24,5 @@ def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
     offset = finding.offset or 0
     before = scene.snapshot_before(partition, offset - 1)
     require_undamaged(partition, before or 0, offset)
-    name = f"{offset:020d}{SUFFIX}"
+    name = f"{file_prefix(offset)}{SUFFIX}"
     yield Rebuild.within(partition, name, "producer-snapshot", offset=offset, snapshot=before)
