@@ -84,6 +84,12 @@ def swap_of_two(patient: Patient) -> None:
     path.write_bytes(path.read_bytes() + more)
 
 
+def swap_unpadded(patient: Patient) -> None:
+    """A swap log whose number is not padded: an empty one takes the place of the segment."""
+    base = patient.base("rolled")
+    shutil.copyfile(patient.file("rolled"), patient.partition / f"{base}.log.swap")
+
+
 def swap_absurd(patient: Patient) -> None:
     """A swap log whose last batch claims offset 1,000,000."""
     patient.copy("rolled", ".swap")
@@ -257,6 +263,8 @@ FAULTS = [
         "I01 I22 N13 N14 N16", "file-deleted index-created swap-completed 0..220",
         mend="repair: I22 N13 N14 N16"),
     fault("swap-complete", swap_set, "N14", "file-deleted swap-completed 0..220"),
+    written("swap-unpadded", swap_unpadded,
+        "N04", "index-created segment-skipped segments-deleted swap-completed 0..220 -50"),
     fault("swap-alone", swap_alone,
         "I01 I22 N14 N16", "file-deleted index-created swap-completed 0..220",
         under("2.7",

@@ -139,7 +139,9 @@ def test_the_epoch_of_a_kraft_snapshot() -> None:
     )
 
 
-@given(st.integers(0, 2**63 - 1), st.sampled_from(["log", "index", "timeindex", "txnindex", "snapshot"]))
+@given(
+    st.integers(-(2**63), 2**63 - 1), st.sampled_from(["log", "index", "timeindex", "txnindex", "snapshot"])
+)
 @examples(50)
 def test_what_the_broker_writes_is_read_back(offset: int, kind: str) -> None:
     name = f"{file_prefix(offset)}.{kind}"

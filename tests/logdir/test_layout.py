@@ -66,6 +66,13 @@ def test_an_unpadded_log_is_shadowed_and_its_base_is_a_segment() -> None:
     assert found.unpadded == [(688, "688.index")]
 
 
+def test_the_name_of_an_offset_below_zero_has_its_digits_behind_the_sign() -> None:
+    padded = f"-{0:019d}1.log"
+    found = layout({f"{ZERO}.log": "file", padded: "file", f"-{1:019d}.log": "file"})
+    assert found.logs == {0: f"{ZERO}.log", -1: padded}
+    assert found.shadowed == [(-1, f"-{1:019d}.log")]
+
+
 def test_indexes_without_their_log_are_orphans() -> None:
     found = layout(
         dict.fromkeys([f"{ZERO}.log", f"{ZERO}.index", f"{TEN}.index", f"{TEN}.timeindex"], "file")

@@ -79,10 +79,14 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
 
 
 def finished_swaps(names: Layout) -> list[int]:
-    """The base offsets of the compactions that the next start finishes: those below each `.cleaned`."""
-    lowest = min(map(_base, names.cleaned), default=None)
-    swaps = sorted({_base(name) for name in names.swap if name.endswith(".log.swap")})
-    return [base for base in swaps if lowest is None or base < lowest]
+    """The base offsets of the compactions that the next start finishes."""
+    named = (name for name in names.swap if name.endswith(".log.swap") and parse_file_name(name).padded)
+    return [base for base in sorted(map(_base, named)) if is_finished(names, base)]
+
+
+def is_finished(names: Layout, base: int) -> bool:
+    """Whether the next start completes a `.swap`: those below each `.cleaned`."""
+    return all(base < _base(name) for name in names.cleaned)
 
 
 def _base(name: str) -> int:

@@ -47,7 +47,7 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         return
     for entry in partition.swap:
         base = entry.parsed.base_offset
-        if base is None or not entry.name.endswith(".log.swap"):
+        if base is None or not (entry.name.endswith(".log.swap") and entry.parsed.padded):
             continue
         scan = whole_scan(entry, base_offset=base)
         reason = _reason(scan, base, context)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.failures import NUMBER_FORMAT
-from segmend.broker.recovery import NO_INDEX
+from segmend.broker.recovery import FROM_SWAP, NO_INDEX
 from segmend.findings import Finding, Safety, Where
-from segmend.formats.names import SEGMENT_SUFFIXES, file_prefix
+from segmend.formats.names import SEGMENT_SUFFIXES, file_prefix, parse_file_name
 from segmend.logdir.tree import PartitionDir
 
 from . import remedies
+from .compaction_leftovers import is_finished
 from .context import PartitionContext
 from .levels import Level, Scope
 from .manual import ERROR, INFO, LOSES, NONE, REFUSES, WARNING, Code, Page
@@ -37,7 +38,7 @@ PAGE = Page(
     meaning="""
         A broker takes the number before the first dot for the base offset. `foo.log` has none. `688.log` has
         one, but the broker then opens 00000000000000000688.log, which it creates empty; the real bytes are
-        never read.""",
+        never read. So it does for `688.log.swap`, and the empty one takes the place of the segment 688.""",
     own={
         "N03": "NumberFormatException, the broker does not start.",
         "N04": """
@@ -66,6 +67,10 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
             yield _unparsable(name, context)
     for base, name in sorted(names.shadowed):
         yield _shadowed(base, name, context)
+    for name in sorted(names.swap):
+        at = parse_file_name(name).base_offset
+        if at is not None and name.endswith(".log.swap") and name != f"{file_prefix(at)}.log.swap":
+            yield from _shadowed_swap(at, name, context)
     if _is_ours(partition):
         yield from _foreign(partition, context)
 
@@ -100,6 +105,22 @@ def _shadowed(base: int, name: str, context: PartitionContext) -> Finding:
         remedy=remedies.rename(context.dir.path, f"{folder}/{name}", f"{folder}/{padded}")
         if _first_offset(context, name) == base
         else context.set_aside(name, safety=Safety.ADVICE),
+    )
+
+
+def _shadowed_swap(base: int, name: str, context: PartitionContext) -> Iterator[Finding]:
+    padded, folder = f"{file_prefix(base)}.log", context.partition.name
+    if not is_finished(context.partition.layout, base):
+        return
+    needed = base not in context.partition.layout.logs and _first_offset(context, name) == base
+    yield context.finding(
+        "N04",
+        f"{name} is never read: the broker puts an empty {padded} there, also in the place of a real one",
+        Where(name, offset=base),
+        broker_says=FROM_SWAP.say(context.release, f"{context.partition.path}/{name}"),
+        remedy=remedies.rename(context.dir.path, f"{folder}/{name}", f"{folder}/{padded}")
+        if needed
+        else context.set_aside(name),
     )
 
 
