@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import random
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import pytest
 from tests.conftest import one_in
 from tests.files import contents, flip
 from tests.rescue.replicas import replicas
-from tests.surgery.faulty import Died, Disk, Failing, Mortal
+from tests.seeds import SEED
+from tests.surgery.faulty import Died, Disk, Failing, Mortal, Unplugged
 
 from segmend.errors import SegmendError
 from segmend.logdir.release import Release
@@ -93,3 +95,22 @@ def test_a_full_disk_stops_it_in_one_line_and_it_goes_on(golden: Golden, tmp_pat
             go(dirs, out, "log-dir", Failing(at, errno.ENOSPC))
         assert go(dirs, out, "log-dir", Disk()) == 3
         assert contents(out) == contents(tmp_path / "whole")
+
+
+def test_without_power_it_ends_with_the_same_bytes(golden: Golden, tmp_path: Path) -> None:
+    """What the journal tells of is on the disk, though small files are synced together."""
+    dirs = replicas(golden("4.3.1-killed"), tmp_path, TWO, count=2)
+    whole = Unplugged(1 << 40, tmp_path / "stash")
+    go(dirs, tmp_path / "out", "log-dir", whole)
+    wanted = contents(tmp_path / "out")
+    whole.power_off()
+    assert contents(tmp_path / "out") == wanted
+    dice = random.Random(SEED)
+    for number in range(6):
+        at, out = dice.randrange(1, whole.calls + 1), tmp_path / f"out{number}"
+        fx = Unplugged(at, tmp_path / f"stash{number}")
+        with pytest.raises(Died):
+            go(dirs, out, "log-dir", fx)
+        fx.power_off(dice if number % 2 else None)
+        go(dirs, out, "log-dir", Disk())
+        assert contents(out) == wanted, (SEED, at)

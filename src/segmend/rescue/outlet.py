@@ -22,12 +22,15 @@ from segmend.surgery.writing.atomic import TEMPORARY, part_of
 from segmend.surgery.writing.copying import PIECE, shared
 from segmend.surgery.writing.effects import Effects, sync_dir
 from segmend.surgery.writing.work import Workplace
+from segmend.threads import done_by
 
 JOURNAL: Final = "_rescue.jsonl"
 Line = Mapping[str, Any]
 _BUFFER: Final = 1 << 20
 _HURRY: Final = 4 << 20
 """After so many bytes the disk is set to work, so that little is left for the sync at the end."""
+_SYNCS: Final = 4
+"""So many files are synced at a time: a disk that is asked by several flushes once for all of them."""
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -115,6 +118,7 @@ class Folder:
         self.path = path
         self.tell: Callable[[int], None] = lambda _: None
         self._fx = fx
+        self._laid: list[str] = []
 
     @property
     def work(self) -> Workplace:
@@ -155,6 +159,29 @@ class Folder:
         with self.file(name) as stream:
             stream.write(data)
 
+    def lay(self, name: str, data: bytes) -> None:
+        """As `put`, but only `settle` brings it to the disk: a run that goes on writes it once more."""
+        path = f"{self.path}/{name}"
+        fd = self._fx.create(path + TEMPORARY, 0o644)
+        try:
+            self._fx.write(fd, data, 0)
+        finally:
+            self._fx.close(fd)
+        self._fx.rename(path + TEMPORARY, path)
+        self._laid.append(path)
+
+    def settle(self) -> None:
+        """Bring to the disk what was laid."""
+        laid, self._laid = self._laid, []
+        done_by(_SYNCS, self._settle_one, laid)
+
+    def _settle_one(self, path: str) -> None:
+        fd = self._fx.open_to_sync(path)
+        try:
+            self._fx.sync(fd)
+        finally:
+            self._fx.close(fd)
+
     def keep_names(self) -> None:
         """Bring the names in it to the disk."""
         sync_dir(self._fx, self.path)
@@ -176,6 +203,7 @@ class Folder:
             if each not in keep:
                 self._fx.remove(f"{path}{TEMPORARY}/{each}")
         yield temporary
+        self.settle()
         sync_dir(self._fx, path + TEMPORARY)
         self._fx.rename(path + TEMPORARY, path)
 
@@ -202,6 +230,7 @@ class Outlet(Folder):
 
     def record(self, line: Line) -> None:
         """A partition is done, and on the disk."""
+        self.settle()
         sync_dir(self._fx, self.path)
         data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
         self._fx.write(self._journal, data, self._size)
@@ -249,6 +278,7 @@ def _prepare(path: str, asked: Line, fx: Effects) -> None:
         raise UsageError(f"{path}: not a directory")
     if kind is None:
         fx.make_dir(path, 0o755)
+        sync_dir(fx, os.path.dirname(disk.real_path(path)))
     journal = f"{path}/{JOURNAL}"
     if disk.path_type(journal) is None:
         if set(disk.names(path)) - {JOURNAL + TEMPORARY}:

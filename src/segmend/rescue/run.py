@@ -72,7 +72,7 @@ def rescue(
         lines = sorted(outlet.done, key=lambda line: (line["topic"], line["partition"]))
         form.finish(home, outlet, lines)
         lines.append(summary_of(lines, gone_whole(request, dirs, names)))
-        outlet.put(REPORT, "".join(f"{line}\n" for line in text(lines)).encode("utf-8", "backslashreplace"))
+        outlet.lay(REPORT, "".join(f"{line}\n" for line in text(lines)).encode("utf-8", "backslashreplace"))
         outlet.record(lines[-1])
         yield lines[-1]
 

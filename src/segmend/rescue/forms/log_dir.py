@@ -204,15 +204,15 @@ class _Beside:
         log = FileEntry.at(f"{outlet.path}/{stem}.log")
         joined = JoinedSegment(segment.base, FileRange(log.path, 0, log.size), None)
         (derived,) = derive([(joined, None)], before.producers if before else (), self._rule)
-        outlet.put(f"{stem}.index", derived.built.offset_index)
+        outlet.lay(f"{stem}.index", derived.built.offset_index)
         if TIME_INDEX.of(self._release):
-            outlet.put(f"{stem}.timeindex", derived.built.time_index)
+            outlet.lay(f"{stem}.timeindex", derived.built.time_index)
         if derived.txn_index:
-            outlet.put(f"{stem}.txnindex", derived.txn_index)
+            outlet.lay(f"{stem}.txnindex", derived.txn_index)
         producers = derived.scan.producers
         if PRODUCER_STATE.of(self._release) and end:
             snapshot = producer_snapshot_of(producers, self._release)
-            outlet.put(f"{self._folder}/{file_prefix(end)}.snapshot", snapshot)
+            outlet.lay(f"{self._folder}/{file_prefix(end)}.snapshot", snapshot)
         scan = derived.scan
         return scan if scan.records_exact else replace(_looked_into(joined), producers=producers)
 
@@ -229,11 +229,11 @@ def _write_partition_files(job: Job, bounds: tuple[int, int], folder: str, outle
         owned = [each for each in job.merged.lineage if each.last_offset is None or each.last_offset >= start]
         entries = [(each.epoch, max(each.first_offset, start)) for each in owned if each.epoch >= 0]
         data = joined_leader_epochs(entries, (), (), start=end, end=end)
-        outlet.put(f"{folder}/{epoch_checkpoint.FILE_NAME}", data)
+        outlet.lay(f"{folder}/{epoch_checkpoint.FILE_NAME}", data)
     topic_id = next((each.topic_id for each in job.replicas if each.topic_id), None)
     if topic_id and TOPIC_IDS.of(job.release):
         data = partition_metadata.render(PartitionMetadata(topic_id=topic_id))
-        outlet.put(f"{folder}/{partition_metadata.FILE_NAME}", data)
+        outlet.lay(f"{folder}/{partition_metadata.FILE_NAME}", data)
 
 
 def _transactional(job: Job, scans: Sequence[SegmentScan]) -> tuple[int, int]:
@@ -265,12 +265,12 @@ def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
     if compacted:
         # Else the offsets that are not there any more would be taken for lost.
         _checkpoint(offset_checkpoint.CLEANER_OFFSET, compacted, outlet)
-    outlet.put(clean_shutdown.FILE_NAME, b"")
+    outlet.lay(clean_shutdown.FILE_NAME, b"")
 
 
 def _checkpoint(name: str, rows: Sequence[tuple[Line, int]], outlet: Folder) -> None:
     entries = tuple(CheckpointEntry(line["topic"], line["partition"], offset) for line, offset in rows)
-    outlet.put(name, offset_checkpoint.render(OffsetCheckpoint(entries=entries)))
+    outlet.lay(name, offset_checkpoint.render(OffsetCheckpoint(entries=entries)))
 
 
 def _bring_metadata(dirs: Sequence[LogDir], outlet: Folder) -> None:
@@ -288,4 +288,4 @@ def _bring_metadata(dirs: Sequence[LogDir], outlet: Folder) -> None:
 def _copy(log_dir: LogDir, name: str, outlet: Folder) -> None:
     file = log_dir.entry(name)
     if file is not None:
-        outlet.put(name, file.read())
+        outlet.lay(name, file.read())
