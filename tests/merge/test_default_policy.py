@@ -45,6 +45,8 @@ def test_what_tells_the_policy(root: Path) -> None:
 
 def test_compaction_is_no_difference(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "diff", *dirs(root)).code == 0
+    forget_cleaning(root)
+    assert run(capsys, "diff", *dirs(root), "--config", root / "server.properties").code == 0
 
 
 @pytest.mark.parametrize("told", [True, False])

@@ -117,7 +117,9 @@ def without_lost(
         few = common(_removed(branch), united([(replica.proven, branch.thinned - 1)]))
         between = common(replica.gaps, [(0, branch.thinned - 1)])
         gaps = united([*between, *few])
-        for gap, gone in _lost_in(gaps, branch, branches, look, covers, branch.thinned):
+        # A cleaner that was killed has written no checkpoint; more than a few gaps show that it was there.
+        proven = 0 if compacted is False else min(replica.proven, branch.thinned)
+        for gap, gone in _lost_in(gaps, branch, branches, look, covers, (branch.thinned, proven)):
             # So is what damage hides there on the others.
             lost += [*gone, *(each for hurt in hurts for each in common([gap], hurt))]
         spans = united(lost)
@@ -187,7 +189,7 @@ def _no_further(
         unheld = [gap for gap in gaps if bounds[gap] < gap[0] and gap not in open_ones]
         for bound in {*bounds.values()}:
             asked = [gap for gap in open_ones if bounds[gap] == bound >= gap[0]]
-            known = {gap for gap, _ in _lost_in(asked, branch, branches, look, covers, bound)}
+            known = {gap for gap, _ in _lost_in(asked, branch, branches, look, covers, (bound, 0))}
             # A record without a key stands for no other one: it does no harm where a cleaner did take it.
             known |= {gap for gap in asked if _has_keyless(look, branches, gap)}
             open_ones = [gap for gap in open_ones if gap not in asked or gap in known]
@@ -240,11 +242,14 @@ def _lost_in(
     branches: Sequence[Branch],
     look: Look,
     covers: Sequence[Sequence[Span]],
-    bound: int,
+    cleaned: tuple[int, int],
 ) -> list[tuple[Span, list[Span]]]:
-    """The gaps where others have what no cleaner can have taken, and what they have there: that is lost."""
+    """The gaps where others have what no cleaner can have taken, and what they have there: that is lost.
+
+    `cleaned`: how far one may have come here, and how far it certainly did.
+    """
     certain, possible = list[Span](), list[Span]()
-    bounds = bound, max(each.authority for each in branches)
+    bounds = cleaned[0], max(cleaned[1], *(each.authority for each in branches))
     for number, other in enumerate(branches):
         held = united((part.first, part.last) for part in other.parts)
         if other is not branch and (spans := common(gaps, held)):

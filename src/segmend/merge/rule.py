@@ -85,7 +85,7 @@ def merge(
             *_doubts(replicas, branches, marks, end),
             *_untold(replicas, branches, look, missing),
             *_unexplained(left_out),
-            *_unsure(replicas, uncleaned),
+            *_unsure(replicas, uncleaned, ranges),
             *_elsewhere(replicas),
         ),
         left_out=left_out,
@@ -324,21 +324,55 @@ def _goes_on(held: Range, following: Range) -> bool:
     )  # fmt: skip
 
 
-def _settled(part: Range, uncleaned: Uncleaned, look: Look) -> Range:
-    """Without the records that a replica cleaned further had removed, where that one is damaged."""
-    branches = uncleaned.branches
+def _filling(part: Range, branches: Sequence[Branch]) -> Span | None:
+    """The offsets for which another replica, which was cleaned further, would speak if it had them sound."""
     bound = max(branch.thinned for branch in branches)
     taken = branches[part.replica]
     own = taken.authority if any(branch.authority for branch in branches) else taken.thinned
-    filling = part.first_offset, min(part.last_offset, bound - 1)
-    if bound <= max(part.first_offset, own) or not without([filling], uncleaned.newest):
+    return (
+        None
+        if bound <= max(part.first_offset, own)
+        else (part.first_offset, min(part.last_offset, bound - 1))
+    )
+
+
+def _settled(part: Range, uncleaned: Uncleaned, look: Look) -> Range:
+    """Without the records that a replica cleaned further had removed, where that one is damaged."""
+    branches = uncleaned.branches
+    filling = _filling(part, branches)
+    if filling is None or not without([filling], uncleaned.newest):
         return part
+    bound = max(branch.thinned for branch in branches)
     covers = [branch.cover for branch in branches]
     gone = superseded(look, part.replica, filling, bound, covers)
     return Range(
         replica=part.replica, first_offset=part.first_offset, last_offset=part.last_offset,
         unacknowledged=part.unacknowledged, superseded=gone,
     )  # fmt: skip
+
+
+def _unburied(
+    ranges: Sequence[Range], branches: Sequence[Branch], replicas: Sequence[Replica]
+) -> Iterator[str]:
+    """Where what deleted a record that is filled in may have been, in words: nobody has it any more."""
+    bound = max(branch.thinned for branch in branches)
+    held = united((part.first, part.last) for branch in branches for part in branch.parts)
+    hurt = united(
+        (each.first_offset, bound if each.last_offset is None else each.last_offset)
+        for replica in replicas
+        for each in replica.damaged
+    )
+    for part in ranges:
+        filling = _filling(part, branches)
+        own = united((each.first, each.last) for each in branches[part.replica].parts)
+        if filling is None or not common(own, [filling]):
+            continue
+        for first, last in common(without([(filling[0], bound - 1)], held), hurt):
+            yield (
+                f"offsets {first} to {last}: compaction took what was there, or it is damaged; whether a "
+                f"tombstone among it deleted what {replicas[part.replica].path} fills in from offset "
+                f"{filling[0]} on, nothing tells"
+            )
 
 
 def _untold(
@@ -352,8 +386,9 @@ def _untold(
         )
 
 
-def _unsure(replicas: Sequence[Replica], uncleaned: Uncleaned) -> Iterator[str]:
-    """Newest records of keys that a replica compacted further lacks, in words."""
+def _unsure(replicas: Sequence[Replica], uncleaned: Uncleaned, ranges: Sequence[Range]) -> Iterator[str]:
+    """Newest records of keys that a replica compacted further lacks, in words; and what that may hide."""
+    yield from _unburied(ranges, uncleaned.branches, replicas)
     for replica, spans in zip(replicas, uncleaned.unsure, strict=False):
         if spans:
             yield (
