@@ -88,3 +88,13 @@ def test_the_metadata_log_is_mended_by_its_own_operation(
         assert command.startswith(f"segmend plan quorum {dirs[0]} "), command
         if "OTHER_METADATA_DIR" not in command:
             assert run(capsys, *shlex.split(command.replace(" -o plan.json", ""))[1:]).code == 0, command
+
+
+def test_a_copy_under_the_name_of_another_topic_is_not_missed(dirs: list[Path]) -> None:
+    """By its id the cluster expects it here, and that is the one that lies beside it."""
+    source = alone(dirs).parent
+    copy_tree(source, source.with_name(f"gone-0.{'0' * 32}-delete"))
+    (told,) = (each for each in findings(dirs, "N19") if "gone" in str(each.file))
+    assert "expects this replica" not in told.message
+    assert told.remedy is not None
+    assert "plan adopt" not in told.remedy.command

@@ -77,8 +77,7 @@ def _has_more(this: PartitionDir | None, other: PartitionDir | None) -> bool:
 
 
 def _differing(dirs: list[DirContext], field: str, what: str, says: str) -> Iterator[Finding]:
-    told = [(context, getattr(context.identity.value, field, None)) for context in dirs]
-    told = [(context, value) for context, value in told if value is not None]
+    told = _told(dirs, field)
     for context, value in told[1:]:
         first = told[0][1]
         if value != first:
@@ -96,8 +95,19 @@ def _differing(dirs: list[DirContext], field: str, what: str, says: str) -> Iter
                 broker_says=says.format(path=context.path, expected=first, stored=value),
                 remedy=remedies.check_alone(*groups)
                 if two
-                else remedies.identity(*(each.path for each in dirs)),
+                else remedies.identity(*(each.path for each in dirs), **_to_be_said(dirs)),
             )
+
+
+def _told(dirs: list[DirContext], field: str) -> list[tuple[DirContext, object]]:
+    told = [(context, getattr(context.identity.value, field, None)) for context in dirs]
+    return [(context, value) for context, value in told if value is not None]
+
+
+def _to_be_said(dirs: list[DirContext]) -> dict[str, str]:
+    """What the dirs differ in: which is right, only a human knows."""
+    fields = ("cluster_id", "node_id")
+    return {name: name.upper() for name in fields if len({value for _, value in _told(dirs, name)}) > 1}
 
 
 def _is_elsewhere(one: DirContext, other: DirContext) -> bool:

@@ -16,6 +16,7 @@ from segmend.surgery.fingerprint import Fingerprint, below, look, look_without
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Need, Neighbours, Step
 from segmend.surgery.steps.append_file import AppendFile
+from segmend.surgery.steps.make_dir import MakeDir
 from segmend.surgery.steps.move_dir import MoveDir
 from segmend.surgery.steps.patch_file import PatchFile
 from segmend.surgery.steps.quarantine import Quarantine
@@ -54,7 +55,7 @@ def _untold(run: Run, statuses: Sequence[Status]) -> Iterator[tuple[str, str]]:
         if step.not_after() is not None:
             if _is_kept(run, number):
                 yield step.paths[0], f"step {number + 1} has kept what it was"
-            elif _on_its_way(run, number) or (isinstance(step, AppendFile) and step.is_half_done()):
+            elif _on_its_way(run, number) or (isinstance(step, AppendFile | MakeDir) and step.is_half_done()):
                 yield step.paths[0], f"step {number + 1} has begun to change it"
         elif not _removed_by_hand(run, number, step):
             yield step.paths[0], f"is as step {number + 1} leaves it"

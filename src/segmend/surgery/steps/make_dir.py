@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Self
 
 from segmend.frozen import frozen
+from segmend.logdir import disk
 from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import MISSING, Fingerprint, look
 from segmend.surgery.step import Need, StepValue, View
@@ -50,6 +51,10 @@ class MakeDir(StepValue):
 
     def not_after(self) -> str | None:
         return self.after.difference(look(self.path, content=False))
+
+    def is_half_done(self) -> bool:
+        """Whether it is there, and nothing in it: who made it may have been stopped before it was dressed."""
+        return disk.path_type(self.path) == "dir" and not disk.names(self.path)
 
     def protect(self, work: Workplace) -> None:
         """Nothing is written over."""
