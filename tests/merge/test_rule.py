@@ -200,6 +200,7 @@ def test_the_merge_is_the_true_log_wherever_a_sound_copy_exists() -> None:
 def test_keys_are_held_in_several_passes_and_open_transactions_up_to_a_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(uncleaned, "_HELD", 2)
     monkeypatch.setattr(uncleaned, "STEP", 2)
     for seed in range(25):
         judge_compacted(seed)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from heapq import merge as in_order
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import frozen
@@ -23,6 +23,8 @@ from segmend.merge.second_look import Keyed, Look
 from segmend.merge.spans import Span, common, has, united, without
 from segmend.merge.superseded import STEP
 
+_HELD: Final = 1 << 18
+"""So many keys are held in one pass: about a hundred megabytes."""
 Who = tuple[int, ...]
 """Replicas, by number."""
 
@@ -185,8 +187,8 @@ class _Record(NamedTuple):
 class _Newest:
     """The newest record of each key so far, where a replica lacks it, and those of open transactions behind.
 
-    At most `STEP` keys are held; where more come, `full_at` is the first that is left to another pass. What
-    comes again above `end` only is `late`. Of as many records of open transactions more are `untold`.
+    At most `_HELD` keys are held; where more come, `full_at` is the first that is left to another pass. What
+    comes again above `end` only is `late`. Of records of open transactions those beyond `STEP` are `untold`.
     """
 
     def __init__(self, end: int, late: Sequence[dict[int, int | None]]) -> None:
@@ -233,7 +235,7 @@ class _Newest:
         keys.add(key)
 
     def _is_full(self, offset: int) -> bool:
-        full = len(self.held) + len(self.markers) >= STEP
+        full = len(self.held) + len(self.markers) >= _HELD
         if full and self.full_at is None:
             self.full_at = offset
         return full
