@@ -60,6 +60,17 @@ def test_a_held_lock_is_told_and_the_torn_tail_is_not(tmp_path: Path) -> None:
     assert not [f for f in found(dirs, Level.DEEP) if f.severity != Severity.INFO]
 
 
+def test_the_preallocated_indexes_of_a_running_broker_are_no_fault(tmp_path: Path) -> None:
+    """An old broker trims them when it stops; one that was killed has to make them anew."""
+    dirs = killed_dir(tmp_path)
+    with_zookeeper(dirs)
+    index = sorted((dirs[0] / "u-0").glob("*.index"))[-1]
+    index.write_bytes(index.read_bytes().ljust(8192, b"\0"))
+    with broker_on(dirs[0]):
+        assert [f.code for f in found(dirs, Level.STARTUP, "1.1")] == ["K15"]
+    assert "I25" in {f.code for f in found(dirs, Level.STARTUP, "1.1")}
+
+
 def test_looking_takes_no_lock(tmp_path: Path) -> None:
     """Closing a descriptor drops a process's own locks on the file, so ours must be another process's."""
     dirs = clean_dir(tmp_path)

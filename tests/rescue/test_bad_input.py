@@ -74,6 +74,21 @@ def test_batches_that_claim_too_much_are_named_and_the_rest_is_there(tmp_path: P
         assert (ran.code, ran.of("summary")[0]["records"]) == ((0, 2) if number == 1 else (4, 1)), number
 
 
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "delta", "log-dir", "export"])
+def test_a_topic_with_the_longest_name_there_can_be(form: str, tmp_path: Path, capsys: Capsys) -> None:
+    """Names of files have 255 bytes, and what is being written has an ending more."""
+    home = tmp_path / "d" / f"{'t' * 249}-12345"
+    home.mkdir(parents=True)
+    (home / f"{0:020}.log").write_bytes(build_batch([NewRecord(key=b"a", value=b"1", timestamp=7)]))
+    out = tmp_path / "out"
+    command = ["export"] if form == "export" else ["rescue", "--as", form]
+    for code in (0, 0):
+        ran = run(capsys, *command, home, "--out", out, "--json")
+        assert (ran.code, ran.err.count("too long")) == (code, 0), ran.err
+    assert ran.of("summary")[0]["partitions"] == 1
+    assert (out / home.name).is_dir() == (form == "log-dir")
+
+
 def test_other_clusters_are_refused_and_other_releases_are_not(
     fleet: Sequence[Path], tmp_path: Path, capsys: Capsys
 ) -> None:

@@ -14,6 +14,7 @@ from segmend.logdir.release import Release
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
+from .evidence import in_flight
 from .levels import Level, Scope
 from .manual import INFO, SLOW, Code, Page
 from .segment_view import SegmentView
@@ -39,7 +40,8 @@ def run(_partition: PartitionDir, context: PartitionContext) -> Iterator[Finding
     """Only at --startup, and in directories marked for deletion, too: a broker loads these as well."""
     if INDEX_SANITY.of(context.release) != IndexSanity.NONE and context.level == Level.STARTUP:
         for view in context.views:
-            yield from _check(view, context)
+            if not in_flight(view):  # a broker trims them when it stops
+                yield from _check(view, context)
 
 
 def _check(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:

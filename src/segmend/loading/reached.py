@@ -22,7 +22,7 @@ def note_short(dir_state: DirState, loaded: LoadedLog, after: Extent) -> None:
     stored = dir_state.of(HIGH_WATERMARK, key)
     told = [*_told(dir_state, loaded)] if stored is None else [(stored, HIGH_WATERMARK)]
     reached, file = max(told, default=(0, ""))
-    if reached > end:
+    if reached > end and not dir_state.live:  # that of a running broker is of a topic of this name before
         there = max(loaded.before.log_end_offset or 0, after.log_start_offset or 0, end)
         state.note("high-watermark-reset", offset=end, lost=Lost(records=max(reached - there, 0)))
         state.effects[-1] = replace(state.effects[-1], file=file)

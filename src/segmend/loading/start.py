@@ -18,11 +18,12 @@ from segmend.broker.failures import (
 )
 from segmend.broker.identity import UNEXPECTED_METADATA, IdentityVerdict
 from segmend.frozen import replace
+from segmend.loading.beside_a_broker import load_settled
 from segmend.loading.dirs import DirState, read_checkpoint
 from segmend.loading.metadata_log import look_at_metadata
 from segmend.loading.prelude import Options, Prelude
 from segmend.loading.reads import Budget
-from segmend.loading.replicas import Loaded, load_directory
+from segmend.loading.replicas import Loaded
 from segmend.loading.values import DirectoryOutcome
 from segmend.logdir.tree import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
@@ -56,8 +57,10 @@ class Start:
         key = state.path, partition.name
         if key not in self._loaded:
             situation = replace(self._prelude.situation(), budget=replace(self._reads))
-            scratch = DirState(log_dir=state.log_dir, clean=state.clean, offsets=state.offsets)
-            self._loaded[key] = load_directory(scratch, partition.afresh(), situation)
+            scratch = DirState(
+                log_dir=state.log_dir, clean=state.clean, live=state.live, offsets=state.offsets
+            )
+            self._loaded[key] = load_settled(scratch, partition.afresh(), situation)
             if len(self._loaded) > _KEPT:
                 self._loaded.popitem(last=False)
         return self._loaded[key]

@@ -25,6 +25,7 @@ from segmend.errors import SegmendError, UsageError
 from segmend.formats.names import is_legal_topic
 from segmend.frozen import frozen
 from segmend.rescue.arrow_rows import batches, schema
+from segmend.rescue.long_names import stem
 from segmend.rescue.outlet import Folder, Line, Stream
 from segmend.rescue.parquet_file import ParquetFile, stored
 from segmend.rescue.reached import Reached, what_is_new
@@ -167,7 +168,7 @@ class _Files:
             if is_legal_topic(job.topic)
             else sha256(job.topic.encode("utf-8", "replace")).hexdigest()
         )
-        self._stem = f"{topic}-{job.partition}-{job.request.low:020}{attempt}"
+        self._stem = f"{stem(f'{topic}-{job.partition}')}-{job.request.low:020}{attempt}"
         self._outlet = outlet
         self._open: dict[str | None, _File] = {}
         self._count = 0

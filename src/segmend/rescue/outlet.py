@@ -18,6 +18,7 @@ from segmend.errors import SegmendError, UsageError, system_words
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.logdir.files import FileEntry
+from segmend.rescue.long_names import while_written
 from segmend.surgery.writing.atomic import TEMPORARY, part_of
 from segmend.surgery.writing.copying import PIECE, shared
 from segmend.surgery.writing.effects import Effects, sync_dir
@@ -132,7 +133,8 @@ class Folder:
         So many first bytes are kept of one that was begun.
         """
         path = f"{self.path}/{name}"
-        fd = self._fx.open(path + TEMPORARY) if keep else self._fx.create(path + TEMPORARY, 0o644)
+        temporary = while_written(path)
+        fd = self._fx.open(temporary) if keep else self._fx.create(temporary, 0o644)
         try:
             if keep:
                 self._fx.truncate(fd, keep)
@@ -142,11 +144,11 @@ class Folder:
             self._fx.sync(fd)
         finally:
             self._fx.close(fd)
-        self._fx.rename(path + TEMPORARY, path)
+        self._fx.rename(temporary, path)
 
     def begun(self, name: str) -> int:
         """How many bytes there are of a file that was begun."""
-        path = f"{self.path}/{name}{TEMPORARY}"
+        path = while_written(f"{self.path}/{name}")
         return disk.file_stat(path).size if disk.path_type(path) == "file" else 0
 
     def drop(self, name: str) -> None:
@@ -193,19 +195,20 @@ class Folder:
         Of one that was begun, or had its name but no line in the journal yet, the files that are called as in
         `keep` are left: they are whole, but may be of sources that changed since.
         """
-        path, temporary = f"{self.path}/{name}", f"{name}{TEMPORARY}"
+        path = f"{self.path}/{name}"
+        temporary = while_written(path)
         if disk.path_type(path) is not None:
-            self._clear(path + TEMPORARY)
-            self._fx.rename(path, path + TEMPORARY)
-        if disk.path_type(path + TEMPORARY) is None:
-            self._fx.make_dir(path + TEMPORARY, 0o755)
-        for each in disk.names(path + TEMPORARY):
+            self._clear(temporary)
+            self._fx.rename(path, temporary)
+        if disk.path_type(temporary) is None:
+            self._fx.make_dir(temporary, 0o755)
+        for each in disk.names(temporary):
             if each not in keep:
-                self._fx.remove(f"{path}{TEMPORARY}/{each}")
-        yield temporary
+                self._fx.remove(f"{temporary}/{each}")
+        yield temporary.rpartition("/")[2]
         self.settle()
-        sync_dir(self._fx, path + TEMPORARY)
-        self._fx.rename(path + TEMPORARY, path)
+        sync_dir(self._fx, temporary)
+        self._fx.rename(temporary, path)
 
     def _clear(self, folder: str) -> None:
         if disk.path_type(folder) is None:

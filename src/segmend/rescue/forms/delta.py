@@ -19,6 +19,7 @@ from segmend.errors import SegmendError
 from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.additions import Additions
 from segmend.rescue.arrow_rows import schema, write_parquet
+from segmend.rescue.long_names import stem
 from segmend.rescue.outlet import Folder, Line
 from segmend.rescue.request import Due, Home, Job, Request, Written
 
@@ -42,7 +43,7 @@ def grow(
 
 def write(job: Job, outlet: Folder) -> Written:
     wanted = schema(_INSTANT, job.request.sides, salvage=job.request.salvage)
-    return write_parquet(job, outlet, wanted, f"{job.name}.parquet")
+    return write_parquet(job, outlet, wanted, f"{stem(job.name)}.parquet")
 
 
 def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:

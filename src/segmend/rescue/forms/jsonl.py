@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from segmend.node.metadata_image import MetadataImage
+from segmend.rescue.long_names import stem
 from segmend.rescue.outlet import Folder, Line
 from segmend.rescue.partly import part
 from segmend.rescue.request import Due, Home, Job, Request, Written
@@ -22,7 +23,7 @@ def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: Metadat
 
 
 def write(job: Job, outlet: Folder) -> Written:
-    with part(job, outlet, f"{job.name}.jsonl") as opened:
+    with part(job, outlet, f"{stem(job.name)}.jsonl") as opened:
         stream, tally, decoding = opened.stream, opened.tally, opened.tally.decoding
         fields = columns(job.request.salvage)
         for row in rows(opened.job, tally, outlet.tell):

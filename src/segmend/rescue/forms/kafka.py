@@ -22,6 +22,7 @@ from segmend.logdir import disk
 from segmend.logdir.files import FileEntry
 from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.live import Cluster
+from segmend.rescue.long_names import stem
 from segmend.rescue.outlet import JOURNAL, Folder, Line
 from segmend.rescue.reached import Reached, what_is_new
 from segmend.rescue.request import Due, Home, Job, Request, Written
@@ -45,7 +46,7 @@ def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: Metadat
     cluster = _cluster(request)
     _same_cluster(cluster, outlet)
     for name in disk.names(outlet.path):
-        note = _Note.read(outlet, name.removesuffix(_NOTE)) if name.endswith(_NOTE) else None
+        note = _Note.at(outlet, name) if name.endswith(_NOTE) else None
         if note is not None and not note.sending:
             _still_there(cluster, note)
     _make_ready(cluster, request, outlet, due, known)
@@ -170,10 +171,15 @@ class _Note:
     @classmethod
     def read(cls, outlet: Folder, name: str) -> _Note | None:
         """As it was left."""
-        path = f"{outlet.path}/{name}{_NOTE}"
+        return cls.at(outlet, f"{stem(name)}{_NOTE}")
+
+    @classmethod
+    def at(cls, outlet: Folder, file: str) -> _Note | None:
+        """The same, by the name of its file."""
+        path = f"{outlet.path}/{file}"
         if disk.path_type(path) is None:
             return None
-        return cls(outlet, name, **json.loads(FileEntry.at(path).read()))
+        return cls(outlet, **{"name": file.removesuffix(_NOTE), **json.loads(FileEntry.at(path).read())})
 
     def begin(self, before: Reached, target_offset: int) -> None:
         """Something will be sent, which comes from there on; kept before that for good."""
@@ -220,10 +226,11 @@ class _Note:
 
     def _write(self) -> None:
         held = {
-            **self.reached._asdict(), "target_offset": self.target_offset, "sending": self.sending,
-            "skipped": self.skipped, "anew": self.anew, "first_target": self.first_target,
+            "name": self.name, **self.reached._asdict(), "target_offset": self.target_offset,
+            "sending": self.sending, "skipped": self.skipped, "anew": self.anew,
+            "first_target": self.first_target,
         }  # fmt: skip
-        self._outlet.put(f"{self.name}{_NOTE}", json.dumps(held).encode())
+        self._outlet.put(f"{stem(self.name)}{_NOTE}", json.dumps(held).encode())
         self._written = time.monotonic()
 
 

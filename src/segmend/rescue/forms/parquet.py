@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.arrow_rows import schema, write_parquet
+from segmend.rescue.long_names import stem
 from segmend.rescue.outlet import Folder, Line
 from segmend.rescue.request import Due, Home, Job, Request, Written
 
@@ -21,7 +22,7 @@ def write(job: Job, outlet: Folder) -> Written:
     return write_parquet(
         job, outlet,
         schema(pa.timestamp("ms", tz="UTC"), job.request.sides, salvage=job.request.salvage),
-        f"{job.name}.parquet",
+        f"{stem(job.name)}.parquet",
     )  # fmt: skip
 
 
