@@ -567,12 +567,16 @@ def test_a_node_that_forgot_that_it_led(fleet: Path, capsys: pytest.CaptureFixtu
     states = {node: json.loads((path / "quorum-state").read_text()) for node, path in logs.items()}
     epoch, leader = max((state["leaderEpoch"], state["leaderId"]) for state in states.values())
     dirs = sorted(fleet.glob("b*/d*"))
-    words = f"whether node {leader} ends"
+    words = f"node {leader}: whether it ends: "
     assert words not in run(capsys, "forecast", "--cluster", *dirs).out
     shutil.rmtree(logs[leader])
     ran = run(capsys, "forecast", "--cluster", *dirs, "--json")
     told = [each for each in ran.json[-1]["unknown"] if each.startswith(words)]
     assert (ran.code, len(told)) == (4, 1)
     assert f"epoch {epoch}" in told[0]
+    (line,) = [each for each in ran.of("broker") if each["node_id"] == leader]
+    assert f"node {leader}: {line['unknown'][-1]}" == told[0]
+    said = run(capsys, "forecast", "--cluster", *dirs).out
+    assert "starts, no loss seen here, may end then: whether it ends: " in said
     alone = run(capsys, "forecast", "--cluster", *dirs, "--only", leader, "--json")
     assert not any(words in each for each in alone.json[-1]["unknown"])

@@ -169,6 +169,8 @@ def test_before_2_1_a_follower_ends_over_what_its_leader_lost(
     lines = {f"{line['topic']}-{line['partition']}": line for line in ran.of("partition")}
     words = "node 2 can end then: Exiting because log truncation is not allowed for partition full-0"
     assert (words in lines["full-0"]["reason"]) is ends
+    nodes_that_may_end = [line["node_id"] for line in ran.of("broker") if "Exiting" in str(line["unknown"])]
+    assert nodes_that_may_end == ([2] if ends else [])
     assert not any(
         "can end then" in (line["reason"] or "") for name, line in lines.items() if name != "full-0"
     )

@@ -45,6 +45,16 @@ def _batch(replica: Path) -> None:
     cut_out(sorted(replica.glob("*.log"))[1], 2)
 
 
+def test_a_hole_is_one_or_none_by_the_policy_of_server_properties(orders: list[Path], tmp_path: Path) -> None:
+    for replica in orders:
+        _batch(replica)
+    with pytest.raises(SegmendError, match=r"orders-0.*FAILFAST"):
+        offsets(orders[0], mode="FAILFAST")
+    given = tmp_path / "server.properties"
+    given.write_text("log.cleanup.policy=compact\n")
+    assert len(offsets(orders[0], mode="FAILFAST", config=str(given))) < COUNT
+
+
 GONE: dict[str, Callable[[Path], object]] = {
     "a batch": _batch,
     "a segment": lambda replica: sorted(replica.glob("*.log"))[1].unlink(),

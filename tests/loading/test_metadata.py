@@ -202,9 +202,36 @@ def test_what_is_copied_to_remote_storage_no_more_is_lost_when_it_goes(
     assert found == [(lost, seconds)]
 
 
-def test_where_the_metadata_is_to_be_is_assumed(dirs: list[Path]) -> None:
+@pytest.mark.parametrize(
+    ("line", "more", "told"),
+    [
+        (True, {"retention.ms": "-1"}, "whether remote storage has the offsets 0 to 53"),
+        (True, {"retention.ms": "-1", "local.retention.ms": "1000"}, None),
+        (True, {}, None),
+        (False, {}, "where between 0 and 54 it begins once it is led"),
+    ],
+)
+def test_what_hangs_on_remote_storage_is_not_known(
+    line: bool, more: dict[str, str], told: str | None, tmp_path: Path
+) -> None:
+    """A first segment that no local limit can have deleted; and a log start offset that only it knows."""
+    own = {"remote.storage.enable": "true", **more}
+    settings = [metadata.topic_setting("t", name, value) for name, value in own.items()]
+    dirs = with_metadata([*metadata.cluster(["t", "u"]), *settings])(tmp_path, True)
+    first = min((dirs[0] / "t-0").glob("*.log"))
+    for each in (dirs[0] / "t-0").glob(f"{first.stem}.*"):
+        each.unlink()
+    (dirs[0] / "log-start-offset-checkpoint").write_text("0\n1\nt 0 0\n" if line else "0\n0\n")
+    given = ServerConfig(given={"remote.log.storage.system.enable": "true"})
+    outcome = last(list(forecast(broker_of(dirs, "4.3", given), Options(now_ms=2 * build.START_MS))))
+    assert [each for each in outcome.unknown if told and told in each] == list(outcome.unknown)
+    assert outcome.nothing_lost == (told is None)
+
+
+def test_where_the_metadata_is_to_be_is_not_known(dirs: list[Path]) -> None:
     """The node ends where server.properties says another dir; played on 3.7.2, 3.9.2 and 4.3.1."""
-    told = last(started(dirs[::-1])).assumed
-    assert any(f"metadata.log.dir is {dirs[0]}" in each for each in told)
+    doubtful = last(started(dirs[::-1]))
+    assert any(f"metadata.log.dir is {dirs[0]}" in each for each in doubtful.unknown)
+    assert not doubtful.nothing_lost
     for lines in (started(dirs), started(dirs[::-1], node(dirs))):
-        assert not any("metadata.log.dir is" in each for each in last(lines).assumed)
+        assert not any("metadata.log.dir is" in each for each in last(lines).unknown)

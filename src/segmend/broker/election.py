@@ -35,8 +35,8 @@ AHEAD = (
     "less than replica's latest offset {}"
 )
 FORGOTTEN = (
-    "whether node {node} ends: node {other} knows it as the leader of epoch {epoch}, and its own files know "
-    "of none after {own}; unless another one is elected first, that answer ends it: Unexpected error in raft "
+    "whether it ends: node {other} knows it as the leader of epoch {epoch}, and its own files know of none "
+    "after {own}; unless another one is elected first, that answer ends it: Unexpected error in raft "
     "IO thread, Received request or response with leader OptionalInt[{node}] and epoch {epoch} which is "
     "inconsistent with current leader OptionalInt.empty and epoch {own}"
 )

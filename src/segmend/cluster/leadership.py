@@ -91,8 +91,9 @@ class Outage:
             fate, reason = Prospect.UNKNOWN, UNSEEN.format(", ".join(str(copy.node_id) for copy in short))
         if fate == Prospect.AT_RISK and self._was_not_acknowledged((topic, partition), short, in_sync):
             reason = f"{reason}; {NOT_ACKNOWLEDGED}"
-        if not any(unclean) and (ended := self._ends_ahead((topic, partition), copies, able)):
-            reason = f"{reason}; {ended}"
+        ended = () if any(unclean) else tuple(self._ends_ahead((topic, partition), copies, able))
+        for node, says in ended:
+            reason = f"{reason}; node {node} can end then: {says}"
         elr = image.features.get(ELR_FEATURE, 0) > 0
         if not all(unclean) and self._may_wait(in_sync, serving, elr=elr):
             short_of = f"; if it does not: {reason}" if fate in (Prospect.LOSES, Prospect.AT_RISK) else ""
@@ -108,17 +109,19 @@ class Outage:
             order_helps=bool(anybody) or self._order_helps(in_sync, complete, elr=elr),
             min_insync=self._min_insync(image, topic, able, len(ends_on)),
             mark_waits=MARK_WAITS.of(self.release), ends_on=ends_on,
-            perhaps=tuple(node for node in failed if able and node in halfway),
+            perhaps=tuple(node for node in failed if able and node in halfway), may_end=ended,
         )  # fmt: skip
 
-    def _ends_ahead(self, name: Name, copies: Sequence[Copy], able: Sequence[int]) -> str:
+    def _ends_ahead(
+        self, name: Name, copies: Sequence[Copy], able: Sequence[int]
+    ) -> Iterator[tuple[int, str]]:
         """Which nodes end over it: a follower keeps what is below its high watermark, whoever leads."""
         ends = {copy.node_id: copy.after.log_end_offset or 0 for copy in copies if copy.serves}
         first = min((ends[node] for node in able if node in ends), default=0)
         kept = {node: min(end, self.marks.get(name, 0)) for node, end in ends.items()}
-        who = [node for node, end in kept.items() if end > first and ENDS_AHEAD.of(self._release(node))]
-        says = (AHEAD.format(f"{name[0]}-{name[1]}", first, kept[node]) for node in who)
-        return "; ".join(f"node {node} can end then: {each}" for node, each in zip(who, says, strict=True))
+        for node, end in kept.items():
+            if end > first and ENDS_AHEAD.of(self._release(node)):
+                yield node, AHEAD.format(f"{name[0]}-{name[1]}", first, end)
 
     def _may_wait(self, in_sync: Sequence[int], serving: Sequence[int], *, elr: bool) -> bool:
         """Whether nobody may lead it although somebody in sync is up."""

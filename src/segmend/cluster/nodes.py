@@ -165,13 +165,13 @@ def _followed(broker: BrokerDirs) -> tuple[int, int]:
     return state.leader_id, state.leader_epoch
 
 
-def forgotten(sights: Mapping[int, Sight]) -> Iterator[str]:
+def forgotten(sights: Mapping[int, Sight]) -> Iterator[tuple[int, str]]:
     """Nodes that others know as the leader of an epoch of which they themselves do not know any more."""
     for node, own in sights.items():
         later = [(seen.followed[1], other) for other, seen in sights.items() if seen.followed[0] == node]
         epoch, other = max(later, default=(0, node))
         if epoch > own.epoch:
-            yield FORGOTTEN.format(node=node, other=other, epoch=epoch, own=own.epoch)
+            yield node, FORGOTTEN.format(node=node, other=other, epoch=epoch, own=own.epoch)
 
 
 def image_of(broker: BrokerDirs) -> MetadataImage:

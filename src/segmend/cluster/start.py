@@ -61,13 +61,15 @@ class ClusterForecast:
 
     def __iter__(self) -> Iterator[Line]:
         starts, elected = self._settled()
-        nodes = [self._beside(each, elected) for each in self._fetching(starts, elected)]
+        lines = list(self._leaderships(starts, elected))
+        may_end = self._may_end(lines)
+        nodes = [
+            replace(self._beside(each, elected), may_end=tuple(may_end[each.node_id]))
+            for each in self._fetching(starts, elected)
+        ]
         yield from nodes
         yield elected
-        lines = []
-        for line in self._leaderships(starts, elected):
-            lines.append(line)
-            yield line
+        yield from lines
         yield self._outcome(nodes, elected, lines, tuple(_older(starts)))
 
     def _settled(self) -> tuple[list[NodeStart], Quorum]:
@@ -178,6 +180,14 @@ class ClusterForecast:
             assumed=(*zookeeper, *_assumed(nodes)),
         )  # fmt: skip
 
+    def _may_end(self, lines: Sequence[Leadership]) -> Mapping[int, list[str]]:
+        """Why nodes that started may end over what others know of the metadata, or lack of a partition."""
+        found: dict[int, list[str]] = defaultdict(list)
+        own = forgotten({node: self._sights[node] for node in self._started})
+        for node, why in chain(own, *(line.may_end for line in lines)):
+            found[node].append(why)
+        return found
+
     def _is_led(self, elected: Quorum) -> bool:
         """Whether there will be a controller; ZooKeeper makes one of any node that is up."""
         return elected.comes_up or self._zookeeper is not None
@@ -189,10 +199,9 @@ class ClusterForecast:
         elif not self._voters:
             yield NOT_HERE
         yield from (BLANK.format(node) for node in elected.blank)
-        yield from forgotten({node: self._sights[node] for node in self._started})
         yield from (f"node {node}: {why}" for node, why in self._absent().items() if why == NOT_GIVEN)
         for node in nodes:
-            yield from (f"node {node.node_id}: {each}" for each in node.broker.unknown)
+            yield from (f"node {node.node_id}: {each}" for each in node.unknown)
 
 
 def _older(starts: Sequence[NodeStart]) -> Iterator[str]:

@@ -73,17 +73,27 @@ class Quorum:
 
 @frozen
 class NodeOutcome:
-    """The start of one node, beside its fellows; `deleted` are records that go within minutes after it."""
+    """The start of one node, beside its fellows; `deleted` are records that go within minutes after it.
+
+    `may_end` says why its process may end once it and others are up.
+    """
 
     node_id: int
     dirs: tuple[str, ...]
     clean_shutdown: bool
     broker: BrokerOutcome
     deleted: int = 0
+    may_end: tuple[str, ...] = ()
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """What is not known of it, whoever else is up."""
+        return *self.broker.unknown, *self.may_end
 
     def to_json(self) -> dict[str, Any]:
         return {
             **self.broker.to_json(),
+            "unknown": list(self.unknown),
             "node_id": self.node_id,
             "dirs": list(self.dirs),
             "clean_shutdown": self.clean_shutdown,
@@ -149,7 +159,8 @@ class Leadership:
     are started first. `min_insync` is how many in-sync replicas acks=all needs; `mark_waits` says that with
     fewer the high watermark does not move either. `ends_on` are its replicas once a reassignment that goes on
     is done: those that it takes away are deleted then, and one of the others leads. `perhaps` are nodes that
-    may make a replica anew whose log dir failed, and be in sync then.
+    may make a replica anew whose log dir failed, and be in sync then. `may_end` are nodes that may end over
+    it, with why.
     """
 
     topic: str
@@ -168,6 +179,7 @@ class Leadership:
     mark_waits: bool = False
     ends_on: tuple[int, ...] = ()
     perhaps: tuple[int, ...] = ()
+    may_end: tuple[tuple[int, str], ...] = ()
 
     @property
     def serving(self) -> int:

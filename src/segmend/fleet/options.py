@@ -60,6 +60,7 @@ class Options:
     min_partitions: int = 1
     include_headers: bool = False
     aged: bool = False
+    config: tuple[str, ...] = ()
 
     @property
     def schema(self) -> pa.Schema:
@@ -199,6 +200,8 @@ OPTIONS: Final = (
      "place if that column is asked for, and a warning; DROPMALFORMED the sound records; FAILFAST an error"),
     _read("includeHeaders", _RECORDS, _FLAG, values.flag, "the column headers, as Spark's own"),
     _read("aged", _CONSUMED, _FLAG, values.flag, "also records below the log start offset"),
+    _read("config", _CONSUMED | {"damage"}, "file,file", values.names,
+     "server.properties of brokers: log.cleanup.policy counts where a topic has none of its own"),
     _read("crc", _RANGED | _CHECKED, _FLAG, values.flag,
      "compute checksums; by default only of records and damage"),
     Option(name="level", tables=_CHECKED, values=" ".join(_LEVELS), parse=_level,

@@ -30,6 +30,7 @@ from segmend.fleet.schemas import DECODED
 from segmend.fleet.selection import lacking, wanted_logs
 from segmend.fleet.task import AuditJob, Piece, Share, Task, gather
 from segmend.frozen import frozen
+from segmend.logdir.config import ServerConfig
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
@@ -110,7 +111,7 @@ def _told_by_metadata(places: Sequence[Place], options: Options) -> Callable[[st
     dirs = [log_dir for _, log_dir in _opened(places)]
     gone = vanished(() if options.brokers else dirs).items()
     tell_gone((words for key, words in gone if options.wants(-1, *key)), options.mode)
-    return compacts_by(dirs)
+    return compacts_by(dirs, [ServerConfig.load(path) for path in options.config])
 
 
 def _only(pieces: Iterable[Range], only: AbstractSet[Key], places: Iterable[Place]) -> Iterator[Range]:

@@ -33,6 +33,10 @@ _ELSEWHERE = (
     "metadata.log.dir apart (give that dir, too), or other voters have it, nothing turns stray; this is told "
     "for the worst, that it is gone: {}"
 )
+ANOTHER_HOME = (
+    "whether metadata.log.dir is {0.path} (by default it is the first of log.dirs): else the broker refuses "
+    "to start; server.properties, which tells it, was not given (--config)"
+)
 _GONE = (
     "its copy of the cluster's metadata is gone, not in a dir that was not given, and no other voter has it"
 )

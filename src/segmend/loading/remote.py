@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from segmend.broker.remote_storage import FOUND, METADATA_TOPIC, STARTS_AT_KNOWN_EPOCH, RemoteStorage
+from segmend.broker.retention import Limits
 from segmend.frozen import replace
 from segmend.loading.load import LoadedLog
 from segmend.loading.segment import Lost
@@ -14,6 +15,14 @@ _IF_LED = (
     "{}: whether the log start offset moves from {}, to {} at most, once it is led: leader-epoch-checkpoint "
     "names no epoch before, and what remote storage has of none is lost"
 )
+_NO_LINE = (
+    "{}: where between {} and {} it begins once it is led: log-start-offset-checkpoint has no line of it, "
+    "and remote storage was not looked at"
+)
+_NEVER_DELETED = (
+    "{}: whether remote storage has the offsets {} to {}: they are not on this disk, where local retention "
+    "deletes nothing"
+)
 _UNTOLD = "what remote storage has of {}: {} tells it, and lacks records"
 _ASSUMED = (
     "remote storage is used (remote.log.storage.system.enable=true), and has what is not on this disk of "
@@ -22,12 +31,15 @@ _ASSUMED = (
 _NAMED = 3
 
 
-def as_led(loaded: LoadedLog, after: Extent, *, alone: bool) -> tuple[Extent, str | None]:
+def as_led(
+    loaded: LoadedLog, after: Extent, limits: Limits, *, alone: bool, begins: int | None
+) -> tuple[Extent, str | None]:
     """What is left of the log once it is led, and what is not known of that.
 
     A leader asks for the remote segments of each epoch that leader-epoch-checkpoint names, from the oldest
     on, and begins with the first it finds, or else on its disk. Of an epoch that begins later than the log
-    it may find what lies before. `alone`: nobody else can lead.
+    it may find what lies before. `alone`: nobody else can lead; `begins` is the line of the checkpoint, which
+    each such log has that was opened before.
     """
     state, start = loaded.state, after.log_start_offset or 0
     settings, epochs = state.settings, state.epochs.entries
@@ -36,12 +48,23 @@ def as_led(loaded: LoadedLog, after: Extent, *, alone: bool) -> tuple[Extent, st
     first = state.segments[0].base_offset
     moved = min(first, epochs[0][1]) if epochs else first
     if moved <= start:
-        return after, None
+        return after, _unseen(loaded, first, limits, begins)
     if epochs or not alone:
         return after, _IF_LED.format(state.partition.path, start, moved)
     says = FOUND.format(moved, state.partition.name)
     state.note("log-start-moved", offset=moved, says=says, lost=Lost(records=moved - start))
     return replace(after, log_start_offset=moved), None
+
+
+def _unseen(loaded: LoadedLog, first: int, limits: Limits, begins: int | None) -> str | None:
+    """What hangs on what remote storage has of the offsets before the `first` on this disk."""
+    path, start = loaded.state.partition.path, begins or 0
+    if first <= start:
+        return None
+    if begins is None:
+        return _NO_LINE.format(path, start, first)
+    kept = limits.retention_ms < 0 and limits.retention_bytes < 0
+    return _NEVER_DELETED.format(path, start, first - 1) if kept and limits.remote else None
 
 
 def untold(outcomes: Sequence[PartitionOutcome], remote: Sequence[str]) -> Iterator[str]:

@@ -278,7 +278,9 @@ def _current(
         own, given = situation.topic(partition.topic), situation.broker.config.given
         cleaned = compacted(partition.topic, cleaned_to, own, situation.dynamic, given)
         alone = situation.image is not None and situation.image.alone(partition.topic, partition.partition)
-        after, unread = as_led(loaded, after, alone=alone)
+        begins = dir_state.of(LOG_START_OFFSET, (partition.topic, partition.partition))
+        limits = situation.retention(partition.topic).limits
+        after, unread = as_led(loaded, after, limits, alone=alone, begins=begins)
         try:
             note_failing_reads(loaded, situation.budget, compacted=cleaned)
             later = (*_closed(dir_state, loaded), *_served(dir_state, loaded, after, situation))

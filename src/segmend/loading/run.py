@@ -27,6 +27,7 @@ from segmend.loading.dirs import DirState
 from segmend.loading.expected import made_again, made_as_followers, missing_replicas
 from segmend.loading.futures import replaced
 from segmend.loading.led import aside, without_the_unled
+from segmend.loading.metadata import ANOTHER_HOME
 from segmend.loading.prelude import Options, Prelude
 from segmend.loading.reads import Budget
 from segmend.loading.remote import assumed, untold
@@ -301,10 +302,7 @@ class _Run:
         yield from (each.unknown for each in self._loaded if each.unknown)
         failing = (each for one in self._loaded for each in one.later if each.fails)
         yield from dict.fromkeys(f"{each.dir}: how long it serves: {each.why}" for each in failing)
-        for path in self._prelude.not_given:
-            yield f"{path}: a log dir in server.properties that was not given"
-        for path in self._prelude.unlisted:
-            yield f"{path}: no log dir in server.properties, so the broker opens nothing of it"
+        yield from self._places()
         yield from self._unsure
         yield from self._older()
         metadata = self._prelude.metadata
@@ -322,6 +320,15 @@ class _Run:
             yield f"whether {', '.join(gone[:5])}{more} had records here: there is no such directory"
         if any(log_dir.broker_running() for log_dir in self._broker.dirs):
             yield "what the broker that runs here has not written yet"
+
+    def _places(self) -> Iterator[str]:
+        """Dirs that server.properties has otherwise, or may have."""
+        for path in self._prelude.not_given:
+            yield f"{path}: a log dir in server.properties that was not given"
+        for path in self._prelude.unlisted:
+            yield f"{path}: no log dir in server.properties, so the broker opens nothing of it"
+        if self._refusal is None and self._broker.home_is_doubtful:
+            yield ANOTHER_HOME.format(self._broker.metadata_dir)
 
     def _older(self) -> Iterator[str]:
         """What its logs had of metadata that is not there any more: in its own copy, or where it asks."""
@@ -349,9 +356,6 @@ class _Run:
             yield "no settings of topics or dynamic ones, and no other partitions of it: ZooKeeper has them"
         if self._broker.given is None:
             yield "Kafka's defaults, and no other log dirs: server.properties was not given (--config)"
-            home = self._broker.metadata_dir
-            if home is not None and home is not self._broker.dirs[0]:
-                yield f"metadata.log.dir is {home.path} (by default it is the first of log.dirs)"
         else:
             yield from _told_elsewhere(self._broker.config)
         if self._options.user_assumed is not None:

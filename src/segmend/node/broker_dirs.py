@@ -194,6 +194,19 @@ class BrokerDirs:
         """Whether server.properties says that the metadata is to be in `metadata_dir`."""
         return self._configured_home is not None
 
+    @property
+    def home_is_doubtful(self) -> bool:
+        """Whether the metadata is not in the first dir, and nothing says that it is to be where it is.
+
+        A dir that has it alone was made for it; the voters of the log may name one by its id (KIP-853).
+        """
+        home, log = self.metadata_dir, self.own_metadata_log
+        if log is None or home is None or self.given is not None or home is self.dirs[0]:
+            return False
+        own = None if self.node_id is None else log.image.voters.get(self.node_id)
+        named = own not in (None, ANY_DIRECTORY) and own == home.directory_id
+        return self.kraft and not home.is_metadata_apart and not named
+
     @cached_property
     def metadata_elsewhere(self) -> LogDir | None:
         """The dir of the metadata by server.properties of these dirs, if it is none of them."""

@@ -50,7 +50,10 @@ def _start(node: NodeOutcome, style: Style) -> str:
     if broker.unserved:
         told.append(style("red", f"{plural(broker.unserved, 'partition')} not served here"))
     if not told:
-        told.append("no loss seen here" if broker.unknown else "loses nothing here")
+        told.append("no loss seen here" if node.unknown else "loses nothing here")
+    if node.may_end:
+        more = f" (and {len(node.may_end) - 1} more)" if len(node.may_end) > 1 else ""
+        told.append(f"{style('red', 'may end then')}: {text.clean(node.may_end[0])}{more}")
     if node.deleted:
         told.append(f"{plural(node.deleted, 'record')} deleted within minutes after it")
     return f"starts, {', '.join(told)}"

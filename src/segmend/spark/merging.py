@@ -26,6 +26,7 @@ from segmend.fleet.damaged import tell_gone, tell_unread
 from segmend.fleet.listing import absolute, find_places
 from segmend.fleet.merge_schemas import MERGED_RANGES, RUN, SOUND_RUNS
 from segmend.fleet.options import PERMISSIVE
+from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.look import Second
 from segmend.merge.replicas import read_replica
@@ -40,9 +41,14 @@ from segmend.rescue.spread import Sent, opened
 from segmend.spark.tasks import run_tasks
 
 
-def runs(spark: SparkSession, paths: str | Sequence[str], *, topic: str | None = None) -> DataFrame:
-    """What each replica has sound, a row a replica: every log is read, its checksums computed, in tasks."""
-    sent = _sent(paths, Request(dirs=(), out="", form="", topic=topic))
+def runs(
+    spark: SparkSession, paths: str | Sequence[str], *, topic: str | None = None, config: Sequence[str] = ()
+) -> DataFrame:
+    """What each replica has sound, a row a replica: every log is read, its checksums computed, in tasks.
+
+    `config` are server.properties, whose log.cleanup.policy counts where a topic has none of its own.
+    """
+    sent = _sent(paths, Request(dirs=(), out="", form="", topic=topic, configs=_read_configs(config)))
     each = [(one, number) for one in sent for number in range(len(one.places))]
     return run_tasks(spark, each, _read, from_arrow_schema(SOUND_RUNS))
 
@@ -61,6 +67,7 @@ def rescue(
     *,
     topic: str | None = None,
     isolation: Literal["read_uncommitted", "read_committed"] = "read_uncommitted",
+    config: Sequence[str] = (),
 ) -> DataFrame:
     """The records of the merged log, in the columns of `segmend rescue --as delta`: a task a partition.
 
@@ -70,9 +77,16 @@ def rescue(
     if isolation not in ("read_uncommitted", "read_committed"):
         raise UsageError(f"isolation is read_uncommitted or read_committed, not {isolation}")
     committed = isolation == "read_committed"
-    sent = _sent(paths, Request(dirs=(), out="", form="", topic=topic, committed_only=committed))
+    asked = Request(
+        dirs=(), out="", form="", topic=topic, committed_only=committed, configs=_read_configs(config)
+    )
+    sent = _sent(paths, asked)
     wanted = schema(pa.timestamp("us", tz="UTC"))
     return run_tasks(spark, sent, partial(_records, wanted), from_arrow_schema(wanted))
+
+
+def _read_configs(paths: Sequence[str]) -> tuple[ServerConfig, ...]:
+    return tuple(map(ServerConfig.load, [paths] if isinstance(paths, str) else paths))
 
 
 def _sent(paths: str | Sequence[str], request: Request) -> list[Sent]:
@@ -82,7 +96,7 @@ def _sent(paths: str | Sequence[str], request: Request) -> list[Sent]:
     dirs = [LogDir.attempt(place.path, place.files) for place in places]
     tell_gone((str(each["why"]) for each in gone_whole(request, dirs, ())), PERMISSIVE)
     release = BrokerDirs(dirs).release
-    compacts = compacts_by(dirs)
+    compacts = compacts_by(dirs, request.configs)
     tasks = [
         Task(request=request, places=replicas, release=release, compacted=compacts(topic))
         for (topic, _), replicas in replicas_wanted(request, dirs, ()).items()
