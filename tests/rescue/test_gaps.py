@@ -45,6 +45,27 @@ def test_of_a_topic_that_is_not_compacted_they_come_from_the_others(
     assert (ran.code, sum(line["records"] for line in ran.of("partition"))) == (0, 6 * 880)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("export", [False, True])
+def test_topics_whose_gaps_no_policy_explains_are_named(
+    export: bool, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy_tree(golden("4.3.1-fleet"), root := tmp_path / "root")
+    command = "export" if export else "rescue"
+    where = [command, *sorted(root.glob("b*/d*")), "--topic", "orders", "--as", "delta"]
+    ran = run(capsys, *where, "--out", tmp_path / "whole", "--json")
+    assert ran.json[-1]["policy_untold"] == []
+    for log in sorted(root.glob("b*/*/orders-0/*.log"))[1::4]:
+        cut_out(log, 2)
+    ran = run(capsys, *where, "--out", tmp_path / "out", "--json")
+    assert ran.json[-1]["policy_untold"] == [{"topic": "orders", "gaps": "lost"}]
+    told = "cleanup.policy (delete) was taken, by which offsets that nobody has are lost: orders "
+    assert told in run(capsys, *where, "--out", tmp_path / "told").out
+    (given := tmp_path / "server.properties").write_text("log.cleanup.policy=delete\n")
+    ran = run(capsys, *where, "--out", tmp_path / "given", "--config", given, "--json")
+    assert ran.json[-1]["policy_untold"] == []
+
+
 def test_where_no_metadata_tells_records_without_a_key_do(
     golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,7 +12,7 @@ from segmend.cli.output import emit, emit_json, style
 from segmend.errors import Cancelled, ExitCode, UsageError
 from segmend.report.diff import vanished_lines
 from segmend.report.progress import Progress
-from segmend.report.rescue import lines_of, summary_line
+from segmend.report.rescue import lines_of, summary_line, untold_lines
 from segmend.report.style import Style
 from segmend.rescue.decoders import Decode, decoder
 from segmend.rescue.outlet import Line
@@ -130,6 +130,7 @@ def _with_seconds(line: Line, began: float) -> Line:
 def _text(line: Line, request: Request, look: Style) -> Iterator[str]:
     if line["type"] == "summary":
         yield summary_line(line, request.out)
+        yield from untold_lines(line.get("policy_untold", ()))
         yield from vanished_lines([each["why"] for each in line.get("vanished", ())])
     else:
         yield from lines_of(line, look)

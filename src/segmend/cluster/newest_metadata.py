@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from segmend.broker.cleanup_policy import COMPACTED_TOPICS
 from segmend.cluster.members import members
 from segmend.cluster.nodes import image_of
+from segmend.frozen import frozen
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
@@ -34,25 +35,42 @@ def newest_image(brokers: Iterable[BrokerDirs]) -> MetadataImage | None:
     return newest and newest[1]
 
 
-def compacts_by(dirs: Iterable[LogDir], configs: Sequence[ServerConfig] = ()) -> Callable[[str], bool | None]:
-    """What tells of a topic whether it is compacted; it gives None where nothing says.
+@frozen
+class Policies:
+    """The metadata of each cluster that knows topics, and whether a cleaner was at one without a policy.
+
+    `given` are the server.properties of brokers, as far as they are known.
+    """
+
+    known: tuple[tuple[MetadataImage, bool], ...]
+    given: tuple[Mapping[str, str], ...]
+
+    def __call__(self, topic: str) -> bool | None:
+        """Whether the topic is compacted; None where nothing says."""
+        for image, is_open in self.known:
+            told = image.compacts(topic, self.given)
+            if told is not None:
+                return None if is_open and not told and not image.has_policy(topic) else told
+        return None
+
+    def is_told(self, topic: str) -> bool:
+        """Whether somebody tells the topic's policy: else it is Kafka's default, or what gaps look like."""
+        knowing = [image for image, _ in self.known if topic in image.ids]
+        told = any(self.given or image.has_policy(topic) for image in knowing)
+        return told or topic in COMPACTED_TOPICS
+
+
+def compacts_by(dirs: Iterable[LogDir], configs: Sequence[ServerConfig] = ()) -> Policies:
+    """What tells of a topic whether it is compacted.
 
     `configs` are server.properties of its brokers: they count where a topic has no cleanup.policy of its own.
     Without any a cleaner that was at such a topic shows that Kafka's default need not be theirs.
     """
-    known, given = [], [config.given for config in configs]
+    known, given = [], tuple(config.given for config in configs)
     for group in by_cluster(dirs):
         image = newest_image(members(group).brokers.values())
         if image is not None:
             cleaned = {topic for log_dir in group for topic, _ in log_dir.cleaner_offsets}
             theirs = cleaned.intersection(image.ids).difference(COMPACTED_TOPICS)
             known.append((image, not given and not all(map(image.has_policy, theirs))))
-
-    def compacts(topic: str) -> bool | None:
-        for image, is_open in known:
-            told = image.compacts(topic, given)
-            if told is not None:
-                return None if is_open and not told and not image.has_policy(topic) else told
-        return None
-
-    return compacts
+    return Policies(known=tuple(known), given=given)

@@ -37,6 +37,10 @@ ANOTHER_HOME = (
     "whether metadata.log.dir is {0.path} (by default it is the first of log.dirs): else the broker refuses "
     "to start; server.properties, which tells it, was not given (--config)"
 )
+IN_ZOOKEEPER = (
+    "no settings of topics or dynamic ones, and no other partitions of it: ZooKeeper has them, and by them "
+    "retention may delete more or less, and the broker refuse an index longer than segment.index.bytes"
+)
 _GONE = (
     "its copy of the cluster's metadata is gone, not in a dir that was not given, and no other voter has it"
 )

@@ -11,6 +11,10 @@ from segmend.report.style import Style
 from segmend.wording import plural
 
 _SHOWN = 10
+_TAKEN = {
+    "lost": "Kafka's default cleanup.policy (delete) was taken, by which offsets that nobody has are lost",
+    "compacted": "nobody tells the cleanup.policy, so offsets that nobody has were taken for compacted",
+}
 
 
 def lines_of(line: Mapping[str, Any], look: Style) -> Iterator[str]:
@@ -94,3 +98,12 @@ def summary_line(line: Mapping[str, Any], out: str) -> str:
     lost = plural(line["missing"], "offset") if line["missing"] else "no offset"
     salvaged = f", {line['salvaged']:,} of them salvaged" if line.get("salvaged") else ""
     return f"{counted} in {text.clean(out)}, {text.size(line['bytes'])}; {lost} missing{salvaged}"
+
+
+def untold_lines(topics: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """One line for the topics whose gaps were taken for what nobody tells."""
+    by_gaps = {gaps: [each["topic"] for each in topics if each["gaps"] == gaps] for gaps in _TAKEN}
+    for gaps, names in by_gaps.items():
+        if names:
+            more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+            yield f"{_TAKEN[gaps]}: {text.clean(', '.join(names[:_SHOWN]))}{more} (--config FILE tells more)"

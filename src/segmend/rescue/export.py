@@ -65,7 +65,7 @@ def export(
                 yield from _commit(table, pending, request.out, fx)
                 told, pending = told + pending, []
         yield from _commit(table, pending, request.out, fx)
-        yield summary_of(told + pending, gone_whole(request, dirs, names))
+        yield summary_of(told + pending, gone_whole(request, dirs, names), compacts)
 
 
 def _commit(table: forms.Growing, lines: Sequence[Line], out: str, fx: Effects) -> Sequence[Line]:

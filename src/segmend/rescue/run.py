@@ -9,7 +9,7 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, Final
 
-from segmend.cluster.newest_metadata import compacts_by
+from segmend.cluster.newest_metadata import Policies, compacts_by
 from segmend.cluster.vanished import vanished
 from segmend.errors import UsageError
 from segmend.frozen import frozen, replace
@@ -71,7 +71,7 @@ def rescue(
             yield line
         lines = sorted(outlet.done, key=lambda line: (line["topic"], line["partition"]))
         form.finish(home, outlet, lines)
-        lines.append(summary_of(lines, gone_whole(request, dirs, names)))
+        lines.append(summary_of(lines, gone_whole(request, dirs, names), compacts))
         outlet.lay(REPORT, "".join(f"{line}\n" for line in text(lines)).encode("utf-8", "backslashreplace"))
         outlet.record(lines[-1])
         yield lines[-1]
@@ -220,6 +220,7 @@ def _line(job: Job, written: Written) -> dict[str, object]:
         "open": written.open,
         "unacknowledged": written.unacknowledged,
         "read": read,
+        "gaps": bool(merged.left_out) or any(map(_has_gaps, job.replicas)),
         "duplicates": read - (compaction.chosen or chosen),
         "not_asked_for": (compaction.chosen or chosen)
         - gone
@@ -238,6 +239,11 @@ def _line(job: Job, written: Written) -> dict[str, object]:
         **({"compacted": compaction.to_json()} if job.compaction else {}),
         "form": dict(written.facts),
     }
+
+
+def _has_gaps(replica: Replica) -> bool:
+    """Whether it has no byte of offsets that a cleaner may have taken."""
+    return bool(replica.thinned or replica.gaps or any(each.kind == "missing" for each in replica.damaged))
 
 
 def _salvaged(salvaged_pieces: Sequence[Piece]) -> list[list[int]]:
@@ -283,8 +289,15 @@ def gone_whole(request: Request, dirs: Sequence[LogDir], names: Sequence[str]) -
     ]
 
 
-def summary_of(lines: Sequence[Line], gone: Sequence[Mapping[str, object]]) -> dict[str, object]:
-    """The last line; `gone` are partitions of which there is none."""
+def summary_of(
+    lines: Sequence[Line], gone: Sequence[Mapping[str, object]], policies: Policies
+) -> dict[str, object]:
+    """The last line; `gone` are partitions of which there is none.
+
+    It names the topics whose gaps are lost, or were compacted, by a policy that nobody tells.
+    """
+    gapped = sorted({line["topic"] for line in lines if line.get("gaps")})
+    untold = {topic: policies(topic) for topic in gapped if not policies.is_told(topic)}
     return {
         "type": "summary",
         "partitions": len(lines),
@@ -294,6 +307,10 @@ def summary_of(lines: Sequence[Line], gone: Sequence[Mapping[str, object]]) -> d
         "marked": sum(line["marked"] for line in lines),
         "aborted": sum(line["aborted"] for line in lines),
         "vanished": list(gone),
+        "policy_untold": [
+            {"topic": topic, "gaps": "lost" if compacts is False else "compacted"}
+            for topic, compacts in untold.items()
+        ],
         **(
             {"salvaged": sum(b - a + 1 for line in lines for a, b in line["salvaged"])}
             if any("salvaged" in line for line in lines)
