@@ -65,3 +65,13 @@ def test_dataframes_say_what_diff_and_rescue_say(
     kept = [row["offset"] for row in alone.to_pylist() if row["topic"] == "txn" and not row["aborted"]]
     assert sorted(committed["offset"].to_pylist()) == sorted(kept)
     assert len(kept) < sum(row["topic"] == "txn" for row in alone.to_pylist())
+
+
+def test_server_properties_decide_compaction_as_for_diff(
+    spark: SparkSession, golden: Callable[[str], Path], tmp_path: Path
+) -> None:
+    (given := tmp_path / "server.properties").write_text("log.cleanup.policy=compact\n")
+    brokers = str(golden("4.3.1-fleet") / "b*" / "d*")
+    for config, compacted in (((), False), (str(given), True)):
+        found = segmend.spark.runs(spark, brokers, topic="orders", config=config)
+        assert {row.compacted for row in found.select("compacted").collect()} == {compacted}
