@@ -104,21 +104,32 @@ def test_of_two_batches_in_one_place_the_other_replica_knows_which_is_moved(
 
 
 @pytest.mark.parametrize("place", [6, 10])
+@pytest.mark.parametrize("others", ["cleaned too, twice", "cleaned too", "never cleaned"])
 def test_within_a_compacted_log_others_have_what_was_moved(
-    place: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    place: int, others: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for number in (1, 2, 3):
+    """Two against one decide; of one against one what has no room beside it; else it is told."""
+    due = range(0, 40, 4)
+    for number in (1, 2, 3) if others.endswith("twice") else (1, 2):
         home = tmp_path / f"b{number}" / "t-0"
         home.mkdir(parents=True)
-        places = [place if (number, at) == (1, 8) else at for at in range(0, 40, 4)]
+        whole = others == "never cleaned" and number == 2
         batches = [
-            build_batch([NewRecord(key=b"%d" % at, value=b"v")], base_offset=first)
-            for at, first in zip(range(0, 40, 4), places, strict=True)
+            build_batch(
+                [NewRecord(key=b"%d" % at if at in due else b"36", value=b"v")],
+                base_offset=place if (number, at) == (1, 8) else at,
+            )
+            for at in (range(37) if whole else due)
         ]
         (home / f"{0:020d}.log").write_bytes(b"".join(batches))
-        (home.parent / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 37\n")
+        if not whole:
+            (home.parent / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 37\n")
     dirs, out = sorted(tmp_path.glob("b*")), tmp_path / "out"
     ran = run(capsys, "rescue", *dirs, "--out", out, "--as", "jsonl", "--json")
     offsets = [json.loads(row)["offset"] for row in (out / "t-0.jsonl").read_text().splitlines()]
-    assert (ran.code, offsets) == (0, list(range(0, 40, 4))), ran.err
+    if others == "cleaned too":
+        assert (ran.code, len(offsets)) == (4, len(due)), ran.out
+        assert "whether it lost that" in ran.of("partition")[0]["doubts"][0]
+    else:
+        assert (ran.code, offsets) == (0, [*due]), ran.out
     assert run(capsys, "diff", *dirs).code == 4

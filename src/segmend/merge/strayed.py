@@ -17,7 +17,10 @@ from segmend.merge.values import Batch
 
 
 def without_strayed(branches: Sequence[Branch], look: Look) -> list[Branch]:
-    """Each branch without the batches that more replicas have at another offset, within a gap beside."""
+    """Each branch without the batches that more replicas have at another offset, within a gap beside.
+
+    Where as many have either, one that leaves no room beside it is in its place.
+    """
     return [_without_strayed(number, branches, look) for number in range(len(branches))]
 
 
@@ -31,7 +34,8 @@ def _without_strayed(number: int, branches: Sequence[Branch], look: Look) -> Bra
             first, last = unlike[0][0], unlike[-1][1]
             mine, theirs = (look.batches(one, first, LONG_MAX) for one in (number, other))
             for here, there in _elsewhere(mine, theirs, (first, last)):
-                if _holders(here, branches, look) < _holders(there, branches, look):
+                votes = _holders(there, branches, look) - _holders(here, branches, look)
+                if votes > 0 or (votes == 0 and _is_wedged(there, other, look)):
                     gone += [(each.first_offset, each.last_offset) for each in (here, there)]
     return lacking(branch, united(gone)) if gone else branch
 
@@ -63,6 +67,12 @@ def _with_room(batches: Iterable[Batch], first: int) -> Iterator[tuple[int, Batc
             yield low, held, each.first_offset - 1
             low = held.last_offset + 1
         held = each
+
+
+def _is_wedged(batch: Batch, number: int, look: Look) -> bool:
+    """Whether there are batches right before and right behind it."""
+    beside = batch.first_offset - 1, batch.last_offset + 1
+    return all(any(look.batches(number, place, place)) for place in beside)
 
 
 def _holders(batch: Batch, branches: Sequence[Branch], look: Look) -> int:

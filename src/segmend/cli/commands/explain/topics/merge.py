@@ -55,7 +55,8 @@ Compaction
     No checksum covers a base offset. Where few batches have a gap behind them and nothing else shows
     compaction, one whose bytes another replica has in that gap is misplaced, and the gap tells nothing. Of
     two batches in one place, too, the one whose bytes another replica has elsewhere is misplaced; and of what
-    was compacted each batch whose bytes more replicas have at another offset, in a gap beside it.
+    was compacted each batch whose bytes more replicas have at another offset, in a gap beside it; or as many,
+    if there is no gap beside them there.
 
     Where nothing but a few gaps shows compaction, one is a loss if another replica has there what no cleaner
     takes, or a record without a key; or where the log has before what came again such a record, or before the
