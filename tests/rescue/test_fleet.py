@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import random
-import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.cli.run import Ran, run
-from tests.golden.judge import copy_tree
-from tests.merge.test_any_damage import HURTS
+from tests.rescue.drawn import BROKERS, Trial, brokers, content
 from tests.rescue.replicas import hurt, replicas
-from tests.rescue.test_gaps import cut_out
 from tests.seeds import SEED
-
-
-def content(out: Path) -> dict[str, bytes]:
-    """Every file but the report, which names the dirs as they were given."""
-    files = [path for path in out.rglob("*") if path.is_file() and not path.name.startswith("_rescue")]
-    return {str(path.relative_to(out)): path.read_bytes() for path in files}
 
 
 def lines(ran: Ran) -> list[object]:
@@ -50,67 +39,10 @@ def test_it_gives_the_same(
     assert content(tmp_path / "there") == content(tmp_path / "alone")
 
 
-MORE = (
-    "batch",
-    "batch everywhere",
-    "file",
-    "replica",
-    "partition",
-    "aside",
-    "checkpoints",
-    "identity",
-    "metadata",
-)
-
-
-def wound(root: Path, draw: random.Random) -> str:
-    """Hurt a replica, all of a partition, or what lies beside them; what was done."""
-    log = draw.choice(
-        [log for log in sorted(root.glob("b*/d*/[cop]*-[0-9]/*.log")) if log.stat().st_size > 3000]
-    )
-    replica, log_dir, everywhere = log.parent, log.parents[1], root.glob(f"b*/d*/{log.parent.name}")
-    what = draw.choice([*HURTS, *MORE])
-    if what in HURTS:
-        data = bytearray(log.read_bytes())
-        log.write_bytes(HURTS[what](data, draw.randrange(len(data)), draw.randrange(1, 3000)))
-    elif what.startswith("batch"):
-        for each in everywhere if what.endswith("everywhere") else [replica]:
-            cut_out(each / log.name, 1)
-    elif what == "file":
-        log.unlink()
-    elif what in ("replica", "partition"):
-        for each in everywhere if what == "partition" else [replica]:
-            shutil.rmtree(each)
-    elif what == "aside":
-        replica.rename(f"{replica}.{'a' * 32}-stray")
-    else:
-        names = {
-            "checkpoints": "*-checkpoint",
-            "identity": "meta.properties",
-            "metadata": "__cluster_metadata-0/*.log",
-        }
-        for each in list(log_dir.glob(names[what])):
-            each.unlink()
-    return f"{what} {log.relative_to(root)}"
-
-
-def said(ran: Ran) -> list[str]:
-    """Every line, without the time it took and the token that a task has in its files' names."""
-    told = [{key: value for key, value in row.items() if key != "seconds"} for row in ran.json]
-    return sorted(re.sub(r"(-\d{20})-[0-9a-f]{16}(-\d+\.parquet)", r"\1\2", json.dumps(row)) for row in told)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(2))
-def test_of_a_hurt_cluster_each_line_is_the_same(
-    number: int, golden: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    draw = random.Random(f"fleet {SEED} {number}")
-    copy_tree(golden("4.3.1-fleet"), root := tmp_path / "root")
-    did = [wound(root, draw) for _ in range(draw.randrange(1, 5))]
-    where = (*sorted(root.glob("b*/d*")), "--topic", "[cop]*", "--json")
-    for command in ("diff", "rescue --as jsonl", "export"):
-        outs = [() if command == "diff" else ("--out", tmp_path / f"{command[:6]}{each}") for each in (0, 1)]
-        alone = run(capsys, *command.split(), *where, *outs[0])
-        there = run(capsys, "fleet", *command.split(), *where, *outs[1], "--driver", "local")
-        assert (there.code, said(there)) == (alone.code, said(alone)), (command, did, there.err)
+@pytest.mark.timeout(300)
+def test_of_hurt_brokers_drawn_all_that_is_told_and_written_is_the_same(tmp_path: Path) -> None:
+    """And an export that is killed adds each record once."""
+    whole = {name: brokers(name, tmp_path / name) for name in BROKERS}
+    for number in range(2):
+        assert Trial(SEED, number, whole.__getitem__, tmp_path / str(number), "local").play() == []
