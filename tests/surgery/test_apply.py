@@ -672,7 +672,7 @@ def test_a_rotten_journal_is_in_nobodys_way(world: World) -> None:
 
 
 class Synced(Disk):
-    """Knows which paths were synced."""
+    """Knows which paths were synced, and where between them a lock was removed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -680,6 +680,10 @@ class Synced(Disk):
 
     def sync(self, fd: int) -> None:
         self.paths.append(os.readlink(f"/proc/self/fd/{fd}"))
+
+    def remove(self, path: str) -> None:
+        self.paths.append(path)
+        super().remove(path)
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])
@@ -693,6 +697,19 @@ def test_what_lies_above_a_new_journal_is_synced_once(world: World, elsewhere: b
     fx.paths.clear()
     undo(find(str(world.state), None), fx=fx)
     assert {str(world.root), folder(run.vaults)} <= {*fx.paths}
+
+
+def test_the_removed_lock_is_synced_with_the_time_of_its_directory(world: World) -> None:
+    """And the name of the journal by who made it, not by who says in it that the user was told."""
+    (world.a / ".lock").unlink(missing_ok=True)
+    step, fx = next(each for each in steps(world) if isinstance(each, PatchFile)), Synced()
+    outcome = apply(plan_of(world, [step]), str(world.state), fx=fx)
+    for home in (str(world.a), str(world.b)):
+        assert fx.paths.index(f"{home}/.lock") < fx.paths.index(home)
+        assert fx.paths.count(home) == 1
+    fx.paths.clear()
+    acknowledge(fx, outcome.run, lambda: 0.0)
+    assert fx.paths == []
 
 
 @pytest.mark.parametrize("torn", [b"{", b'{"event":"done"', b"\xff\n", b"null\n"])

@@ -244,8 +244,13 @@ class JournalWriter:
 
 
 @contextmanager
-def writing(fx: Effects, run: Run, now: Callable[[], float]) -> Iterator[JournalWriter]:
-    """The journal open; a second segmend that wants it is refused."""
+def writing(
+    fx: Effects, run: Run, now: Callable[[], float], *, again: bool = False
+) -> Iterator[JournalWriter]:
+    """The journal open, and its name synced; a second segmend that wants it is refused.
+
+    Where this process had it open before, and does so `again`, its name is synced already.
+    """
     new = not os.path.lexists(run.journal)
     fd = fx.create(run.journal) if new else fx.open(run.journal)
     try:
@@ -258,7 +263,8 @@ def writing(fx: Effects, run: Run, now: Callable[[], float]) -> Iterator[Journal
                 f"{run.journal}: another segmend went on with this plan meanwhile (see `segmend journal "
                 "list`); this one changed nothing"
             )
-        sync_dir(fx, run.path)
+        if not again:
+            sync_dir(fx, run.path)
         if run.size > run.valid_bytes:
             fx.truncate(fd, run.valid_bytes)
             run.size = run.valid_bytes
@@ -273,7 +279,7 @@ def acknowledge(fx: Effects, run: Run, now: Callable[[], float]) -> None:
     Nothing follows it, not even a sync, so that no command is cut short after it. Where another segmend went
     on with the plan already, that one has something to tell.
     """
-    with suppress(SegmendError), writing(fx, run, now) as journal:
+    with suppress(SegmendError), writing(fx, run, now, again=True) as journal:
         journal.write("told", run.direction, synced=False)
 
 

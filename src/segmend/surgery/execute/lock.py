@@ -23,7 +23,7 @@ from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.processes import brokers, writers
 from segmend.logdir.tree import LOCK
-from segmend.surgery.writing.effects import FULL, Effects, sync_dir
+from segmend.surgery.writing.effects import FULL, Effects
 
 _SET: Final[int] = getattr(fcntl, "F_OFD_SETLK", fcntl.F_SETLK)
 _NO_SUCH_LOCK: Final = (errno.EINVAL, errno.ENOSYS)
@@ -134,10 +134,10 @@ def _locked(fx: Effects, path: str, *, remove: bool) -> Iterator[None]:
         finally:
             if remove:
                 # Still holding it: whoever opened it finds it locked, who comes now makes his own. If
-                # something failed already, that is what the user is told, and not this.
+                # something failed already, that is what the user is told, and not this. It is synced with the
+                # time of the directory, which comes back next.
                 with suppress(*(() if well else (OSError,))):
                     fx.remove(f"{path}/{LOCK}")
-                    sync_dir(fx, path)
     finally:
         fx.close(fd)
 
