@@ -21,6 +21,7 @@ from tests.lab.base import QUIET
 from tests.lab.cluster import Cluster
 
 from bench.connector import connector
+from bench.constant import constant
 from bench.data import KIB, SMALL_LZ4, Shape, topic_dir
 from bench.measure import Contender, family_cpu, race
 from bench.peers import KAFKA
@@ -87,6 +88,7 @@ class _Races:
             f"all records to Parquet, as DataFrames: {shape.name}",
             [
                 self._contender("kafka-log", lambda out: self._to_parquet(self._ours(), out)),
+                self._contender("one batch again and again", lambda out: self._to_parquet(self._same(), out)),
                 self._contender(_THEIRS, lambda out: self._to_parquet(self._theirs(), out)),
             ],
             [Target(against=_THEIRS, at_most=1 / goals.plain)],
@@ -152,6 +154,12 @@ class _Races:
 
     def _ours(self, **options: str) -> DataFrame:
         return self._spark.read.format("kafka-log").options(**options).load(str(self._folder))
+
+    def _same(self) -> DataFrame:
+        """As many rows that cost nothing: what Spark itself needs."""
+        file = self._folder.parent / "batch.arrow"
+        rows = self._records // _PARTITIONS
+        return constant(self._spark, self._ours(), file, tasks=_PARTITIONS, rows=rows)
 
     def _theirs(self, **options: str) -> DataFrame:
         which = options or {"subscribe": "bench"}

@@ -243,6 +243,19 @@ def test_damage_is_told_by_the_mode(tmp_path: Path, caplog: pytest.LogCaptureFix
     assert rows_of(tmp_path, mode="FAILFAST", offsets="6..")
 
 
+@pytest.mark.parametrize(
+    ("asked", "told"), [({"subscribe": "t,orders"}, "orders"), ({"assign": '{"t":[0,7]}'}, "t-7")]
+)
+def test_what_is_named_and_not_there_is_told(
+    asked: dict[str, str], told: str, timed: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A broker refuses to be asked for it; a name with a slip would give fewer rows, or none, and no word."""
+    assert len(rows_of(timed, **asked)) == len(rows_of(timed))
+    assert caplog.messages == [f"kafka-log: {told}: on none of these log dirs; no row comes of it"]
+    with pytest.raises(SegmendError, match=f"{told}: on none of these log dirs.*FAILFAST"):
+        rows_of(timed, mode="FAILFAST", **asked)
+
+
 def test_what_one_replica_lost_comes_from_another(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Every third batch hurt here, others there, a segment gone: one row a record all the same, in order."""
     root = three_brokers(tmp_path)

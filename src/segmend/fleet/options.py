@@ -168,10 +168,11 @@ OPTIONS: Final = (
     _read("columns", _ALL, "a,b,c", values.names,
      "columns of the table, in this order; what no column needs is not read or decompressed"),
     _read("topics", _OF_ANY_TOPIC, "glob,glob", values.names, "topics by name, with * and ?"),
-    _read("subscribe", _OF_ANY_TOPIC, "a,b", values.names, "topics by their exact names"),
+    _read("subscribe", _OF_ANY_TOPIC, "a,b", values.names,
+     "topics by their exact names; one that is on none of the log dirs is told as `mode` says"),
     _read("subscribePattern", _OF_ANY_TOPIC, "a regular expression", values.pattern,
      "topics whose whole name matches"),
-    _read("assign", _OF_ANY_TOPIC, '{"orders":[0,1]}', values.assignment, "partitions by topic"),
+    _read("assign", _OF_ANY_TOPIC, '{"orders":[0,1]}', values.assignment, "partitions by topic; the same"),
     _read("partitions", _ALL, "0,3,5-7", values.numbers, "partitions by number"),
     _read("brokers", _ALL, "1,2", values.numbers, "brokers by node id"),
     _read("internal", _OF_ANY_TOPIC, _FLAG, values.flag,
@@ -233,22 +234,22 @@ def parse_options(given: Mapping[str, str]) -> Options:
         try:
             parsed |= _BY_NAME[key].parse(text.strip())
         except ValueError as error:
-            raise UsageError(f"option {name}: {error}") from None
+            raise UsageError(f"option {_BY_NAME[key].name}: {error}") from None
     options = Options(**parsed)
     if options.table not in TABLES:
         raise UsageError(f"there is no table {options.table}; there are {', '.join(TABLES)}")
-    for key, (name, _) in mine.items():
-        _known_to_table(_BY_NAME[key], name, options.table)
-    _one_choice_of_topics([name for key, (name, _) in mine.items() if key in _ONE_OF])
+    for key in mine:
+        _known_to_table(_BY_NAME[key], options.table)
+    _one_choice_of_topics([_BY_NAME[key].name for key in mine if key in _ONE_OF])
     if options.since is not None and options.until is not None and options.since > options.until:
         raise UsageError("option since: it is later than until")
     return options
 
 
-def _known_to_table(option: Option, name: str, table: str) -> None:
+def _known_to_table(option: Option, table: str) -> None:
     if table not in option.tables:
         tables = ", ".join(name for name in TABLES if name in option.tables)
-        raise UsageError(f"the table {table} has no option {name}; it is one of {tables}")
+        raise UsageError(f"the table {table} has no option {option.name}; it is one of {tables}")
 
 
 def _one_choice_of_topics(names: list[str]) -> None:

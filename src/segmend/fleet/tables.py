@@ -27,7 +27,7 @@ from segmend.fleet.plan import pack_shares
 from segmend.fleet.ranges import Range, ranges_of
 from segmend.fleet.records import instead
 from segmend.fleet.schemas import DECODED
-from segmend.fleet.selection import lacking, wanted_logs
+from segmend.fleet.selection import WantedLog, lacking, wanted_logs
 from segmend.fleet.task import AuditJob, Piece, Share, Task, gather
 from segmend.frozen import frozen
 from segmend.logdir.config import ServerConfig
@@ -89,6 +89,7 @@ def _by_range(
     whole = 1 << 62 if options.table == "index_entries" else target
     compacts = _told_by_metadata(places, options)
     tell_gone((words for log in logs if options.consumes for words in lacking(log)), options.mode)
+    tell_gone(_nowhere(logs, options) if options.consumes else (), options.mode)
     pieces: Iterator[Range] = (
         each
         for log in logs
@@ -112,6 +113,15 @@ def _told_by_metadata(places: Sequence[Place], options: Options) -> Callable[[st
     gone = vanished(() if options.brokers else dirs).items()
     tell_gone((words for key, words in gone if options.wants(-1, *key)), options.mode)
     return compacts_by(dirs, [ServerConfig.load(path) for path in options.config])
+
+
+def _nowhere(logs: Iterable[WantedLog], options: Options) -> Iterator[str]:
+    """What was named and is not there, over which a broker throws: UnknownTopicOrPartitionException."""
+    there = {(log.partition.topic, log.partition.partition) for log in logs}
+    topics = set(options.subscribe) - {topic for topic, _ in there}
+    missing = [f"{topic}-{partition}" for topic, partition in sorted(set(options.assign) - there)]
+    for name in [*sorted(topics), *missing]:
+        yield f"{name}: on none of these log dirs; no row comes of it"
 
 
 def _only(pieces: Iterable[Range], only: AbstractSet[Key], places: Iterable[Place]) -> Iterator[Range]:
