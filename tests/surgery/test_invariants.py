@@ -165,17 +165,18 @@ def test_half_a_step_that_the_journal_lost_is_not_taken_for_none(
     assert "0.log: step 1 has kept what it was, of which the journal says nothing" in ran.err
 
 
-@pytest.mark.parametrize("number", [7, 12])
+@pytest.mark.parametrize(("number", "missing"), [(7, 16), (7, 0), (12, 0)])
 def test_half_a_step_that_keeps_nothing_is_not_taken_for_none_either(
-    world: World, capsys: pytest.CaptureFixture[str], number: int
+    world: World, capsys: pytest.CaptureFixture[str], number: int, missing: int
 ) -> None:
-    """Bytes appended, a directory made; the vault tells nothing of them."""
+    """Bytes appended, not all or without their time, a directory made; the vault tells nothing of them."""
     plan = plan_of(world, steps(world)[number : number + 1])
     apply(plan, str(world.state))
     journal = Path(find(str(world.state), None).journal)
     journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
     path = Path(plan.steps[0].paths[0])
-    path.chmod(0o700) if path.is_dir() else os.truncate(path, path.stat().st_size - 16)
+    path.chmod(0o700) if path.is_dir() else os.truncate(path, path.stat().st_size - missing)
+    os.utime(path, ns=(1, 1))
     ran = run(capsys, "undo", "--yes", "--state-dir", world.state)
     assert ran.code == 8
     assert f"{path.name}: step 1 has begun to change it, of which the journal says nothing" in ran.err

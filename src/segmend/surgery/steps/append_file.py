@@ -88,10 +88,10 @@ class AppendFile(OnePath):
         return differs
 
     def is_half_done(self) -> bool:
-        """Whether a part of the new bytes, and nothing else, stands behind those that were there."""
+        """Whether new bytes, perhaps all of them, and nothing else stand behind those that were there."""
         now = look(self.path, content=False)
         part = (now.size or 0) - self._start
-        if self._new or now.kind != "file" or not 0 < part < self.content.length:
+        if self._new or now.kind != "file" or not 0 < part <= self.content.length:
             return False
         return hash_of(self.path, self._start) == self.content.hash_of_first(part)
 
