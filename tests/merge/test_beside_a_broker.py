@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.checks.test_environment import broker_on
 from tests.merge.test_diff import batch, broker, told
 
-from segmend.logdir.tree import LogDir
+from segmend.logdir.file_system import Unreadable
+from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.merge import compared, replicas
 from segmend.merge.replicas import read_replica
 from segmend.merge.values import Replica
 
@@ -56,3 +59,41 @@ def test_an_epoch_file_that_is_behind_the_files_that_are_being_deleted(left: boo
     first = log_dir / "t-0" / f"{0:020d}.log"
     first.rename(f"{first}.deleted") if left else first.unlink()
     assert bool(read(log_dir, live=False).damaged) != left
+
+
+def test_a_file_that_goes_between_the_first_and_the_second_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log_dir = written(tmp_path, mark=150)
+    real = compared.merge
+
+    def merge(*given: Any, **more: Any) -> Any:
+        monkeypatch.setattr(compared, "merge", real)
+        (log_dir / "t-0" / f"{0:020d}.log").unlink()
+        raise Unreadable.nothing_at("the file")
+
+    monkeypatch.setattr(compared, "merge", merge)
+    with broker_on(log_dir):
+        code, replicas, _ = told(capsys, log_dir)
+    assert (code, replicas[1]["log_start_offset"]) == (0, 50)
+
+
+def test_a_file_that_was_rolled_meanwhile_is_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was listed first does not know it."""
+    log_dir, begin = written(tmp_path, mark=150), replicas.begin_runs
+
+    def changing(partition: PartitionDir, **given: Any) -> Any:
+        assert partition.segments
+        monkeypatch.setattr(replicas, "begin_runs", begin)
+        (log_dir / "t-0" / f"{0:020d}.log").unlink()
+        (log_dir / "t-0" / f"{150:020d}.log").write_bytes(batch(150, 5))
+        return begin(partition, **given)
+
+    monkeypatch.setattr(replicas, "begin_runs", changing)
+    with broker_on(log_dir):
+        partition = LogDir.open(log_dir).partitions[0]
+        replica = replicas.read_replica(partition, compacted=False)
+    assert (replica.runs[0].first_offset, replica.runs[-1].last_offset) == (50, 159)
+    assert partition.entry(replica.runs[-1].file).size

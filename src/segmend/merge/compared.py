@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 from segmend.errors import UsageError
 from segmend.frozen import frozen
 from segmend.logdir.tree import PartitionDir
 from segmend.merge.gathered import Key
 from segmend.merge.look import Second
-from segmend.merge.replicas import begin_reading
+from segmend.merge.replicas import begin_reading, read_replica, while_it_runs
 from segmend.merge.rule import merge
 from segmend.merge.values import Merged, Replica
 from segmend.threads import Jobs
@@ -55,9 +56,18 @@ def _compared(
     reading: Sequence[Callable[[], Replica]],
     compacts: Callable[[str], bool | None],
 ) -> Compared:
-    replicas = tuple(each() for each in reading)
-    try:
-        merged = merge(replicas, Second(partitions, replicas), compacted=compacts(key[0]))
-    except UsageError as error:
-        return Compared(topic=key[0], partition=key[1], replicas=replicas, merged=None, refused=str(error))
-    return Compared(topic=key[0], partition=key[1], replicas=replicas, merged=merged)
+    (topic, number), begun = key, [reading]
+    compacted = compacts(topic)
+
+    def merged(places: Sequence[PartitionDir]) -> Compared:
+        again = (
+            begun.pop() if begun else [partial(read_replica, each, compacted=compacted) for each in places]
+        )
+        replicas = tuple(each() for each in again)
+        try:
+            told = merge(replicas, Second(places, replicas), compacted=compacted)
+        except UsageError as error:
+            return Compared(topic=topic, partition=number, replicas=replicas, merged=None, refused=str(error))
+        return Compared(topic=topic, partition=number, replicas=replicas, merged=told)
+
+    return while_it_runs(partitions, merged)

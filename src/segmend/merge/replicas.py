@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import PartitionDir
 from segmend.merge.runs import begin_runs
 from segmend.merge.values import Replica
 from segmend.threads import Jobs
 
+Done = TypeVar("Done")
 _TRIES: Final = 4
 """A broker rarely takes a file away several times while its log is read."""
 
@@ -41,9 +43,28 @@ def _settled(partition: PartitionDir, replica: Replica, compacted: bool | None) 
     for _ in range(_TRIES):
         if not (replica.damaged or replica.unreadable) or not partition.log_dir.broker_running():
             break
-        now = partition.afresh()
-        if partition.entries.keys() <= now.entries.keys():
+        before = partition.entries.keys()
+        _forget(partition)
+        if before <= partition.entries.keys():
             break
-        partition = now
         replica = begin_runs(partition, compacted=compacted, jobs=Jobs(1))()
     return replica
+
+
+def _forget(partition: PartitionDir) -> None:
+    """Have its names listed anew: whoever looks into the files of the replica again looks with this one."""
+    now = partition.afresh()
+    vars(partition).clear()
+    vars(partition).update(vars(now))
+
+
+def while_it_runs(places: Sequence[PartitionDir], work: Callable[[Sequence[PartitionDir]], Done]) -> Done:
+    """`work` with these; anew with what is there then, where a running broker takes away what it reads."""
+    for _ in range(_TRIES):
+        try:
+            return work(places)
+        except Unreadable as refused:
+            if not refused.missing or not any(each.log_dir.broker_running() for each in places):
+                raise
+            places = [each.afresh() for each in places]
+    return work(places)

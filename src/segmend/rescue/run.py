@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.gathered import gathered
 from segmend.merge.look import Second
 from segmend.merge.pieces import Piece, pieces
-from segmend.merge.replicas import read_replicas
+from segmend.merge.replicas import read_replicas, while_it_runs
 from segmend.merge.rule import merge, refuse_strangers
 from segmend.merge.salvage import salvaged
 from segmend.merge.spans import common, united
@@ -177,7 +177,11 @@ class _Watch:
 
 def job_of(task: Task) -> Job:
     """The replicas of one partition read and merged, and where what is wanted of them lies."""
-    request, places = task.request, task.places
+    return while_it_runs(task.places, partial(_job_of, task))
+
+
+def _job_of(task: Task, places: Sequence[PartitionDir]) -> Job:
+    request = task.request
     replicas = list(read_replicas(places, compacted=task.compacted))
     merged = merge(replicas, Second(places, replicas), compacted=task.compacted)
     chosen = tuple(pieces(replicas, places, ranges_within(merged.ranges, request)))
