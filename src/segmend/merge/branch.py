@@ -153,6 +153,26 @@ def untold(branches: Sequence[Branch], replicas: Sequence[Replica], look: Look) 
     return united(spans)
 
 
+def unburied(within: Span, branches: Sequence[Branch], replicas: Sequence[Replica], look: Look) -> list[Span]:
+    """Offsets that nobody has, where more bytes are damaged than the batches have that others have there."""
+    held = united((part.first, part.last) for branch in branches for part in branch.parts)
+    hurt = [
+        span
+        for each in replicas
+        for span, size in _sizes(each, within).items()
+        if _held(span, look, len(replicas)) < size
+    ]
+    return common(without([within], held), united(hurt))
+
+
+def _held(span: Span, look: Look, count: int) -> int:
+    """The bytes of the batches that any replica has there."""
+    sizes: dict[int, int] = {}
+    for batch in (each for number in range(count) for each in look.batches(number, *span)):
+        sizes[batch.first_offset] = max(batch.size, sizes.get(batch.first_offset, 0))
+    return sum(sizes.values())
+
+
 def gaps_alone(branches: Sequence[Branch], replicas: Sequence[Replica]) -> list[Span]:
     """Offsets that no replica has, where a few gaps are all that shows compaction on any of them."""
     if _is_proven(replicas):

@@ -9,7 +9,7 @@ from itertools import pairwise
 from segmend.errors import UsageError
 from segmend.frozen import replace
 from segmend.merge.agreement import disagreements
-from segmend.merge.branch import Branch, gaps_alone, on_branch, untold, without_lost
+from segmend.merge.branch import Branch, gaps_alone, on_branch, unburied, untold, without_lost
 from segmend.merge.lineage import claims_of, lineage
 from segmend.merge.no_further import without_false_checkpoints
 from segmend.merge.odd_epochs import believed
@@ -85,7 +85,7 @@ def merge(
             *_doubts(replicas, branches, marks, end),
             *_untold(replicas, branches, look, missing),
             *_unexplained(left_out),
-            *_unsure(replicas, uncleaned, ranges),
+            *_unsure(replicas, uncleaned, ranges, look),
             *_elsewhere(replicas),
         ),
         left_out=left_out,
@@ -352,22 +352,16 @@ def _settled(part: Range, uncleaned: Uncleaned, look: Look) -> Range:
 
 
 def _unburied(
-    ranges: Sequence[Range], branches: Sequence[Branch], replicas: Sequence[Replica]
+    ranges: Sequence[Range], branches: Sequence[Branch], replicas: Sequence[Replica], look: Look
 ) -> Iterator[str]:
     """Where what deleted a record that is filled in may have been, in words: nobody has it any more."""
     bound = max(branch.thinned for branch in branches)
-    held = united((part.first, part.last) for branch in branches for part in branch.parts)
-    hurt = united(
-        (each.first_offset, bound if each.last_offset is None else each.last_offset)
-        for replica in replicas
-        for each in replica.damaged
-    )
     for part in ranges:
         filling = _filling(part, branches)
         own = united((each.first, each.last) for each in branches[part.replica].parts)
         if filling is None or not common(own, [filling]):
             continue
-        for first, last in common(without([(filling[0], bound - 1)], held), hurt):
+        for first, last in unburied((filling[0], bound - 1), branches, replicas, look):
             yield (
                 f"offsets {first} to {last}: compaction took what was there, or it is damaged; whether a "
                 f"tombstone among it deleted what {replicas[part.replica].path} fills in from offset "
@@ -386,9 +380,11 @@ def _untold(
         )
 
 
-def _unsure(replicas: Sequence[Replica], uncleaned: Uncleaned, ranges: Sequence[Range]) -> Iterator[str]:
+def _unsure(
+    replicas: Sequence[Replica], uncleaned: Uncleaned, ranges: Sequence[Range], look: Look
+) -> Iterator[str]:
     """Newest records of keys that a replica compacted further lacks, in words; and what that may hide."""
-    yield from _unburied(ranges, uncleaned.branches, replicas)
+    yield from _unburied(ranges, uncleaned.branches, replicas, look)
     for replica, spans in zip(replicas, uncleaned.unsure, strict=False):
         if spans:
             yield (
