@@ -6,11 +6,12 @@ releases up to 3.6 did is in `segmend.broker.old_identity`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Final
 
 from segmend.broker.old_identity import READING, Reading, as_read, goes_offline, refusals
 from segmend.broker.rule import new_in
+from segmend.broker.server_rules import ROLES, ZOOKEEPER
 from segmend.formats.damage import Damage
 from segmend.formats.meta_properties import MetaProperties
 from segmend.frozen import frozen, replace
@@ -44,19 +45,19 @@ DUPLICATE_ID = "Duplicate directory ID Optional[{}] found. It was the ID of {}, 
 
 
 def is_kraft(
-    release: Release, values: Sequence[MetaProperties], *, roles: bool, has_metadata_log: bool
+    release: Release, values: Sequence[MetaProperties], *, given: Container[str], has_metadata_log: bool
 ) -> bool:
-    """Whether the broker runs in KRaft mode (KIP-500, KIP-631): `process.roles` says so (`roles`).
+    """Whether the broker runs in KRaft mode (KIP-500, KIP-631): what is `given` in server.properties says so.
 
     Without server.properties the files tell it: `kafka-storage format` writes version 1 of
     meta.properties. Where none of them tells a version, only a KRaft node has a metadata log; a
     broker with ZooKeeper follows one, too, while it migrates (3.4), but beside files of version 0.
     """
-    if release < (2, 8):
+    if (ZOOKEEPER in given and ROLES not in given and release < (4, 0)) or release < (2, 8):
         return False
     versions = {value.version for value in values} - {None}
     # The release comes last: where the files tell, nobody need ask of which one they are.
-    return roles or 1 in versions or (not versions and has_metadata_log) or release >= (4, 0)
+    return ROLES in given or 1 in versions or (not versions and has_metadata_log) or release >= (4, 0)
 
 
 _ONE_LINE: Final = frozenset({"bad-uuid", "reserved-directory-id"})

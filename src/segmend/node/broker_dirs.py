@@ -12,7 +12,6 @@ from functools import cached_property
 from segmend.broker.election import ANY_DIRECTORY, NOT_THE_VOTER
 from segmend.broker.identity import is_kraft
 from segmend.broker.metadata_log import SNAPSHOT_FIRST
-from segmend.broker.server_rules import ROLES, ZOOKEEPER
 from segmend.formats.meta_properties import MetaProperties
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
 from segmend.frozen import replace
@@ -154,13 +153,10 @@ class BrokerDirs:
     @cached_property
     def kraft(self) -> bool:
         """Whether the broker runs in KRaft mode."""
-        given = self.config.given
-        if ZOOKEEPER in given and ROLES not in given and self.release < (4, 0):
-            return False
         return is_kraft(
             self.release,
             self.identities,
-            roles=ROLES in self.config.given,
+            given=self.config.given,
             has_metadata_log=any(each.cluster_metadata is not None for each in self.dirs),
         )
 

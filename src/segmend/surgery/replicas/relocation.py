@@ -6,6 +6,7 @@ import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from segmend.broker.identity import DIRECTORY_IDS
 from segmend.errors import SegmendError, UsageError
 from segmend.formats.offset_checkpoint import FILE_NAMES
 from segmend.frozen import frozen
@@ -159,7 +160,7 @@ def _markers(request: Request[object], moves: Sequence[Move]) -> tuple[list[Step
 
 
 def _notes(request: Request[object]) -> Iterator[str]:
-    if request.release >= (3, 7) and request.broker.metadata is not None:
+    if DIRECTORY_IDS.of(request.release) and request.broker.metadata is not None:
         yield "when it starts, the broker tells the controller the new places by itself (KIP-858)"
 
 
