@@ -150,10 +150,7 @@ def _audit() -> Iterator[str]:
         ", ".join(f"`{each}`" for each in names) for names in (SUMMARY_KEYS, filter(STORED.get, TABLES))
     )
     yield _AUDIT.format(keys=keys, same=same)
-    of_batches = (
-        (name, note) for (mark, name), note in _notes(arrow).items() if mark == id(arrow.BATCH_SCHEMA)
-    )
-    notes = _notes(schemas) | {(id(schemas.BATCHES), name): note for name, note in of_batches}
+    notes = _notes(schemas)
     for name, about in ABOUT_AUDIT.items():
         yield f"\n## {name}\n\nOne row: {about}.\n\n| column | type | |\n|---|---|---|"
         yield from _columns(getattr(schemas, name.upper()), notes)

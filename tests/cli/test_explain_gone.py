@@ -15,7 +15,7 @@ from tests.cli.run import Ran, run
 from segmend.broker.deletions import SAYINGS
 from segmend.explain import gone
 from segmend.explain.deletion_lines import sayings
-from segmend.explain.gone import Reader
+from segmend.explain.gone import ServerLogReader
 
 Capture = pytest.CaptureFixture[str]
 RECORDED = sorted((Path(__file__).parents[1] / "lab" / "gone" / "recorded").glob("*.log"))
@@ -174,7 +174,7 @@ def test_a_truncation_is_not_called_right(path: Path, capsys: Capture) -> None:
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gone, "MOST", 10)
-    reader = Reader()
+    reader = ServerLogReader()
     reader.read(
         f"INFO [Log partition=a-0, dir=/d] Found deletable segments with base offsets [{n}] due to "
         "retention time 1ms breach"

@@ -14,7 +14,7 @@ from tests.zookeeper_files import (
 )
 
 from segmend.formats import zookeeper_log, zookeeper_snapshot
-from segmend.formats.zookeeper_log import Change
+from segmend.formats.zookeeper_log import NodeChange
 
 TREE = {"/a": b"1", "/a/b": None, "/c": b""}
 CHANGES = [
@@ -49,10 +49,10 @@ def test_a_log_is_its_changes() -> None:
     changes, damages = zookeeper_log.parse(log(0x10, CHANGES))
     assert damages == ()
     assert changes == (
-        Change(zxid=0x10, path="/a", data=b"1", makes=True),
-        Change(zxid=0x12, path="/a", data=b"2"),
-        Change(zxid=0x12, path="/t", data=b"", makes=True),
-        Change(zxid=0x13, path="/a", data=None),
+        NodeChange(zxid=0x10, path="/a", data=b"1", makes=True),
+        NodeChange(zxid=0x12, path="/a", data=b"2"),
+        NodeChange(zxid=0x12, path="/t", data=b"", makes=True),
+        NodeChange(zxid=0x13, path="/a", data=None),
     )
 
 

@@ -87,10 +87,14 @@ def test_a_library_with_a_field_elsewhere_is_not_used() -> None:
     assert native.LIBRARY is not None
 
     class Swapped(ctypes.Structure):
-        _fields_ = (native.Walk._fields_[1], native.Walk._fields_[0], *native.Walk._fields_[2:])
+        _fields_ = (
+            native.WalkStruct._fields_[1],
+            native.WalkStruct._fields_[0],
+            *native.WalkStruct._fields_[2:],
+        )
 
     class Shorter(ctypes.Structure):
-        _fields_ = native.Walk._fields_[:-1]
+        _fields_ = native.WalkStruct._fields_[:-1]
 
     for structure, words in (
         (Swapped, "stop is 8 there, 0 here"),
@@ -99,6 +103,8 @@ def test_a_library_with_a_field_elsewhere_is_not_used() -> None:
         with pytest.warns(RuntimeWarning, match=words):
             assert not fits(native.LIBRARY, "segmend_walk_places", structure, native._SIZES)
     with pytest.warns(RuntimeWarning, match="sizeof epoch_t is 16 there, 24 here"):
-        assert not fits(native.LIBRARY, "segmend_walk_places", native.Walk, {**native._SIZES, "epoch_t": 24})
+        assert not fits(
+            native.LIBRARY, "segmend_walk_places", native.WalkStruct, {**native._SIZES, "epoch_t": 24}
+        )
     with pytest.warns(RuntimeWarning, match="it has no segmend_other_places"):
-        assert not fits(native.LIBRARY, "segmend_other_places", native.Walk, {})
+        assert not fits(native.LIBRARY, "segmend_other_places", native.WalkStruct, {})

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from segmend.checks import Code, Consequence, Entry, Page
 from segmend.findings import Severity
-from segmend.fleet.growth import Change, DirGrowth
+from segmend.fleet.growth import ByteChange, DirGrowth
 from segmend.fleet.schemas import STORED
 from segmend.report.html import Past
 
@@ -261,7 +261,7 @@ def past(audits: int = 12) -> Past:
         DirGrowth(
             cluster_id="hT3QzkQ5R9uXyqJk3nq2Ww", broker=number // 2 + 1,
             path=DIRS[number % 2], disk_free=free * GIB, disk_per_day=per_day,
-            logs=Change(before=100 * GIB, now=(100 + number) * GIB, per_day=number * GIB / 11),
+            logs=ByteChange(before=100 * GIB, now=(100 + number) * GIB, per_day=number * GIB / 11),
         )
         for number, (free, per_day) in enumerate([(9, 3.0 * GIB), (52, GIB / 2), (91, None), (91, -5.0)])
     ]  # fmt: skip

@@ -45,7 +45,7 @@ LEVEL_FIRST: Final = gone_in("FeaturesDelta, since 4.0 once all is read", (4, 0)
 """Whether the level is looked at when its record is met, before those behind it are read."""
 
 
-class Image(Protocol):
+class GateImage(Protocol):
     """What the metadata image must tell."""
 
     @property
@@ -62,7 +62,7 @@ class Image(Protocol):
 
 
 def metadata_refusals(
-    image: Image, records: Mapping[int, int], release: Release, given: Mapping[str, str]
+    image: GateImage, records: Mapping[int, int], release: Release, given: Mapping[str, str]
 ) -> Iterator[str]:
     """Kafka's words on a cluster's metadata that the release cannot read.
 
@@ -76,14 +76,14 @@ def metadata_refusals(
     yield from filter(None, said)
 
 
-def _unsupported(image: Image, release: Release) -> Iterator[str]:
+def _unsupported(image: GateImage, release: Release) -> Iterator[str]:
     for name, level in sorted(image.features.items()):
         range_ = supported(name, release)
         if range_ is not None and level and not range_.lowest <= level <= range_.highest:
             yield UNSUPPORTED_LEVEL.format(name, level, range_)
 
 
-def _unknown_level(image: Image, release: Release) -> str | None:
+def _unknown_level(image: GateImage, release: Release) -> str | None:
     level = image.features.get(METADATA_VERSION, 0)
     lowest, highest = LOWEST_LEVEL.of(release), KNOWN_LEVEL.of(release)
     newer = level > highest and release.padded[:2] <= LOOKED_AT
@@ -101,7 +101,7 @@ def _unknown_record(records: Mapping[int, int], release: Release) -> str | None:
 
 
 def topic_refusals(
-    image: Image, release: Release, retention: Mapping[str, int]
+    image: GateImage, release: Release, retention: Mapping[str, int]
 ) -> Iterator[tuple[str, Refused]]:
     """(topic, what is refused): every topic's settings are parsed, also of those on other brokers."""
     for topic, settings in sorted(image.configs.items()):

@@ -94,7 +94,7 @@ def knows(kind: str, release: Release) -> bool:
     return kind in KNOWN_KINDS or kind in SUFFIXES.of(release)
 
 
-class Image(Protocol):
+class TopicsImage(Protocol):
     """What the metadata image must tell."""
 
     @property
@@ -107,7 +107,7 @@ class Image(Protocol):
 
 
 def stray_reason(
-    image: Image | None, *, topic_id: str | None, partition: int, node_id: int | None, path: str
+    image: TopicsImage | None, *, topic_id: str | None, partition: int, node_id: int | None, path: str
 ) -> str | None:
     """Kafka's words if the replica in `path` is a stray, None if it is expected or nobody can say."""
     if topic_id is None:

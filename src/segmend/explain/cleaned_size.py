@@ -51,7 +51,7 @@ class CleanedSize:
 
 
 @frozen
-class Work:
+class CleaningWork:
     """What a cleaning goes by; its map takes `slots` keys."""
 
     verdict: CleanerVerdict
@@ -61,7 +61,7 @@ class Work:
     delete_retention_ms: int
 
 
-def cleaned_size(loaded: LoadedLog, work: Work) -> CleanedSize:
+def cleaned_size(loaded: LoadedLog, work: CleaningWork) -> CleanedSize:
     """Read what the cleaning would read, as far as `READ_AT_MOST` goes."""
     segments = [each for each in loaded.state.segments if each.base_offset < work.verdict.stop]
     of = sum(each.size for each in segments)
@@ -73,7 +73,7 @@ def cleaned_size(loaded: LoadedLog, work: Work) -> CleanedSize:
 
 
 def _exact(
-    loaded: LoadedLog, work: Work, reading: CleanerReading, batches: Sequence[ReadBatch], of: int
+    loaded: LoadedLog, work: CleaningWork, reading: CleanerReading, batches: Sequence[ReadBatch], of: int
 ) -> CleanedSize:
     offsets = _OffsetMap(work)
     for segment in (each for each in reading.segments if each.base_offset >= _floor(reading, work)):
@@ -93,7 +93,7 @@ def _exact(
     )  # fmt: skip
 
 
-def _floor(reading: CleanerReading, work: Work) -> int:
+def _floor(reading: CleanerReading, work: CleaningWork) -> int:
     first = work.verdict.first_dirty
     return max((each.base_offset for each in reading.segments if each.base_offset <= first), default=0)
 
@@ -106,7 +106,7 @@ def _next_base(loaded: LoadedLog, segment: Segment) -> int:
 class _OffsetMap:
     """`SkimpyOffsetMap`, filled as `buildOffsetMapForSegment` does."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: CleaningWork) -> None:
         self.of: dict[bytes, int] = {}
         self.latest = -1
         self.full = False
@@ -132,7 +132,7 @@ class _OffsetMap:
 class _Left:
     """What is left of batches."""
 
-    def __init__(self, loaded: LoadedLog, work: Work, offsets: _OffsetMap) -> None:
+    def __init__(self, loaded: LoadedLog, work: CleaningWork, offsets: _OffsetMap) -> None:
         self.keyless = 0
         self._offsets = offsets
         self._work = work
@@ -176,7 +176,7 @@ def _modified(segment: Segment) -> int:
 
 
 def _estimated(
-    loaded: LoadedLog, work: Work, reading: CleanerReading, batches: Sequence[ReadBatch], of: int
+    loaded: LoadedLog, work: CleaningWork, reading: CleanerReading, batches: Sequence[ReadBatch], of: int
 ) -> CleanedSize:
     read = max(reading.bytes, 1)
     times = Counter(r.key for each in batches if not each.aborted for r in each.records if r.key is not None)

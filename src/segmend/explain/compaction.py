@@ -23,7 +23,7 @@ from segmend.broker.cleaner import (
 from segmend.broker.retention import Retained, looks
 from segmend.explain.cleaned_size import (
     CleanedSize,
-    Work,
+    CleaningWork,
     cleaned_size,
 )
 from segmend.explain.cleaner_blockers import Blocker, Held, blockers, first_timestamp
@@ -161,7 +161,7 @@ def _cleaned(state: DirState) -> Container[tuple[str, int]]:
     return state.offsets.get(CLEANER_OFFSET, {})
 
 
-def _in_turn(looks: Sequence[Look], situation: Situation, budget: Budget) -> list[Compaction]:
+def _in_turn(looks: Sequence[CleaningLook], situation: Situation, budget: Budget) -> list[Compaction]:
     """What becomes of logs that one cleaner looks after."""
     threads = max(_given(situation.broker.config, "log.cleaner.threads", 1), 1)
     ratios = sorted((each.first.ratio for each in looks if each.first.taken), reverse=True)
@@ -217,7 +217,7 @@ def _again(
 
 
 @frozen
-class Look:
+class CleaningLook:
     """What becomes of a log if it is cleaned `first`, and if it is its turn after a deletion (`then`).
 
     `between` is after some of the looks that delete, where it takes them several.
@@ -241,7 +241,7 @@ class Look:
             and compaction.spoiled is None
             and budget.takes(min(compaction.size, READ_AT_MOST))
         ):
-            work = Work(
+            work = CleaningWork(
                 verdict=verdict, release=release, now_ms=situation.now_ms,
                 slots=_slots(situation.broker.config),
                 delete_retention_ms=parse_long(compaction.settings[4].value) or 0,
@@ -261,7 +261,9 @@ class Look:
         return replace(compaction, cleaned=size, again=again, blockers=tuple(blockers(held)))
 
 
-def _look_or_closed(state: DirState, partition: PartitionDir, situation: Situation, *, running: bool) -> Look:
+def _look_or_closed(
+    state: DirState, partition: PartitionDir, situation: Situation, *, running: bool
+) -> CleaningLook:
     """What this process may not read is told of its partition, and keeps none of the others back."""
     policy = situation.retention(partition.topic).settings[0]
     compaction = Compaction(
@@ -272,19 +274,19 @@ def _look_or_closed(state: DirState, partition: PartitionDir, situation: Situati
         return _look(state, partition, situation, compaction, running=running)
     except Unreadable as error:
         failed = replace(compaction, failure=str(error))
-        return Look(first=failed, then=failed)
+        return CleaningLook(first=failed, then=failed)
 
 
 def _look(
     state: DirState, partition: PartitionDir, situation: Situation, compaction: Compaction, *, running: bool
-) -> Look:
+) -> CleaningLook:
     """One partition, cleaned before and after a deletion."""
     retention = situation.retention(partition.topic)
     stands = standing(state, partition, situation, running=running)
     loaded, after = stands.loaded, stands.loaded.after
     if after is None:
         failed = replace(compaction, failure=str(loaded.failure or loaded.unknown))
-        return Look(first=failed, then=failed)
+        return CleaningLook(first=failed, then=failed)
     unlimited = replace(retention.limits, retention_ms=-1)
     kept = retained(loaded, after, unlimited, situation.now_ms, every=True, running=stands.open_end)
     stored = state.of(HIGH_WATERMARK, (partition.topic, partition.partition))
@@ -307,11 +309,11 @@ def _look(
         spoiled = stats_fault(loaded, view.log_start, view.log_end, checkpoint, situation.broker.release)
     if spoiled is not None:  # set aside at the first look, and not looked at by retention any more
         first = replace(first, spoiled=spoiled, outcome="uncleanable")
-        return Look(first=first, then=first, loaded=loaded, view=view)
+        return CleaningLook(first=first, then=first, loaded=loaded, view=view)
     counts = [sum(each.count for each in deleted) for deleted in looks(kept, retention.limits, look)]
     left = [_deleted(compaction, view, gone, situation) for gone in accumulate(counts)]
     then = left[-1] if left else first
-    return Look(first=first, then=then, between=tuple(left[:-1]), loaded=loaded, view=view)
+    return CleaningLook(first=first, then=then, between=tuple(left[:-1]), loaded=loaded, view=view)
 
 
 def _deleted(compaction: Compaction, view: CleanerView, gone: int, situation: Situation) -> Compaction:

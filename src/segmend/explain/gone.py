@@ -168,7 +168,7 @@ class _Line:
     at_ms: int | None
 
 
-class Reader:
+class ServerLogReader:
     """Takes lines one after the other, of any number of files."""
 
     def __init__(self, ahead: timedelta = timedelta()) -> None:

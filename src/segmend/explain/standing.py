@@ -10,7 +10,7 @@ from segmend.logdir.tree import PartitionDir
 
 
 @frozen
-class Standing:
+class LeftStanding:
     """`recovered`: as the next start leaves it; `open_end`: taken as it stands, though it was not closed."""
 
     loaded: LoadedLog
@@ -18,13 +18,15 @@ class Standing:
     open_end: bool
 
 
-def standing(state: DirState, partition: PartitionDir, situation: Situation, *, running: bool) -> Standing:
+def standing(
+    state: DirState, partition: PartitionDir, situation: Situation, *, running: bool
+) -> LeftStanding:
     """A log that was not closed is recovered, unless a broker is `running` or that takes too long to read."""
     settings = load_settings(state, partition, situation)
     recovers = not settings.clean and not running
     recovers = recovers and situation.budget.takes(_unflushed(partition, settings.recovery_point))
     loaded = load(partition.afresh(), replace(settings, clean=not recovers))
-    return Standing(loaded=loaded, recovered=recovers, open_end=not settings.clean and not recovers)
+    return LeftStanding(loaded=loaded, recovered=recovers, open_end=not settings.clean and not recovers)
 
 
 def _unflushed(partition: PartitionDir, recovery_point: int) -> int:

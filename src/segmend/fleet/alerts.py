@@ -29,7 +29,7 @@ _DIR_BYTES: Final = ("bytes", "disk_free_bytes", "disk_total_bytes")
 
 
 @frozen
-class Sample:
+class Metric:
     """One number."""
 
     name: str
@@ -37,7 +37,7 @@ class Sample:
     labels: Mapping[str, str]
 
 
-def samples(outcome: AuditOutcome, dirs: Iterable[Mapping[str, object]]) -> list[Sample]:
+def samples(outcome: AuditOutcome, dirs: Iterable[Mapping[str, object]]) -> list[Metric]:
     """Every number that is known, sorted by name; `dirs` are the audit's rows of `log_dirs`."""
     row = outcome.row
     known = [
@@ -55,7 +55,7 @@ def samples(outcome: AuditOutcome, dirs: Iterable[Mapping[str, object]]) -> list
     return sorted(known, key=lambda sample: (sample.name, sorted(sample.labels.items())))
 
 
-def _of_dirs(dirs: Iterable[Mapping[str, Any]]) -> Iterator[Sample]:
+def _of_dirs(dirs: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
     for each in dirs:
         cluster = {"cluster": each["cluster_id"]} if each["cluster_id"] else {}
         labels = cluster | {"broker": str(each["broker"]), "dir": each["path"]}
@@ -64,11 +64,11 @@ def _of_dirs(dirs: Iterable[Mapping[str, Any]]) -> Iterator[Sample]:
                 yield _sample(f"log_dir_{name}", each[name], **labels)
 
 
-def _sample(name: str, value: float, **labels: str) -> Sample:
-    return Sample(name=f"segmend_{name}", value=value, labels=labels)
+def _sample(name: str, value: float, **labels: str) -> Metric:
+    return Metric(name=f"segmend_{name}", value=value, labels=labels)
 
 
-def prometheus(given: Iterable[Sample]) -> str:
+def prometheus(given: Iterable[Metric]) -> str:
     """The text format of a node exporter's textfile directory."""
     lines = []
     for name, same in groupby(given, lambda sample: sample.name):
@@ -84,11 +84,11 @@ def _escaped(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-def as_json(given: Iterable[Sample]) -> str:
+def as_json(given: Iterable[Metric]) -> str:
     """A list of objects."""
     rows = [{"name": each.name, "labels": dict(each.labels), "value": each.value} for each in given]
     return json.dumps(rows, indent=2) + "\n"
 
 
-FORMATS: Final[dict[str, Callable[[Iterable[Sample]], str]]] = {"prom": prometheus, "json": as_json}
+FORMATS: Final[dict[str, Callable[[Iterable[Metric]], str]]] = {"prom": prometheus, "json": as_json}
 """By the ending of the file's name."""

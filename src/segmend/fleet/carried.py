@@ -60,7 +60,7 @@ class Earlier:
 
 
 @frozen
-class Known:
+class EarlierScan:
     """What an earlier run has of one segment."""
 
     mark: str
@@ -150,10 +150,10 @@ def about(earlier: Iterable[Earlier], names: Collection[str]) -> tuple[str, ...]
 class Readings:
     """What one task of one broker takes over and reads; checks are given `scanned` and `stretches`."""
 
-    def __init__(self, run: AuditRun, level: Level, known: Mapping[str, Sequence[Known]]) -> None:
+    def __init__(self, run: AuditRun, level: Level, known: Mapping[str, Sequence[EarlierScan]]) -> None:
         self._run_id, self._level, self._known = run.run_id, level.name.lower(), known
         self._marks: dict[str, str] = {}
-        self._taken: dict[str, Known] = {}
+        self._taken: dict[str, EarlierScan] = {}
         self._stretches: dict[str, Stretches] = {}
         self._began_ns = time.time_ns()
 
@@ -181,7 +181,7 @@ class Readings:
         """What was filled by it, once; None where the log was not read."""
         return self._stretches.pop(view.log.path, None)
 
-    def taken(self, view: SegmentView) -> Known | None:
+    def taken(self, view: SegmentView) -> EarlierScan | None:
         """What was taken over of a segment; None where its log was read."""
         return self._taken.get(view.log.path)
 
@@ -224,10 +224,10 @@ class Readings:
 
 def known(
     out: str, files: Iterable[str], places: Iterable[Place], names: Container[tuple[str, str]], level: Level
-) -> dict[str, list[Known]]:
+) -> dict[str, list[EarlierScan]]:
     """What these files of `scans` have of partition directories (log dir, name), by the paths of the logs."""
     dirs = {absolute([place.path])[0]: place.path for place in places}
-    by_dir: dict[str, list[Known]] = {}
+    by_dir: dict[str, list[EarlierScan]] = {}
     for file in files:
         for row in _rows(os.path.join(out, _TABLE, file)):
             log_dir, name = dirs.get(row["dir"], ""), row["dir_name"]
@@ -237,8 +237,8 @@ def known(
     return by_dir
 
 
-def _known(row: Mapping[str, Any]) -> Known:
-    return Known(
+def _known(row: Mapping[str, Any]) -> EarlierScan:
+    return EarlierScan(
         mark=row["mark"], read_by=row["read_by"], scan=row["scan"], has_holes=row["has_holes"],
         parts=row["buckets"],
     )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from segmend.fleet.damaged import Damage, Report
+from segmend.fleet.damaged import DamagedPlace, Report
 from segmend.fleet.internal_topics import decoded_records
 from segmend.fleet.options import Options
 from segmend.fleet.ranges import INDEX_LIMIT, Range, verified
@@ -55,7 +55,7 @@ def _constant_or(field: pa.Field, keys: Row, chunk: pa.RecordBatch) -> pa.Array:
 
 def damage(piece: Range, reader: OpenFile, options: Options, _report: Report) -> Iterator[pa.RecordBatch]:
     """The damaged places of a range: every checksum is computed and every record looked at."""
-    damages: list[Damage] = []
+    damages: list[DamagedPlace] = []
     for _ in decoded(piece, reader, _EVERY_RECORD, damages.append):
         continue
     if damages:
@@ -64,7 +64,7 @@ def damage(piece: Range, reader: OpenFile, options: Options, _report: Report) ->
         )
 
 
-def damage_row(damage: Damage) -> Row:
+def damage_row(damage: DamagedPlace) -> Row:
     """A row of the table `damage`."""
     return _keys(damage.piece) | {
         "dir": damage.piece.place.path,

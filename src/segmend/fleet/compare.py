@@ -16,7 +16,7 @@ from segmend.merge.gathered import Key
 
 
 @frozen
-class Replicas:
+class ReplicaDirs:
     """The directories of one partition, as (log dir, name); `weight` is what reading them costs in bytes."""
 
     key: Key
@@ -35,13 +35,13 @@ def compare_fleet(
     yield from sorted(unordered, key=lambda each: (each.topic, each.partition))
 
 
-def _piece(key: Key, partitions: Sequence[PartitionDir], compacted: bool | None) -> Replicas:
+def _piece(key: Key, partitions: Sequence[PartitionDir], compacted: bool | None) -> ReplicaDirs:
     weight = sum(each.size + len(each.entries) * FILE_COST for each in partitions)
     places = tuple((each.log_dir.path, each.name) for each in partitions)
-    return Replicas(key=key, places=places, weight=weight, compacted=compacted)
+    return ReplicaDirs(key=key, places=places, weight=weight, compacted=compacted)
 
 
-def compare_group(group: Sequence[Replicas]) -> list[Compared]:
+def compare_group(group: Sequence[ReplicaDirs]) -> list[Compared]:
     """What one task does. Of the runs travels what they are, without the marks within."""
     opened = {path: _opened(path) for path in {path for each in group for path, _ in each.places}}
     partitions = {each.key: [_there(opened[path], name) for path, name in each.places] for each in group}

@@ -21,7 +21,7 @@ _SHOWN = 3
 
 
 @frozen
-class Damage:
+class DamagedPlace:
     """A damaged place of a log, or of a log that cannot be read at all (`unreadable`).
 
     `first_offset` is the first one that is lost with it, None if nothing tells; `last_offset` is
@@ -43,7 +43,7 @@ class Damage:
         return f"{path}: byte {self.position}: {self.kind}: {self.reason}"
 
 
-Report = Callable[[Damage], None]
+Report = Callable[[DamagedPlace], None]
 
 
 def is_loss(piece: Range, problem: Problem) -> bool:
@@ -51,9 +51,11 @@ def is_loss(piece: Range, problem: Problem) -> bool:
     return problem.kind not in _QUIET or piece.next_base is not None
 
 
-def damage_of(piece: Range, problem: Problem, first_offset: int | None, last_offset: int | None) -> Damage:
+def damage_of(
+    piece: Range, problem: Problem, first_offset: int | None, last_offset: int | None
+) -> DamagedPlace:
     """As the reader of a range tells it."""
-    return Damage(
+    return DamagedPlace(
         piece=piece,
         kind=problem.kind,
         position=problem.position,
@@ -64,9 +66,11 @@ def damage_of(piece: Range, problem: Problem, first_offset: int | None, last_off
     )
 
 
-def unreadable(piece: Range, error: Unreadable, first_offset: int | None, last_offset: int | None) -> Damage:
+def unreadable(
+    piece: Range, error: Unreadable, first_offset: int | None, last_offset: int | None
+) -> DamagedPlace:
     """What the system refused to read."""
-    return Damage(
+    return DamagedPlace(
         piece=piece,
         kind="unreadable",
         position=piece.start,
@@ -77,9 +81,9 @@ def unreadable(piece: Range, error: Unreadable, first_offset: int | None, last_o
     )
 
 
-def missing(piece: Range, size: int, first_offset: int, last_offset: int) -> Damage:
+def missing(piece: Range, size: int, first_offset: int, last_offset: int) -> DamagedPlace:
     """Offsets between a log of so many bytes and the next one, which others have."""
-    return Damage(
+    return DamagedPlace(
         piece=piece,
         kind="missing",
         position=size,
@@ -91,14 +95,14 @@ def missing(piece: Range, size: int, first_offset: int, last_offset: int) -> Dam
 
 
 @dataclass(slots=True)
-class Tally:
+class DamageTally:
     """What one task met, by the mode of the read; `tell` writes the warning."""
 
     mode: str
     kinds: Counter[str] = field(default_factory=Counter)
     partitions: set[str] = field(default_factory=set)
 
-    def report(self, damage: Damage) -> None:
+    def report(self, damage: DamagedPlace) -> None:
         """Count it; SegmendError with FAILFAST."""
         if self.mode == FAILFAST:
             raise SegmendError(f"{damage.text} (mode FAILFAST)")

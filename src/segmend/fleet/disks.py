@@ -14,7 +14,7 @@ from functools import partial
 
 from segmend.fleet import capacity
 from segmend.fleet.capacity import BrokerMeasured, Measured
-from segmend.fleet.encoding import Advice, Sample, added, advice
+from segmend.fleet.encoding import CodecAdvice, Sample, added, advice
 from segmend.fleet.listing import Place, absolute
 from segmend.frozen import dataclass, field, frozen, replace
 from segmend.logdir.file_system import Unreadable
@@ -70,7 +70,7 @@ class TopicCapacity:
     sample: Sample | None
 
     @property
-    def advice(self) -> Advice | None:
+    def advice(self) -> CodecAdvice | None:
         """What other batches or another codec would save."""
         return None if self.sample is None else advice(self.sample)
 

@@ -54,7 +54,7 @@ class Sample:
 
 
 @frozen
-class Advice:
+class CodecAdvice:
     """A `codec` for a topic, and whether to fill `batches`; `saves` is the part of the sample that goes."""
 
     codec: str | None
@@ -185,7 +185,7 @@ def _totals(counts: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
     return dict(total)
 
 
-def advice(measured: Sample) -> Advice | None:
+def advice(measured: Sample) -> CodecAdvice | None:
     """What would save a tenth or more; None where nothing does, or too few records were seen."""
     if measured.records < LEAST_RECORDS:
         return None
@@ -195,9 +195,9 @@ def advice(measured: Sample) -> Advice | None:
     together = 1 - measured.joined[fuller] / measured.bytes
     used = max(measured.codecs, key=lambda name: measured.codecs[name])
     if together - max(alone, 0.0) >= WORTH:
-        return Advice(codec=None if fuller == used else fuller, batches=True, saves=together)
+        return CodecAdvice(codec=None if fuller == used else fuller, batches=True, saves=together)
     if alone >= WORTH and codec != used:
-        return Advice(codec=codec, batches=False, saves=alone)
+        return CodecAdvice(codec=codec, batches=False, saves=alone)
     return None
 
 

@@ -26,7 +26,7 @@ _NOISE: Final = re.compile(r"\x1b\[[0-9;]*m|↳|\n\s+0: .*", re.DOTALL)
 
 
 @frozen
-class Entry:
+class StoredFile:
     """A file in a directory of OUT; when it was written, in seconds."""
 
     path: str
@@ -107,17 +107,17 @@ def size(path: str) -> int:
     return store_of(path).file_size(path) if is_remote(path) else os.path.getsize(path)
 
 
-def entries(folder: str) -> Iterator[Entry]:
+def entries(folder: str) -> Iterator[StoredFile]:
     """The files right in it; none where it is not there."""
     if is_remote(folder):
-        yield from (Entry(path=p, bytes=s.size, written=s.mtime_ns / 1e9) for p, s in _listed(folder))
+        yield from (StoredFile(path=p, bytes=s.size, written=s.mtime_ns / 1e9) for p, s in _listed(folder))
         return
     try:
         with os.scandir(folder) as listed:
             for each in listed:
                 if each.is_file(follow_symlinks=False):
                     status = each.stat()
-                    yield Entry(path=each.path, bytes=status.st_size, written=status.st_mtime)
+                    yield StoredFile(path=each.path, bytes=status.st_size, written=status.st_mtime)
     except (FileNotFoundError, NotADirectoryError):
         return
 

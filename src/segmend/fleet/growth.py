@@ -22,7 +22,7 @@ LONGEST_SECONDS: Final = 30 * DAY_SECONDS
 
 
 @frozen
-class Change:
+class ByteChange:
     """Bytes before and now; `per_day` is None where the audits lie too close together."""
 
     before: int
@@ -37,7 +37,7 @@ class DirGrowth:
     cluster_id: str | None
     broker: int
     path: str
-    logs: Change
+    logs: ByteChange
     disk_free: int | None
     disk_per_day: float | None
 
@@ -55,7 +55,7 @@ class TopicGrowth:
 
     cluster_id: str | None
     topic: str
-    logs: Change
+    logs: ByteChange
 
 
 def earlier_of(rows: Sequence[Mapping[str, Any]], wanted: str | None) -> Mapping[str, Any]:
@@ -108,9 +108,9 @@ def _taken(then: Mapping[str, Any], now: Mapping[str, Any], seconds: float) -> f
     return _change(now["disk_free_bytes"], then["disk_free_bytes"], seconds).per_day
 
 
-def _change(before: int, now: int, seconds: float) -> Change:
+def _change(before: int, now: int, seconds: float) -> ByteChange:
     rate = (now - before) * DAY_SECONDS / seconds if seconds >= LEAST_SECONDS else None
-    return Change(before=before, now=now, per_day=rate)
+    return ByteChange(before=before, now=now, per_day=rate)
 
 
 def topics(out: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[TopicGrowth]:

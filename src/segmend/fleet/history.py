@@ -25,7 +25,7 @@ SECOND: Final = len("20260101T000000")
 
 
 @frozen
-class Sight:
+class LookedAt:
     """What a run looked at: how deep, the log dirs that it knew of, and those of them that it could list."""
 
     run_id: str
@@ -43,14 +43,14 @@ class Changes:
     unseen: Kept
 
 
-def sight(out: str, run_id: str, level: Level) -> Sight:
+def sight(out: str, run_id: str, level: Level) -> LookedAt:
     """What the run looked at; `level` as its row in `runs` has it."""
     rows = delta.read(out, "log_dirs", run_id=run_id, columns=["path", "partitions"]).to_pylist()
     dirs = frozenset(row["path"] for row in rows if row["partitions"] is not None)
-    return Sight(run_id=run_id, level=level, known=frozenset(row["path"] for row in rows), dirs=dirs)
+    return LookedAt(run_id=run_id, level=level, known=frozenset(row["path"] for row in rows), dirs=dirs)
 
 
-def changes(out: str, before: Sight, after: Sight) -> Changes:
+def changes(out: str, before: LookedAt, after: LookedAt) -> Changes:
     both = before.known & after.known
     # Of a replica that is behind nothing is known once those that it was compared with cannot be read.
     told = before.dirs <= after.dirs
@@ -74,7 +74,9 @@ class _Found:
     looked: Kept
 
     @classmethod
-    def of(cls, out: str, run: Sight, both: Collection[str], seen: Collection[str], compared: bool) -> _Found:
+    def of(
+        cls, out: str, run: LookedAt, both: Collection[str], seen: Collection[str], compared: bool
+    ) -> _Found:
         """Those of a run: of a million no more than these numbers are kept."""
         names = ("fingerprint", "dir", "offset", "message", "source")
         keys, same, looked = (array(code) for code in "qqb")
@@ -129,7 +131,7 @@ def _age(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return row["started"], row["run_id"]
 
 
-def pick(rows: Sequence[Mapping[str, Any]], wanted: Sequence[str]) -> tuple[Sight, Sight]:
+def pick(rows: Sequence[Mapping[str, Any]], wanted: Sequence[str]) -> tuple[LookedAt, LookedAt]:
     """The two runs named by the beginnings of their ids (default: the last two), the earlier first.
 
     UsageError when a name fits no run or several, or there is only one run. Their `dirs` are empty.
@@ -143,9 +145,11 @@ def pick(rows: Sequence[Mapping[str, Any]], wanted: Sequence[str]) -> tuple[Sigh
     return bare(first), bare(second)
 
 
-def bare(row: Mapping[str, Any]) -> Sight:
+def bare(row: Mapping[str, Any]) -> LookedAt:
     """Of a row of `runs`: how deep it looked."""
-    return Sight(run_id=row["run_id"], level=Level[row["level"].upper()], known=frozenset(), dirs=frozenset())
+    return LookedAt(
+        run_id=row["run_id"], level=Level[row["level"].upper()], known=frozenset(), dirs=frozenset()
+    )
 
 
 def _named(rows: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any]:

@@ -83,7 +83,7 @@ def find_places(paths: Sequence[str]) -> list[Place]:
     SegmendError when a path is not there, is a file, or has no log dir under it. What is
     there but cannot be listed comes as a `Place` with the reason.
     """
-    by_path: dict[str, _Found] = {}
+    by_path: dict[str, _FoundDir] = {}
     for given in paths:
         matches = _expand(given)
         below = [each for path in matches for each in _below(files_of(path), path, DEPTH, seen=set())]
@@ -120,7 +120,7 @@ def _expand(given: str) -> list[str]:
     return [given.rstrip("/") or "/"]
 
 
-class _Found(NamedTuple):
+class _FoundDir(NamedTuple):
     """A log dir, why it could not be listed if so, or an empty directory."""
 
     path: str
@@ -128,7 +128,7 @@ class _Found(NamedTuple):
     empty: bool = False
 
 
-def _below(files: Files, path: str, depth: int, seen: set[str]) -> Iterator[_Found]:
+def _below(files: Files, path: str, depth: int, seen: set[str]) -> Iterator[_FoundDir]:
     real = files.real_path(path)
     if real in seen:
         return
@@ -136,12 +136,12 @@ def _below(files: Files, path: str, depth: int, seen: set[str]) -> Iterator[_Fou
     try:
         entries = files.listing(path)
     except Unreadable as error:
-        yield _Found(path, error.reason)
+        yield _FoundDir(path, error.reason)
         return
     if _is_log_dir(files, path, entries):
-        yield _Found(path)
+        yield _FoundDir(path)
     elif not entries:
-        yield _Found(path, empty=True)
+        yield _FoundDir(path, empty=True)
     elif depth:
         for name in sorted(name for name, kind in entries.items() if kind in FOLDERS and name != _OF_A_DISK):
             yield from _below(files, f"{path}/{name}", depth - 1, seen)
@@ -167,7 +167,7 @@ def _holds_segments(files: Files, path: str) -> bool:
     return any(name == partition_metadata.FILE_NAME or parse_file_name(name).kind == "log" for name in names)
 
 
-def _place(found_dir: _Found) -> Place:
+def _place(found_dir: _FoundDir) -> Place:
     """With the broker and cluster of meta.properties."""
     path, unreadable, empty = found_dir
     place = Place(log_dir_id=0, path=path, broker=-1, cluster_id=None, unreadable=unreadable, empty=empty)

@@ -51,7 +51,7 @@ class _Listed:
         return (path, size, self.status.mtime_ns), (tag, size, 0) if _MD5.fullmatch(tag) else None
 
 
-class _Kept:
+class _KeptObjects:
     """Small objects that were read, the ones asked for last, by what `_Listed.names` gives."""
 
     def __init__(self) -> None:
@@ -59,8 +59,8 @@ class _Kept:
         self._bytes = 0
         self._lock = Lock()
 
-    def __reduce__(self) -> tuple[type[_Kept], tuple[()]]:
-        return _Kept, ()
+    def __reduce__(self) -> tuple[type[_KeptObjects], tuple[()]]:
+        return _KeptObjects, ()
 
     def get(self, key: _Name) -> bytes | None:
         with self._lock:
@@ -83,7 +83,7 @@ class ObjectStore(Files):
         self._connect = connect
         self._stores: dict[str, Any] = {}
         self._folders: dict[str, dict[str, _Listed | None]] = {}
-        self._kept = _Kept()
+        self._kept = _KeptObjects()
 
     def listing(self, path: str) -> dict[str, EntryType]:
         """Names below `path`, up to the next slash; none at all is a missing directory."""
@@ -161,7 +161,7 @@ class ObjectStore(Files):
 class RemoteReader(OpenFile):
     """An object, read by range requests."""
 
-    def __init__(self, store: Any, key: str, *, path: str, listed: _Listed, kept: _Kept) -> None:
+    def __init__(self, store: Any, key: str, *, path: str, listed: _Listed, kept: _KeptObjects) -> None:
         super().__init__(path, listed.status.size)
         self._own_name, self._md5_name = listed.names(path)
         self._kept = kept

@@ -118,7 +118,7 @@ class Options:
 
 
 @frozen
-class Option:
+class ReadOption:
     """One option: how its value is written, what it means, which tables know it, and how it is read."""
 
     name: str
@@ -131,15 +131,17 @@ class Option:
 def _read(
     name: str, tables: frozenset[str], written: str, read: Callable[[str], object], meaning: str,
     field: str = "",
-) -> Option:  # fmt: skip
+) -> ReadOption:  # fmt: skip
     """One that is read into the `field` of `Options`, which is called as it is if nothing else is said."""
     into = field or re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
-    return Option(
+    return ReadOption(
         name=name, values=written, meaning=meaning, tables=tables, parse=lambda text: {into: read(text)}
     )
 
 
-def _choice(name: str, tables: frozenset[str], words: Sequence[str], meaning: str, field: str = "") -> Option:
+def _choice(
+    name: str, tables: frozenset[str], words: Sequence[str], meaning: str, field: str = ""
+) -> ReadOption:
     return _read(
         name, tables, " ".join(words), lambda text: values.choice(text, tuple(words)), meaning, field
     )
@@ -177,7 +179,7 @@ OPTIONS: Final = (
     _read("brokers", _ALL, "1,2", values.numbers, "brokers by node id"),
     _read("internal", _OF_ANY_TOPIC, _FLAG, values.flag,
      "internal topics too; by default only of tables other than records, or where they are named"),
-    Option(name="offsets", tables=_RANGED, values="A..B", parse=_offsets,
+    ReadOption(name="offsets", tables=_RANGED, values="A..B", parse=_offsets,
      meaning="offsets, both ends included; either may be left out"),
     _read("since", _RANGED, "an instant", values.instant,
      "not older: 2026-11-21T10:00:00Z, or milliseconds since the epoch; of batches those that have such a "
@@ -205,7 +207,7 @@ OPTIONS: Final = (
      "server.properties of brokers: log.cleanup.policy counts where a topic has none of its own"),
     _read("crc", _RANGED | _CHECKED, _FLAG, values.flag,
      "compute checksums; by default only of records and damage"),
-    Option(name="level", tables=_CHECKED, values=" ".join(_LEVELS), parse=_level,
+    ReadOption(name="level", tables=_CHECKED, values=" ".join(_LEVELS), parse=_level,
      meaning="how closely to look"),
     _read("splitBytes", _ALL, "a number", values.positive,
      "bytes of one task; by default chosen from the whole"),
@@ -246,7 +248,7 @@ def parse_options(given: Mapping[str, str]) -> Options:
     return options
 
 
-def _known_to_table(option: Option, table: str) -> None:
+def _known_to_table(option: ReadOption, table: str) -> None:
     if table not in option.tables:
         tables = ", ".join(name for name in TABLES if name in option.tables)
         raise UsageError(f"the table {table} has no option {option.name}; it is one of {tables}")

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from segmend.fleet.damaged import Damage, Report, damage_of, is_loss, missing, unreadable
+from segmend.fleet.damaged import DamagedPlace, Report, damage_of, is_loss, missing, unreadable
 from segmend.fleet.filling import Patch, patches
 from segmend.fleet.header_records import OF_HEADERS, header_records
 from segmend.fleet.options import DAMAGE_COLUMN, PERMISSIVE, Options
@@ -176,7 +176,7 @@ def _gap(
         yield from instead(missing(piece, reader.size, end, piece.next_base - 1), options, report)
 
 
-def instead(damage: Damage, options: Options, report: Report) -> Iterator[pa.RecordBatch]:
+def instead(damage: DamagedPlace, options: Options, report: Report) -> Iterator[pa.RecordBatch]:
     """What is told of a damaged place: what other replicas have, and of the rest that it is lost."""
     if not _is_wanted(damage):
         return
@@ -212,7 +212,7 @@ def _patched(piece: Range, copy: Copy, patch: Patch, options: Options) -> Iterat
                     yield _finished(chunk.filter(pc.invert(kept)), each, options)
 
 
-def _is_wanted(damage: Damage) -> bool:
+def _is_wanted(damage: DamagedPlace) -> bool:
     wanted = damage.piece.wanted
     first, last = damage.first_offset, damage.last_offset
     return (first is None or first <= wanted.high) and (last is None or last >= wanted.low)
@@ -238,7 +238,7 @@ def _first_offset(reader: OpenFile, batch: RecordBatch) -> int:
     return batch.base_offset if first is None else first.offset
 
 
-def damage_rows(damage: Damage, options: Options) -> Iterator[pa.RecordBatch]:
+def damage_rows(damage: DamagedPlace, options: Options) -> Iterator[pa.RecordBatch]:
     """A row with `_damage`, if that column is asked for."""
     if DAMAGE_COLUMN not in options.columns or options.mode != PERMISSIVE:
         return

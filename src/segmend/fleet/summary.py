@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from segmend.errors import UsageError
-from segmend.fleet.damaged import Tally, damage_of, is_loss, unreadable
+from segmend.fleet.damaged import DamageTally, damage_of, is_loss, unreadable
 from segmend.fleet.ranges import Range, verified
 from segmend.fleet.records import aborted_of
 from segmend.fleet.tables import TableTask
@@ -66,11 +66,11 @@ def check_clusters(by: tuple[str, ...], works: Iterable[TableTask]) -> None:
 def summarize_task(work: TableTask, *, by_day: bool) -> pa.RecordBatch:
     """The rows of one task; without `by_day` the day is null."""
     rows: dict[tuple[str | None, str, int, int | None], _Row] = {}
-    tally = Tally(work.options.mode)
+    tally = DamageTally(work.options.mode)
     for piece in work.ranges:
         try:
             with piece.file(".log").reader() as reader:
-                for day, row in _Piece(piece, reader, work, by_day=by_day, tally=tally).days():
+                for day, row in _RangeRows(piece, reader, work, by_day=by_day, tally=tally).days():
                     key = piece.place.cluster_id, piece.topic, piece.partition, day
                     rows.setdefault(key, _Row()).add(row)
         except Unreadable as error:
@@ -109,11 +109,11 @@ def _hull(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
     return min(one[0], other[0]), max(one[1], other[1])
 
 
-class _Piece:
+class _RangeRows:
     """One range on its way to rows."""
 
     def __init__(
-        self, piece: Range, reader: OpenFile, work: TableTask, *, by_day: bool, tally: Tally
+        self, piece: Range, reader: OpenFile, work: TableTask, *, by_day: bool, tally: DamageTally
     ) -> None:
         self._piece, self._reader, self._work = piece, reader, work
         self._by_day, self._tally = by_day, tally

@@ -17,7 +17,7 @@ from segmend.cluster.newest_metadata import compacts_by
 from segmend.cluster.vanished import vanished
 from segmend.errors import UsageError
 from segmend.fleet import columns, filling, rows
-from segmend.fleet.damaged import Tally, tell_gone, tell_unread, unreadable
+from segmend.fleet.damaged import DamageTally, tell_gone, tell_unread, unreadable
 from segmend.fleet.delta import AuditRun
 from segmend.fleet.internal_topics import as_records, said
 from segmend.fleet.listing import Place, brokers, find_places
@@ -182,7 +182,7 @@ def read(work: TableTask) -> Iterator[pa.RecordBatch]:
         gathered_rows = gather(work.task).rows[options.table]
         yield from rows.table(options.table, gathered_rows).select(options.schema.names).to_batches()
         return
-    tally = Tally(options.mode)
+    tally = DamageTally(options.mode)
     filling.forget()
     for piece in work.ranges:
         try:
@@ -194,7 +194,9 @@ def read(work: TableTask) -> Iterator[pa.RecordBatch]:
     tally.tell()
 
 
-def _unreadable(piece: Range, error: Unreadable, options: Options, tally: Tally) -> Iterator[pa.RecordBatch]:
+def _unreadable(
+    piece: Range, error: Unreadable, options: Options, tally: DamageTally
+) -> Iterator[pa.RecordBatch]:
     """A log that cannot be opened is told once, by its first range."""
     if piece.start != piece.begin or options.table not in CONSUMED:
         return

@@ -61,7 +61,7 @@ def _at_work(out: str) -> set[str]:
 
 def _swept(
     out: str, name: str, going: Sequence[str], busy: Container[str], *, dry_run: bool
-) -> Iterator[folder.Entry]:
+) -> Iterator[folder.StoredFile]:
     """The files of one table that go."""
     table = delta.opened(out, name)
     if table is None:
@@ -120,7 +120,7 @@ def _quoted(run_id: str) -> str:
     return "'" + run_id.replace("'", "''") + "'"
 
 
-def _loose(home: str, *, live: set[str], dropped: set[str]) -> list[folder.Entry]:
+def _loose(home: str, *, live: set[str], dropped: set[str]) -> list[folder.StoredFile]:
     """The Parquet files in `home` that are dropped, or that no commit names and that are old."""
     old = time.time() - ORPHAN_SECONDS
     return [

@@ -35,13 +35,13 @@ _SUFFIX = re.compile(r"(?:@([\d+-]+))?(?:(\?)([\d+-]*))?(?:#(\d+))?")
 
 
 @frozen
-class Field:
+class SchemaField:
     """One field of a table."""
 
     name: str
     array: bool
     type: str
-    fields: tuple[Field, ...]
+    fields: tuple[SchemaField, ...]
     versions: tuple[int, int]
     nullable: tuple[int, int]
     tag: int | None
@@ -85,20 +85,20 @@ def read(message: Message, cursor: Cursor, version: int) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=256)
-def _fields(table: str) -> tuple[Field, ...]:
+def _fields(table: str) -> tuple[SchemaField, ...]:
     fields, end = _parse(table, 0)
     assert end == len(table), table[end:]
     return fields
 
 
-def _parse(table: str, at: int) -> tuple[tuple[Field, ...], int]:
+def _parse(table: str, at: int) -> tuple[tuple[SchemaField, ...], int]:
     """The fields from `at` up to the end or the closing brace, and where that is."""
     fields = []
     while at < len(table) and table[at] != "}":
         token = _TOKEN.match(table, at)
         assert token is not None, table[at:]
         at = token.end()
-        inner: tuple[Field, ...] = ()
+        inner: tuple[SchemaField, ...] = ()
         if token[4]:
             inner, at = _parse(table, at)
             at += 1
@@ -106,7 +106,7 @@ def _parse(table: str, at: int) -> tuple[tuple[Field, ...], int]:
         assert suffix is not None
         at = suffix.end()
         fields.append(
-            Field(
+            SchemaField(
                 name=token[1],
                 array=bool(token[2]),
                 type=token[3] or "struct",
@@ -127,12 +127,12 @@ def _versions(text: str | None) -> tuple[int, int]:
 
 
 def _structure(
-    fields: tuple[Field, ...], cursor: Cursor, version: int, flexible: bool, depth: int
+    fields: tuple[SchemaField, ...], cursor: Cursor, version: int, flexible: bool, depth: int
 ) -> dict[str, object]:
     if depth > MAX_DEPTH:
         raise Malformed(cursor.position, "structures nest too deeply")
     value: dict[str, object] = {}
-    tagged: dict[int, Field] = {}
+    tagged: dict[int, SchemaField] = {}
     for field in fields:
         if not field.versions[0] <= version <= field.versions[1]:
             continue
@@ -146,7 +146,7 @@ def _structure(
 
 
 def _read_tags(
-    value: dict[str, Any], tagged: Mapping[int, Field], cursor: Cursor, version: int, depth: int
+    value: dict[str, Any], tagged: Mapping[int, SchemaField], cursor: Cursor, version: int, depth: int
 ) -> None:
     for tag, data in cursor.tagged_fields():
         field = tagged.get(tag)
@@ -156,7 +156,7 @@ def _read_tags(
             value[field.name] = _value(field, Cursor(data), version, True, depth)
 
 
-def _value(field: Field, cursor: Cursor, version: int, flexible: bool, depth: int) -> Any:
+def _value(field: SchemaField, cursor: Cursor, version: int, flexible: bool, depth: int) -> Any:
     nullable = field.nullable[0] <= version <= field.nullable[1]
     if not field.array:
         return _single(field, cursor, version, flexible, nullable, depth)
@@ -168,7 +168,9 @@ def _value(field: Field, cursor: Cursor, version: int, flexible: bool, depth: in
     return [_single(field, cursor, version, flexible, False, depth) for _ in range(count)]
 
 
-def _single(field: Field, cursor: Cursor, version: int, flexible: bool, nullable: bool, depth: int) -> Any:
+def _single(
+    field: SchemaField, cursor: Cursor, version: int, flexible: bool, nullable: bool, depth: int
+) -> Any:
     if field.type == "struct":
         # Only a structure that may be null carries a byte that says whether it is.
         if nullable and cursor.take(1) >= b"\x80":
@@ -190,7 +192,7 @@ def _length(cursor: Cursor, flexible: bool, width: int) -> int:
     return cursor.i16() if width == 2 else cursor.i32()
 
 
-def _null(field: Field, cursor: Cursor, nullable: bool) -> None:
+def _null(field: SchemaField, cursor: Cursor, nullable: bool) -> None:
     if not nullable:
         raise Malformed(cursor.position, f"non-nullable field {field.name} was serialized as null")
 

@@ -23,7 +23,7 @@ _SET_DATA, _MULTI = 5, 14
 
 
 @frozen
-class Change:
+class NodeChange:
     """One node made, written (`data`) or deleted (None); `makes` says that it must not be there yet."""
 
     zxid: int
@@ -32,9 +32,9 @@ class Change:
     makes: bool = False
 
 
-def parse(data: bytes) -> tuple[tuple[Change, ...], tuple[Damage, ...]]:
+def parse(data: bytes) -> tuple[tuple[NodeChange, ...], tuple[Damage, ...]]:
     """The changes up to the end, or to the first damage."""
-    changes: list[Change] = []
+    changes: list[NodeChange] = []
     cursor = Cursor(data)
     try:
         if cursor.i32() != _MAGIC:
@@ -56,7 +56,7 @@ def parse(data: bytes) -> tuple[tuple[Change, ...], tuple[Damage, ...]]:
     return tuple(changes), ()
 
 
-def _changes(entry: bytes, at: int) -> list[Change]:
+def _changes(entry: bytes, at: int) -> list[NodeChange]:
     cursor = Cursor(entry)
     try:
         cursor.take(12)  # clientId, cxid
@@ -67,15 +67,15 @@ def _changes(entry: bytes, at: int) -> list[Change]:
         raise Malformed(at, f"a transaction with a right checksum: {error.reason}") from None
 
 
-def _of(zxid: int, kind: int, cursor: Cursor) -> Iterator[Change]:
+def _of(zxid: int, kind: int, cursor: Cursor) -> Iterator[NodeChange]:
     if kind in _CREATES:
         path, data = text(cursor), buffer(cursor)
         skip_acl(cursor)
-        yield Change(zxid=zxid, path=path, data=data, makes=True)
+        yield NodeChange(zxid=zxid, path=path, data=data, makes=True)
     elif kind in _DELETES:
-        yield Change(zxid=zxid, path=text(cursor), data=None)
+        yield NodeChange(zxid=zxid, path=text(cursor), data=None)
     elif kind == _SET_DATA:
-        yield Change(zxid=zxid, path=text(cursor), data=buffer(cursor))
+        yield NodeChange(zxid=zxid, path=text(cursor), data=buffer(cursor))
     elif kind == _MULTI:
         for _ in range(cursor.i32()):
             inner, body = cursor.i32(), Cursor(buffer(cursor))

@@ -21,7 +21,7 @@ from segmend.kernel.decoder import (
     MORE,
     PAYLOAD,
     RECORDS,
-    Decoder,
+    RecordDecoder,
 )
 from segmend.kernel.diagnosis import diagnose
 from segmend.kernel.engine import ENGINE, engine_named
@@ -80,7 +80,7 @@ class _Driver:
     """Moves the window, and does what the decoder cannot."""
 
     def __init__(
-        self, decoder: Decoder, window: Window, wanted: WantedRecords, report: Report, salvage: Salvage
+        self, decoder: RecordDecoder, window: Window, wanted: WantedRecords, report: Report, salvage: Salvage
     ) -> None:
         self._decoder = decoder
         self._window = window

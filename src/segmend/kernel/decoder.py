@@ -27,7 +27,7 @@ CODEC: Final = 8
 """The codec of the batch does not exist. Then `skip`."""
 
 
-class Decoder(Protocol):
+class RecordDecoder(Protocol):
     """Decodes the records of one file in order."""
 
     end: int

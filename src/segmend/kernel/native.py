@@ -94,7 +94,7 @@ _BOUNDED: Final = tuple((word, f"bounded_{word}") for word in ("aborted", "epoch
 _INDEX: Final = "{0}_entries {0}_verdicts {0}_expected {0}_count {0}_next "
 
 
-class Walk(ctypes.Structure):
+class WalkStruct(ctypes.Structure):
     """`walk_t` of kernel.h."""
 
     _fields_ = (
@@ -114,13 +114,13 @@ class Walk(ctypes.Structure):
     )
 
 
-_SEEN_AT: Final = Walk.batches.offset
-_SEEN: Final = Struct(f"{(Walk.quiet_counts.offset - _SEEN_AT) // 8}q")
+_SEEN_AT: Final = WalkStruct.batches.offset
+_SEEN: Final = Struct(f"{(WalkStruct.quiet_counts.offset - _SEEN_AT) // 8}q")
 """Of `walk_t` what it saw, read at once: a look at one field costs as much as this."""
 _NO_CONTROL: Final = ControlFacts()
 
 _SIZES: Final = {
-    "walk_t": ctypes.sizeof(Walk),
+    "walk_t": ctypes.sizeof(WalkStruct),
     "problem_t": _PROBLEM.size,
     "epoch_t": _EPOCH.size,
     "aborted_t": _ABORTED.size,
@@ -146,7 +146,7 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
 
 def _bind(library: ctypes.CDLL | None) -> Any:
     """The library with its signatures declared; None if there is none, or one of another version."""
-    if library is None or not fits(library, "segmend_walk_places", Walk, _SIZES):
+    if library is None or not fits(library, "segmend_walk_places", WalkStruct, _SIZES):
         return None
     for function, (result, arguments) in _SIGNATURES.items():
         bound = getattr(library, function)
@@ -189,7 +189,7 @@ class NativeWalker:
         self._offsets = NativeIndex.of(_C, OFFSET_ENTRY, task.offset_index, task.base_offset)
         self._times = NativeIndex.of(_C, TIME_ENTRY, task.time_index, task.base_offset)
         self._quiet: dict[str, int] | None = None
-        self._walk = walk = Walk(
+        self._walk = walk = WalkStruct(
             base_offset=task.base_offset, stop=task.stop, end=task.end, check_crc=task.crc,
             check_records=task.records, decode_limit=DECODE_LIMIT, seed=_SEED, position=0,
             last_offset=task.base_offset - 1, previous_last=task.base_offset - 1, previous_epoch=-1,

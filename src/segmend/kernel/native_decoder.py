@@ -77,7 +77,7 @@ def available() -> bool:
 
 
 class NativeDecoder:
-    """See `decoder.Decoder`."""
+    """See `decoder.RecordDecoder`."""
 
     def __init__(
         self,

@@ -25,7 +25,7 @@ from segmend.kernel.walker import Stop
 
 
 class ReferenceDecoder:
-    """See `decoder.Decoder`."""
+    """See `decoder.RecordDecoder`."""
 
     def __init__(
         self,

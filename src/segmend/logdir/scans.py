@@ -43,7 +43,7 @@ class _Key(NamedTuple):
     until_damage: bool = False
 
 
-class _Known(NamedTuple):
+class _KnownScan(NamedTuple):
     """A scan, and what it was given besides the log: how indexes were made, a hash of the one compared."""
 
     scan: SegmentScan
@@ -52,7 +52,7 @@ class _Known(NamedTuple):
 
 
 _lock = threading.Lock()
-_scans: OrderedDict[_Key, _Known] = OrderedDict()
+_scans: OrderedDict[_Key, _KnownScan] = OrderedDict()
 
 
 @dataclass(slots=True)
@@ -99,7 +99,7 @@ def plain_scan(log: FileEntry, *, base_offset: int) -> SegmentScan:
             return scan
     with look_again(log) as reader:
         scan = scan_log(reader, ScanTask(base_offset=base_offset, crc=False))
-    _remember(key and key._replace(crc=False), _Known(scan))
+    _remember(key and key._replace(crc=False), _KnownScan(scan))
     return scan
 
 
@@ -132,7 +132,7 @@ def checked_scan(
             ),
         )
     if key is not None and key.size > SMALL:
-        _remember(key._replace(crc=deep, records=deep), _Known(scan, index_hash=hash(offset_index)))
+        _remember(key._replace(crc=deep, records=deep), _KnownScan(scan, index_hash=hash(offset_index)))
     return scan
 
 
@@ -146,7 +146,7 @@ def deep_scan(log: FileEntry, *, base_offset: int, offset_index: bytes | None) -
         return known.scan
     with look_again(log) as reader:
         scan = scan_log(reader, ScanTask(base_offset=base_offset, records=True, offset_index=offset_index))
-    _remember(key and key._replace(records=True), _Known(scan, index_hash=hash(offset_index)))
+    _remember(key and key._replace(records=True), _KnownScan(scan, index_hash=hash(offset_index)))
     return scan
 
 
@@ -170,7 +170,7 @@ def _scanned(
     if proven:
         scan = replace(scan, crc_checked=True)
     whole = not until_damage or scan.sound is None
-    _remember(key if whole else key and key._replace(until_damage=True), _Known(scan, build))
+    _remember(key if whole else key and key._replace(until_damage=True), _KnownScan(scan, build))
     return scan
 
 
@@ -208,16 +208,16 @@ def _key_of(stat: FileStat, base_offset: int, producers: Producers = ()) -> _Key
     return _Key(stat.device, stat.inode, stat.size, stat.changed_ns, base_offset, producers)
 
 
-def _recalled(key: _Key | None) -> _Known | None:
+def _recalled(key: _Key | None) -> _KnownScan | None:
     with _lock:
         return None if key is None else _scans.get(key)
 
 
-def _is_sound(known: _Known | None) -> bool:
+def _is_sound(known: _KnownScan | None) -> bool:
     return known is not None and not known.scan.problem_counts and not known.scan.bounded
 
 
-def _without_checksums(known: _Known | None) -> SegmentScan | None:
+def _without_checksums(known: _KnownScan | None) -> SegmentScan | None:
     """What a scan without checksums would have found, where one with them tells it."""
     if known is None or known.scan.sound is not None or known.scan.bounded:
         return None
@@ -229,7 +229,7 @@ def _without_checksums(known: _Known | None) -> SegmentScan | None:
     return replace(scan, crc_checked=False, records_checked=False, null_keys=0, offset_index=None)
 
 
-def _remember(key: _Key | None, known: _Known) -> None:
+def _remember(key: _Key | None, known: _KnownScan) -> None:
     if key is None or time.time_ns() - key.changed_ns <= TICK_NS:
         return
     with _lock:

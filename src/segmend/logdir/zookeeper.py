@@ -60,7 +60,7 @@ def _replayed(
     first = max((each for each, _ in logs if each <= zxid + 1), default=None)
     if first is None:
         doubts.append(f"what ZooKeeper's transactions from {zxid + 1:#x} on changed: their log was not given")
-    changes: list[zookeeper_log.Change] = []
+    changes: list[zookeeper_log.NodeChange] = []
     for begins, path in logs:
         if first is None or begins >= first:
             found, damages = zookeeper_log.parse(disk.read(path, _LIMIT))

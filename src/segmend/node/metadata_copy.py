@@ -45,7 +45,7 @@ class Snapshot:
 
 
 @frozen
-class Part:
+class SoundBytes:
     """Bytes `start` to `stop` of a segment's log: sound batches, the first of them at `offset`."""
 
     file: FileEntry
@@ -55,7 +55,7 @@ class Part:
 
 
 @dataclass(slots=True)
-class Run:
+class MetadataRun:
     """Sound batches without a gap between them, in one or more segments; `end` is one after the last.
 
     `epochs` are the first offsets of its leader epochs, `time` the newest timestamp.
@@ -63,7 +63,7 @@ class Run:
 
     first: int
     end: int
-    parts: list[Part] = field(default_factory=list)
+    parts: list[SoundBytes] = field(default_factory=list)
     epochs: dict[int, int] = field(default_factory=dict)
     time: int = 0
 
@@ -77,7 +77,7 @@ class Run:
         if last is not None and last.file.name == file.name:
             self.parts[-1] = replace(last, stop=batch.end)
         else:
-            part = Part(file=file, offset=batch.base_offset, start=batch.position, stop=batch.end)
+            part = SoundBytes(file=file, offset=batch.base_offset, start=batch.position, stop=batch.end)
             self.parts.append(part)
         self.end = batch.last_offset + 1
         self.epochs.setdefault(batch.partition_leader_epoch, batch.base_offset)
@@ -85,11 +85,11 @@ class Run:
 
 
 @frozen
-class Standing:
+class MetadataStanding:
     """What a node can go by: a snapshot, or None for none, and a run of the log behind it, or none."""
 
     snapshot: Snapshot | None = None
-    run: Run | None = None
+    run: MetadataRun | None = None
 
     @property
     def position(self) -> Position:
@@ -110,7 +110,7 @@ class MetadataCopy:
 
     partition: PartitionDir
     snapshots: Sequence[Snapshot]
-    runs: Sequence[Run]
+    runs: Sequence[MetadataRun]
     first: int | None
     beyond: int | None
 
@@ -135,7 +135,7 @@ class MetadataCopy:
         return max(ends, default=(0, 0))
 
     @property
-    def best(self) -> Standing | None:
+    def best(self) -> MetadataStanding | None:
         """The most that a node can go by, with the newest snapshot that leads there, and its log."""
         standings = list(self._standings())
         return max(
@@ -176,15 +176,15 @@ class MetadataCopy:
         """Whether there is nothing of a log or a snapshot."""
         return not self.snapshots and not any(run.parts for run in self.runs)
 
-    def _standings(self) -> Iterator[Standing]:
+    def _standings(self) -> Iterator[MetadataStanding]:
         whole = [snapshot for snapshot in self.snapshots if snapshot.damage is None]
         for snapshot in whole:
-            yield Standing(snapshot=snapshot)
+            yield MetadataStanding(snapshot=snapshot)
             for run in self.runs:
                 if run.first <= snapshot.end <= run.end:
-                    yield Standing(snapshot=snapshot, run=run)
+                    yield MetadataStanding(snapshot=snapshot, run=run)
         if self.first == 0 and self.runs and self.runs[0].first == 0:
-            yield Standing(run=self.runs[0])
+            yield MetadataStanding(run=self.runs[0])
 
 
 def _end(snapshot: Snapshot | None) -> int:
@@ -214,7 +214,7 @@ def snapshot_damage(file: FileEntry) -> tuple[int, str] | None:
         return 0, str(refused)
 
 
-def _beyond(partition: PartitionDir, runs: Sequence[Run]) -> int | None:
+def _beyond(partition: PartitionDir, runs: Sequence[MetadataRun]) -> int | None:
     """One after the last batch of the active segment, where that is damaged; at least one after the run."""
     log = partition.segments[-1].log if partition.segments else None
     if log is None or not runs:
@@ -232,23 +232,23 @@ def _beyond(partition: PartitionDir, runs: Sequence[Run]) -> int | None:
     return told if runs[-1].end < told <= runs[-1].end + _PLAUSIBLE else runs[-1].end + 1
 
 
-def _with_likely_epochs(runs: Sequence[Run]) -> Sequence[Run]:
+def _with_likely_epochs(runs: Sequence[MetadataRun]) -> Sequence[MetadataRun]:
     """Without leader epochs above those of later runs: no checksum covers them, and they never fall."""
     for run, following in zip(reversed(runs[:-1]), reversed(runs[1:]), strict=True):
         run.epochs = {epoch: first for epoch, first in run.epochs.items() if epoch <= following.epoch}
     return runs
 
 
-def _runs(segments: Sequence[LogSegment]) -> Iterator[Run]:
+def _runs(segments: Sequence[LogSegment]) -> Iterator[MetadataRun]:
     """Each ends where a batch is damaged, or is not the one that should come."""
-    run: Run | None = None
+    run: MetadataRun | None = None
     for segment in segments:
         if segment.log is None:
             continue
         if run is not None and run.end != segment.base_offset:
             yield run
             run = None
-        run = run or Run(segment.base_offset, segment.base_offset)
+        run = run or MetadataRun(segment.base_offset, segment.base_offset)
         position = 0
         try:
             with look_again(segment.log) as reader:
@@ -259,7 +259,7 @@ def _runs(segments: Sequence[LogSegment]) -> Iterator[Run]:
                         continue  # No checksum covers the offset.
                     if not follows or batch.partition_leader_epoch < run.epoch:
                         yield run
-                        run = Run(batch.base_offset, batch.base_offset)
+                        run = MetadataRun(batch.base_offset, batch.base_offset)
                     run.add(segment.log, batch)
                     position = batch.end
                 size = reader.size

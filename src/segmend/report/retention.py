@@ -33,7 +33,7 @@ _CLOCKS = {Clock.TIME_INDEX: "time index", Clock.MTIME: "mtime", Clock.RECORD: "
 
 
 @frozen
-class Asked:
+class AskedTimes:
     """What is asked: for which time, by a clock or as given, and how it is to be shown.
 
     `user` is whom the broker runs as.
@@ -48,7 +48,7 @@ class Asked:
 
 def lines(
     judged: Sequence[Reasons],
-    asked: Asked,
+    asked: AskedTimes,
     style: Style = PLAIN,
     *,
     every: bool = False,
@@ -100,7 +100,7 @@ def _folded(rest: Sequence[Reasons]) -> str:
     return f"{plural(len(rest), 'partition')} with nothing to delete now and nothing held{first} (--all)"
 
 
-def _partition(each: Reasons, style: Style, asked: Asked, *, every: bool) -> Iterator[str]:
+def _partition(each: Reasons, style: Style, asked: AskedTimes, *, every: bool) -> Iterator[str]:
     yield style("bold", text.clean(f"{each.dir}  {each.name}"))
     if each.failure is not None:
         yield f"  {style('red', 'does not load:')} {text.clean(each.failure)}"
@@ -219,7 +219,7 @@ def _fate(verdict: SegmentFate) -> str:
     return "; ".join(parts)
 
 
-def json_lines(judged: Iterable[Reasons], asked: Asked) -> Iterator[Mapping[str, object]]:
+def json_lines(judged: Iterable[Reasons], asked: AskedTimes) -> Iterator[Mapping[str, object]]:
     """A `partition` line, its `segment` lines, and a `summary` at the end."""
     partitions = segments = due = held = failed = 0
     outlooks: list[Outlook] = []
@@ -244,7 +244,7 @@ def _sums(amounts: Sequence[Amount]) -> Mapping[str, int]:
     return {name: sum(getattr(each, name) for each in amounts) for name in _SUMMED}
 
 
-def _partition_line(each: Reasons, asked: Asked) -> Mapping[str, object]:
+def _partition_line(each: Reasons, asked: AskedTimes) -> Mapping[str, object]:
     blocker, outlook = each.blocker, each.outlook
     return {
         "type": "partition",

@@ -170,7 +170,7 @@ class _Files:
         )
         self._stem = f"{stem(f'{topic}-{job.partition}')}-{job.request.low:020}{attempt}"
         self._outlet = outlet
-        self._open: dict[str | None, _File] = {}
+        self._open: dict[str | None, _TableFile] = {}
         self._count = 0
         self.written: list[dict[str, Any]] = []
 
@@ -179,7 +179,7 @@ class _Files:
         if file is None:
             if len(self._open) >= _OPEN:
                 self._close(next(iter(self._open)))
-            file = _File(f"{self._stem}-{self._count}.parquet", self._outlet, part.schema)
+            file = _TableFile(f"{self._stem}-{self._count}.parquet", self._outlet, part.schema)
             self._count += 1
         self._open[day] = file
         file.add(part)
@@ -199,7 +199,7 @@ class _Files:
                 self._open.pop(day).drop(error)
 
 
-class _File:
+class _TableFile:
     """One Parquet file of OUT."""
 
     def __init__(self, name: str, outlet: Folder, wanted: pa.Schema) -> None:

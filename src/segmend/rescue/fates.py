@@ -24,7 +24,7 @@ from segmend.merge.pieces import Piece
 Fate = Literal["aborted", "unknown", "committed"]
 
 
-class Span(NamedTuple):
+class FateSpan(NamedTuple):
     """Offsets of one producer that have the same fate."""
 
     first: int
@@ -36,7 +36,7 @@ class Span(NamedTuple):
 class Fates:
     """The spans of each producer that were not committed, ascending; a later one wins over an earlier."""
 
-    spans: dict[int, tuple[Span, ...]]
+    spans: dict[int, tuple[FateSpan, ...]]
     whole: bool = True
     """False if there were more transactions than can be replayed: then nothing is known of any."""
 
@@ -60,8 +60,8 @@ class _Replay:
     def __init__(self, confirmed: frozenset[tuple[int, int]]) -> None:
         self._confirmed = confirmed
         self.states: tuple[ProducerStateEntry, ...] = ()
-        self.spans: dict[int, list[Span]] = defaultdict(list)
-        self._doubtful: dict[int, list[Span]] = defaultdict(list)
+        self.spans: dict[int, list[FateSpan]] = defaultdict(list)
+        self._doubtful: dict[int, list[FateSpan]] = defaultdict(list)
 
     def hole(self, begin: int) -> None:
         """Offsets from here on are lost: what is open may have ended in there."""
@@ -70,26 +70,26 @@ class _Replay:
             known = self._doubtful[state.producer_id]
             if first >= 0 and not any(each.first <= first <= each.last for each in known):
                 aborted = (state.producer_id, first) in self._confirmed
-                known.append(Span(first, begin - 1, "aborted" if aborted else "unknown"))
+                known.append(FateSpan(first, begin - 1, "aborted" if aborted else "unknown"))
             elif first >= 0 and known[-1].last < begin - 1:
-                known.append(Span(known[-1].last + 1, begin - 1, "unknown"))
+                known.append(FateSpan(known[-1].last + 1, begin - 1, "unknown"))
 
     def ended(self, rows: Iterable[AbortedTxn]) -> None:
         """Transactions that were aborted."""
         for row in rows:
-            self.spans[row.producer_id].append(Span(row.first_offset, row.last_offset, "aborted"))
+            self.spans[row.producer_id].append(FateSpan(row.first_offset, row.last_offset, "aborted"))
 
     def finish(self, end: int) -> Fates:
         """The end of the log: what is open there has no marker yet."""
         for state in self.states:
             if state.current_txn_first_offset >= 0:
-                self.spans[state.producer_id].append(Span(state.current_txn_first_offset, end, "unknown"))
+                self.spans[state.producer_id].append(FateSpan(state.current_txn_first_offset, end, "unknown"))
         named = {**self.spans, **self._doubtful}
         laid_over = {each: _laid_over(self.spans[each], self._doubtful[each]) for each in named}
         return Fates(spans={each: spans for each, spans in laid_over.items() if spans})
 
 
-def _laid_over(known: Sequence[Span], doubtful: Sequence[Span]) -> tuple[Span, ...]:
+def _laid_over(known: Sequence[FateSpan], doubtful: Sequence[FateSpan]) -> tuple[FateSpan, ...]:
     """`known` where nothing is in doubt, in parts that do not overlap."""
     laid = list(doubtful)
     for span in known:
@@ -98,7 +98,7 @@ def _laid_over(known: Sequence[Span], doubtful: Sequence[Span]) -> tuple[Span, .
             if each.first <= first <= each.last:
                 first = each.last + 1
         if first <= span.last:
-            laid.append(Span(first, span.last, span.fate))
+            laid.append(FateSpan(first, span.last, span.fate))
     return tuple(sorted(laid))
 
 

@@ -35,7 +35,7 @@ class LiveTopic:
     """Of its batches, in bytes."""
 
 
-class Cluster:
+class LiveCluster:
     """The cluster behind `bootstrap`; `settings` are librdkafka's, for its security.
 
     All it is asked raises `SegmendError`.

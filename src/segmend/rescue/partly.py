@@ -22,7 +22,7 @@ _EACH: Final = 64 << 20
 """Bytes from note to note."""
 
 
-class Part:
+class PartlyWritten:
     """A file as its form writes it: `stream` and `tally` stand where it goes on, `job` is what is left."""
 
     def __init__(self, outlet: Folder, name: str, job: Job, stream: Stream, tally: Tally) -> None:
@@ -48,7 +48,7 @@ class Part:
 
 
 @contextmanager
-def part(job: Job, outlet: Folder, name: str) -> Iterator[Part]:
+def part(job: Job, outlet: Folder, name: str) -> Iterator[PartlyWritten]:
     """A file of OUT, from where a killed run left it; whole and synced when the block ends well."""
     notes, tally = f"{name}.part", Tally(job.request.decode)
     note = _read(outlet, notes)
@@ -61,7 +61,7 @@ def part(job: Job, outlet: Folder, name: str) -> Iterator[Part]:
         outlet.tell(sum(piece.size for piece in job.pieces) - sum(piece.size for piece in left))
         rest = replace(job, request=replace(job.request, offsets=(low, job.request.high)), pieces=left)
     with outlet.file(name, keep=note["size"] if note is not None and known else 0) as stream:
-        yield Part(outlet, notes, rest if known else job, stream, tally)
+        yield PartlyWritten(outlet, notes, rest if known else job, stream, tally)
     outlet.drop(notes)
 
 

@@ -48,7 +48,7 @@ class Sent:
 
 
 @frozen
-class Refused:
+class RefusedTask:
     """What stops a task, in words: an exception would come back with those of the driver around them."""
 
     words: str
@@ -74,19 +74,19 @@ def spread(
         ordered = sorted(tasks, key=lambda task: -task.size)
         sent = [Sent.of(task, form(task.places[0].name)) for task in ordered]
         for line in driver.run(write_one, sent, lambda done: told(0, 0, f"{done} of {len(sent)} partitions")):
-            if isinstance(line, Refused):
+            if isinstance(line, RefusedTask):
                 raise (UsageError if line.usage else SegmendError)(line.words)
             yield line
 
     return each
 
 
-def write_one(sent: Sent) -> Line | Refused:
+def write_one(sent: Sent) -> Line | RefusedTask:
     """In a task: write one partition."""
     try:
         return _written(sent)
     except SegmendError as error:
-        return Refused(words=str(error), usage=isinstance(error, UsageError))
+        return RefusedTask(words=str(error), usage=isinstance(error, UsageError))
 
 
 def opened(places: Sequence[tuple[str, str]]) -> list[PartitionDir]:

@@ -18,7 +18,7 @@ _ASKED: Final = "asked"
 
 
 @frozen
-class Asked:
+class OptionWords:
     """What the help says of an option; `parse` raises `UsageError` or `ValueError` for what is none."""
 
     help: str
@@ -28,17 +28,17 @@ class Asked:
 
 def required(help: str, metavar: str, parse: Callable[[str], Any] = str) -> Any:
     """A field that must be given."""
-    return field(metadata={_ASKED: Asked(help=help, metavar=metavar, parse=parse)})
+    return field(metadata={_ASKED: OptionWords(help=help, metavar=metavar, parse=parse)})
 
 
 def option(help: str, metavar: str, parse: Callable[[str], Any] = str, *, default: object = None) -> Any:
     """A field that may be given."""
-    return field(default=default, metadata={_ASKED: Asked(help=help, metavar=metavar, parse=parse)})
+    return field(default=default, metadata={_ASKED: OptionWords(help=help, metavar=metavar, parse=parse)})
 
 
 def flag(help: str) -> Any:
     """A field that is True or False."""
-    return field(default=False, metadata={_ASKED: Asked(help=help, metavar="", parse=str)})
+    return field(default=False, metadata={_ASKED: OptionWords(help=help, metavar="", parse=str)})
 
 
 @frozen
@@ -47,7 +47,7 @@ class Option:
 
     name: str
     flag: str
-    asked: Asked
+    asked: OptionWords
     required: bool
     default: Any
     is_flag: bool

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from segmend.frozen import frozen
 
 
-class Columns(Protocol):
+class TableColumns(Protocol):
     """A table that is there by the column: one of Arrow, or one that reads what it is asked for."""
 
     @property
@@ -32,14 +32,14 @@ class Columns(Protocol):
         """These columns."""
 
 
-class InParts(Columns, Protocol):
+class InParts(TableColumns, Protocol):
     """One that can be read some rows at a time."""
 
     def parts(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """What `select` gives, in parts."""
 
 
-Tables: TypeAlias = Mapping[str, Columns]
+Tables: TypeAlias = Mapping[str, TableColumns]
 Row: TypeAlias = dict[str, Any]
 NUMBER: Final = "rows"
 """What `folded` calls the number of rows."""
@@ -61,7 +61,7 @@ def _filled(there: pa.Table, columns: Sequence[str], rows: int) -> pa.Table:
     return pa.table({c: there[c] if c in there.column_names else pa.nulls(rows) for c in columns})
 
 
-def _is_in_parts(table: Columns | None) -> TypeGuard[InParts]:
+def _is_in_parts(table: TableColumns | None) -> TypeGuard[InParts]:
     return hasattr(table, "parts")
 
 
@@ -86,11 +86,11 @@ def newest_run(tables: Tables) -> Tables:
     return {name: _of_run(table, newest) for name, table in tables.items()}
 
 
-def _of_run(table: Columns, run_id: pa.Scalar) -> Columns:
+def _of_run(table: TableColumns, run_id: pa.Scalar) -> TableColumns:
     if "run_id" not in table.column_names:
         return table
     whole = table.select(table.column_names)
-    found: Columns = whole.filter(pc.equal(whole["run_id"], run_id))
+    found: TableColumns = whole.filter(pc.equal(whole["run_id"], run_id))
     return found
 
 
@@ -98,7 +98,7 @@ def _of_run(table: Columns, run_id: pa.Scalar) -> Columns:
 class _WithClusters:
     """A table whose brokers are called by their clusters, too."""
 
-    table: Columns
+    table: TableColumns
 
     @property
     def num_rows(self) -> int:

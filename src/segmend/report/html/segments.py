@@ -30,7 +30,7 @@ _SIZES: Final = (
 
 
 @frozen
-class Share:
+class SegmentShare:
     """One kind of segment: how many, how many bytes, how much of all."""
 
     name: str
@@ -47,9 +47,9 @@ class SegmentsSection:
     """The section."""
 
     total: int
-    codecs: tuple[Share, ...]
-    magics: tuple[Share, ...]
-    sizes: tuple[Share, ...]
+    codecs: tuple[SegmentShare, ...]
+    magics: tuple[SegmentShare, ...]
+    sizes: tuple[SegmentShare, ...]
 
 
 def segments(tables: Tables) -> SegmentsSection:
@@ -110,11 +110,11 @@ def _magic_css(name: str) -> str:
     return "codec-empty" if name == _NOTHING else "codec-mixed"
 
 
-def _shares(groups: Mapping[str, tuple[int, int]], css: Callable[[str], str]) -> tuple[Share, ...]:
+def _shares(groups: Mapping[str, tuple[int, int]], css: Callable[[str], str]) -> tuple[SegmentShare, ...]:
     whole = sum(bytes_ for _, bytes_ in groups.values())
     ordered = sorted(groups.items(), key=lambda item: (-item[1][1], item[0]))
     return tuple(
-        Share(
+        SegmentShare(
             name=name,
             css=css(name),
             segments=segments_,
@@ -134,11 +134,11 @@ def _by_size(log_bytes: pa.ChunkedArray) -> Iterator[tuple[str, int, int]]:
         yield name, len(inside), number(pc.sum(inside).as_py())
 
 
-def _sizes(found: Mapping[str, tuple[int, int]]) -> tuple[Share, ...]:
+def _sizes(found: Mapping[str, tuple[int, int]]) -> tuple[SegmentShare, ...]:
     """The histogram; every class is there, for an empty one says something too."""
     most = max(times for times, _ in found.values())
     return tuple(
-        Share(
+        SegmentShare(
             name=name,
             css="",
             segments=times,

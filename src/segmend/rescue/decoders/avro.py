@@ -42,7 +42,7 @@ _MOST_TEXT: Final = 32 << 20
 
 
 @frozen
-class Reader:
+class SchemaReader:
     """How values of one schema are read; `reason` if they are not."""
 
     parsed: Any = None
@@ -65,9 +65,9 @@ def make(path: str | None) -> Avro:
 class Avro:
     """Values of one schema, or, with a directory, of the one that each names."""
 
-    def __init__(self, path: str, one: Reader | None) -> None:
+    def __init__(self, path: str, one: SchemaReader | None) -> None:
         self._path, self._one = path, one
-        self._known: dict[int, Reader] = {}
+        self._known: dict[int, SchemaReader] = {}
 
     def decode(self, data: bytes) -> Decoded:
         number, at = None, 0
@@ -99,35 +99,37 @@ class Avro:
     def schema(self) -> None:
         """It is in its file."""
 
-    def _of(self, number: int) -> Reader:
+    def _of(self, number: int) -> SchemaReader:
         if number not in self._known:
             paths = [f"{self._path}/{number}.{suffix}" for suffix in ("avsc", "json")]
             path = next((each for each in paths if disk.path_type(each) is not None), None)
-            missing = Reader(reason=f"schema {number} is not in {self._path}")
+            missing = SchemaReader(reason=f"schema {number} is not in {self._path}")
             self._known[number] = missing if path is None else _reader(path)
         return self._known[number]
 
 
-def _reader(path: str) -> Reader:
+def _reader(path: str) -> SchemaReader:
     """Of a file with a schema, or with what a registry says of `/schemas/ids/N`; raises `SegmendError`."""
     try:
         schema = json.loads(read_schema(path))
         if isinstance(schema, dict) and isinstance(schema.get("schema"), str):
             kind = schema.get("schemaType", "AVRO")
             if kind != "AVRO" or schema.get("references"):
-                return Reader(reason=f"its schema is of type {kind}" if kind != "AVRO" else "has references")
+                return SchemaReader(
+                    reason=f"its schema is of type {kind}" if kind != "AVRO" else "has references"
+                )
             schema = json.loads(schema["schema"])
         named: dict[str, object] = {}
         parsed = fastavro.parse_schema(schema, named_schemas=named)
         look = _Look(named)
         look.size(parsed)
     except fastavro.schema.UnknownType as error:
-        return Reader(reason=f"is no Avro schema: type {error.name} is unknown")
+        return SchemaReader(reason=f"is no Avro schema: type {error.name} is unknown")
     except (*FAULTS, fastavro.schema.SchemaParseException) as error:
-        return Reader(reason=f"is no Avro schema: {failed(error).reason}")
+        return SchemaReader(reason=f"is no Avro schema: {failed(error).reason}")
     if look.endless:
-        return Reader(reason="its schema has an array of items that take next to no bytes")
-    return Reader(
+        return SchemaReader(reason="its schema has an array of items that take next to no bytes")
+    return SchemaReader(
         parsed=parsed, call=plain.schemaless_reader if look.recursive else fastavro.schemaless_reader
     )
 

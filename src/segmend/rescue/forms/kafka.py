@@ -21,7 +21,7 @@ from segmend.formats.java_properties import parse
 from segmend.logdir import disk
 from segmend.logdir.files import FileEntry
 from segmend.node.metadata_image import MetadataImage
-from segmend.rescue.live import Cluster
+from segmend.rescue.live import LiveCluster
 from segmend.rescue.long_names import stem
 from segmend.rescue.outlet import JOURNAL, Folder, Line
 from segmend.rescue.reached import Reached, what_is_new
@@ -52,7 +52,7 @@ def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: Metadat
     _make_ready(cluster, request, outlet, due, known)
 
 
-def _still_there(cluster: Cluster, note: _Note) -> None:
+def _still_there(cluster: LiveCluster, note: _Note) -> None:
     """Raise `SegmendError` if a partition has no more all that was sent to it."""
     topic, _, partition = note.name.rpartition("-")
     live_topic = cluster.topic(topic)
@@ -65,7 +65,7 @@ def _still_there(cluster: Cluster, note: _Note) -> None:
 
 
 def _make_ready(
-    cluster: Cluster, request: Request, outlet: Folder, due: Sequence[Due], known: MetadataImage | None
+    cluster: LiveCluster, request: Request, outlet: Folder, due: Sequence[Due], known: MetadataImage | None
 ) -> None:
     """Have all topics there, with enough partitions; raises `SegmendError`."""
     needed: dict[str, int] = {}
@@ -108,7 +108,7 @@ def _shape(
     return max(needed, len(replicas)), min(had, nodes), settings
 
 
-def _refuse_filled(cluster: Cluster, request: Request, outlet: Folder, due: Sequence[Due]) -> None:
+def _refuse_filled(cluster: LiveCluster, request: Request, outlet: Folder, due: Sequence[Due]) -> None:
     """A partition with records in it may be the one that was rescued before."""
     for each in due:
         begun = _Note.read(outlet, f"{each.topic}-{each.partition}") is not None
@@ -119,17 +119,17 @@ def _refuse_filled(cluster: Cluster, request: Request, outlet: Folder, due: Sequ
             )
 
 
-def _cluster(request: Request) -> Cluster:
+def _cluster(request: Request) -> LiveCluster:
     settings: dict[str, str] = {}
     if request.client_config is not None:
         properties, damages = parse(FileEntry.at(request.client_config).read())
         if damages:
             raise UsageError(f"{request.client_config}: byte {damages[0].position}: {damages[0].reason}")
         settings = {line.key: line.value or "" for line in properties.lines if line.key is not None}
-    return Cluster(request.bootstrap or "", settings)
+    return LiveCluster(request.bootstrap or "", settings)
 
 
-def _same_cluster(cluster: Cluster, outlet: Folder) -> None:
+def _same_cluster(cluster: LiveCluster, outlet: Folder) -> None:
     """Raise `SegmendError` if what was sent before went to another one."""
     path, mine = f"{outlet.path}/_kafka.json", {"cluster": cluster.id()}
     if disk.path_type(path) is None:
@@ -242,17 +242,17 @@ def write(job: Job, outlet: Folder) -> Written:
 
 def grow(
     request: Request, outlet: Folder, due: Sequence[Due], known: Callable[[], MetadataImage | None]
-) -> Sent:
+) -> SentSoFar:
     """What was sent so far; raises `SegmendError`. What a broker deletes as time goes by is no fault here."""
     if disk.path_type(f"{outlet.path}/{JOURNAL}") is not None:
         raise UsageError(f"{outlet.path}: holds a rescue, which is done once; give an export another --out")
     cluster = _cluster(request)
     _same_cluster(cluster, outlet)
     _make_ready(cluster, request, outlet, due, known() if request.create_topics else None)
-    return Sent(outlet)
+    return SentSoFar(outlet)
 
 
-class Sent:
+class SentSoFar:
     """What an export has sent so far: a form that sends what is new."""
 
     def __init__(self, outlet: Folder) -> None:
@@ -263,7 +263,7 @@ class Sent:
         note = _Note.read(self._outlet, name)
         return Reached() if note is None else note.reached
 
-    def elsewhere(self, name: str) -> Sent:
+    def elsewhere(self, name: str) -> SentSoFar:
         """The same: the notes are in OUT."""
         del name
         return self

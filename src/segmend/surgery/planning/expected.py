@@ -15,7 +15,7 @@ CURRENT = "current"
 
 
 @frozen
-class Replica:
+class ExpectedReplica:
     """A replica as it is to be served: topic and number, and the topic id in its partition.metadata."""
 
     broker: BrokerDirs

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator, Mapping
 
 from segmend.checks.manual import Entry
-from segmend.cli.commands.explain.topics import Topic, all_topics, operands, page
+from segmend.cli.commands.explain.topics import TopicModule, all_topics, operands, page
 from segmend.cli.nearest import did_you_mean
 from segmend.cli.options import add_output_options, add_release_option
 from segmend.cli.output import emit, emit_json, style
@@ -80,7 +80,9 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _refuse_options(args: argparse.Namespace, topics: Mapping[str, Topic], chosen: Topic | None) -> None:
+def _refuse_options(
+    args: argparse.Namespace, topics: Mapping[str, TopicModule], chosen: TopicModule | None
+) -> None:
     """Raise `UsageError` for an option of a topic that is not the one asked for."""
     with_dirs = chosen is not None and len(args.words) > 1
     allowed = chosen.OPTIONS if chosen is not None and (with_dirs or hasattr(chosen, "told")) else ()
@@ -95,13 +97,13 @@ def _refuse_options(args: argparse.Namespace, topics: Mapping[str, Topic], chose
         )
 
 
-def _operands(topics: Mapping[str, Topic], option: str) -> str:
+def _operands(topics: Mapping[str, TopicModule], option: str) -> str:
     """What the topics that take the option are given."""
     takers = (topic for topic in topics.values() if option in topic.OPTIONS)
     return " or ".join(dict.fromkeys(f"{operands(topic)}..." for topic in takers))
 
 
-def _page(args: argparse.Namespace, topic: Topic) -> int:
+def _page(args: argparse.Namespace, topic: TopicModule) -> int:
     text = page(topic)
     if args.json:
         emit_json([{"type": "explanation", "topic": topic.NAME, "summary": topic.SUMMARY, "text": text}])

@@ -15,7 +15,7 @@ from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 from segmend.logdir.tree import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
-from segmend.surgery.planning.expected import Replica, wished_id
+from segmend.surgery.planning.expected import ExpectedReplica, wished_id
 from segmend.surgery.request import Request
 
 
@@ -51,8 +51,8 @@ class Adoption:
         return self.topic, self.number
 
     @property
-    def _replica(self) -> Replica:
-        return Replica(
+    def _replica(self) -> ExpectedReplica:
+        return ExpectedReplica(
             broker=self.broker, topic=self.topic, number=self.number, topic_id=self.topic_id, path=self.target
         )
 

@@ -83,7 +83,7 @@ class Options:
 
 
 @frozen
-class _Found:
+class _Freeable:
     """What the disk holds that may go, what was chosen of it, and what a start needs there."""
 
     home: LogDir
@@ -113,7 +113,7 @@ def plan(request: Request[Options]) -> Plan:
     return assembly.make(NAME, dict(given_in(request.options)), request, draft)
 
 
-def _look(request: Request[Options]) -> _Found:
+def _look(request: Request[Options]) -> _Freeable:
     options = request.options
     config = None if options.config is None else ServerConfig.load(options.config)
     broker = request.broker.configured(config)
@@ -140,7 +140,7 @@ def _look(request: Request[Options]) -> _Found:
     every = candidates(same, request.dirs, _undisputed(later, counted), remote)
     chosen, losses, withheld = _choose(request, every)
     outcomes = [line for line in lines if isinstance(line, PartitionOutcome | DirectoryOutcome)]
-    return _Found(
+    return _Freeable(
         home=home, same=same, chosen=chosen, losses=losses, withheld=withheld,
         unknown=sum(line.bytes_lost for line in later if line not in counted and line.limit is not None),
         room=room_for(same, outcomes, broker.config, settings),
@@ -196,14 +196,14 @@ def _loss(each: Candidate, records: int) -> Loss:
     )  # fmt: skip
 
 
-def _backups(request: Request[Options], looked: _Found) -> dict[str, str]:
+def _backups(request: Request[Options], looked: _Freeable) -> dict[str, str]:
     """Where `apply` puts the old bytes, and off which disk."""
     place, off = request.options.backup_dir, None if request.options.discard else looked.home.path
     said = {"dir": None if place is None else disk.real_path(place), "off": off}
     return {name: path for name, path in said.items() if path is not None}
 
 
-def _refuse_place(request: Request[Options], looked: _Found) -> None:
+def _refuse_place(request: Request[Options], looked: _Freeable) -> None:
     place = request.options.backup_dir
     if place is None:
         return
@@ -214,7 +214,7 @@ def _refuse_place(request: Request[Options], looked: _Found) -> None:
         )
 
 
-def _notes(request: Request[Options], looked: _Found) -> Iterator[str]:
+def _notes(request: Request[Options], looked: _Freeable) -> Iterator[str]:
     home, need = looked.home.path, looked.room
     if looked.chosen:
         yield f"{looked.bytes:,} bytes leave the disk of {home}"
@@ -236,7 +236,7 @@ def _notes(request: Request[Options], looked: _Found) -> Iterator[str]:
         )
 
 
-def _place(request: Request[Options], looked: _Found) -> Iterator[str]:
+def _place(request: Request[Options], looked: _Freeable) -> Iterator[str]:
     home = looked.home.path
     if not request.options.discard:
         place = request.options.backup_dir
@@ -264,7 +264,7 @@ def _doomed(chosen: Sequence[Candidate]) -> Iterator[str]:
         yield f"{path}: offsets {first} to {following - 1} go, as retention would have them go at the start"
 
 
-def _left(request: Request[Options], looked: _Found) -> Iterator[Left]:
+def _left(request: Request[Options], looked: _Freeable) -> Iterator[Left]:
     missing = request.options.bytes - looked.bytes
     if missing <= 0:
         return

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.checkpoints import LEADER_EPOCHS
 from segmend.broker.strays import STRAYS, StrayHandling, stray_reason
 from segmend.errors import SegmendError, UsageError
 from segmend.formats.names import parse_dir_name
@@ -238,5 +239,6 @@ def _copied(cut: Splice) -> str:
 
 
 def _old_brokers(site: Site) -> str:
-    cuts = site.release < (0, 11)
-    return "; this release cuts it to that at the start, and fetches the rest again" if cuts else ""
+    if LEADER_EPOCHS.of(site.release):
+        return ""
+    return "; this release cuts it to that at the start, and fetches the rest again"

@@ -11,7 +11,7 @@ from segmend.surgery.ops.merge.case import Case
 
 
 @frozen
-class Lost:
+class LostOffsets:
     """Offsets that one replica, or several alike, have besides the branch. Times in ms, None without any."""
 
     replicas: tuple[int, ...]
@@ -26,12 +26,12 @@ class Lost:
 
 
 @frozen
-class Choice:
+class BranchChoice:
     """A branch: `prefer` asks for it, None for the newest leader's."""
 
     prefer: int | None
     merged: Merged
-    lost: tuple[Lost, ...]
+    lost: tuple[LostOffsets, ...]
 
     @property
     def records(self) -> int:
@@ -48,13 +48,13 @@ class Choice:
         return (n for n, each in enumerate(self.merged.standings) if each.relation != "diverged")
 
 
-def choice(case: Case, prefer: int | None) -> Choice:
+def choice(case: Case, prefer: int | None) -> BranchChoice:
     """One branch, and what it leaves out."""
     merged = case.merged(prefer)
-    return Choice(prefer=prefer, merged=merged, lost=tuple(_lost(case, merged)))
+    return BranchChoice(prefer=prefer, merged=merged, lost=tuple(_lost(case, merged)))
 
 
-def choices(case: Case) -> list[Choice]:
+def choices(case: Case) -> list[BranchChoice]:
     """The newest leader's branch, and each other one that a replica has; no two that leave out the same."""
     every = [choice(case, None)]
     on_newest = {*every[0].on_it()}
@@ -84,7 +84,7 @@ def alike(case: Case, numbers: Sequence[int], span: tuple[int, int]) -> bool:
     return next(other, None) is None
 
 
-def _lost(case: Case, merged: Merged) -> Iterator[Lost]:
+def _lost(case: Case, merged: Merged) -> Iterator[LostOffsets]:
     """Each once, however many replicas have it."""
     told: list[tuple[int, tuple[int, int]]] = []
     for number in range(len(case.replicas)):
@@ -97,7 +97,7 @@ def _lost(case: Case, merged: Merged) -> Iterator[Lost]:
             told.append((number, span))
 
 
-def _told(case: Case, numbers: tuple[int, ...], span: tuple[int, int]) -> Lost:
+def _told(case: Case, numbers: tuple[int, ...], span: tuple[int, int]) -> LostOffsets:
     records, producers = case.look.tally(numbers[0], *span)
     epoch, size, times = -1, 0, list[int]()
     for run, _, batch in case.look.headers(numbers[0], *span):
@@ -105,13 +105,13 @@ def _told(case: Case, numbers: tuple[int, ...], span: tuple[int, int]) -> Lost:
         own = [batch.max_timestamp, -1 if batch.has_delete_horizon else batch.base_timestamp]
         times = [*times, *(each for each in own if each >= 0)]
         times = [min(times), max(times)] if times else []
-    return Lost(
+    return LostOffsets(
         replicas=numbers, first_offset=span[0], last_offset=span[1], epoch=epoch, records=records, bytes=size,
         first_time=times[0] if times else None, last_time=times[-1] if times else None, producers=producers,
     )  # fmt: skip
 
 
-def choice_json(case: Case, one: Choice, *, chosen: bool) -> dict[str, object]:
+def choice_json(case: Case, one: BranchChoice, *, chosen: bool) -> dict[str, object]:
     """The same for programs, and for the table of a plan."""
     return {
         "prefer": None if one.prefer is None else case.called(one.prefer),

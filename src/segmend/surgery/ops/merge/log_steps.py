@@ -35,7 +35,7 @@ _MOST_CUT: Final = 16 << 20
 """Bytes of batches written anew that a plan carries."""
 
 
-class Part(NamedTuple):
+class LogPart(NamedTuple):
     """Bytes of a log that will be, from its byte `at` on: own ones that stay there, or `content`.
 
     They are those of offsets `first` to `last`.
@@ -96,17 +96,17 @@ def _change(case: Case, log: NewLog) -> Change | None:
     return Change(base=log.base, at=_first_change(log, parts), steps=tuple(steps))
 
 
-def _stays(part: Part) -> bool:
+def _stays(part: LogPart) -> bool:
     return part.content is None
 
 
-def _parts(case: Case, log: NewLog, path: str) -> Iterator[Part]:
+def _parts(case: Case, log: NewLog, path: str) -> Iterator[LogPart]:
     """What the log is made of; pieces that lie one behind the other in one file are one part."""
     at, inline = 0, 0
     for piece in joined(log.pieces):
         span = piece.first, piece.last
         if piece.replica is case.own and not piece.cut and (piece.log.path, piece.start) == (path, at):
-            yield Part(*span, at, piece.size, None, 0)
+            yield LogPart(*span, at, piece.size, None, 0)
             at += piece.size
             continue
         content = _content(piece)
@@ -117,7 +117,7 @@ def _parts(case: Case, log: NewLog, path: str) -> Iterator[Part]:
                 "into a new log: segmend rescue --as log-dir"
             )
         if content.length:
-            yield Part(*span, at, content.length, content, piece.log.stat().mtime_ns)
+            yield LogPart(*span, at, content.length, content, piece.log.stat().mtime_ns)
             at += content.length
 
 
@@ -148,7 +148,7 @@ def _content(piece: Piece) -> NewBytes:
     return NewBytes.range_of(piece.log.path, piece.start, piece.size)
 
 
-def _first_change(log: NewLog, parts: Sequence[Part]) -> int:
+def _first_change(log: NewLog, parts: Sequence[LogPart]) -> int:
     """The offset behind the last batch before the first byte that changes."""
     first = log.base
     for part in parts:
@@ -158,7 +158,7 @@ def _first_change(log: NewLog, parts: Sequence[Part]) -> int:
     return first
 
 
-def _in_place(path: str, parts: Sequence[Part], size: int, kept: int) -> Iterator[Step]:
+def _in_place(path: str, parts: Sequence[LogPart], size: int, kept: int) -> Iterator[Step]:
     """Between what stays, and behind it."""
     for part in parts:
         if part.content is not None and part.at < kept:
@@ -170,7 +170,7 @@ def _in_place(path: str, parts: Sequence[Part], size: int, kept: int) -> Iterato
     yield from _written(path, [part for part in parts if part.at >= kept], before, before)
 
 
-def _written(path: str, parts: Sequence[Part], before: Fingerprint, model: Fingerprint) -> Iterator[Step]:
+def _written(path: str, parts: Sequence[LogPart], before: Fingerprint, model: Fingerprint) -> Iterator[Step]:
     """Parts one behind the other, the first of them behind what is there by then."""
     if not parts and before.kind == "missing":
         content = NewBytes.inline(b"")
@@ -186,7 +186,7 @@ def _written(path: str, parts: Sequence[Part], before: Fingerprint, model: Finge
         before = after
 
 
-def _beside(path: str, parts: Sequence[Part], case: Case) -> Iterator[Step]:
+def _beside(path: str, parts: Sequence[LogPart], case: Case) -> Iterator[Step]:
     new = path + BESIDE
     whole = [
         part

@@ -17,7 +17,7 @@ from segmend.errors import SegmendError, UsageError
 from segmend.frozen import frozen
 from segmend.logdir.config import ServerConfig
 from segmend.surgery.ops.merge.beside import Beside
-from segmend.surgery.ops.merge.branches import Choice, choice, choice_json, choices, losing, overlapping
+from segmend.surgery.ops.merge.branches import BranchChoice, choice, choice_json, choices, losing, overlapping
 from segmend.surgery.ops.merge.case import HOME, Case, open_case, refuse_undecided_epoch
 from segmend.surgery.ops.merge.layout import first_offset, laid_out
 from segmend.surgery.ops.merge.log_steps import changes
@@ -104,7 +104,7 @@ def _arguments(options: Options, case: Case) -> dict[str, object]:
     return arguments
 
 
-def _preferred(case: Case, number: int, every: Sequence[Choice]) -> Choice:
+def _preferred(case: Case, number: int, every: Sequence[BranchChoice]) -> BranchChoice:
     newest = every[0]
     if number in {*newest.on_it()} and all(each.because != "order" for each in newest.merged.conflicts):
         return newest  # It may be behind, and never left it.
@@ -117,7 +117,7 @@ def _preferred(case: Case, number: int, every: Sequence[Choice]) -> Choice:
     return next((each for each in every if each.lost == preferred.lost), preferred)
 
 
-def _refuse_undecided(case: Case, chosen: Choice) -> None:
+def _refuse_undecided(case: Case, chosen: BranchChoice) -> None:
     """Raise `SegmendError` where two have other bytes of one epoch, and nobody said whose count."""
     conflict = next((each for each in chosen.merged.conflicts if each.because == "order"), None)
     if conflict is None or chosen.prefer is not None:
@@ -129,7 +129,7 @@ def _refuse_undecided(case: Case, chosen: Choice) -> None:
     )
 
 
-def _refuse_price(options: Options, chosen: Choice, newest: Choice) -> None:
+def _refuse_price(options: Options, chosen: BranchChoice, newest: BranchChoice) -> None:
     """Raise `UsageError` unless what another branch costs was agreed to by its figure."""
     if chosen is newest:
         accepted_loss.refuse_other_figure(options.accept_loss, 0)
@@ -143,12 +143,12 @@ def _refuse_price(options: Options, chosen: Choice, newest: Choice) -> None:
     accepted_loss.refuse_other_figure(options.accept_loss, chosen.records)
 
 
-def _spans(chosen: Choice) -> str:
+def _spans(chosen: BranchChoice) -> str:
     spans = ", ".join(f"{each.first_offset} to {each.last_offset}" for each in chosen.lost)
     return f"{plural(chosen.records, 'record')} (offsets {spans})"
 
 
-def _refuse_into_nothing(case: Case, chosen: Choice, side: str | None) -> None:
+def _refuse_into_nothing(case: Case, chosen: BranchChoice, side: str | None) -> None:
     """Raise `UsageError` if records of this replica would be in no log any more."""
     if side is None and losing(chosen.merged, HOME):
         raise UsageError(
@@ -157,7 +157,7 @@ def _refuse_into_nothing(case: Case, chosen: Choice, side: str | None) -> None:
         )
 
 
-def _steps(case: Case, chosen: Choice, request: Request[Options]) -> Iterator[Step]:
+def _steps(case: Case, chosen: BranchChoice, request: Request[Options]) -> Iterator[Step]:
     """Logs, what is beside them, checkpoint lines; none where the log is the merged one."""
     logs = laid_out(case, chosen.merged)
     changed = changes(case, logs)
@@ -172,7 +172,7 @@ def _steps(case: Case, chosen: Choice, request: Request[Options]) -> Iterator[St
     yield from rest.lines()
 
 
-def _losses(case: Case, chosen: Choice, side: str | None) -> Iterator[Loss]:
+def _losses(case: Case, chosen: BranchChoice, side: str | None) -> Iterator[Loss]:
     """What this replica has besides the branch."""
     own = losing(chosen.merged, HOME)
     for each in chosen.lost:
@@ -186,7 +186,7 @@ def _losses(case: Case, chosen: Choice, side: str | None) -> Iterator[Loss]:
             )  # fmt: skip
 
 
-def _left(case: Case, chosen: Choice) -> Iterator[Left]:
+def _left(case: Case, chosen: BranchChoice) -> Iterator[Left]:
     low = first_offset(case, chosen.merged)
     for first, last in chosen.merged.missing:
         if last >= low:
@@ -197,7 +197,7 @@ def _left(case: Case, chosen: Choice) -> Iterator[Left]:
             )  # fmt: skip
 
 
-def _notes(case: Case, chosen: Choice, steps: Sequence[Step], side: str | None) -> Iterator[str]:
+def _notes(case: Case, chosen: BranchChoice, steps: Sequence[Step], side: str | None) -> Iterator[str]:
     merged, path = chosen.merged, case.target.path
     if not steps:
         yield f"{path}: is the merged log already, up to offset {merged.next_offset}"
@@ -226,7 +226,7 @@ def _notes(case: Case, chosen: Choice, steps: Sequence[Step], side: str | None) 
         yield f"{case.target.log_dir.path}: {assembly.MARKER_FITS}"
 
 
-def _leader(case: Case, chosen: Choice) -> Iterator[str]:
+def _leader(case: Case, chosen: BranchChoice) -> Iterator[str]:
     """What it means that somebody leads by the metadata: followers are cut to what the leader has."""
     home = next((each for each in case.brokers[1:] if each.node_id is not None), None)
     heard = heard_of(case.target.key, case.brokers, home)
@@ -241,7 +241,7 @@ def _leader(case: Case, chosen: Choice) -> Iterator[str]:
         yield f"{says}, and has left this branch: its followers are cut to what it has"
 
 
-def _facts(case: Case, chosen: Choice, every: Sequence[Choice]) -> dict[str, object]:
+def _facts(case: Case, chosen: BranchChoice, every: Sequence[BranchChoice]) -> dict[str, object]:
     """The table of choices for programs, and where the merged log comes from."""
     merged = chosen.merged
     told = [each for each in every if each is not chosen]

@@ -12,7 +12,7 @@ from segmend.frozen import frozen
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
-from segmend.node.metadata_copy import MetadataCopy, Position, Standing
+from segmend.node.metadata_copy import MetadataCopy, MetadataStanding, Position
 from segmend.surgery.ops.quorum.sources import Source, sound_state, sources
 from segmend.surgery.options import flag, option
 from segmend.surgery.planning import accepted_loss, amounts
@@ -38,14 +38,14 @@ class Options:
 
 
 @frozen
-class Choice:
+class ChosenCopy:
     """The copy that is taken: a source, or None for the node's own, and what of it."""
 
-    standing: Standing
+    standing: MetadataStanding
     source: Source | None = None
 
 
-class Case:
+class QuorumCase:
     """What there is; raises `UsageError`, `BrokerRunning`, `Unreadable`."""
 
     def __init__(self, request: Request[Options]) -> None:
@@ -76,13 +76,15 @@ class Case:
         return [*([] if self.own is None else [self.own]), *(source.copy for source in self.sources)]
 
     @cached_property
-    def choice(self) -> Choice | None:
+    def choice(self) -> ChosenCopy | None:
         """The newest; of equals the node's own. Others count only where its own is not all that it had."""
         best = None if self.own is None or self.own.is_empty else self.own.best
-        offered = [] if best is None else [Choice(standing=best)]
+        offered = [] if best is None else [ChosenCopy(standing=best)]
         if self._others_count:
             theirs = ((source, source.copy.best) for source in self.sources)
-            offered += [Choice(source=source, standing=best) for source, best in theirs if best is not None]
+            offered += [
+                ChosenCopy(source=source, standing=best) for source, best in theirs if best is not None
+            ]
         return max(offered, key=lambda each: each.standing.position, default=None)
 
     @property

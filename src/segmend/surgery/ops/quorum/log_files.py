@@ -17,7 +17,7 @@ from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
-from segmend.node.metadata_copy import MetadataCopy, Part, Run, Standing
+from segmend.node.metadata_copy import MetadataCopy, MetadataRun, MetadataStanding, SoundBytes
 from segmend.surgery.fingerprint import MISSING, Fingerprint, hash_bytes, look
 from segmend.surgery.recipes import Rebuild
 from segmend.surgery.step import Step
@@ -54,7 +54,7 @@ def model(home: LogDir) -> Fingerprint:
     return Fingerprint(kind="file", mode=0o644, uid=around.uid, gid=around.gid)
 
 
-def kept(copy: MetadataCopy, standing: Standing, cut: str | None) -> Iterator[Step]:
+def kept(copy: MetadataCopy, standing: MetadataStanding, cut: str | None) -> Iterator[Step]:
     """Of its own copy, all but the standing set aside; what follows its end is cut off if `cut` says why."""
     path = copy.partition.path
     base = -1 if standing.snapshot is None else standing.snapshot.end
@@ -76,7 +76,7 @@ def kept(copy: MetadataCopy, standing: Standing, cut: str | None) -> Iterator[St
         yield from _aside(behind, f"behind damage: the log ends at offset {run.end}")
 
 
-def _cut_off(partition: PartitionDir, run: Run, why: str, *, to_the_end: bool) -> Iterator[Step]:
+def _cut_off(partition: PartitionDir, run: MetadataRun, why: str, *, to_the_end: bool) -> Iterator[Step]:
     """What follows the run in its last segment, and (`to_the_end`) in an active one without any of it."""
     last = run.parts[-1] if run.parts else None
     if last is not None and last.start == 0 and last.file.size > last.stop:
@@ -86,7 +86,7 @@ def _cut_off(partition: PartitionDir, run: Run, why: str, *, to_the_end: bool) -
         yield CutFile.to(active.log.path, 0, why)
 
 
-def _cut_free(partition: PartitionDir, first: Part, base: int) -> Iterator[Step]:
+def _cut_free(partition: PartitionDir, first: SoundBytes, base: int) -> Iterator[Step]:
     """The run's first segment without what comes before it, and nothing of the segments before that."""
     why = f"damaged, and covered by the snapshot up to offset {base}"
     if first.start:
@@ -110,7 +110,7 @@ def emptied(partition: PartitionDir | None, home: LogDir) -> Iterator[Step]:
             yield Quarantine.of(f"{path}/{name}", "replaced by another node's")
 
 
-def taken(home: LogDir, standing: Standing) -> Iterator[Step]:
+def taken(home: LogDir, standing: MetadataStanding) -> Iterator[Step]:
     """The snapshot and the run of another node's copy, in the emptied directory."""
     path, like = f"{home.path}/{CLUSTER_METADATA}", model(home)
     topic_id = partition_metadata.render(PartitionMetadata(topic_id=METADATA_TOPIC_ID))
@@ -121,7 +121,7 @@ def taken(home: LogDir, standing: Standing) -> Iterator[Step]:
         file = standing.snapshot.file
         dressed = like.but(mode=file.stat().mode & 0o7777)
         yield AppendFile.copied(f"{path}/{file.name}", file, dressed, "the newest snapshot")
-    run = standing.run or Run(standing.position[1], standing.position[1])
+    run = standing.run or MetadataRun(standing.position[1], standing.position[1])
     entries = tuple(EpochEntry(epoch, offset) for epoch, offset in sorted(run.epochs.items()))
     epochs = epoch_checkpoint.render(EpochCheckpoint(entries=entries))
     yield ReplaceFile.new(f"{path}/{epoch_checkpoint.FILE_NAME}", epochs, like, "leader epochs of this log")
@@ -129,12 +129,12 @@ def taken(home: LogDir, standing: Standing) -> Iterator[Step]:
         yield _copied(path, part, like)
 
 
-def _copied(path: str, part: Part, like: Fingerprint) -> Step:
+def _copied(path: str, part: SoundBytes, like: Fingerprint) -> Step:
     name, reason = f"{path}/{file_prefix(part.offset)}.log", f"the log from offset {part.offset} on"
     return AppendFile.copied(name, part.file, like, reason, part.start, part.stop)
 
 
-def ending(home: LogDir, standing: Standing, own: MetadataCopy | None) -> Ending:
+def ending(home: LogDir, standing: MetadataStanding, own: MetadataCopy | None) -> Ending:
     """Where the log will go on after the steps above, of its own copy or of another one (None).
 
     In a segment of its own, so that no file is changed; if one of that name stays, it is empty by then.

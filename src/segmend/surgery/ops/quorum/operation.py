@@ -19,7 +19,7 @@ from segmend.checks import remedies
 from segmend.formats.names import CLUSTER_METADATA_TOPIC
 from segmend.node.metadata_log import MetadataLog
 from segmend.surgery.ops.quorum import log_files, standalone, votes
-from segmend.surgery.ops.quorum.case import Case, Choice, Options
+from segmend.surgery.ops.quorum.case import ChosenCopy, Options, QuorumCase
 from segmend.surgery.options import given_in
 from segmend.surgery.plan import Left, Loss, Plan
 from segmend.surgery.planning import accepted_loss, assembly
@@ -45,7 +45,7 @@ examples:
 def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError`, `BrokerRunning`, and `SegmendError` for what would not be safe."""
     assembly.refuse_strangers(request.dirs, request.given)
-    case, agreed = Case(request), request.options.accept_loss
+    case, agreed = QuorumCase(request), request.options.accept_loss
     arguments = {name: value for name, value in given_in(request.options) if name != "accept_loss"}
     if agreed is not None:
         arguments["accept-loss"] = f"{agreed}-records"
@@ -59,7 +59,7 @@ def plan(request: Request[Options]) -> Plan:
     return assembly.make(NAME, arguments, request, draft)
 
 
-def _mended(case: Case, choice: Choice) -> Draft:
+def _mended(case: QuorumCase, choice: ChosenCopy) -> Draft:
     """A voter, or any node, that goes on among the others."""
     files = list(_files(case, choice))
     after = _log(case, files)
@@ -70,7 +70,7 @@ def _mended(case: Case, choice: Choice) -> Draft:
     return Draft(steps=steps, losses=_losses(case, choice), notes=notes, left=left, extra={NAME: facts})
 
 
-def _alone(case: Case, choice: Choice) -> Draft:
+def _alone(case: QuorumCase, choice: ChosenCopy) -> Draft:
     """The last voter."""
     files, end = list(_files(case, choice)), choice.standing.position[1]
     voter_set = _log(case, files).voter_set
@@ -91,14 +91,14 @@ def _alone(case: Case, choice: Choice) -> Draft:
     return Draft(steps=_in_order(case, steps), losses=losses, notes=notes, extra={NAME: facts})
 
 
-def _in_order(case: Case, steps: Sequence[Step]) -> list[Step]:
+def _in_order(case: QuorumCase, steps: Sequence[Step]) -> list[Step]:
     """The directory comes before what is put into it, the vote before the log, and its indexes last."""
     ordered = sorted(steps, key=lambda step: step.KIND != "make_dir")
     after = planned(case.broker, ordered).dirs[case.broker.dirs.index(case.home)]
     return [*ordered, *log_files.indexes(case.home, after, ordered, case.broker.release)]
 
 
-def _files(case: Case, choice: Choice) -> Iterator[Step]:
+def _files(case: QuorumCase, choice: ChosenCopy) -> Iterator[Step]:
     """The steps for the snapshot and the log."""
     alone = case.options.standalone
     if choice.source is not None:
@@ -109,14 +109,14 @@ def _files(case: Case, choice: Choice) -> Iterator[Step]:
         yield from log_files.kept(case.own, choice.standing, "damaged from here on" if case.lost else torn)
 
 
-def _log(case: Case, files: Sequence[Step]) -> MetadataLog:
+def _log(case: QuorumCase, files: Sequence[Step]) -> MetadataLog:
     """What the metadata will say."""
     after = planned(case.broker, files)
     log = after.metadata_log(after.dirs[case.broker.dirs.index(case.home)])
     return MetadataLog() if log is None else log
 
 
-def _notes(case: Case, choice: Choice) -> Iterator[str]:
+def _notes(case: QuorumCase, choice: ChosenCopy) -> Iterator[str]:
     (epoch, end), base = choice.standing.position, choice.standing.snapshot
     what = "the log from offset 0" if base is None else f"the snapshot up to offset {base.end}"
     up_to = f"{what}, in all up to offset {end} of epoch {epoch}"
@@ -135,7 +135,7 @@ def _notes(case: Case, choice: Choice) -> Iterator[str]:
         yield f"its own copy {'is whole' if case.own and case.own.loads_all else 'has all'}: {up_to}"
 
 
-def _losses(case: Case, choice: Choice) -> list[Loss]:
+def _losses(case: QuorumCase, choice: ChosenCopy) -> list[Loss]:
     if not case.lost:
         return []
     end = choice.standing.position[1]
@@ -146,7 +146,7 @@ def _losses(case: Case, choice: Choice) -> list[Loss]:
     return [loss]
 
 
-def _cut_short(case: Case, choice: Choice) -> Iterator[Left]:
+def _cut_short(case: QuorumCase, choice: ChosenCopy) -> Iterator[Left]:
     """Where its own copy is taken although nobody knows how far it went."""
     if choice.source is None and case.own is not None and case.own.cut_short:
         why = (
@@ -156,7 +156,7 @@ def _cut_short(case: Case, choice: Choice) -> Iterator[Left]:
         yield Left(why=why, path=case.path, next=_with_another(case))
 
 
-def _helpless(case: Case) -> Left:
+def _helpless(case: QuorumCase) -> Left:
     """Nothing here can be used."""
     why = "is not there" if case.own is None else "has no whole snapshot and log that belong together"
     if case.sources:
@@ -164,7 +164,7 @@ def _helpless(case: Case) -> Left:
     return Left(why=why, path=case.path, next=_with_another(case))
 
 
-def _too_much(case: Case, choice: Choice) -> Left:
+def _too_much(case: QuorumCase, choice: ChosenCopy) -> Left:
     """What can be had ends before what there was."""
     (epoch, end), had = choice.standing.position, case.reached
     whose = "this copy" if choice.source is None else str(choice.source)
@@ -177,5 +177,5 @@ def _too_much(case: Case, choice: Choice) -> Left:
     return Left(why=why, path=case.path, next=_with_another(case))
 
 
-def _with_another(case: Case) -> str:
+def _with_another(case: QuorumCase) -> str:
     return remedies.quorum(case.home.path, "--from OTHER_METADATA_DIR").command

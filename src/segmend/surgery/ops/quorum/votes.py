@@ -17,7 +17,7 @@ from segmend.formats.kafka_uuid import ZERO, parse_uuid, uuid_text
 from segmend.formats.quorum_state import FILE_NAME, QuorumState
 from segmend.node.metadata_log import MetadataLog
 from segmend.surgery.fingerprint import look
-from segmend.surgery.ops.quorum.case import Case
+from segmend.surgery.ops.quorum.case import QuorumCase
 from segmend.surgery.ops.quorum.log_files import model
 from segmend.surgery.ops.quorum.sources import Source, sound_state
 from segmend.surgery.step import Step
@@ -27,7 +27,7 @@ from segmend.surgery.steps.replace_file import ReplaceFile
 LEAP: Final = 1000
 
 
-def free_epoch(case: Case, others: Collection[int]) -> int:
+def free_epoch(case: QuorumCase, others: Collection[int]) -> int:
     """In which the node cannot have voted: above all that is known, far above if files of voters are not."""
     known = [0]
     for copy in case.copies:
@@ -41,7 +41,7 @@ def unseen(others: Collection[int], sources: Sequence[Source]) -> list[int]:
     return sorted(set(others) - {source.node_id for source in sources if source.state is not None})
 
 
-def of_epoch(case: Case, epoch: int, voters: Sequence[int], *, in_log: bool) -> Step:
+def of_epoch(case: QuorumCase, epoch: int, voters: Sequence[int], *, in_log: bool) -> Step:
     """The file with no vote and no leader; `in_log`: the voters are in the log (kraft.version 1)."""
     if in_log:
         state = QuorumState(data_version=1, leader_epoch=epoch, voted_directory_id=uuid_text(ZERO))
@@ -54,7 +54,7 @@ def of_epoch(case: Case, epoch: int, voters: Sequence[int], *, in_log: bool) -> 
     return ReplaceFile.with_bytes(path, data, reason, like=model(case.home))
 
 
-def steps(case: Case, after: MetadataLog) -> Iterator[Step]:
+def steps(case: QuorumCase, after: MetadataLog) -> Iterator[Step]:
     """Nothing where the node's own file can be read; raises where a vote might be given twice."""
     if case.state is not None:
         return
@@ -69,7 +69,7 @@ def steps(case: Case, after: MetadataLog) -> Iterator[Step]:
     yield of_epoch(case, free_epoch(case, others), sorted(voters), in_log=bool(after.voter_set))
 
 
-def notes(case: Case, after: MetadataLog) -> Iterator[str]:
+def notes(case: QuorumCase, after: MetadataLog) -> Iterator[str]:
     """What became of the vote."""
     state = case.state
     if state is not None and case.choice is not None and case.choice.source is not None:
@@ -81,14 +81,14 @@ def notes(case: Case, after: MetadataLog) -> Iterator[str]:
         )
 
 
-def is_other_directory(case: Case, after: MetadataLog) -> bool:
+def is_other_directory(case: QuorumCase, after: MetadataLog) -> bool:
     """Whether the voter of this id is another directory id (KIP-853)."""
     mine = next((each for each in after.voter_set if each.voter_id == case.node_id), None)
     own = case.home.directory_id
     return mine is not None and own is not None and parse_uuid(mine.directory_id) != parse_uuid(own)
 
 
-def _voters(case: Case, after: MetadataLog) -> frozenset[int]:
+def _voters(case: QuorumCase, after: MetadataLog) -> frozenset[int]:
     """The node ids that vote; raises `UsageError` if nobody tells."""
     if after.voter_set:
         return frozenset(each.voter_id for each in after.voter_set)
@@ -104,7 +104,7 @@ def _voters(case: Case, after: MetadataLog) -> frozenset[int]:
     return frozenset(told)
 
 
-def _refuse_unseen(case: Case, others: Collection[int]) -> None:
+def _refuse_unseen(case: QuorumCase, others: Collection[int]) -> None:
     missing = sorted(set(unseen(others, case.sources)) - set(case.options.gone))
     if missing:
         them = ", ".join(map(str, missing))

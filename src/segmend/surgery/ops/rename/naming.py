@@ -9,7 +9,7 @@ from segmend.errors import UsageError
 from segmend.formats.names import CLUSTER_METADATA_TOPIC, MAX_TOPIC_LENGTH, is_legal_topic, topics_collide
 from segmend.frozen import frozen
 from segmend.logdir.tree import PartitionDir
-from segmend.surgery.planning.expected import CURRENT, Replica, wished_id
+from segmend.surgery.planning.expected import CURRENT, ExpectedReplica, wished_id
 from segmend.surgery.request import Request
 
 _OLD = "{topic}"
@@ -20,7 +20,7 @@ class NewName:
     """A partition, and the replica that it is to be."""
 
     partition: PartitionDir
-    replica: Replica
+    replica: ExpectedReplica
 
     @property
     def topic(self) -> str:
@@ -81,10 +81,12 @@ def _known(request: Request[object]) -> set[str]:
     )
 
 
-def _replica(request: Request[object], partition: PartitionDir, topic: str, topic_id: str) -> Replica:
+def _replica(request: Request[object], partition: PartitionDir, topic: str, topic_id: str) -> ExpectedReplica:
     path = f"{partition.log_dir.path}/{topic}-{partition.partition}"
     wanted = _id(request, topic, topic_id)
-    return Replica(broker=request.broker, topic=topic, number=partition.partition, topic_id=wanted, path=path)
+    return ExpectedReplica(
+        broker=request.broker, topic=topic, number=partition.partition, topic_id=wanted, path=path
+    )
 
 
 def _id(request: Request[object], topic: str, wish: str) -> str | None:

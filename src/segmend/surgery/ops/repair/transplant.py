@@ -32,7 +32,7 @@ _PIECE: Final = 1 << 20
 
 
 @frozen
-class _Found:
+class _ReplicaBatch:
     """A sound batch in a replica's segment."""
 
     batch: RecordBatch
@@ -96,10 +96,10 @@ def _goes_on(region: Region, other: FileEntry, position: int) -> bool:
         )
 
 
-def _proven_of(region: Region, others: Sequence[PartitionDir]) -> list[_Found]:
+def _proven_of(region: Region, others: Sequence[PartitionDir]) -> list[_ReplicaBatch]:
     """The batches that fill the region, each from the first replica that has it; raises `BeyondRepair`."""
     size, names = region.end - region.position, ", ".join(other.path for other in others)
-    by_offset: dict[int, _Found] = {}
+    by_offset: dict[int, _ReplicaBatch] = {}
     for other in others:
         segment = _segment(other, region.first_offset)
         batches = list(_between(segment, region))
@@ -108,7 +108,7 @@ def _proven_of(region: Region, others: Sequence[PartitionDir]) -> list[_Found]:
         if not _is_ours(region, segment, batches):
             raise BeyondRepair(f"{other.path} does not have {size} bytes between the same batches")
         for batch in batches:
-            known = by_offset.setdefault(batch.base_offset, _Found(batch=batch, segment=segment))
+            known = by_offset.setdefault(batch.base_offset, _ReplicaBatch(batch=batch, segment=segment))
             if known.batch._replace(position=0) != batch._replace(position=0):
                 raise BeyondRepair(f"{names} differ at offset {batch.base_offset}")
     chosen = [by_offset[offset] for offset in sorted(by_offset)]
@@ -117,7 +117,7 @@ def _proven_of(region: Region, others: Sequence[PartitionDir]) -> list[_Found]:
     return chosen
 
 
-def _written(region: Region, proven: Sequence[_Found], reason: str) -> list[Step]:
+def _written(region: Region, proven: Sequence[_ReplicaBatch], reason: str) -> list[Step]:
     """A step for each run of batches out of one log."""
     steps: list[Step] = []
     position = region.position
@@ -196,7 +196,7 @@ def _reaches_its_end(segment: LogSegment, batches: Sequence[RecordBatch]) -> boo
     return batches[-1].end == log_of(segment).size
 
 
-def _in_order(region: Region, proven: Sequence[_Found]) -> bool:
+def _in_order(region: Region, proven: Sequence[_ReplicaBatch]) -> bool:
     """Whether offsets do not overlap, and epochs never go back."""
     around = (region.before, *(each.batch for each in proven), region.after)
     return all(

@@ -21,7 +21,7 @@ from segmend.surgery.options import arguments_of, flag, option, required
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning import assembly, selection
 from segmend.surgery.planning.assembly import Draft
-from segmend.surgery.planning.expected import CURRENT, Replica, wished_id
+from segmend.surgery.planning.expected import CURRENT, ExpectedReplica, wished_id
 from segmend.surgery.request import Request
 from segmend.surgery.steps.replace_file import ReplaceFile
 
@@ -52,8 +52,8 @@ class _Stamp:
     """One replica before and after."""
 
     partition: PartitionDir
-    before: Replica
-    after: Replica
+    before: ExpectedReplica
+    after: ExpectedReplica
 
 
 def plan(request: Request[Options]) -> Plan:
@@ -88,7 +88,7 @@ def _stamp(request: Request[Options], partition: PartitionDir) -> _Stamp:
     topic, number = partition.key
     topic_id = wished_id(request.options.topic_id, topic, request.broker)
     old, new = (
-        Replica(broker=request.broker, topic=topic, number=number, topic_id=each, path=partition.path)
+        ExpectedReplica(broker=request.broker, topic=topic, number=number, topic_id=each, path=partition.path)
         for each in (partition.topic_id, topic_id)
     )
     return _Stamp(partition=partition, before=old, after=new)

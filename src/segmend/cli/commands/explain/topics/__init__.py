@@ -16,7 +16,7 @@ from typing import Protocol, cast
 from segmend.discovery import modules_in
 
 
-class Topic(Protocol):
+class TopicModule(Protocol):
     """What a topic's module has."""
 
     NAME: str
@@ -31,15 +31,15 @@ class Topic(Protocol):
         """Explain these directories; returns the exit code."""
 
 
-def all_topics() -> dict[str, Topic]:
-    topics = [cast(Topic, import_module(f"{__name__}.{name}")) for name in modules_in(__path__)]
+def all_topics() -> dict[str, TopicModule]:
+    topics = [cast(TopicModule, import_module(f"{__name__}.{name}")) for name in modules_in(__path__)]
     return {topic.NAME: topic for topic in topics}
 
 
-def operands(topic: Topic) -> str:
+def operands(topic: TopicModule) -> str:
     """What it explains one or several of."""
     return str(getattr(topic, "OPERANDS", "DIR"))
 
 
-def page(topic: Topic) -> str:
+def page(topic: TopicModule) -> str:
     return (topic.__doc__ or "").strip()

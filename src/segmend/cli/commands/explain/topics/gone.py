@@ -38,7 +38,7 @@ from fnmatch import fnmatchcase
 
 from segmend.cli.output import emit, emit_json, note, style
 from segmend.errors import ExitCode, UsageError
-from segmend.explain.gone import Account, Reader
+from segmend.explain.gone import Account, ServerLogReader
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.text_lines import lines, lines_of
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     if args.kafka is not None:
         raise UsageError("explain gone takes no --kafka: the lines themselves tell the release")
     limits = _limits(args)
-    reader, code = Reader(args.zone or timedelta()), ExitCode.NOTHING_WRONG
+    reader, code = ServerLogReader(args.zone or timedelta()), ExitCode.NOTHING_WRONG
     for path in paths:
         try:
             reader.read(lines(_stdin(), "stdin") if path == "-" else lines_of(path))

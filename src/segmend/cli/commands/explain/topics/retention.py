@@ -62,7 +62,7 @@ from segmend.loading import Options
 from segmend.logdir import disk
 from segmend.logdir.as_user import user_of
 from segmend.logdir.tree import LogDir
-from segmend.report.retention import Asked, json_lines, lines
+from segmend.report.retention import AskedTimes, json_lines, lines
 from segmend.report.timeline_page import page
 from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.writing.atomic import bytes_of, write_atomically
@@ -104,7 +104,7 @@ def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     told = told_settings(args.topic_config)
     broker = asked(args, paths)
     user, _ = user_of(None, broker.dirs)
-    question = Asked(
+    question = AskedTimes(
         now_ms=now_ms() if args.at is None else args.at, at=args.at is not None, user=user,
         timeline=bool(args.timeline), width=columns(),
     )  # fmt: skip
