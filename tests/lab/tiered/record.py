@@ -11,6 +11,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
@@ -64,13 +65,7 @@ def _write(kind: Release, root: Path) -> None:
         topics = [NewTopic(each, 1, 1, config={} if each == "plain" else TIERED) for each in TOPICS]
         for made in client.create_topics(topics).values():
             made.result(60)
-        producer = Producer({"bootstrap.servers": broker.bootstrap, "batch.size": 20000, "linger.ms": 5})
-        for number in range(RECORDS):
-            for topic in TOPICS:
-                producer.produce(topic, value=f"{number:06d}".encode() * 170, partition=0)
-            if number % 500 == 0:
-                producer.flush()
-        producer.flush()
+        produce(broker.bootstrap, TOPICS, RECORDS)
         _wait_until_local(root / DIR)
         for done in client.delete_records([TopicPartition("cut", 0, CUT)]).values():
             done.result(60)
@@ -82,6 +77,17 @@ def _write(kind: Release, root: Path) -> None:
         left.unlink()
 
 
+def produce(bootstrap: str, topics: Sequence[str], records: int) -> None:
+    """So many records of a kilobyte to each."""
+    producer = Producer({"bootstrap.servers": bootstrap, "batch.size": 20000, "linger.ms": 5, "log_level": 2})
+    for number in range(records):
+        for topic in topics:
+            producer.produce(topic, value=f"{number:06d}".encode() * 170, partition=0)
+        if number % 500 == 0:
+            producer.flush()
+    producer.flush()
+
+
 def _wait_until_local(log_dir: Path, seconds: float = 120) -> None:
     """Until all but two segments are in remote storage only."""
     deadline = time.monotonic() + seconds
@@ -91,12 +97,16 @@ def _wait_until_local(log_dir: Path, seconds: float = 120) -> None:
         time.sleep(0.5)
 
 
+def cluster_of(root: Path) -> str:
+    """The cluster id of what lies there."""
+    properties = (root / DIR / "meta.properties").read_text().splitlines()
+    return next(line.partition("=")[2] for line in properties if line.startswith("cluster.id="))
+
+
 def play(kind: Release, root: Path, trial: Trial, recorded: object = None) -> object:
     """What is served a few seconds after the start; `recorded` is waited for longer."""
     hurt(trial, root / DIR)
-    properties = (root / DIR / "meta.properties").read_text().splitlines()
-    cluster_id = next(line.partition("=")[2] for line in properties if line.startswith("cluster.id="))
-    broker = _broker(kind, root, used=trial.used, cluster_id=cluster_id)
+    broker = _broker(kind, root, used=trial.used, cluster_id=cluster_of(root))
     try:
         broker.start()
         time.sleep(SECONDS)

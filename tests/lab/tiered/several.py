@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import NewTopic
 
 from tests.golden.pack import pack
@@ -24,7 +24,7 @@ from tests.lab.broker import Seat, new_cluster_id
 from tests.lab.errors import LabError
 from tests.lab.releases import Release, release
 from tests.lab.tiered.broker import OFTEN, TieredBroker, remote
-from tests.lab.tiered.record import DIR, HERE, TIERED
+from tests.lab.tiered.record import HERE, TIERED, cluster_of, produce
 from tests.lab.tiered.wounds import WOUNDS
 
 THREE = HERE / "three"
@@ -121,7 +121,7 @@ def write(kind: Release, root: Path) -> None:
         topics = [NewTopic(name, 1, 3, config=TIERED if name == "tier" else {}) for name in TOPICS]
         for made in client.create_topics(topics).values():
             made.result(120)
-        _produce(boot)
+        produce(boot, TOPICS, RECORDS)
         until = time.monotonic() + 120
         while any(len(list((root / each / "tier-0").glob("*.log"))) > 2 for each in DIRS):
             if time.monotonic() > until:
@@ -139,22 +139,10 @@ def write(kind: Release, root: Path) -> None:
         left.unlink()
 
 
-def _produce(boot: str) -> None:
-    producer = Producer({"bootstrap.servers": boot, "batch.size": 20000, "linger.ms": 5, "log_level": 2})
-    for number in range(RECORDS):
-        for topic in TOPICS:
-            producer.produce(topic, value=f"{number:06d}".encode() * 170, partition=0)
-        if number % 500 == 0:
-            producer.flush()
-    producer.flush()
-
-
 def play(kind: Release, root: Path, outage: TieredOutage) -> object:
     """The offsets that clients are told some seconds after the start."""
     outage.hurt(root)
-    properties = (root / DIR / "meta.properties").read_text().splitlines()
-    cluster_id = next(line.partition("=")[2] for line in properties if line.startswith("cluster.id="))
-    every = brokers(kind, root, cluster_id, outage)
+    every = brokers(kind, root, cluster_of(root), outage)
     some = [broker for broker in every if broker.seat.node_id in outage.up]
     try:
         boot = start(some)
