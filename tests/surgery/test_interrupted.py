@@ -139,4 +139,6 @@ def test_a_kill_and_then_a_journal_that_lost_its_last_lines(tmp_path: Path, comm
             journal.write_bytes(whole)
             loop.act("undo")
         assert files(loop.look()) == wanted["undo"], number
+        for path, row in loop.before.items():  # else the next apply is refused, and nothing is looked at
+            os.utime(path, ns=(1, row[3]), follow_symlinks=False)
     assert came_there > number / 5

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -180,6 +181,21 @@ def test_half_a_step_that_keeps_nothing_is_not_taken_for_none_either(
     ran = run(capsys, "undo", "--yes", "--state-dir", world.state)
     assert ran.code == 8
     assert f"{path.name}: step 1 has begun to change it, of which the journal says nothing" in ran.err
+
+
+def test_a_directory_in_both_places_is_not_taken_for_one_that_was_not_moved(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """So it is across disks, before the old one goes; a broker starts with no partition in two log dirs."""
+    plan = plan_of(world, steps(world)[11:12])
+    apply(plan, str(world.state))
+    journal = Path(find(str(world.state), None).journal)
+    journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
+    source, target = map(Path, plan.steps[0].paths)
+    shutil.copytree(target, source, symlinks=True)
+    ran = run(capsys, "undo", "--yes", "--state-dir", world.state)
+    assert ran.code == 8
+    assert "far-0: step 1 has begun to change it, of which the journal says nothing" in ran.err
 
 
 def test_no_line_is_written_behind_a_torn_one(world: World) -> None:

@@ -25,6 +25,8 @@ from segmend.surgery.writing.transfer import allocated, leftovers, vault_name
 from segmend.surgery.writing.work import folder
 
 _SHOWN = 3
+_HALVED = (AppendFile, MakeDir, MoveDir)
+"""What tells by its files alone whether it was begun, though it keeps nothing in the vault."""
 _LOST = "of which the journal says nothing: lines of it are lost"
 
 
@@ -55,7 +57,7 @@ def _untold(run: Run, statuses: Sequence[Status]) -> Iterator[tuple[str, str]]:
         if step.not_after() is not None:
             if _is_kept(run, number):
                 yield step.paths[0], f"step {number + 1} has kept what it was"
-            elif _on_its_way(run, number) or (isinstance(step, AppendFile | MakeDir) and step.is_half_done()):
+            elif _on_its_way(run, number) or (isinstance(step, _HALVED) and step.is_half_done()):
                 yield step.paths[0], f"step {number + 1} has begun to change it"
         elif not _removed_by_hand(run, number, step):
             yield step.paths[0], f"is as step {number + 1} leaves it"

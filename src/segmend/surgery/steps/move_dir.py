@@ -63,6 +63,10 @@ class MoveDir(StepValue):
         left = f"{self.source} is there again" if os.path.lexists(self.source) else None
         return differs_at(self.before, self.target) or left
 
+    def is_half_done(self) -> bool:
+        """Whether all of it lies in both places: across disks, before the old one goes."""
+        return not any(differs_at(self.before, path) for path in self.paths)
+
     def protect(self, work: Workplace) -> None:
         """Nothing is written over: across disks the old one goes when the copy is proven."""
 
