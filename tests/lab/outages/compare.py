@@ -18,7 +18,7 @@ NO_END = 5
 def complaints(lines: list[Line], became: Line) -> list[str]:
     """Everything that became something else than was said; nothing of partitions where that was left open."""
     open_ = any(each.startswith(ELECTED.partition(":")[0]) for each in lines[-1]["unknown"])
-    if any(each.startswith(FORGOTTEN.partition(" {")[0]) for each in lines[-1]["unknown"]):
+    if any(FORGOTTEN.partition(" {")[0] in each for each in lines[-1]["unknown"]):
         return []
     quorum = next(line for line in lines if line["type"] == "quorum")
     told = "; ".join(line["reason"] or "" for line in lines if line["type"] == "partition")
