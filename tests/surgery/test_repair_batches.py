@@ -345,14 +345,14 @@ def test_a_replica_that_does_not_go_on_as_the_torn_batch_began_gives_nothing(pat
     planned = patient.mend("--from", patient.other)
     assert (planned.code, "does not go on from there" in planned.out) == (4, True)
     log.write_bytes(log.read_bytes()[:-10])
-    assert "in one run; next: segmend plan graft" in patient.mend("--from", patient.other).out
+    assert "in one run; next: segmend plan merge" in patient.mend("--from", patient.other).out
 
 
 @pytest.mark.slow
-def test_where_it_does_not_fit_the_graft_that_is_named_helps(
+def test_where_it_does_not_fit_the_merge_that_is_named_helps(
     patient_of: PatientOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The replica was rolled elsewhere."""
+    """The replica was rolled elsewhere, and another one, which is given first, is damaged."""
     monkeypatch.chdir(tmp_path)
     patient = patient_of(on("rolled", lambda data: data[: positions(data)[3] + 70]))
     log = patient.other / f"{ROLLED}.log"
@@ -361,8 +361,10 @@ def test_where_it_does_not_fit_the_graft_that_is_named_helps(
         index.unlink()
     log.write_bytes(data[: sixth.position])
     (log.parent / f"{sixth.base_offset:020}.log").write_bytes(data[sixth.position :])
-    said = patient.mend("--from", patient.other).out
-    patient.run(*shlex.split(said[said.index("plan graft ") :].splitlines()[0]))
+    damaged = shutil.copytree(patient.other, tmp_path / "damaged")
+    (damaged / log.name).write_bytes(flipped(2)(log.read_bytes()))
+    said = patient.mend("--from", damaged, "--from", patient.other).out
+    patient.run(*shlex.split(said[said.index("plan merge ") :].splitlines()[0]))
     assert patient.run("apply", "plan.json", "--yes").code == 1
     assert patient.run("check", *patient.dirs, "--kafka", patient.scene.release, "--deep").code == 0
 

@@ -57,6 +57,13 @@ def graft(
     return advice(f"segmend plan graft {target} --partition {name} --from {source}{how} -o plan.json")
 
 
+def merge(log_dir: str, partition: str, *others: str) -> Remedy:
+    """Plan to make one log out of what is sound in all replicas."""
+    target, name = map(shlex.quote, (log_dir, partition))
+    sources = "".join(f" --from {shlex.quote(each)}" for each in others)
+    return advice(f"segmend plan merge {target} --partition {name}{sources} -o plan.json")
+
+
 def adopt(log_dir: str, name: str, *, replace: bool, safety: Safety) -> Remedy:
     """Plan to give a renamed directory its name back; `replace` an empty one that has the name now."""
     target = f"{shlex.quote(log_dir)} --directory {shlex.quote(name)}{' --replace' if replace else ''}"

@@ -107,8 +107,9 @@ def _transplanted(finding: Finding, region: Region, scene: Scene, mended: LogRep
         bring = rejoin if finding.code in TORN else transplant
         return bring(region, others, f"{finding.code} {finding.message}")
     except SegmendError as why:
-        graft = remedies.graft(home.log_dir.path, home.name, others[0].path).command if others else None
-        mended.left.append(_left(region, str(why), None if scene.request.options.blank else graft))
+        named = [home.log_dir.path, home.name, *(other.path for other in others)]
+        merge = remedies.merge(*named).command if others and not scene.request.options.blank else None
+        mended.left.append(_left(region, str(why), merge))
         return ()
 
 
