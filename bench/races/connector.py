@@ -74,6 +74,7 @@ class _Races:
 
     def run(self, shape: Shape, goals: _Goals) -> None:
         """Three tables."""
+        same = self._same()
         self._show(
             f"all records to Parquet: {shape.name}",
             [
@@ -88,7 +89,7 @@ class _Races:
             f"all records to Parquet, as DataFrames: {shape.name}",
             [
                 self._contender("kafka-log", lambda out: self._to_parquet(self._ours(), out)),
-                self._contender("one batch again and again", lambda out: self._to_parquet(self._same(), out)),
+                self._contender("one batch again and again", lambda out: self._to_parquet(same, out)),
                 self._contender(_THEIRS, lambda out: self._to_parquet(self._theirs(), out)),
             ],
             [Target(against=_THEIRS, at_most=1 / goals.plain)],
