@@ -84,6 +84,12 @@ def swap_of_two(patient: Patient) -> None:
     path.write_bytes(path.read_bytes() + more)
 
 
+def snapshot_unfound(patient: Patient) -> None:
+    """The newest producer snapshot under its number and a byte that is no UTF-8: listed, and not there."""
+    newest = max(patient.partition.glob("*.snapshot"))
+    newest.rename(newest.with_name(f"{newest.stem}.\udcff.snapshot"))
+
+
 def swap_unpadded(patient: Patient) -> None:
     """A swap log whose number is not padded: an empty one takes the place of the segment."""
     base = patient.base("rolled")
@@ -214,6 +220,8 @@ FAULTS = [
     alone("dir-trash-1000", folder(".Trash-1000"), "N11", "0..220"),
     written("dir-no-utf-8", folder("\udcff\udcfe-0"), "N28", "0..220"),
     written("file-no-utf-8", left("\udcff.log"), "N22", "0..220"),
+    written("snapshot-unfound", snapshot_unfound, "N22 P03+", "offline",
+        killed("N22", "offline epochs-rewritten recovery-scan segment-emptied -51")),
     alone("file-foo-log", left("foo.log"), "N03", "refuses", says='For input string: "foo"'),
     alone("file-x-cleaned", left("x.cleaned"), "N03", "refuses", says='For input string: "x"'),
     alone("file-x-swap", left("x.swap"), "N03", "refuses"),

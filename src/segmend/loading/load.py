@@ -36,7 +36,7 @@ from segmend.loading.epochs import EarlyEpochCache, EpochCache
 from segmend.loading.leftovers import pass_leftovers
 from segmend.loading.old_swaps import complete
 from segmend.loading.opening import judge_indexes, open_segments
-from segmend.loading.producers import note_snapshots, rebuild, remove_strays
+from segmend.loading.producers import note_snapshots, rebuild, remove_strays, unfound
 from segmend.loading.recovery import (
     InvalidOffset,
     Overflow,
@@ -213,6 +213,8 @@ def _list_snapshots(state: LoadState) -> dict[int, FileEntry]:
             raise fatal("NumberFormatException", words, state.path(name))
     listed = dict(state.partition.snapshots)
     state.snapshots.update(listed)
+    if LISTED_BY_PATH.of(state.settings.release):
+        state.unfound = unfound(state.partition)
     return listed
 
 

@@ -6,12 +6,13 @@ Follows `UnifiedLog.rebuildProducerState` and `ProducerStateManager` (`truncateA
 
 from __future__ import annotations
 
-from segmend.broker.failures import fatal
+from segmend.broker.failures import fatal, io_failure
 from segmend.broker.producer_state import FAILED_SNAPSHOT, LOADING_STATE, REPLAYS_TO_A_POSITION
 from segmend.broker.recovery import REBUILDS_ALIKE, REPLAYS_UNGUARDED
 from segmend.broker.search import search
 from segmend.formats import producer_snapshot
-from segmend.formats.names import file_prefix
+from segmend.formats.java_number import parse_long
+from segmend.formats.names import file_prefix, is_found
 from segmend.kernel.scan import ScanTask, iter_batches, scan_log
 from segmend.kernel.types import CHAIN_KINDS, SegmentScan
 from segmend.loading.ongoing import is_plain, replay
@@ -20,6 +21,7 @@ from segmend.loading.state import LoadState, States
 from segmend.loading.usable import check_folder
 from segmend.logdir.files import FileEntry
 from segmend.logdir.second_looks import look_again
+from segmend.logdir.tree import PartitionDir
 
 _LIMIT = 64 << 20
 
@@ -33,6 +35,8 @@ def rebuild(
     `final`: for the loaded log; otherwise for the recovery of a segment, `opening` while it is opened.
     """
     snapshots, state.ongoing = state.snapshots, None
+    if not final:
+        _list_again(state)
     if not snapshots and clean:
         _assume_empty(state, last_offset)
         return {}
@@ -59,6 +63,7 @@ def after_recovery(state: LoadState, end: int, states: States) -> None:
 
 def remove_strays(state: LoadState) -> None:
     """`removeStraySnapshots`: keep those at a base offset, and the last one if it is above all of them."""
+    _list_again(state)
     bases = {segment.base_offset for segment in state.segments}
     others = [offset for offset in sorted(state.snapshots) if offset not in bases]
     for offset in others[:-1]:
@@ -69,6 +74,9 @@ def remove_strays(state: LoadState) -> None:
 
 def note_snapshots(state: LoadState, before: dict[int, FileEntry]) -> None:
     """Say which snapshot files are gone in the end."""
+    for offset, file in state.unfound.items():
+        if state.snapshots.get(offset) is file:
+            del state.snapshots[offset]  # listed, and not there
     for offset, file in before.items():
         if offset in state.snapshot_faults:
             release, why = state.settings.release, state.snapshot_faults[offset]
@@ -101,6 +109,10 @@ def _load(state: LoadState, log_start: int) -> tuple[States, int]:
     while state.snapshots:
         newest = max(state.snapshots)
         kept = state.snapshots[newest]
+        ghost = state.unfound.get(newest)
+        if ghost is not None and (kept is ghost or not isinstance(kept, FileEntry)):
+            path = state.path(ghost.name)  # seen to be listed behind one that this load has written
+            raise io_failure(state.settings.release, f"NoSuchFileException: {path}", path)
         if not isinstance(kept, FileEntry):
             return dict(kept), newest
         snapshot, damages = producer_snapshot.parse(kept.read(_LIMIT))
@@ -109,6 +121,19 @@ def _load(state: LoadState, log_start: int) -> tuple[States, int]:
         state.snapshot_faults[newest] = damages[0].reason
         del state.snapshots[newest]
     return {}, log_start
+
+
+def unfound(partition: PartitionDir) -> dict[int, FileEntry]:
+    """By offset the snapshots whose names are no UTF-8: they are listed, but cannot be opened or deleted."""
+    names = [name for name in partition.entries if name.endswith(".snapshot") and not is_found(name)]
+    offsets = ((parse_long(name.partition(".")[0]), name) for name in names)
+    return {offset: partition.entry(name) for offset, name in offsets if offset is not None}
+
+
+def _list_again(state: LoadState) -> None:
+    """Each manager of producers lists the snapshots: what could not be deleted before is there again."""
+    for offset, file in state.unfound.items():
+        state.snapshots.setdefault(offset, file)
 
 
 def _kept(state: LoadState, final: bool) -> set[int]:

@@ -60,6 +60,7 @@ class LoadState:
     segments: list[Segment] = field(default_factory=list)
     snapshots: dict[int, FileEntry | States] = field(default_factory=dict)
     snapshot_faults: dict[int, str] = field(default_factory=dict)
+    unfound: dict[int, FileEntry] = field(default_factory=dict)
     epochs: EpochCache = field(default_factory=EpochCache)
     states: States = field(default_factory=dict)
     ongoing: set[int] | None = None

@@ -49,6 +49,10 @@ NAMED: dict[str, dict[str, int]] = {
     },
     "what a coordinator writes behind a cut": {"2.8.2": 202612040412},
     "two empty segments that begin inside the one before": {"1.1.0": 202612030314},
+    "a snapshot that is listed and not there: its name is no UTF-8": {
+        "3.9.2": 202611309002,
+        "4.3.1": 202611309003,
+    },
     "snapshots whose numbers have a sign": {"1.1.0": 202612060405},
 }
 """By release the number in its record."""
