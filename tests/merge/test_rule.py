@@ -14,9 +14,9 @@ from segmend.merge.runs import LONELY, MANY
 from segmend.merge.values import Merged
 
 FOUND = (
-    649, 1008, 1053, 1128, 1144, 1798, 2629, 3773, 8228, 22283, 32198, 32236, 40675, 42885, 43143,
+    649, 1008, 1053, 1128, 1144, 1798, 2629, 3773, 8228, 22283, 32198, 32236, 40675, 42225, 42885, 43143,
 )  # fmt: skip
-"""Histories that were merged wrongly once."""
+"""Histories that were merged wrongly once. Of 40000 to 46000, all played on 2026-11-24, the last four are."""
 
 
 def taken(history: History, merged: Merged) -> dict[int, tuple[int, int, bytes, bool]]:
