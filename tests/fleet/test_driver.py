@@ -39,3 +39,9 @@ def pandas_is_loaded(number: int) -> bool:
 @pytest.mark.slow
 def test_a_worker_does_not_load_what_it_has_no_use_for() -> None:
     assert [*LocalDriver(2).run(pandas_is_loaded, [1, 2])] == [False, False]
+
+
+def test_what_workers_are_forked_of_has_not_loaded_it_either() -> None:
+    """It imports what the tasks need, before anything keeps pandas out."""
+    ran = python("-c", "import sys, segmend.fleet.task; print('pandas' in sys.modules)")
+    assert ran.stdout == "False\n"

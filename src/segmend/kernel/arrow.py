@@ -6,6 +6,7 @@ The only module of the kernel that imports numpy and pyarrow.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,11 @@ BATCH_SCHEMA = pa.schema(
 )
 """The columns of batch headers."""
 
-_CODECS = pa.array([*CODEC_NAMES, None, None, None], pa.string())
+
+@cache
+def _codecs() -> pa.Array:
+    """Not made by the import: with its first array pyarrow loads pandas, for which most have no use."""
+    return pa.array([*CODEC_NAMES, None, None, None], pa.string())
 
 
 def record_batches(
@@ -221,7 +226,7 @@ def batch_headers(
 def _batch_arrays(rows: Any) -> list[pa.Array]:
     (position, size, base, last, epoch, magic, crc, attributes, _delta, base_time, max_time, producer,
      producer_epoch, sequence, count, crc_ok) = rows.T  # fmt: skip
-    codec = _CODECS.take(pa.array(attributes & 7))
+    codec = _codecs().take(pa.array(attributes & 7))
     modern = magic >= 2
     checked = pa.array(crc_ok == 1, mask=crc_ok < 0)
     return [
