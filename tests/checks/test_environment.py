@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.brokers import broker_of
-from tests.faults.written import clean_dir, killed_dir, with_zookeeper
+from tests.faults.written import clean_dir, killed_dir, metadata_dir, with_zookeeper
 
 from segmend.checks import CheckRun, Level
 from segmend.findings import Finding, Severity
@@ -69,6 +69,17 @@ def test_the_preallocated_indexes_of_a_running_broker_are_no_fault(tmp_path: Pat
     with broker_on(dirs[0]):
         assert [f.code for f in found(dirs, Level.STARTUP, "1.1")] == ["K15"]
     assert "I25" in {f.code for f in found(dirs, Level.STARTUP, "1.1")}
+
+
+def test_a_topic_id_that_a_running_broker_is_about_to_write(tmp_path: Path) -> None:
+    dirs = metadata_dir(tmp_path)
+    (dirs[0] / "t-0" / "partition.metadata").unlink()
+    with broker_on(dirs[0]):
+        assert "M01" in {f.code for f in found(dirs)}
+        for log in (dirs[0] / "t-0").glob("*.log"):
+            log.write_bytes(b"")
+        assert "M01" not in {f.code for f in found(dirs)}
+    assert "M01" in {f.code for f in found(dirs)}
 
 
 def test_looking_takes_no_lock(tmp_path: Path) -> None:

@@ -15,9 +15,11 @@ from tests.golden.judge import ask, copy_tree, warnings
 from tests.golden.story import QUICK
 from tests.lab.broker import Broker, Seat
 from tests.lab.releases import release
+from tests.lab.soak import soak
 from tests.lab.zookeeper import ZooKeeper
 from tests.real.conftest import Start, need_kafka
 from tests.real.load import create_topics, under_load
+from tests.seeds import SEED, SWEEP
 
 pytestmark = pytest.mark.broker
 
@@ -62,6 +64,13 @@ def test_a_running_broker_under_load(start: Start, capsys: pytest.CaptureFixture
         assert told["seen"] == []
         assert told["codes"] == [0] * len(commands)
         assert cluster.brokers[0].running
+
+
+def test_nothing_is_alarmed_while_topics_come_and_go(tmp_path: Path) -> None:
+    need_kafka(NEWEST)
+    drawn, said = soak(NEWEST, tmp_path, seconds=60 if SWEEP else 8, seed=SEED)
+    assert said == []
+    assert drawn.total() > 3
 
 
 def test_after_kill_9_under_load(start: Start, capsys: pytest.CaptureFixture[str]) -> None:

@@ -52,7 +52,8 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
     file = partition.partition_metadata.readable()
     if file.missing:
         # An empty directory is N11, a foreign one N02: they have more to say.
-        if context.broker_dirs.kraft and partition.kind == "current" and partition.layout.logs:
+        expected = context.broker_dirs.kraft and partition.kind == "current" and partition.layout.logs
+        if expected and not (context.running and _is_new(partition.afresh())):
             yield _missing(partition, context)
         return
     for damage in file.damages[:1]:
@@ -63,6 +64,11 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
             broker_says=damage.reason,
             remedy=_remedy(partition, context),
         )
+
+
+def _is_new(partition: PartitionDir) -> bool:
+    """Whether it came with a topic that was made just now: it is written before the first record."""
+    return FILE_NAME in partition.entries or partition.unreadable is not None or not partition.size
 
 
 def _message(kind: str, reason: str) -> str:
