@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import pytest
 from tests.brokers import broker_of
 from tests.faults.written import clean_dir, killed_dir, metadata_dir, with_zookeeper
 
-from segmend.checks import CheckRun, Level
+from segmend.checks import CheckRun, Level, Scope
 from segmend.findings import Finding, Severity
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
@@ -180,3 +180,25 @@ def test_the_lock_of_this_test_is_a_record_lock(tmp_path: Path) -> None:
         assert disk.lock_state(str(tmp_path / ".lock")).held
     assert not disk.lock_state(str(tmp_path / ".lock")).held
     assert os.path.exists(tmp_path / ".lock")
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_what_a_running_broker_puts_right_by_itself_is_looked_at_again(live: bool, tmp_path: Path) -> None:
+    """A compaction takes the log away, and puts another one in its place."""
+    dirs = clean_dir(tmp_path)
+    log = sorted((dirs[0] / "t-0").glob("*.log"))[0]
+    data = log.read_bytes()
+    log.unlink()
+
+    def back(*_: object) -> Iterator[Finding]:
+        """In the middle of it, once."""
+        log.write_bytes(data)
+        yield from ()
+
+    with broker_on(dirs[0]) if live else nullcontext():
+        broker = broker_of([LogDir.open(str(path)) for path in dirs], "4.3")
+        run = CheckRun(broker)
+        (first, *_) = [each for each in run._checks[Scope.PARTITION]]
+        run._checks[Scope.PARTITION].append(replace(first, run=back))
+        said = [f.code for f in run if f.severity != Severity.INFO]
+    assert bool(said) != live

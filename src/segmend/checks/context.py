@@ -250,6 +250,8 @@ class PartitionContext:
         self.level = dir_context.level
         self.key = (partition.topic, partition.partition)
         self.scans: list[SegmentScan | None] = []
+        self.held: list[Finding] = []
+        """What was found so far where a broker runs, which may have changed it meanwhile."""
 
     @property
     def clean(self) -> bool:

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 # Findings of one partition that are looked at together for causes; a ruined one has millions.
 HELD = 5_000
+# How often a partition is looked at again that a broker changes meanwhile.
+_LOOKS = 4
+
 # Slices in flight for each thread.
 SLICES_AHEAD = 4
 
@@ -325,7 +328,10 @@ class CheckRun:
     def _collect(self, pending: _Pending) -> Iterator[Finding | None]:
         """What came of a slice; after the last of a partition, what the partition says as a whole."""
         context, result = pending.context, pending.result()
-        yield from result.findings
+        if context.running:
+            context.held.extend(result.findings)
+        else:
+            yield from result.findings
         context.scans.extend(result.scans)
         context.dir.failures.extend(result.failures)
         self._count(result.scans)
@@ -335,10 +341,25 @@ class CheckRun:
         if context.partition.unreadable:
             context.dir.note(context.partition.unreadable)
         findings = _guarded(self._checks[Scope.PARTITION], context.partition, context, context.dir.failures)
-        yield from findings
+        yield from self._settled(context, [*context.held, *findings]) if context.running else findings
         yield None
         if self._on_partition:
             self._on_partition(context)
+
+    def _settled(self, context: PartitionContext, findings: list[Finding]) -> list[Finding]:
+        """Of a partition whose names a running broker changed meanwhile, what is found of those of now."""
+        for _ in range(_LOOKS):
+            now = context.partition.afresh()
+            same = now.entries == context.partition.entries and not now.unreadable
+            if same or all(each.severity == Severity.INFO for each in findings):
+                break
+            context = PartitionContext(context.dir, now)
+            checks = [check for check in self._checks[Scope.SEGMENT] if check.applies(context)]
+            result = self._slice(context, checks, 0, len(context.views))
+            context.scans.extend(result.scans)
+            of_all = self._checks[Scope.PARTITION]
+            findings = [*result.findings, *_guarded(of_all, now, context, result.failures)]
+        return findings
 
     def _count(self, scans: Sequence[SegmentScan | None]) -> None:
         self.summary.segments += len(scans)
