@@ -10,6 +10,7 @@ import pytest
 from tests.cli.run import run
 from tests.files import flip
 from tests.fleet.build import three_brokers
+from tests.merge.test_diff import batch, broker
 
 from segmend.formats.build import NewRecord, build_batch
 
@@ -54,6 +55,20 @@ def test_the_others_have_what_was_moved(
     code, line, offsets = told(capsys, tmp_path, dirs[:2])
     assert (code, line["missing"], line["next_offset"]) == (0, [], 120)
     assert offsets == list(range(120))
+
+
+def test_the_only_batch_of_a_file_leaps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing stands before it in its file, whose name tells where it was."""
+    dirs = []
+    for number in range(2):
+        dirs.append(broker(tmp_path, number, [batch(first, 0) for first in range(0, 50, 10)], mark=60))
+        log = dirs[-1] / "t-0" / f"{50:020d}.log"
+        log.write_bytes(batch(50, 0))
+    leap(log, 1 << 36)
+    ran = run(capsys, "diff", *dirs, "--json")
+    (line,) = ran.of("partition")
+    assert (line["missing"], line["next_offset"]) == ([], 60)
+    assert [each["damaged"] != [] for each in ran.of("replica")] == [False, True]
 
 
 def test_alone_it_is_said_and_no_offset_is_made_up(

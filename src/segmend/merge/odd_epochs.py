@@ -157,12 +157,9 @@ def _placed(number: int, replicas: Sequence[Replica], look: Look) -> Replica:
     No checksum covers a base offset, and compaction leaves gaps: only the other one shows that this is none.
     """
     replica = replicas[number]
-    if len(replica.runs) < 2:
-        return replica
-    before, run = replica.runs[-2:]
-    begins = before.file == run.file and before.end_position == run.first_position
-    due = before.last_offset + 1
-    if not begins or run.batches > 1 or run.first_offset == due:
+    run = replica.runs[-1] if replica.runs else None
+    due = None if run is None else _due(run, replica.runs[:-1])
+    if run is None or due is None or run.batches > 1 or run.first_offset == due:
         return replica
     mine = [(each.size, each.crc) for each in look.batches(number, run.first_offset, run.last_offset)]
     if not any(
@@ -179,6 +176,14 @@ def _placed(number: int, replicas: Sequence[Replica], look: Look) -> Replica:
         replica, runs=replica.runs[:-1], damaged=(*replica.damaged, damaged), log_end_offset=end + 1,
         thinned=min(replica.thinned, end + 1), proven=min(replica.proven, end + 1),
     )  # fmt: skip
+
+
+def _due(run: Run, before: Sequence[Run]) -> int | None:
+    """The offset behind what stands right before it, that of its file at the file's beginning; else None."""
+    if run.first_position == 0:
+        return run.segment
+    beside = before and before[-1].file == run.file and before[-1].end_position == run.first_position
+    return before[-1].last_offset + 1 if beside else None
 
 
 def _unspliced(number: int, replicas: Sequence[Replica], look: Look) -> Replica:
