@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,11 @@ def test_a_future_replica_with_a_hole_is_not_helped_to_take_over(
     shutil.copytree(here, future)
     (future / "leader-epoch-checkpoint").write_text(epochs)
     sorted(future.glob("*.log"))[1].unlink()
+    if not alone:
+        found = run("check", *bed.patient.dirs, "--kafka", "4.3.1", "--json").of("finding")
+        (hole,) = (row for row in found if row["code"] == "N08")
+        subprocess.run(hole["remedy"]["command"].replace("mv -n", "cp -rn"), shell=True, check=True)
+        assert (future.parent.with_name(f"{future.parent.name}.aside") / future.name).is_dir()
     where = tmp_path / "plan.json"
     dirs = [future] if alone else bed.patient.dirs
     assert run("plan", "repair", *dirs, "--kafka", "4.3.1", "-o", where).code == 4

@@ -367,10 +367,15 @@ class PartitionContext:
     def graft(self, *, whole: bool = False) -> Remedy:
         """`segmend plan graft` of this partition, from a leader's files that somebody must name.
 
-        The metadata log is not replicated as other partitions are: `segmend plan quorum`.
+        The metadata log is not replicated as other partitions are: `segmend plan quorum`. A replica that is
+        being moved here is nobody's follower yet: without it the current one stays, and is moved anew.
         """
         if self.partition.kind == "cluster-metadata":
             return metadata_mends.mend(self)
+        if self.partition.kind == "future":
+            aside = self.dir.broker.has_current(self.key)
+            back = remedies.adopt(self.dir.path, self.partition.name, replace=False, safety=Safety.ADVICE)
+            return self.set_aside(safety=Safety.ADVICE) if aside else back
         return remedies.graft(self.dir.path, self.partition.name, whole=whole)
 
     def look(self, file: str | None = None) -> Remedy:

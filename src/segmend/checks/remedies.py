@@ -131,12 +131,16 @@ def check_deep(path: str) -> Remedy:
 
 
 def by_rules_of(release: str, remedy: Remedy) -> Remedy:
-    """The same where somebody said whose rules count: a command that goes by them is told it, too, once."""
-    if not remedy.command.startswith(_BY_RULES) or "; " in remedy.command or " --kafka " in remedy.command:
-        return remedy
-    command = remedy.command.removesuffix(_TO_FILE)
-    more = f" --kafka {shlex.quote(release)}{_TO_FILE if command != remedy.command else ''}"
-    return replace(remedy, command=f"{command}{more}")
+    """The same where somebody said whose rules count."""
+    return replace(remedy, command=command_by_rules_of(release, remedy.command))
+
+
+def command_by_rules_of(release: str, command: str) -> str:
+    """The same; a command that goes by them is told it, too, once."""
+    if not command.startswith(_BY_RULES) or "; " in command or " --kafka " in command:
+        return command
+    asked = command.removesuffix(_TO_FILE)
+    return f"{asked} --kafka {shlex.quote(release)}{_TO_FILE if asked != command else ''}"
 
 
 def play(*log_dirs: str) -> Remedy:

@@ -10,7 +10,7 @@ from segmend.errors import SegmendError, UsageError
 from segmend.formats import clean_shutdown
 from segmend.formats.offset_checkpoint import CheckpointEntry, OffsetCheckpoint, render
 from segmend.frozen import field, frozen, replace
-from segmend.logdir.release import Release
+from segmend.logdir.release import AS_GIVEN, Release
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.boundaries import links
@@ -64,13 +64,14 @@ def make(
     partitions `only` are forecast, if nothing becomes of the others by the plan; all, if it is not given.
     """
     broker, linked = request.broker, _linked(draft.steps, spare=spare)
+    left = (*draft.left, *(left_by(draft.steps[number], why) for number, why in linked.items()))
     steps = [step for number, step in enumerate(draft.steps) if number not in linked]
     plan = Plan(
         operation=operation, arguments=arguments, release=broker.release,
         dirs=tuple(DirFingerprint.of(path) for path in request.given),
         steps=tuple(_with_content(steps, broker.release)), losses=tuple(draft.losses),
         notes=tuple(dict.fromkeys([*_forgotten(broker), *draft.notes, *_parted(steps)])),
-        left=(*draft.left, *(left_by(draft.steps[number], why) for number, why in linked.items())),
+        left=tuple(_with_release(each, broker) for each in left),
         extra=draft.extra,
     )  # fmt: skip
     if not steps:
@@ -85,6 +86,13 @@ def make(
         after = _after(plan, broker, tell)
         plan = replace(plan, notes=(*plan.notes, *still_harmful(after.worse_than(before))))
     return replace(plan, forecast={"before": before.line, "after": after.line} if plan.steps else {})
+
+
+def _with_release(left: Left, broker: BrokerDirs) -> Left:
+    """With the release that was given in its next command, too."""
+    if left.next is None or broker.release_reason != AS_GIVEN:
+        return left
+    return replace(left, next=remedies.command_by_rules_of(str(broker.release), left.next))
 
 
 def _linked(steps: Sequence[Step], *, spare: bool) -> dict[int, str]:
