@@ -72,7 +72,8 @@ def untold_steps(run: Run, direction: Direction) -> list[int]:
         beside = [other for other in neighbours.of(number) if statuses[other] is Status.BETWEEN]
         left, step = _on_its_way(run, number), run.plan.steps[number]
         if beside:
-            doubtful = bool(left) or _hidden_by(run, number, beside, direction)
+            theirs = {f"{path}{TEMPORARY}" for other in beside for path in run.plan.steps[other].paths}
+            doubtful = not theirs.issuperset(left) or _hidden_by(run, number, beside, direction)
         else:
             doubtful = bool(left) and (step.not_after() if goal is Status.AFTER else not_before(step)) is None
         if doubtful:
