@@ -188,13 +188,13 @@ def test_only_directories_with_findings_are_forecast(tmp_path: Path, monkeypatch
     dirs = clean_dir(tmp_path)
     written(EPOCHS, "0\n7\n0 0\n")(dirs)
     loaded = []
-    original = start.load_directory
+    original = start.load_settled
 
     def noted(state: object, partition: object, situation: object) -> object:
         loaded.append(getattr(partition, "name", None))
         return original(state, partition, situation)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(start, "load_directory", noted)
+    monkeypatch.setattr(start, "load_settled", noted)
     assert "E01" in found(dirs)
     assert loaded == ["t-0"]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.failures import NUMBER_FORMAT
-from segmend.broker.recovery import FROM_SWAP, NO_INDEX
+from segmend.broker.recovery import FROM_SWAP, LISTED_BY_PATH, NO_INDEX
 from segmend.findings import Finding, Safety, Where
-from segmend.formats.names import SEGMENT_SUFFIXES, file_prefix, parse_file_name
+from segmend.formats.java_number import parse_long
+from segmend.formats.names import SEGMENT_SUFFIXES, file_prefix, is_found, parse_file_name
 from segmend.logdir.tree import PartitionDir
 
 from . import remedies
@@ -31,7 +32,14 @@ CODES = (
         "an offset that is not written with 20 digits: the file is shadowed by an empty segment",
         LOSES,
     ),
-    Code("N22", INFO, "a file or directory that is not Kafka's: ignored", NONE, ignored=True),
+    Code(
+        "N22",
+        INFO,
+        "a file or directory that is not Kafka's: ignored",
+        NONE,
+        ignored=True,
+        explains_beside=("P03",),
+    ),
     Code("N26", WARNING, "an unpadded copy beside the real segment: never read", LOSES, ignored=True),
 )
 PAGE = Page(
@@ -136,4 +144,17 @@ def _foreign(partition: PartitionDir, context: PartitionContext) -> Iterator[Fin
     others = [name for name in names.foreign if name not in _UNUSED]
     folders = [name for name in names.directories if not (name.endswith(SEGMENT_SUFFIXES) or is_text(name))]
     for name in sorted(others + folders):
-        yield context.finding("N22", f"{name} is not Kafka's; brokers ignore it", Where(name))
+        yield _unfound(name, context) or context.finding(
+            "N22", f"{name} is not Kafka's; brokers ignore it", Where(name)
+        )
+
+
+def _unfound(name: str, context: PartitionContext) -> Finding | None:
+    """Of a snapshot that is listed by its path, under which Java finds nothing."""
+    if is_found(name) or not name.endswith(".snapshot") or not LISTED_BY_PATH.of(context.release):
+        return None
+    offset = parse_long(name.partition(".")[0])
+    words = f"{name} is listed as a producer snapshot, and Java finds nothing under a name that is no UTF-8"
+    if offset is None:
+        return None
+    return context.finding("N22", words, Where(name, offset=offset), remedy=context.set_aside(name))
