@@ -21,6 +21,7 @@ from tests.faults.written import (
     SECOND_ID,
     clean_dir,
     formatted,
+    known_and_formatted,
     metadata_dir,
     node_dirs,
     with_metadata,
@@ -32,6 +33,7 @@ KRAFT = (3, 0)
 IDS = (3, 7)
 SMALL_SEGMENTS = build_metadata.topic_setting("u", "segment.bytes", "65536")
 TOPIC_ID, NEIGHBOURS = "partition.metadata", f"version: 0\ntopic_id: {build.topic_id('u')}"
+BOOTSTRAP = "bootstrap.checkpoint"
 SNAPSHOT = f"{METADATA}/{20:020d}-{2:010d}.checkpoint"
 
 
@@ -221,6 +223,11 @@ FAULTS = [
         "N30", "0..220", base=metadata_dir),
     written("quorum-state-version", quorum_state('{"data_version":9}'), "K11", "refuses", base=metadata_dir),
     written("quorum-state-behind", an_epoch_behind, "K12", "0..220", base=metadata_dir),
+    written("bootstrap-empty", file(BOOTSTRAP, b""), "K26", "refuses", base=known_and_formatted),
+    written("bootstrap-torn", lambda p: p.edit(p.dirs[0] / BOOTSTRAP, lambda data: data[:-3]),
+        "K26", "refuses", base=known_and_formatted),
+    written("bootstrap-gone", lambda p: (p.dirs[0] / BOOTSTRAP).unlink(),
+        "", "0..220", base=known_and_formatted),
     written("quorum-state-of-kip-853", file(f"{METADATA}/quorum-state", QUORUM_STATE),
         "K19+", "0..220", base=with_metadata(cluster(["t", "u"], level=19)), release="3.8"),
     written("remote-cache-length", file(f"{CACHE}.index", bytes(15)), "K16", "0..220"),

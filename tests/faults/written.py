@@ -141,6 +141,11 @@ def formatted(root: Path, clean: bool = True) -> Dirs:
     return dirs
 
 
+def known_and_formatted(root: Path, clean: bool = True) -> Dirs:
+    """The same with the metadata, in the first, that puts their partitions there."""
+    return known_dirs(root, clean, formatted)
+
+
 def known_dirs(root: Path, clean: bool = True, base: Base = two_dirs) -> Dirs:
     """Two log dirs, and in the first the metadata that puts their partitions there."""
     topics = metadata.cluster(["t", "u", "v"], directory_ids=[build.DIRECTORY_ID, SECOND_ID])

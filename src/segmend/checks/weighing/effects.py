@@ -13,10 +13,11 @@ from segmend.broker.failures import DIR_FAILED, NOT_A_PARTITION, Fate, LoadFailu
 from segmend.checks import known_codes
 from segmend.findings import Basis, BrokerEffect, Finding, Severity
 from segmend.formats import meta_properties, partition_metadata
-from segmend.formats.names import INDEX_SUFFIXES, parse_file_name
+from segmend.formats.names import BOOTSTRAP_CHECKPOINT, INDEX_SUFFIXES, parse_file_name
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.frozen import replace
 from segmend.loading.dirs import DirState
+from segmend.loading.metadata_log import look_at_home
 from segmend.loading.start import Start
 from segmend.loading.values import Effect
 from segmend.logdir.tree import PartitionDir
@@ -72,6 +73,8 @@ def _of_dir(finding: Finding, start: Start, state: DirState) -> BrokerEffect:
         return _offline(start, state, state.offline or finding.message)
     if name == meta_properties.FILE_NAME:
         return _of_identity(finding, start, state)
+    if name == BOOTSTRAP_CHECKPOINT and (said := look_at_home(state.log_dir, start.broker)):
+        return words.refusal(said)
     return _of_checkpoint(finding, start, state) if name in _CHECKPOINTS else _manual(finding)
 
 

@@ -1,0 +1,48 @@
+"""The bootstrap.checkpoint of a KRaft node, which each of its starts reads, tells no metadata.version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segmend.broker.metadata_log import NO_FEATURE_LEVEL, READS_BOOTSTRAP
+from segmend.findings import Finding, Where
+from segmend.formats.names import BOOTSTRAP_CHECKPOINT
+from segmend.logdir.tree import LogDir
+from segmend.node.bootstrap import bootstrap_level
+
+from . import remedies
+from .context import DirContext
+from .levels import Level, Scope
+from .manual import ERROR, REFUSES, Code, Page
+
+CODES = (Code("K26", ERROR, "bootstrap.checkpoint tells no metadata.version", REFUSES),)
+PAGE = Page(
+    meaning="""
+        `kafka-storage.sh format` writes the file beside the metadata log: the records with which the cluster
+        begins, metadata.version among them. It is empty, torn, or another file.""",
+    broker="""
+        the process ends over it at every start, although it needs nothing of it once the cluster has records
+        of its own. A node without the file starts.""",
+    advice="""
+        Set the file aside. In a node whose `__cluster_metadata-0` has no records either, write it anew first:
+        `kafka-storage.sh format --ignore-formatted`.""",
+    kafka="BootstrapDirectory.read, BootstrapMetadata.fromRecords, KIP-778 (3.3).",
+)
+SCOPE = Scope.DIR
+LEVEL = Level.STARTUP
+
+
+def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
+    """In the dir of the metadata log, the only one where it is read."""
+    broker, file = context.broker_dirs, log_dir.entry(BOOTSTRAP_CHECKPOINT)
+    if file is None or not READS_BOOTSTRAP.of(context.release):
+        return
+    if not broker.kraft or broker.metadata_dir is not log_dir or bootstrap_level(file) is not None:
+        return
+    yield context.finding(
+        "K26",
+        "no level of metadata.version in it: the broker does not start",
+        Where(BOOTSTRAP_CHECKPOINT),
+        broker_says=NO_FEATURE_LEVEL.format(file.path),
+        remedy=remedies.set_aside(context.path, BOOTSTRAP_CHECKPOINT),
+    )
