@@ -33,11 +33,14 @@ LEVEL = Level.STARTUP
 
 
 def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
-    """In the dir of the metadata log, the only one where it is read."""
+    """In the dir of the metadata log, the only one where it is read; raises `Unreadable`."""
     broker, file = context.broker_dirs, log_dir.entry(BOOTSTRAP_CHECKPOINT)
     if file is None or not READS_BOOTSTRAP.of(context.release):
         return
-    if not broker.kraft or broker.metadata_dir is not log_dir or bootstrap_level(file) is not None:
+    if not broker.kraft or broker.metadata_dir is not log_dir:
+        return
+    file.read(1)  # What refuses to be read is told as that.
+    if bootstrap_level(file) is not None:
         return
     yield context.finding(
         "K26",
