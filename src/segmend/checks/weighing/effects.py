@@ -73,8 +73,8 @@ def _of_dir(finding: Finding, start: Start, state: DirState) -> BrokerEffect:
         return _offline(start, state, state.offline or finding.message)
     if name == meta_properties.FILE_NAME:
         return _of_identity(finding, start, state)
-    if name == BOOTSTRAP_CHECKPOINT and (said := look_at_home(state.log_dir, start.broker)):
-        return words.refusal(said)
+    if name == BOOTSTRAP_CHECKPOINT and (why := look_at_home(state.log_dir, start.broker)):
+        return words.refusal(why)
     return _of_checkpoint(finding, start, state) if name in _CHECKPOINTS else _manual(finding)
 
 
