@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 from tests.conftest import examples, golden_params
 from tests.files import flip
@@ -184,6 +184,7 @@ def test_a_batch_with_a_wrong_checksum_gives_no_records_unless_asked(tmp_path: P
 
 @examples(30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.binary(max_size=300), table=st.sampled_from(sorted(TABLES)))
+@example(data=b"cluster.id", table="batches")
 def test_whatever_bytes_give_rows_and_never_an_exception(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, table: str
 ) -> None:

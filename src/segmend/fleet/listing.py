@@ -175,7 +175,8 @@ def _place(found_dir: _FoundDir) -> Place:
     meta = None if log_dir is None else log_dir.meta_properties.value
     if meta is None:
         return place
-    return replace(place, broker=-1 if meta.node_id is None else meta.node_id, cluster_id=meta.cluster_id)
+    broker = -1 if meta.node_id is None else meta.node_id
+    return replace(place, broker=broker, cluster_id=meta.cluster_id or None)  # an empty one tells nothing
 
 
 def _numbered(places: list[Place]) -> list[Place]:
