@@ -23,9 +23,6 @@ except KeyboardInterrupt:
 """
 
 
-# A worker that dies while tasks are still being handed in: Python 3.11's own thread of the pool may then look
-# through a dict that grows, and say so.
-@pytest.mark.flaky(reruns=2)
 @pytest.mark.slow
 @pytest.mark.parametrize("after", [0.05, 0.3])
 def test_a_ctrl_c_at_a_terminal_ends_the_workers_without_a_word(after: float) -> None:

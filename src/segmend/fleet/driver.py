@@ -13,6 +13,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, closing, contextmanager
 from multiprocessing import forkserver, resource_tracker
+from multiprocessing.synchronize import Event
 from typing import Any, Final, Protocol, TypeVar
 
 from segmend.errors import SegmendError
@@ -23,6 +24,9 @@ from segmend.fleet.sqlite import SQLite
 
 _SELDOM: Final = (50_000, 20, 20)
 """Of a worker: it makes rows, of which nothing is garbage until they are written."""
+
+_LONGEST: Final = 60
+"""Seconds until a worker no longer waits for a process that may be gone."""
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -67,11 +71,14 @@ class LocalDriver:
         # Threads of pyarrow and delta-rs are not safe across a fork.
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["__main__", function.__module__])
-        size = min(self.cores, len(tasks))
-        with ProcessPoolExecutor(size, context, _begin) as pool:
+        size, handed_in = min(self.cores, len(tasks)), context.Event()
+        with ProcessPoolExecutor(size, context, _begin, (handed_in,)) as pool:
             try:
                 with _undisturbed():
-                    futures = [pool.submit(function, task) for task in tasks]
+                    try:
+                        futures = [pool.submit(function, task) for task in tasks]
+                    finally:
+                        handed_in.set()
                 for number, future in enumerate(as_completed(futures), 1):
                     yield _result(future)
                     if done:
@@ -107,8 +114,13 @@ def _undisturbed() -> Iterator[None]:
             signal.raise_signal(signal.SIGINT)
 
 
-def _begin() -> None:
-    """Of a worker: it ends by a Ctrl-C without a word, for the process that it works for has one."""
+def _begin(handed_in: Event) -> None:
+    """Of a worker: it ends by a Ctrl-C without a word, for the process that it works for has one.
+
+    Not before all tasks are handed in: a pool that breaks meanwhile looks through them in a thread, and that
+    dies of each that is added (Python 3.11).
+    """
+    handed_in.wait(_LONGEST)
     gc.set_threshold(*_SELDOM)
     sys.meta_path.insert(0, NoPandas())
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:

@@ -11,7 +11,7 @@ from typing import Final
 from segmend.formats import legacy
 from segmend.formats.batch import RecordBatch
 from segmend.formats.java_number import INT_MAX
-from segmend.formats.names import file_prefix
+from segmend.formats.names import file_prefix, parse_file_name
 from segmend.frozen import replace
 from segmend.kernel.types import DECODE_LIMIT, TAIL_KINDS, BatchRange, Problem
 from segmend.logdir.file_system import Unreadable
@@ -473,11 +473,14 @@ def cut_off(
     """
     bases = partition.base_offsets
     tiered = start is not None and bases and start < bases[0]
-    if lines and bases and 0 <= lines[0][1] < bases[0] and not tiered and not _being_deleted(partition):
-        yield _damage(lines[0][1], bases[0] - 1, f"{file_prefix(bases[0])}.log", 0, 0, "missing")
+    begun = lines[0][1] if lines and bases and not tiered else None
+    if begun is not None and 0 <= begun < bases[0] and not _being_deleted(partition, begun):
+        yield _damage(begun, bases[0] - 1, f"{file_prefix(bases[0])}.log", 0, 0, "missing")
 
 
-def _being_deleted(partition: PartitionDir) -> bool:
-    """Whether its broker deletes logs now: it moves that line up, on the disk, behind that (3.8+)."""
-    deleted = any(name.endswith(".log.deleted") for name in partition.layout.deleted)
+def _being_deleted(partition: PartitionDir, start: int) -> bool:
+    """Whether its broker deletes the log from there on: it moves that line up, on the disk, later (3.8+)."""
+    first = partition.base_offsets[0]
+    named = (parse_file_name(name) for name in partition.layout.deleted if name.endswith(".log.deleted"))
+    deleted = any(each.base_offset is not None and start <= each.base_offset < first for each in named)
     return deleted or bool(partition.log_dir.broker_running())
