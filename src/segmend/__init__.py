@@ -1,4 +1,4 @@
-"""segmend: fsck, forecast and surgery for Apache Kafka log directories.
+"""segmend: fsck, forecast, surgery and rescue for Apache Kafka log directories.
 
     import segmend
 

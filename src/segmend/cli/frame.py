@@ -11,7 +11,7 @@ from segmend.cli.registry import Command
 from segmend.errors import EXIT_CODES
 
 DESCRIPTION = """\
-fsck, forecast and surgery for Apache Kafka log directories.
+fsck, forecast, surgery and rescue for Apache Kafka log directories.
 Reading commands never write: they open files read-only and take no lock.
 Only apply and undo change a log dir."""
 
@@ -20,6 +20,9 @@ examples:
   segmend show /var/lib/kafka/data            what is on this disk
   segmend show /var/lib/kafka/data/orders-0   the segments of one partition
   segmend check /var/lib/kafka/data           is it healthy
+  segmend forecast /var/lib/kafka/data        what a start would do to it
+  segmend plan repair /var/lib/kafka/data     how to mend it; nothing is touched
+  segmend rescue /disks/*/data --out clean    what damaged replicas have together
   segmend explain                             every finding there is
   segmend help plan repair                    the options of a command"""
 
