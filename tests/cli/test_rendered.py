@@ -161,4 +161,4 @@ def test_man_finds_no_fault_with_it(tmp_path: Path) -> None:
     page.write_text(run_here("man").out)
     ran = subprocess.run(["man", "--warnings", "-l", page], capture_output=True, text=True, check=True)
     assert ran.stderr == ""
-    assert "segmend - fsck, forecast, surgery and rescue" in ran.stdout
+    assert "segmend - fsck, forecast, surgery and rescue" in " ".join(ran.stdout.split())
