@@ -1,4 +1,4 @@
-"""Tests of one group run in one worker, which starts once what they share."""
+"""What `conftest.py` does to a run: a group runs in one worker; CI skips nothing."""
 
 from __future__ import annotations
 
@@ -11,16 +11,45 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+SKIPPING = """
+import pytest
+
+@pytest.fixture
+def tool():
+    pytest.skip("no tool here")
+
+def test_by_a_fixture(tool): pass
+@pytest.mark.skipif(True, reason="no kernel")
+def test_by_a_mark(): pass
+def test_by_an_import(): pytest.importorskip("nobody_has_this")
+@pytest.mark.skipif(True, reason="only root can")
+def test_of_root(): pass
+"""
+
+
+def pytest_told(*arguments: str, **environment: str) -> str:
+    """What a run of its own prints."""
+    inherited = {name: it for name, it in os.environ.items() if not name.startswith("PYTEST_")}
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", *arguments]
+    return subprocess.run(
+        command, cwd=ROOT, env=inherited | environment, capture_output=True, text=True, check=False
+    ).stdout
 
 
 @pytest.mark.slow
 def test_a_group_runs_in_one_worker() -> None:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    command = [sys.executable, "-m", "pytest", "-n", "2", "-m", "", "-v", "-p", "no:cacheprovider"]
-    chosen = ["tests/test_tidy.py", "-k", "the_net_for_changes"]
-    told = subprocess.run(
-        [*command, *chosen], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    ).stdout
+    told = pytest_told("-n", "2", "-m", "", "tests/test_tidy.py", "-k", "the_net_for_changes")
     ran = re.findall(r"\[(gw\d)\].* PASSED ", told)
     assert len(ran) > 3, told
     assert len(set(ran)) == 1, told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ci", ["true", ""])
+def test_what_is_skipped_elsewhere_fails_in_ci(ci: str, tmp_path: Path) -> None:
+    (tmp_path / "test_fixture.py").write_text(SKIPPING)
+    (tmp_path / "test_module.py").write_text("import pytest\npytest.importorskip('nobody_has_this')\n")
+    here = "-p", "tests.conftest", "--rootdir", str(tmp_path), str(tmp_path)
+    told = pytest_told("--continue-on-collection-errors", *here, CI=ci)
+    of_ci = "1 failed, 4 errors" if os.geteuid() == 0 else "1 failed, 1 skipped, 3 errors"
+    assert (of_ci if ci else "5 skipped") in told, told

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import run_here
-from tests.lacking import lacking
 
 from segmend.checks.registry import known_codes
 from segmend.cli.described import described
@@ -24,7 +23,7 @@ from segmend.errors import EXIT_CODES
 
 def need(program: str) -> None:
     if shutil.which(program) is None:
-        lacking(f"no {program} here")
+        pytest.skip(f"no {program} here")
 
 
 ASKED = [

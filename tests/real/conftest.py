@@ -16,7 +16,6 @@ from tests.lab.errors import LabError
 from tests.lab.jars import jars
 from tests.lab.java import find_java
 from tests.lab.releases import release
-from tests.lacking import lacking
 from tests.memory import MEMORY, prefix
 from tests.removal import remove
 
@@ -28,7 +27,7 @@ def need_kafka(version: str) -> None:
         jars(release(version))
         share_classes(version)
     except LabError as missing:
-        lacking(str(missing))
+        pytest.skip(str(missing))
 
 
 @pytest.fixture

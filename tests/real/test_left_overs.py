@@ -22,7 +22,6 @@ from tests.lab.cluster import Cluster
 from tests.lab.errors import LabError
 from tests.lab.process import STOPS_IN
 from tests.lab.reader import led, read
-from tests.lacking import lacking
 from tests.real.conftest import Start, need_kafka
 
 pytestmark = pytest.mark.broker
@@ -188,11 +187,11 @@ def real_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
     with open(image, "wb") as file:
         file.truncate(size << 20)
     if shutil.which(make[0]) is None:
-        lacking(f"no {make[0]} here")
+        pytest.skip(f"no {make[0]} here")
     subprocess.run([*make, image], check=True, capture_output=True)
     mounted = subprocess.run(["mount", "-o", "loop", image, place], capture_output=True)
     if mounted.returncode != 0:
-        lacking(f"no loop mount of {request.param} here: {mounted.stderr.decode().strip()}")
+        pytest.skip(f"no loop mount of {request.param} here: {mounted.stderr.decode().strip()}")
     shutil.rmtree(place / "lost+found", ignore_errors=True)  # no broker starts beside it
     yield place
     subprocess.run(["umount", "--lazy", place], check=True)

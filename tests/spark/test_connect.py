@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from tests.fleet.build import three_brokers
 from tests.fleet.written import table_rows
-from tests.lacking import lacking
 from tests.spark.standalone import LIGHT, SECONDS, Daemons
 
 from segmend.fleet.audit import AuditRequest, audit
@@ -24,7 +23,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(500)]
 
 def test_a_client_sees_what_is_there_without_spark(tmp_path: Path) -> None:
     if find_spec("grpc") is None:
-        lacking("Spark Connect needs grpcio")
+        pytest.skip("Spark Connect needs grpcio")
     fleet, out = str(three_brokers(tmp_path / "fleet")), tmp_path / "out"
     audit(AuditRequest(paths=(fleet,), out=str(tmp_path / "local")), LocalDriver(1))
     with ExitStack() as stack:

@@ -15,7 +15,6 @@ import pyspark
 import pytest
 from tests.files import flip
 from tests.fleet.build import three_brokers
-from tests.lacking import lacking
 from tests.spark.standalone import LIGHT
 
 from segmend.spark.java import find_java
@@ -51,7 +50,7 @@ def made(home: Path) -> dict[str, list[dict[str, object]]]:
 
 def test_two_tables_are_made_out_of_a_hurt_cluster(tmp_path: Path) -> None:
     if find_spec("grpc") is None or find_spec("yaml") is None:
-        lacking("Declarative Pipelines need pyspark[pipelines]")
+        pytest.skip("Declarative Pipelines need pyspark[pipelines]")
     fleet = three_brokers(tmp_path / "brokers")
     for log in (fleet / "b2/data/orders-0").glob("*.log"):
         flip(log, 100)

@@ -7,7 +7,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.lacking import lacking
 from tests.seeds import SEED, sampled
 from tests.surgery import chains, full_disks
 from tests.surgery.drawn import GOLDENS
@@ -31,6 +30,6 @@ def test_a_disk_that_gets_full_costs_nothing(
         with full_disks.mounted(kind, tmp_path):
             pass
     except (OSError, subprocess.CalledProcessError) as error:
-        lacking(f"no loop mount of {kind} here: {error}")
+        pytest.skip(f"no loop mount of {kind} here: {error}")
     told = full_disks.play(range(sampled(60, 3)), SEED, tmp_path, [kind])
     assert told["DISAGREES"] == 0, capfd.readouterr().out

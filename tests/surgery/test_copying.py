@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.lacking import lacking
 
 from segmend.errors import SegmendError
 from segmend.logdir.disk import FileReader
@@ -158,7 +157,7 @@ def sharing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     if os.geteuid() != 0:
         pytest.skip("only root can make a file system")
     if shutil.which(f"mkfs.{kind}") is None:
-        lacking(f"mkfs.{kind} is needed to make a file system with reflinks")
+        pytest.skip(f"mkfs.{kind} is needed to make a file system with reflinks")
     home = tmp_path_factory.mktemp(kind)
     with open(home / "image", "wb") as image:
         image.truncate(400 * MIB)
@@ -166,7 +165,7 @@ def sharing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     (home / "mount").mkdir()
     done = subprocess.run(["mount", "-o", "loop", home / "image", home / "mount"], capture_output=True)
     if done.returncode != 0:
-        lacking(f"no loop mount of {kind} here: {done.stderr.decode().strip()}")
+        pytest.skip(f"no loop mount of {kind} here: {done.stderr.decode().strip()}")
     try:
         yield home / "mount"
     finally:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.lacking import lacking
 from tests.memory import prefix
 from tests.removal import remove
 from tests.surgery.desk import Desk
@@ -43,7 +42,7 @@ def root(elsewhere: Path) -> Iterator[Path]:
     homes = [Path(name) for name in ("/dev/shm", "/tmp") if Path(name).is_dir()]
     home = next((each for each in homes if each.stat().st_dev != elsewhere.stat().st_dev), None)
     if home is None:
-        lacking("no second file system to write to")
+        pytest.skip("no second file system to write to")
     place = Path(tempfile.mkdtemp(prefix=prefix("rights"), dir=home))
     place.chmod(0o755)
     yield place
@@ -143,7 +142,7 @@ def test_a_file_that_its_owner_may_not_write_keeps_its_attributes(desk: Desk, cl
         if closed == "by its access list":
             os.setxattr(path, posix_acl.ATTRIBUTE, posix_acl.render(acl))
     except OSError:
-        lacking("this file system has no attributes of users, or no access lists")
+        pytest.skip("this file system has no attributes of users, or no access lists")
     if closed == "by its mode":
         path.chmod(0o444)
     before = look(str(path), content=False)
@@ -193,7 +192,7 @@ def immutable() -> Iterator[Callable[[Path], None]]:
 
     def make(path: Path) -> None:
         if subprocess.run(["chattr", "+i", path], capture_output=True).returncode:
-            lacking("chattr +i does nothing here")
+            pytest.skip("chattr +i does nothing here")
         done.append(path)
 
     yield make

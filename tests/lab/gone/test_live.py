@@ -35,7 +35,7 @@ def wait_until_led(broker: UserBroker) -> None:
 
 
 @pytest.mark.broker
-@pytest.mark.skipif(os.geteuid() != 0, reason="runs a broker as another user")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs a broker as another user")
 def test_a_volume_that_became_roots_while_the_broker_ran() -> None:
     kind = release("3.9.2")
     with tempfile.TemporaryDirectory(prefix=prefix("gone"), dir=MEMORY) as folder:
