@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 from tests.lab.cluster import share_classes
+from tests.lab.disasters.compare import wrong
 from tests.lab.outages.compare import complaints
 from tests.lab.outages.draw import Outage, drawn
 from tests.lab.outages.trial import HERE, tried
@@ -48,7 +49,7 @@ def main() -> int:
             with path.open("a") as stream:
                 row = json.dumps({"outage": outage.words, **became}, separators=(",", ":"), sort_keys=True)
                 stream.write(f"{row}\n")
-        bad += bool(points)
+        bad += bool(wrong(points))
     print(f"{args.base}: {bad} forecasts differ")
     return 1 if bad else 0
 
