@@ -16,10 +16,10 @@ from bench.alone import alone
 from bench.scale import Scale
 from segmend.checks import Level
 from segmend.fleet import delta
-from segmend.fleet.delta import AuditRun, Part
+from segmend.fleet.delta import AuditRun, DeltaFile
 from segmend.fleet.listing import Place
 from segmend.fleet.plan import pack_shares
-from segmend.fleet.task import AuditJob, Piece, Share, Task, run_task
+from segmend.fleet.task import AuditJob, Share, Task, TaskPiece, run_task
 from segmend.logdir.release import Guess, Release
 
 PARTITIONS, SEGMENTS, FILES = 200, 50, 3
@@ -72,7 +72,7 @@ def _share(broker: int) -> Share:
     )
     size, files = SEGMENTS * SEGMENT_BYTES, SEGMENTS * FILES + 3
     pieces = [
-        Piece(log_dir_id=broker, name=f"topic-{(7 * broker + n) % 5000:04d}-{n}", bytes=size, files=files)
+        TaskPiece(log_dir_id=broker, name=f"topic-{(7 * broker + n) % 5000:04d}-{n}", bytes=size, files=files)
         for n in range(PARTITIONS)
     ]  # fmt: skip
     release = Guess.named(Release((4, 3)), "the node registered with metadata.version up to 30")
@@ -81,6 +81,6 @@ def _share(broker: int) -> Share:
     )
 
 
-def _parts(count: int) -> Iterator[Part]:
+def _parts(count: int) -> Iterator[DeltaFile]:
     for number in range(count):
-        yield Part(table="partitions", path=f"part-{number}.parquet", run_id="r", bytes=1, stats=STATS)
+        yield DeltaFile(table="partitions", path=f"part-{number}.parquet", run_id="r", bytes=1, stats=STATS)

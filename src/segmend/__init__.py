@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from segmend.findings import Finding as Finding
     from segmend.findings import Severity as Severity
     from segmend.loading import Forecast as Forecast
+    from segmend.logdir.log_segment import LogSegment as LogSegment
     from segmend.logdir.overview import log_end_offset as log_end_offset
     from segmend.logdir.tree import LogDir as LogDir
-    from segmend.logdir.tree import LogSegment as LogSegment
     from segmend.logdir.tree import PartitionDir as PartitionDir
     from segmend.surgery.plan import Plan as Plan
 
@@ -53,7 +53,7 @@ _HOMES = {
     "Forecast": "segmend.loading",
     "Level": "segmend.checks",
     "LogDir": "segmend.logdir.tree",
-    "LogSegment": "segmend.logdir.tree",
+    "LogSegment": "segmend.logdir.log_segment",
     "PartitionDir": "segmend.logdir.tree",
     "Plan": "segmend.surgery.plan",
     "SegmendError": "segmend.errors",

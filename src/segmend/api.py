@@ -18,9 +18,10 @@ from segmend.loading import Forecast, Options
 from segmend.loading import forecast_any as play
 from segmend.logdir import disk
 from segmend.logdir.as_user import user_of
+from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.release import Release
 from segmend.logdir.seek import start_of
-from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
+from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.logdir.walk import Selection
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery import ops

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from segmend.broker.retention import HOLDS, Limits, Look, Retained, RetentionLimit, breaches, judge, outlook
+from segmend.broker.retention import (
+    HOLDS,
+    Limits,
+    Retained,
+    RetentionLimit,
+    RetentionLook,
+    breaches,
+    judge,
+    outlook,
+)
 from segmend.logdir.release import Release
 
 NOW = 1_000_000
@@ -25,7 +34,7 @@ def log(*ages: int, size: int = 100) -> list[Retained]:
 def gone(
     segments: list[Retained], limits: Limits, *, start: int = 0, high: int = 10**9, release: str = "4.3"
 ) -> list[tuple[int, str]]:
-    look = Look(log_start=start, high_watermark=high, now_ms=NOW, release=Release.parse(release))
+    look = RetentionLook(log_start=start, high_watermark=high, now_ms=NOW, release=Release.parse(release))
     found = breaches(segments, limits, look)
     return [(breach.count, breach.limit) for breach in found]
 
@@ -80,7 +89,7 @@ def test_each_segment_has_one_verdict_that_agrees_with_what_goes(
         Retained(base_offset=n * 10, end_offset=n * 10 + 10, size=size, largest_timestamp=NOW - age)
         for n, (age, size) in enumerate(drawn)
     ]
-    now = Look(log_start=start, high_watermark=high, now_ms=NOW)
+    now = RetentionLook(log_start=start, high_watermark=high, now_ms=NOW)
     verdicts = judge(segments, limits, now)
     gone = [breach.limit for breach in breaches(segments, limits, now) for _ in range(breach.count)]
     assert [verdict.goes for verdict in verdicts] == gone + [None] * (len(segments) - len(gone))
@@ -91,7 +100,8 @@ def test_each_segment_has_one_verdict_that_agrees_with_what_goes(
 
 def held(segments: list[Retained], limits: Limits, high: int = 10**9) -> list[str | None]:
     return [
-        each.holds for each in judge(segments, limits, Look(log_start=0, high_watermark=high, now_ms=NOW))
+        each.holds
+        for each in judge(segments, limits, RetentionLook(log_start=0, high_watermark=high, now_ms=NOW))
     ]
 
 
@@ -108,13 +118,13 @@ def test_why_segments_stay() -> None:
 def test_when_size_deletes_a_segment() -> None:
     """Three of 100 bytes with a limit of 250: the first goes when 50 more are there."""
     sized = Limits(retention_ms=-1, retention_bytes=250)
-    verdicts = judge(log(1, 1, 1), sized, Look(log_start=0, high_watermark=10**9, now_ms=NOW))
+    verdicts = judge(log(1, 1, 1), sized, RetentionLook(log_start=0, high_watermark=10**9, now_ms=NOW))
     assert [verdict.bytes_until for verdict in verdicts] == [50, 150, 250]
 
 
 def test_a_segment_goes_by_time_once_it_is_older_than_the_limit() -> None:
     timed = Limits(retention_ms=500, retention_bytes=-1)
-    first, second = judge(log(100, 300), timed, Look(log_start=0, high_watermark=10**9, now_ms=NOW))
+    first, second = judge(log(100, 300), timed, RetentionLook(log_start=0, high_watermark=10**9, now_ms=NOW))
     assert first.due_ms == first.date_ms == NOW + 401
     assert (second.due_ms, second.date_ms) == (NOW + 201, NOW + 401)
 
@@ -132,7 +142,7 @@ def test_the_order_of_the_rules_is_that_of_the_release() -> None:
 
 
 def test_what_a_later_rule_uncovers_goes_one_look_later() -> None:
-    look = Look(log_start=0, high_watermark=10**9, now_ms=NOW, release=Release.parse("1.1"))
+    look = RetentionLook(log_start=0, high_watermark=10**9, now_ms=NOW, release=Release.parse("1.1"))
     found = judge(log(100, 900, 100), Limits(retention_ms=500, retention_bytes=200), look, 5_000)
     assert [(each.goes, each.holds) for each in found] == [
         (RetentionLimit.SIZE, None), (None, "next-look"), (None, "not-due"),
@@ -176,7 +186,7 @@ def test_held_is_said_of_the_high_watermark_only_where_it_holds() -> None:
 
 
 def test_what_goes_once_the_high_watermark_moves() -> None:
-    look = Look(log_start=0, high_watermark=10, now_ms=NOW, reach=30)
+    look = RetentionLook(log_start=0, high_watermark=10, now_ms=NOW, reach=30)
     found = judge(log(900, 900, 100), TIMED, look)
     assert [(each.goes, each.awaits) for each in found] == [
         ("retention.ms", None), (None, "retention.ms"), (None, None),
@@ -186,13 +196,13 @@ def test_what_goes_once_the_high_watermark_moves() -> None:
 
 def test_a_date_beyond_the_year_9999_is_none() -> None:
     forever = Limits(retention_ms=2**63 - 1 - 10**12, retention_bytes=-1)
-    (only,) = judge(log(900), forever, Look(log_start=0, high_watermark=10, now_ms=NOW))
+    (only,) = judge(log(900), forever, RetentionLook(log_start=0, high_watermark=10, now_ms=NOW))
     assert (only.due_ms, only.date_ms, only.goes_ms) == (None, None, None)
 
 
 def test_an_empty_active_segment_has_no_date() -> None:
     segments = [*log(900), Retained(base_offset=10, end_offset=10, size=0, largest_timestamp=NOW - 900)]
-    found = judge(segments, TIMED, Look(log_start=0, high_watermark=10, now_ms=NOW))
+    found = judge(segments, TIMED, RetentionLook(log_start=0, high_watermark=10, now_ms=NOW))
     assert [(each.goes, each.holds, each.goes_ms) for each in found] == [
         ("retention.ms", None, NOW), (None, "empty-active", None),
     ]  # fmt: skip
@@ -202,7 +212,7 @@ def test_the_outlook_adds_up_what_goes_until_when() -> None:
     day = 86_400_000
     limits = Limits(retention_ms=10 * day, retention_bytes=-1)
     segments = log(11 * day, 9 * day + day // 2, 5 * day, 0)
-    found = judge(segments, limits, Look(log_start=3, high_watermark=40, now_ms=NOW))
+    found = judge(segments, limits, RetentionLook(log_start=3, high_watermark=40, now_ms=NOW))
     told = outlook(found, NOW, 3)
     amounts = [told.now, told.day, told.week, told.ever]
     assert [each.segments for each in amounts] == [1, 2, 3, 4]
@@ -212,7 +222,7 @@ def test_the_outlook_adds_up_what_goes_until_when() -> None:
 
 def test_where_copies_are_made_a_segment_waits_for_its_own() -> None:
     limits = Limits(retention_ms=500, retention_bytes=-1, remote=True)
-    found = judge(log(900, 100), limits, Look(log_start=0, high_watermark=0, now_ms=NOW, reach=20))
+    found = judge(log(900, 100), limits, RetentionLook(log_start=0, high_watermark=0, now_ms=NOW, reach=20))
     assert [(each.holds, each.awaits) for each in found] == [
         ("not-copied", "retention.ms"),
         ("not-due", None),

@@ -19,7 +19,7 @@ from segmend.cluster.leadership import Outage
 from segmend.cluster.nodes import Sight
 from segmend.cluster.order import start_order
 from segmend.cluster.quorum import quorum
-from segmend.cluster.values import ClusterOutcome, Copy, Leadership, Prospect
+from segmend.cluster.values import ClusterOutcome, Leadership, Prospect, ReplicaCopy
 from segmend.loading import Effect, Extent, PartitionOutcome, Service
 from segmend.loading.replicas import EMPTY
 from segmend.logdir.release import Release
@@ -418,7 +418,7 @@ def test_who_can_lead() -> None:
 def at_risk(partition: int, whole: list[int], short: list[int]) -> Leadership:
     """A partition that whole and short copies can lead."""
     copies = [
-        Copy(node_id=node, dir="d", outcome=Service.SERVED, after=Extent(), complete=node in whole)
+        ReplicaCopy(node_id=node, dir="d", outcome=Service.SERVED, after=Extent(), complete=node in whole)
         for node in (*whole, *short)
     ]
     able = tuple(sorted((*whole, *short)))
@@ -557,7 +557,7 @@ def test_what_a_replica_in_sync_lacks_was_not_acknowledged(
         release=Release.parse("4.3"), down={}, clean=frozenset(), replicas={}, marks={("t", 0): mark}
     )
     after = Extent(log_start_offset=0, log_end_offset=end)
-    short = Copy(node_id=2, dir="/d", outcome=Service.SERVED, after=after, records_lost=2, loses=loses)
+    short = ReplicaCopy(node_id=2, dir="/d", outcome=Service.SERVED, after=after, records_lost=2, loses=loses)
     assert seen._was_not_acknowledged(("t", 0), [short], in_sync) == said
 
 

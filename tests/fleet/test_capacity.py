@@ -28,14 +28,14 @@ from segmend.fleet.capacity import (
     KEPT,
     LIMITED,
     UNKNOWN,
+    AllReplicas,
     BrokerMeasured,
     Growth,
     Measured,
-    Replicas,
     growth_of,
     packed,
 )
-from segmend.fleet.disks import Disk, days_until
+from segmend.fleet.disks import DiskOfBrokers, days_until
 from segmend.fleet.driver import LocalDriver
 from segmend.fleet.encoding import FULL_BATCH, advice, encode, plain_of, sample
 from segmend.fleet.listing import Place, find_places
@@ -219,8 +219,8 @@ def replica(topic: str, partition: int, broker: int, size: int, name: str = "d0"
     )  # fmt: skip
 
 
-def disk(broker: int, used: int, name: str = "d0", total: int = 10**6) -> Disk:
-    return Disk(
+def disk(broker: int, used: int, name: str = "d0", total: int = 10**6) -> DiskOfBrokers:
+    return DiskOfBrokers(
         brokers=(broker,), dirs=(f"/b{broker}/{name}",), total=total, used=used, available=total - used
     )
 
@@ -317,7 +317,7 @@ def peak(brokers: list[BrokerMeasured]) -> int:
     try:
         disks.disks(under, brokers)
         disks.topics(brokers)
-        every = Replicas(brokers=tuple(brokers))
+        every = AllReplicas(brokers=tuple(brokers))
         evening_out.between_brokers(under, every, registered=(), **LIMITS)
         evening_out.between_disks(under, every, **LIMITS)
         return tracemalloc.get_traced_memory()[1]
@@ -386,9 +386,11 @@ def small_disks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_broker(fleet, 1, [hourly("t", 300, partition=n) for n in range(4)])
     write_broker(fleet, 2, [hourly("t", 30)])
 
-    def space(place: Place) -> tuple[object, Disk]:
+    def space(place: Place) -> tuple[object, DiskOfBrokers]:
         used = sum(file.stat().st_blocks * 512 for file in Path(place.path).rglob("*") if file.is_file())
-        return place.path, Disk(brokers=(), dirs=(), total=4 * 10**6, used=used, available=4 * 10**6 - used)
+        return place.path, DiskOfBrokers(
+            brokers=(), dirs=(), total=4 * 10**6, used=used, available=4 * 10**6 - used
+        )
 
     monkeypatch.setattr(disks, "_disk", space)
     return fleet
@@ -438,7 +440,7 @@ def test_what_could_not_be_seen_is_told(tmp_path: Path, monkeypatch: pytest.Monk
     fleet = tmp_path / "fleet"
     write_broker(fleet, 1, [hourly("t", 30)])
     places = find_places([str(fleet)])
-    unseen = Disk(brokers=(), dirs=(), total=None, used=None, available=None)
+    unseen = DiskOfBrokers(brokers=(), dirs=(), total=None, used=None, available=None)
     monkeypatch.setattr(disks, "_disk", lambda place: (place.path, unseen))
     gone = replace(places[0], log_dir_id=1, path=f"{fleet}/b1/gone", unreadable="permission denied")
     found = capacity_run.capacity([*places, gone], LocalDriver(1), days=7, sampled=0, spread=0.05)

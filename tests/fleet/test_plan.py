@@ -18,7 +18,7 @@ from segmend.fleet.delta import AuditRun
 from segmend.fleet.driver import LocalDriver
 from segmend.fleet.listing import Place
 from segmend.fleet.plan import make_plan, pack_shares
-from segmend.fleet.task import AuditJob, Piece, Share, Task, run_task
+from segmend.fleet.task import AuditJob, Share, Task, TaskPiece, run_task
 from segmend.logdir.release import Guess, Release
 
 JOB = AuditJob(
@@ -36,10 +36,10 @@ def fleet(brokers: int, bytes_each: int) -> Iterator[Share]:
             Place(log_dir_id=n, path=path, broker=broker, cluster_id="lgh6rUYk") for n, path in dirs
         )
         pieces = [
-            Piece(log_dir_id=dirs[n % 2][0], name=f"orders.eu-{n}", bytes=bytes_each, files=80)
+            TaskPiece(log_dir_id=dirs[n % 2][0], name=f"orders.eu-{n}", bytes=bytes_each, files=80)
             for n in range(100)
         ]
-        whole = Piece(log_dir_id=2 * broker, name=None, bytes=0, files=2)
+        whole = TaskPiece(log_dir_id=2 * broker, name=None, bytes=0, files=2)
         sizes = {dirs[0][0]: 50 * bytes_each, dirs[1][0]: 50 * bytes_each}
         yield Share(
             release=Guess.named(Release((3, 9)), "given"),

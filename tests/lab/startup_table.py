@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from segmend.loading.timing.estimate import DirWork, Job, Machine, Work, estimate
+from segmend.loading.timing.estimate import DirWork, LoadJob, Machine, Work, estimate
 from segmend.logdir.release import Release
 
 TABLE = Path(__file__).with_name("startup_times.json")
@@ -43,7 +43,7 @@ def dir_work(row: dict[str, Any]) -> DirWork:
     jobs = []
     for kind in row["jobs"]:
         counts = {name: value for name, value in kind.items() if name != "partitions_alike"}
-        jobs += [Job(name="", work=Work(**counts))] * kind["partitions_alike"]
+        jobs += [LoadJob(name="", work=Work(**counts))] * kind["partitions_alike"]
     return DirWork(jobs=jobs)
 
 

@@ -11,15 +11,17 @@ from tests.faults.written import two_dirs
 
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from segmend.loading import DirOutcome, Options, forecast
-from segmend.loading.high_watermark import MARKS, Replicas, high_watermark
+from segmend.loading.high_watermark import MARKS, AssignedReplicas, high_watermark
 from segmend.loading.values import Extent
 from segmend.logdir.release import Release
 
 LOG = Extent(log_start_offset=10, log_end_offset=100)
 
 
-def replicas(*isr: int, of: tuple[int, ...] = (1, 2), least: int = 1, elr: tuple[int, ...] = ()) -> Replicas:
-    return Replicas(replicas=of, isr=isr, elr=elr, min_isr=least, node_id=1)
+def replicas(
+    *isr: int, of: tuple[int, ...] = (1, 2), least: int = 1, elr: tuple[int, ...] = ()
+) -> AssignedReplicas:
+    return AssignedReplicas(replicas=of, isr=isr, elr=elr, min_isr=least, node_id=1)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +45,9 @@ def replicas(*isr: int, of: tuple[int, ...] = (1, 2), least: int = 1, elr: tuple
         (None, None, "2.8", (100, "unknown")),
     ],
 )
-def test_mark(stored: int | None, known: Replicas | None, release: str, expected: tuple[int, str]) -> None:
+def test_mark(
+    stored: int | None, known: AssignedReplicas | None, release: str, expected: tuple[int, str]
+) -> None:
     found = high_watermark(LOG, stored, known, Release.parse(release))
     assert (found.offset, found.why) == expected
     assert found.reach == 100

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 import pytest
 
 from segmend.loading.timing.costs import PARTS
-from segmend.loading.timing.estimate import DirWork, Estimate, Job, Machine, Work, estimate
+from segmend.loading.timing.estimate import DirWork, Estimate, LoadJob, Machine, Work, estimate
 from segmend.logdir.release import Release
 
 OLD, NEW = Release.parse("1.1"), Release.parse("4.3")
@@ -19,7 +19,7 @@ TIMED = [field.name for field in fields(Work) if field.name != "replayed_bytes"]
 
 
 def dir_of(*works: Work, device: int = 1, metadata: Work | None = None) -> DirWork:
-    jobs = [Job(name=f"t-{number}", work=work) for number, work in enumerate(works)]
+    jobs = [LoadJob(name=f"t-{number}", work=work) for number, work in enumerate(works)]
     return DirWork(jobs=jobs, device=device, metadata=metadata or Work())
 
 

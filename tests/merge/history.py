@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from segmend.formats.batch import RecordBatch
-from segmend.merge.rows import Row
-from segmend.merge.runs import LONELY, Walk
+from segmend.merge.rows import HeaderRow
 from segmend.merge.second_look import Keyed
 from segmend.merge.spans import Span
 from segmend.merge.values import Batch, Damaged, Replica
+from segmend.merge.walk import LONELY, Walk
 
 TOMBSTONE = b"tombstone"
 
@@ -301,7 +301,7 @@ class History:
                 batch.magic, batch.crc, batch.codec | batch.horizon << 6, batch.last - batch.first, 0, 0, -1,
                 -1, -1, -1 if batch.codec else len(batch.records) + (batch.commits is not None),
             )  # fmt: skip
-            walks[bisect_right(starts, batch.first) - 1].take(Row(header, not batch.damaged))
+            walks[bisect_right(starts, batch.first) - 1].take(HeaderRow(header, not batch.damaged))
             position += 100
         for walk in walks:
             walk.finish([], position)

@@ -10,8 +10,9 @@ from tests.seeds import sampled
 
 from segmend.merge import uncleaned
 from segmend.merge.rule import merge
-from segmend.merge.runs import LONELY, MANY
+from segmend.merge.runs import MANY
 from segmend.merge.values import Merged
+from segmend.merge.walk import LONELY
 
 FOUND = (
     649, 1008, 1053, 1128, 1144, 1798, 2629, 3773, 8228, 22283, 32198, 32236, 40675, 42225, 42885, 43143,

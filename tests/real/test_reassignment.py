@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from segmend.fleet import capacity_run, disks
-from segmend.fleet.disks import Disk
+from segmend.fleet.disks import DiskOfBrokers
 from segmend.fleet.listing import Place
 from tests.cli.run import run
 from tests.golden.produce import producer, send
@@ -49,10 +49,10 @@ def small_disks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each log dir is taken for a disk of 20 MB that nobody else uses."""
     monkeypatch.setattr(capacity_run, "RESERVE", 0)
 
-    def space(place: Place) -> tuple[object, Disk]:
+    def space(place: Place) -> tuple[object, DiskOfBrokers]:
         held = (file for file in Path(place.path).glob("t-*/*") if file.is_file())
         used, total = sum(file.stat().st_blocks * 512 for file in held), 20_000_000
-        disk = Disk(brokers=(), dirs=(), total=total, used=used, available=total - used)
+        disk = DiskOfBrokers(brokers=(), dirs=(), total=total, used=used, available=total - used)
         return place.path, replace(disk)
 
     monkeypatch.setattr(disks, "_disk", space)

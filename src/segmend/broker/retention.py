@@ -122,7 +122,7 @@ def rules_of(limits: Limits, release: Release) -> tuple[RetentionLimit, ...]:
 
 
 @frozen
-class Look:
+class RetentionLook:
     """What a look goes by. `high_watermark` is what it has surely reached, `reach` what it perhaps
     reaches before the look (None: no more), as it does when all that the ISR names are there."""
 
@@ -141,13 +141,13 @@ class Look:
         return self.high_watermark >= end_offset or not UP_TO_HIGH_WATERMARK.of(self.release)
 
     @property
-    def at_best(self) -> Look:
+    def at_best(self) -> RetentionLook:
         """The same with all that the high watermark may reach."""
         if self.reach is None or self.reach <= self.high_watermark:
             return self
         return replace(self, high_watermark=self.reach, reach=None)
 
-    def after(self, first_base: int) -> Look:
+    def after(self, first_base: int) -> RetentionLook:
         """The next one, once all in front of `first_base` is gone."""
         return replace(self, log_start=max(self.log_start, first_base))
 
@@ -161,7 +161,7 @@ class Breach:
     broker_says: str | None
 
 
-def breaches(segments: Sequence[Retained], limits: Limits, look: Look) -> list[Breach]:
+def breaches(segments: Sequence[Retained], limits: Limits, look: RetentionLook) -> list[Breach]:
     """What one look deletes, rule by rule."""
     broken: list[Breach] = []
     left = segments
@@ -173,7 +173,7 @@ def breaches(segments: Sequence[Retained], limits: Limits, look: Look) -> list[B
     return broken
 
 
-def says(rule: RetentionLimit, gone: Sequence[Retained], limits: Limits, look: Look) -> str | None:
+def says(rule: RetentionLimit, gone: Sequence[Retained], limits: Limits, look: RetentionLook) -> str | None:
     """What the broker logs of segments that go by a rule."""
     words = deletions.BY_MTIME if gone[0].by_mtime else deletions.BY_RECORDS
     said: dict[RetentionLimit, tuple[Words, int]] = {
@@ -225,7 +225,7 @@ class SegmentFate:
 
 
 def judge(
-    segments: Sequence[Retained], limits: Limits, look: Look, interval_ms: int = CHECK_INTERVAL_MS
+    segments: Sequence[Retained], limits: Limits, look: RetentionLook, interval_ms: int = CHECK_INTERVAL_MS
 ) -> list[SegmentFate]:
     """Why each segment goes or stays, by the same look as `breaches`; every timestamp must be known.
 
@@ -259,7 +259,7 @@ def judge(
     return verdicts
 
 
-def looks(segments: Sequence[Retained], limits: Limits, look: Look) -> Iterator[list[Breach]]:
+def looks(segments: Sequence[Retained], limits: Limits, look: RetentionLook) -> Iterator[list[Breach]]:
     """What each look deletes, from the first on, if nothing is written and no time passes.
 
     Where time is asked first, what a later rule took from in front of old segments lets them go
@@ -275,7 +275,7 @@ def looks(segments: Sequence[Retained], limits: Limits, look: Look) -> Iterator[
 
 
 def _each_gone(
-    segments: Sequence[Retained], limits: Limits, look: Look
+    segments: Sequence[Retained], limits: Limits, look: RetentionLook
 ) -> Iterator[tuple[int, RetentionLimit]]:
     """(which look, by which rule) of each segment that `looks` delete."""
     for number, deleted in enumerate(looks(segments, limits, look)):
@@ -284,7 +284,10 @@ def _each_gone(
 
 
 def _dates(
-    segments: Sequence[Retained], limits: Limits, look: Look, gone: Sequence[tuple[int, RetentionLimit]]
+    segments: Sequence[Retained],
+    limits: Limits,
+    look: RetentionLook,
+    gone: Sequence[tuple[int, RetentionLimit]],
 ) -> Iterator[int | None]:
     """When each can go by time alone, those in front of it being gone by then."""
     timed, date = RetentionLimit.TIME in look.rules(limits), 0
@@ -307,7 +310,7 @@ def _due(segment: Retained, limits: Limits) -> int | None:
 
 
 def _holds(
-    segments: Sequence[Retained], number: int, limits: Limits, look: Look, gone: int, free: int
+    segments: Sequence[Retained], number: int, limits: Limits, look: RetentionLook, gone: int, free: int
 ) -> str:
     """`gone` segments go at this look or those that follow at once, `free` if all were replicated."""
     each = segments[number]
@@ -334,18 +337,18 @@ def _empty_active(segments: Sequence[Retained], number: int) -> bool:
     return number == len(segments) - 1 and segments[number].size == 0
 
 
-def _count(segments: Sequence[Retained], look: Look, goes: Callable[[Retained], bool]) -> int:
+def _count(segments: Sequence[Retained], look: RetentionLook, goes: Callable[[Retained], bool]) -> int:
     for number, segment in enumerate(segments):
         if _empty_active(segments, number) or not look.reached(segment.end_offset) or not goes(segment):
             return number
     return len(segments)
 
 
-def _by_time(segments: Sequence[Retained], limits: Limits, look: Look) -> int:
+def _by_time(segments: Sequence[Retained], limits: Limits, look: RetentionLook) -> int:
     return _count(segments, look, lambda each: look.now_ms - each.largest_timestamp > limits.retention_ms)
 
 
-def _by_size(segments: Sequence[Retained], limits: Limits, look: Look) -> int:
+def _by_size(segments: Sequence[Retained], limits: Limits, look: RetentionLook) -> int:
     over = sum(segment.size for segment in segments) - limits.retention_bytes
 
     def goes(segment: Retained) -> bool:
@@ -356,13 +359,13 @@ def _by_size(segments: Sequence[Retained], limits: Limits, look: Look) -> int:
     return _count(segments, look, goes)
 
 
-def _by_log_start(segments: Sequence[Retained], _: Limits, look: Look) -> int:
+def _by_log_start(segments: Sequence[Retained], _: Limits, look: RetentionLook) -> int:
     """Whose end is at or below the log start offset; never the active one."""
     last = segments[-1] if segments else None
     return _count(segments, look, lambda each: each is not last and each.end_offset <= look.log_start)
 
 
-_COUNTS: dict[RetentionLimit, Callable[[Sequence[Retained], Limits, Look], int]] = {
+_COUNTS: dict[RetentionLimit, Callable[[Sequence[Retained], Limits, RetentionLook], int]] = {
     RetentionLimit.TIME: _by_time,
     RetentionLimit.SIZE: _by_size,
     RetentionLimit.LOG_START: _by_log_start,

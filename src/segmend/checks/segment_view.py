@@ -23,7 +23,7 @@ from .levels import Level
 
 if TYPE_CHECKING:
     from segmend.kernel.types import BrokerEnd, SegmentScan
-    from segmend.logdir.tree import LogSegment
+    from segmend.logdir.log_segment import LogSegment
 
     from .context import PartitionContext
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from segmend.cluster.members import Members, members, with_zookeeper
 from segmend.cluster.nodes import Nodes
 from segmend.cluster.start import ClusterForecast, Line
-from segmend.cluster.values import ClusterOutcome, Copy, Leadership, NodeOutcome, Quorum, QuorumVoter
+from segmend.cluster.values import ClusterOutcome, Leadership, NodeOutcome, Quorum, QuorumVoter, ReplicaCopy
 
 __all__ = [
     "ClusterForecast",
     "ClusterOutcome",
-    "Copy",
     "Leadership",
     "Line",
     "Members",
@@ -18,6 +17,7 @@ __all__ = [
     "Nodes",
     "Quorum",
     "QuorumVoter",
+    "ReplicaCopy",
     "members",
     "with_zookeeper",
 ]

@@ -22,7 +22,7 @@ from segmend.broker.election import (
     reassigned,
 )
 from segmend.broker.leading import ENDS_AT_OFFLINE, NOT_AVAILABLE
-from segmend.cluster.values import Copy, Leadership, Name, Prospect
+from segmend.cluster.values import Leadership, Name, Prospect, ReplicaCopy
 from segmend.formats.java_number import parse_int
 from segmend.frozen import field, frozen, replace
 from segmend.loading import Extent, PartitionOutcome, Service
@@ -113,7 +113,7 @@ class Outage:
         )  # fmt: skip
 
     def _ends_ahead(
-        self, name: Name, copies: Sequence[Copy], able: Sequence[int]
+        self, name: Name, copies: Sequence[ReplicaCopy], able: Sequence[int]
     ) -> Iterator[tuple[int, str]]:
         """Which nodes end over it: a follower keeps what is below its high watermark, whoever leads."""
         ends = {copy.node_id: copy.after.log_end_offset or 0 for copy in copies if copy.serves}
@@ -177,7 +177,7 @@ class Outage:
     def _release(self, node_id: int) -> Release:
         return self.releases.get(node_id, self.release)
 
-    def _was_not_acknowledged(self, name: Name, short: Sequence[Copy], in_sync: Sequence[int]) -> bool:
+    def _was_not_acknowledged(self, name: Name, short: Sequence[ReplicaCopy], in_sync: Sequence[int]) -> bool:
         """Whether the short ones were in sync, lose nothing by their start, and have what is committed."""
         mark = self.marks.get(name, 0)
         return all(
@@ -185,7 +185,7 @@ class Outage:
             for copy in short
         )
 
-    def _copies(self, name: Name, replicas: Sequence[int], in_sync: Sequence[int] = ()) -> list[Copy]:
+    def _copies(self, name: Name, replicas: Sequence[int], in_sync: Sequence[int] = ()) -> list[ReplicaCopy]:
         """Each replica, held against the longest of those in sync, and against what is known as committed.
 
         While all in sync are away, nobody knows what the others lack.
@@ -222,13 +222,13 @@ class Outage:
         effects = self.replicas[name][node_id].effects
         return all(each.effect == "tail-truncated" for each in effects if each.loses)
 
-    def _copy(self, name: Name, node_id: int) -> Copy:
+    def _copy(self, name: Name, node_id: int) -> ReplicaCopy:
         line = self.replicas.get(name, {}).get(node_id)
         if node_id in self.down or line is None:
             reason = self.down.get(node_id, "no log dir of this node has it")
             outcome = Service.OFFLINE if node_id in self.down else Service.UNSERVED
-            return Copy(node_id=node_id, dir=None, outcome=outcome, after=Extent(), reason=reason)
-        return Copy(
+            return ReplicaCopy(node_id=node_id, dir=None, outcome=outcome, after=Extent(), reason=reason)
+        return ReplicaCopy(
             node_id=node_id, dir=line.dir, outcome=line.outcome, after=line.after, reason=line.reason,
             records_lost=line.records_lost, loses=line.loses,
             not_reached=(line.reason or "").startswith(NOT_AVAILABLE.partition("{")[0]),

@@ -102,7 +102,7 @@ class NodeOutcome:
 
 
 @frozen
-class Copy:
+class ReplicaCopy:
     """One replica as it will be; `complete` says that it has all that is known to be committed.
 
     `loses` says that its start takes something from readers, counted in records or not; `unseen` that there
@@ -170,7 +170,7 @@ class Leadership:
     elr: tuple[int, ...] | None
     leaders_possible: tuple[int, ...] | None
     in_sync_complete: tuple[int, ...]
-    copies: tuple[Copy, ...]
+    copies: tuple[ReplicaCopy, ...]
     outcome: Prospect
     reason: str | None = None
     records_at_risk: int = 0

@@ -33,7 +33,7 @@ from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK
 from segmend.frozen import frozen, replace
 from segmend.loading.cleaner_reads import READ_AT_MOST, Spoiled, stats_fault
 from segmend.loading.dirs import DirState
-from segmend.loading.high_watermark import Mark, high_watermark
+from segmend.loading.high_watermark import Watermark, high_watermark
 from segmend.loading.later import look_of, retained
 from segmend.loading.limits import Setting, setting_of
 from segmend.loading.load import LoadedLog
@@ -98,7 +98,7 @@ class Compaction:
     checkpoint: int | None = None
     outcome: str = "nothing-dirty"
     size: int = 0
-    mark: Mark = Mark()
+    mark: Watermark = Watermark()
     deleted: int = 0
     turn: int | None = None
     instead: tuple[Compaction, ...] = ()

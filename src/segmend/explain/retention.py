@@ -14,7 +14,7 @@ from segmend.explain.standing import standing
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK
 from segmend.frozen import field, frozen, replace
 from segmend.loading.dirs import DirState
-from segmend.loading.high_watermark import Mark, high_watermark
+from segmend.loading.high_watermark import Watermark, high_watermark
 from segmend.loading.later import limits_of, look_of, retained
 from segmend.loading.limits import Retention
 from segmend.loading.prelude import Options, Prelude
@@ -45,7 +45,7 @@ class Reasons:
     log_start_offset: int = 0
     log_end_offset: int = 0
     high_watermark: int | None = None
-    mark: Mark = Mark()
+    mark: Watermark = Watermark()
     now_ms: int = 0
     recovered: bool = False
     verdicts: Sequence[SegmentFate] = ()

@@ -15,7 +15,7 @@ from segmend.broker.sanity import INDEX_SANITY, IndexSanity
 from segmend.explain.disk_speed import Speed, batch_bytes, measure
 from segmend.frozen import frozen, replace
 from segmend.loading.timing.costs import COSTS
-from segmend.loading.timing.estimate import DirWork, Estimate, Job, Machine, Work, estimate
+from segmend.loading.timing.estimate import DirWork, Estimate, LoadJob, Machine, Work, estimate
 from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
@@ -92,7 +92,7 @@ class Study:
     def _work(
         self, log_dir: LogDir, partitions: Sequence[PartitionSegments], case: str, check: bool
     ) -> DirWork:
-        jobs = [Job(name=each.name, work=self._of_partition(each, case, check)) for each in partitions]
+        jobs = [LoadJob(name=each.name, work=self._of_partition(each, case, check)) for each in partitions]
         return DirWork(jobs=jobs, metadata=self._metadata(log_dir), device=log_dir.device)
 
     def _of_partition(self, each: PartitionSegments, case: str, check: bool) -> Work:

@@ -21,8 +21,8 @@ from segmend.findings import Severity
 from segmend.fleet import carried, delta, history, rows
 from segmend.fleet.confirm import Suspect, confirm
 from segmend.fleet.cross import cross_findings
-from segmend.fleet.cross.replica import Cluster, Divergence, Group, Replica
-from segmend.fleet.delta import AuditRun, Part
+from segmend.fleet.cross.replica import Cluster, Divergence, Group, ListedReplica
+from segmend.fleet.delta import AuditRun, DeltaFile
 from segmend.fleet.driver import Driver
 from segmend.fleet.healing import heal
 from segmend.fleet.listing import Place, absolute, brokers, compared_with_nobody
@@ -124,11 +124,11 @@ def _scan(plan: AuditPlan, driver: Driver, progress: OnProgress) -> list[Result]
 
 @frozen
 class _Compared:
-    parts: list[Part]
+    parts: list[DeltaFile]
     codes: Counter[tuple[str, str]]
 
 
-def _compare(plan: AuditPlan, driver: Driver, parts: Sequence[Part]) -> _Compared:
+def _compare(plan: AuditPlan, driver: Driver, parts: Sequence[DeltaFile]) -> _Compared:
     """The joins, a look at the bytes of what they suspect, and what is wrong after that."""
     files: dict[str, list[str]] = {}
     for part in parts:
@@ -212,8 +212,8 @@ def _clusters(places: Collection[Place]) -> dict[str, Cluster]:
     }
 
 
-def _replica(row: Row, diverged: Diverged, places: Mapping[int, Place]) -> Replica:
-    return Replica(
+def _replica(row: Row, diverged: Diverged, places: Mapping[int, Place]) -> ListedReplica:
+    return ListedReplica(
         broker=row["broker"],
         dir=places[row["log_dir_id"]].path,
         dir_name=row["dir_name"],

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from segmend.fleet.capacity import BrokerMeasured, CapacityTask, Replicas, measure_brokers
+from segmend.fleet.capacity import AllReplicas, BrokerMeasured, CapacityTask, measure_brokers
 from segmend.fleet.disks import DiskCapacity, TopicCapacity, disks, seen, topics
 from segmend.fleet.driver import Driver
 from segmend.fleet.evening_out import Assignment, Evened, MoveOf, between_brokers, between_disks, reassignment
@@ -138,7 +138,7 @@ class _Cluster:
     def evened(self, measured: Iterable[BrokerMeasured], spread: float) -> Iterator[Evened]:
         """What moves would give."""
         disks_seen, cluster = seen(self.places), self.places[0].cluster_id or ""
-        mine = Replicas(brokers=tuple(each for each in measured if (each.cluster_id or "") == cluster))
+        mine = AllReplicas(brokers=tuple(each for each in measured if (each.cluster_id or "") == cluster))
         registered = set() if self.image is None else self.image.registered
         across = between_brokers(
             disks_seen, mine, registered=registered, spread=spread, reserve=RESERVE, days=AHEAD

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from segmend.fleet.damaged import DamagedPlace, Report
 from segmend.fleet.internal_topics import decoded_records
 from segmend.fleet.options import Options
-from segmend.fleet.ranges import INDEX_LIMIT, Range, verified
+from segmend.fleet.ranges import INDEX_LIMIT, ByteRange, verified
 from segmend.fleet.records import decoded, records
 from segmend.fleet.rows import Row, dir_keys, table
 from segmend.fleet.schemas import DECODED
@@ -26,7 +26,9 @@ ROWS: Final = 16_384
 _EVERY_RECORD: Final = Options(columns=("offset", "key_size"), aged=True)
 
 
-def batches(piece: Range, reader: OpenFile, options: Options, _report: Report) -> Iterator[pa.RecordBatch]:
+def batches(
+    piece: ByteRange, reader: OpenFile, options: Options, _report: Report
+) -> Iterator[pa.RecordBatch]:
     """The batches of a range that overlap the wanted offsets and times."""
     start, stop = verified(piece, reader)
     keys, schema = _keys(piece), options.schema
@@ -37,7 +39,7 @@ def batches(piece: Range, reader: OpenFile, options: Options, _report: Report) -
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _overlapping(chunk: pa.RecordBatch, piece: Range) -> pa.RecordBatch:
+def _overlapping(chunk: pa.RecordBatch, piece: ByteRange) -> pa.RecordBatch:
     limits = piece.wanted
     kept = pc.and_(
         pc.greater_equal(chunk["last_offset"], limits.low), pc.less_equal(chunk["base_offset"], limits.high)
@@ -53,7 +55,7 @@ def _constant_or(field: pa.Field, keys: Row, chunk: pa.RecordBatch) -> pa.Array:
     return chunk[field.name]
 
 
-def damage(piece: Range, reader: OpenFile, options: Options, _report: Report) -> Iterator[pa.RecordBatch]:
+def damage(piece: ByteRange, reader: OpenFile, options: Options, _report: Report) -> Iterator[pa.RecordBatch]:
     """The damaged places of a range: every checksum is computed and every record looked at."""
     damages: list[DamagedPlace] = []
     for _ in decoded(piece, reader, _EVERY_RECORD, damages.append):
@@ -79,7 +81,7 @@ def damage_row(damage: DamagedPlace) -> Row:
 
 
 def index_entries(
-    piece: Range, _reader: OpenFile, options: Options, _report: Report
+    piece: ByteRange, _reader: OpenFile, options: Options, _report: Report
 ) -> Iterator[pa.RecordBatch]:
     """The entries of the three indexes of a segment, without the preallocated zeros."""
     keys, names = _keys(piece), options.schema.names
@@ -130,7 +132,7 @@ _INDEXES: Final[dict[str, Callable[[bytes, int], Iterator[Row]]]] = {
     ".txnindex": _txn_entries,
 }
 
-READERS: Final[dict[str, Callable[[Range, OpenFile, Options, Report], Iterator[pa.RecordBatch]]]] = {
+READERS: Final[dict[str, Callable[[ByteRange, OpenFile, Options, Report], Iterator[pa.RecordBatch]]]] = {
     "batches": batches,
     "records": records,
     "damage": damage,
@@ -139,7 +141,7 @@ READERS: Final[dict[str, Callable[[Range, OpenFile, Options, Report], Iterator[p
 }
 
 
-def _keys(piece: Range) -> Row:
+def _keys(piece: ByteRange) -> Row:
     return dir_keys(piece.place) | {
         "topic": piece.topic,
         "partition": piece.partition,

@@ -18,7 +18,8 @@ from segmend.formats.batch import RecordBatch
 from segmend.frozen import dataclass, frozen
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.file_system import Unreadable
-from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
+from segmend.logdir.log_segment import LogSegment
+from segmend.logdir.tree import LogDir, PartitionDir
 
 
 @frozen

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from segmend.errors import SegmendError
 from segmend.fleet.listing import Place
 from segmend.fleet.options import FAILFAST, PERMISSIVE
-from segmend.fleet.ranges import Range
+from segmend.fleet.ranges import ByteRange
 from segmend.frozen import dataclass, field, frozen
 from segmend.kernel.types import KINDS, Problem
 from segmend.logdir.file_system import Unreadable
@@ -28,7 +28,7 @@ class DamagedPlace:
     None at the end of a log, where nothing tells how many there were.
     """
 
-    piece: Range
+    piece: ByteRange
     kind: str
     position: int
     end: int
@@ -46,13 +46,13 @@ class DamagedPlace:
 Report = Callable[[DamagedPlace], None]
 
 
-def is_loss(piece: Range, problem: Problem) -> bool:
+def is_loss(piece: ByteRange, problem: Problem) -> bool:
     """Whether it may have cost records: zeros and crumbs at the end of an active log did not."""
     return problem.kind not in _QUIET or piece.next_base is not None
 
 
 def damage_of(
-    piece: Range, problem: Problem, first_offset: int | None, last_offset: int | None
+    piece: ByteRange, problem: Problem, first_offset: int | None, last_offset: int | None
 ) -> DamagedPlace:
     """As the reader of a range tells it."""
     return DamagedPlace(
@@ -67,7 +67,7 @@ def damage_of(
 
 
 def unreadable(
-    piece: Range, error: Unreadable, first_offset: int | None, last_offset: int | None
+    piece: ByteRange, error: Unreadable, first_offset: int | None, last_offset: int | None
 ) -> DamagedPlace:
     """What the system refused to read."""
     return DamagedPlace(
@@ -81,7 +81,7 @@ def unreadable(
     )
 
 
-def missing(piece: Range, size: int, first_offset: int, last_offset: int) -> DamagedPlace:
+def missing(piece: ByteRange, size: int, first_offset: int, last_offset: int) -> DamagedPlace:
     """Offsets between a log of so many bytes and the next one, which others have."""
     return DamagedPlace(
         piece=piece,

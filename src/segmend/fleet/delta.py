@@ -47,7 +47,7 @@ _SETTINGS = {"delta.checkpointInterval": "10"}
 
 
 @frozen
-class Part:
+class DeltaFile:
     """A Parquet file of a table, named relative to the table's directory; `stats` as Delta has them."""
 
     table: str
@@ -72,14 +72,14 @@ def new_run() -> AuditRun:
     return AuditRun(run_id=f"{stamp}-{uuid.uuid4().hex[:6]}", number=number)
 
 
-def write_part(out: str, run: AuditRun, name: str, table: pa.Table) -> Part | None:
+def write_part(out: str, run: AuditRun, name: str, table: pa.Table) -> DeltaFile | None:
     """Write the rows, with their `run_id`, as one file of table `name`; None when there are none."""
     if not table.num_rows:
         return None
     path = f"{_PART}{run.run_id}-{uuid.uuid4().hex}{_PARQUET}"
     table = _of_run(table, STORED[name], run.run_id)
     size = folder.write_table(os.path.join(out, name, path), table)
-    return Part(table=name, path=path, run_id=run.run_id, bytes=size, stats=_stats(table))
+    return DeltaFile(table=name, path=path, run_id=run.run_id, bytes=size, stats=_stats(table))
 
 
 def run_of(path: str) -> str | None:
@@ -109,7 +109,7 @@ def _stats(table: pa.Table) -> str:
     )
 
 
-def commit(out: str, run: AuditRun, phase: str, names: Iterable[str], parts: Sequence[Part]) -> None:
+def commit(out: str, run: AuditRun, phase: str, names: Iterable[str], parts: Sequence[DeltaFile]) -> None:
     """Add `parts` to the tables `names`, which are made if they are not there yet.
 
     SegmendError when a table in `out` is not one of ours or cannot be written.
@@ -122,7 +122,7 @@ def commit(out: str, run: AuditRun, phase: str, names: Iterable[str], parts: Seq
             raise SegmendError(f"{out}/{name}: the Delta commit failed: {folder.one_line(error)}") from error
 
 
-def _commit(home: str, run: AuditRun, phase: str, schema: pa.Schema, parts: Sequence[Part]) -> None:
+def _commit(home: str, run: AuditRun, phase: str, schema: pa.Schema, parts: Sequence[DeltaFile]) -> None:
     if not folder.is_remote(home):
         os.makedirs(home, exist_ok=True)
     by = None if os.path.basename(home) == RUNS else [RUN]

@@ -21,7 +21,7 @@ from segmend.logdir.file_system import Unreadable
 
 
 @frozen
-class Disk:
+class DiskOfBrokers:
     """A file system with log dirs on it; `brokers` are several where they share it. None: not seen.
 
     `clusters` are those of the brokers, None for one that nothing tells.
@@ -39,7 +39,7 @@ class Disk:
 class DiskCapacity:
     """A disk and what comes to it a day; `at_ms` is its brokers' newest batch."""
 
-    disk: Disk
+    disk: DiskOfBrokers
     at_ms: int
     logs: int
     allocated: int
@@ -75,10 +75,10 @@ class TopicCapacity:
         return None if self.sample is None else advice(self.sample)
 
 
-def seen(places: Iterable[Place]) -> list[Disk]:
+def seen(places: Iterable[Place]) -> list[DiskOfBrokers]:
     """The disks under the log dirs, as this machine sees them: those of one device are one."""
     groups: dict[object, list[Place]] = {}
-    by_device: dict[object, Disk] = {}
+    by_device: dict[object, DiskOfBrokers] = {}
     for place in places:
         key, disk = _disk(place)
         groups.setdefault(key, []).append(place)
@@ -93,9 +93,9 @@ def seen(places: Iterable[Place]) -> list[Disk]:
     ]  # fmt: skip
 
 
-def _disk(place: Place) -> tuple[object, Disk]:
+def _disk(place: Place) -> tuple[object, DiskOfBrokers]:
     """What tells its disk from others, and the disk; a place alone where nobody tells."""
-    bare = Disk(brokers=(), dirs=(), total=None, used=None, available=None)
+    bare = DiskOfBrokers(brokers=(), dirs=(), total=None, used=None, available=None)
     try:
         device = place.files.file_stat(place.path).device
         space = place.files.space(place.path)
@@ -150,7 +150,7 @@ class _Reason:
     gain: float = 0.0
 
 
-def disks(under: Sequence[Disk], measured: Iterable[BrokerMeasured]) -> list[DiskCapacity]:
+def disks(under: Sequence[DiskOfBrokers], measured: Iterable[BrokerMeasured]) -> list[DiskCapacity]:
     """Each disk with its replicas, that which is full soonest in front."""
     sums = [_Sum() for _ in under]
     by_dir = {path: total for disk, total in zip(under, sums, strict=True) for path in disk.dirs}
@@ -167,7 +167,7 @@ def _soonest(each: DiskCapacity) -> tuple[float, float, tuple[int, ...]]:
     return first, last, each.disk.brokers
 
 
-def _capacity(disk: Disk, total: _Sum) -> DiskCapacity:
+def _capacity(disk: DiskOfBrokers, total: _Sum) -> DiskCapacity:
     growing, written = total.growing, [(total.written, None)] if total.written else []
     return DiskCapacity(
         disk=disk,
@@ -194,7 +194,7 @@ def days_until(available: int, growing: Iterable[tuple[float, float | None]]) ->
     return None
 
 
-def _unknown(disk: Disk, reasons: Mapping[str, _Reason]) -> Iterator[str]:
+def _unknown(disk: DiskOfBrokers, reasons: Mapping[str, _Reason]) -> Iterator[str]:
     if disk.total is None:
         yield "the size of the disk was not seen"
     if len(disk.clusters) > 1:

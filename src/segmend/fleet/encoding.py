@@ -18,7 +18,8 @@ from segmend.frozen import frozen
 from segmend.kernel.records import unpack_payload
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.file_system import OpenFile, Unreadable
-from segmend.logdir.tree import LogSegment, PartitionDir
+from segmend.logdir.log_segment import LogSegment
+from segmend.logdir.tree import PartitionDir
 
 FULL_BATCH: Final = 16 << 10
 """Kafka's default of `batch.size`: what small batches are put together to."""

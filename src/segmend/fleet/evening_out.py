@@ -17,7 +17,7 @@ from typing import Final
 from segmend.balancing.solver import BalanceProblem, Movable, solve
 from segmend.balancing.solver import Disk as Fill
 from segmend.fleet.capacity import Measured
-from segmend.fleet.disks import Disk
+from segmend.fleet.disks import DiskOfBrokers
 from segmend.frozen import frozen
 
 LARGEST: Final = 400_000
@@ -60,10 +60,10 @@ class Evened:
 
 
 def between_disks(
-    disks: Sequence[Disk], replicas: Iterable[Measured], *, spread: float, reserve: int, days: float
+    disks: Sequence[DiskOfBrokers], replicas: Iterable[Measured], *, spread: float, reserve: int, days: float
 ) -> list[Evened]:
     """For each broker with several disks of its own, of known size; `replicas` come broker by broker."""
-    of_brokers: dict[int, list[Disk]] = {}
+    of_brokers: dict[int, list[DiskOfBrokers]] = {}
     for disk in disks:
         if len(disk.brokers) == 1 and disk.brokers[0] >= 0 and disk.total is not None:
             of_brokers.setdefault(disk.brokers[0], []).append(disk)
@@ -79,7 +79,7 @@ def between_disks(
 
 def _within(
     broker: int,
-    mine: Sequence[Disk],
+    mine: Sequence[DiskOfBrokers],
     replicas: Sequence[Measured],
     *,
     spread: float,
@@ -103,7 +103,7 @@ def _within(
 
 
 def between_brokers(
-    disks: Sequence[Disk],
+    disks: Sequence[DiskOfBrokers],
     replicas: Iterable[Measured],
     *,
     registered: Container[int],
@@ -214,7 +214,7 @@ def _move(each: Measured, target: int, target_dir: str | None) -> MoveOf:
     )  # fmt: skip
 
 
-def _fill(disk: Disk) -> Fill:
+def _fill(disk: DiskOfBrokers) -> Fill:
     return Fill(capacity=max(disk.total or 1, 1), used=disk.used or 0, available=disk.available or 0)
 
 

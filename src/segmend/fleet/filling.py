@@ -10,7 +10,7 @@ import functools
 from typing import Final
 
 from segmend.errors import UsageError
-from segmend.fleet.ranges import Copy, Range
+from segmend.fleet.ranges import ByteRange, ReplicaDir
 from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import frozen
 from segmend.merge.look import Second
@@ -25,15 +25,15 @@ _KEPT: Final = 16
 class Patch:
     """Offsets that another replica has; without one, offsets that nobody has."""
 
-    copy: Copy | None
+    copy: ReplicaDir | None
     first_offset: int
     last_offset: int
     without: frozenset[int] = frozenset()
 
 
-def patches(piece: Range, first: int | None, last: int | None) -> list[Patch]:
+def patches(piece: ByteRange, first: int | None, last: int | None) -> list[Patch]:
     """What there is for offsets first to last, in order; None stands for the ends of the log."""
-    mine = Copy(place=piece.place, dir_name=piece.dir_name)
+    mine = ReplicaDir(place=piece.place, dir_name=piece.dir_name)
     copies = (mine, *piece.others)
     merged = _merged(copies, piece.compacted)
     low, high = first or 0, LONG_MAX if last is None else last
@@ -65,7 +65,7 @@ def forget() -> None:
 
 
 @functools.lru_cache(maxsize=_KEPT)
-def _merged(copies: tuple[Copy, ...], compacted: bool | None) -> Merged | None:
+def _merged(copies: tuple[ReplicaDir, ...], compacted: bool | None) -> Merged | None:
     """None where one of them is gone, or they are no replicas of one partition after all."""
     dirs = [log_dir for copy in copies if (log_dir := copy.opened()) is not None]
     if len(dirs) < len(copies):

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from segmend.fleet.ranges import Range
+from segmend.fleet.ranges import ByteRange
 from segmend.frozen import replace
 from segmend.kernel.arrow import RECORD_FIELDS, batch_headers, record_batches
 from segmend.kernel.types import BatchRange, Problem, Reader
@@ -34,7 +34,7 @@ _ROWS: Final = 1 << 17
 
 
 def header_records(
-    piece: Range,
+    piece: ByteRange,
     reader: Reader,
     batches: BatchRange,
     *,

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from segmend.fleet.damaged import Report
 from segmend.fleet.options import Options
-from segmend.fleet.ranges import Range
+from segmend.fleet.ranges import ByteRange
 from segmend.fleet.records import constants, records
 from segmend.fleet.rows import Row, table
 from segmend.fleet.schemas import DECODED
@@ -23,7 +23,7 @@ _Data = Mapping[str, Any]
 
 
 def decoded_records(
-    piece: Range, reader: OpenFile, options: Options, report: Report
+    piece: ByteRange, reader: OpenFile, options: Options, report: Report
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a range of an internal topic."""
     yield from said(records(piece, reader, as_records(options), report), piece, options)
@@ -34,7 +34,7 @@ def as_records(options: Options) -> Options:
     return replace(options, table="records", columns=_READ)
 
 
-def said(chunks: Iterable[pa.RecordBatch], piece: Range, options: Options) -> Iterator[pa.RecordBatch]:
+def said(chunks: Iterable[pa.RecordBatch], piece: ByteRange, options: Options) -> Iterator[pa.RecordBatch]:
     """What records say; one that cannot be read has its bytes and the reason in `key_json`, `value_json`."""
     decode = decoder_for(DECODED[options.table])
     assert decode is not None

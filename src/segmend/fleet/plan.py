@@ -15,7 +15,7 @@ from segmend.fleet.folder import make_folder
 from segmend.fleet.listing import Place, brokers, find_places
 from segmend.fleet.pack import ROUNDS, WORTH_A_CORE, chunks, pack, target_bytes
 from segmend.fleet.remote import files_of
-from segmend.fleet.task import AuditJob, Piece, Share, Task
+from segmend.fleet.task import AuditJob, Share, Task, TaskPiece
 from segmend.frozen import frozen, replace
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
@@ -85,7 +85,7 @@ def list_brokers(group: Sequence[Broker]) -> list[Share]:
 def _listed(broker: Broker) -> Share:
     dirs = [(place, opened) for place in broker.places if (opened := place.opened()) is not None]
     pieces = [piece for place, log_dir in dirs for piece in _pieces(place, log_dir)]
-    whole = Piece(log_dir_id=broker.places[0].log_dir_id, name=None, bytes=0, files=len(broker.places))
+    whole = TaskPiece(log_dir_id=broker.places[0].log_dir_id, name=None, bytes=0, files=len(broker.places))
     release = BrokerDirs((log_dir for _, log_dir in dirs), release=broker.release).guess
     return Share(
         release=release,
@@ -95,9 +95,9 @@ def _listed(broker: Broker) -> Share:
     )
 
 
-def _pieces(place: Place, log_dir: LogDir) -> Iterable[Piece]:
+def _pieces(place: Place, log_dir: LogDir) -> Iterable[TaskPiece]:
     for partition in log_dir.partitions:
-        yield Piece(
+        yield TaskPiece(
             log_dir_id=place.log_dir_id,
             name=partition.name,
             bytes=partition.size,
@@ -105,7 +105,7 @@ def _pieces(place: Place, log_dir: LogDir) -> Iterable[Piece]:
         )
 
 
-def _dir_bytes(pieces: Iterable[Piece]) -> dict[int, int]:
+def _dir_bytes(pieces: Iterable[TaskPiece]) -> dict[int, int]:
     sizes: dict[int, int] = {}
     for piece in pieces:
         sizes[piece.log_dir_id] = sizes.get(piece.log_dir_id, 0) + piece.bytes

@@ -16,8 +16,9 @@ from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import Reader
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
+from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.seek import end_of, newest_by_index, position_by_time, position_of
-from segmend.logdir.tree import LogSegment, PartitionDir
+from segmend.logdir.tree import PartitionDir
 
 INDEX_LIMIT = 64 << 20
 _PROBE = 64 << 10
@@ -40,7 +41,7 @@ def cuts(size: int, index: bytes | None, target: int, *, start: int = 0) -> list
 
 
 @frozen
-class Wanted:
+class WantedRange:
     """Offsets and times (ms) that are wanted of a partition, both ends included."""
 
     low: int = 0
@@ -48,10 +49,10 @@ class Wanted:
     since: int | None = None
     until: int | None = None
 
-    def __and__(self, other: Wanted) -> Wanted:
+    def __and__(self, other: WantedRange) -> WantedRange:
         """What both want; the times are those of the first."""
         low, high = max(self.low, other.low), min(self.high, other.high)
-        return Wanted(low=low, high=high, since=self.since, until=self.until)
+        return WantedRange(low=low, high=high, since=self.since, until=self.until)
 
     def records(self, columns: Iterable[str]) -> WantedRecords:
         """So many columns of these records, as the kernel is told."""
@@ -59,7 +60,7 @@ class Wanted:
 
 
 @frozen
-class Copy:
+class ReplicaDir:
     """A directory that holds a replica of the partition."""
 
     place: Place
@@ -72,7 +73,7 @@ class Copy:
 
 
 @frozen
-class Range:
+class ByteRange:
     """Bytes [start, end) of a segment, of those [begin, stop) in which what is wanted lies.
 
     `begin` is a batch for sure, `stop` is one or None for the end of the file, whatever it will be
@@ -91,8 +92,8 @@ class Range:
     begin: int
     stop: int | None
     next_base: int | None
-    wanted: Wanted
-    others: tuple[Copy, ...] = ()
+    wanted: WantedRange
+    others: tuple[ReplicaDir, ...] = ()
     compacted: bool | None = None
 
     @property
@@ -126,10 +127,10 @@ def ranges_of(
     place: Place,
     *,
     target: int,
-    wanted: Wanted,
-    others: tuple[Copy, ...] = (),
+    wanted: WantedRange,
+    others: tuple[ReplicaDir, ...] = (),
     compacted: bool | None = None,
-) -> list[Range]:
+) -> list[ByteRange]:
     """The ranges of a segment that hold what is wanted; none when its log is not there.
 
     A log that cannot be read is one range, so that its reader says so.
@@ -149,7 +150,7 @@ def ranges_of(
     pieces = cuts(end, index, target, start=begin)
     starts = [start for start, _ in pieces]
     return [
-        Range(
+        ByteRange(
             place=place,
             dir_name=segment.partition.name,
             topic=segment.partition.topic,
@@ -169,7 +170,7 @@ def ranges_of(
     ]
 
 
-def _limits(log: FileEntry, segment: LogSegment, wanted: Wanted) -> tuple[int, int, int | None]:
+def _limits(log: FileEntry, segment: LogSegment, wanted: WantedRange) -> tuple[int, int, int | None]:
     """(where to begin, where to end, the same or None for the end of the file)."""
     with log.reader() as reader:
         begin = position_of(log, reader, wanted.low) if wanted.low > segment.base_offset else 0
@@ -192,7 +193,7 @@ def _is_older(log: FileEntry, reader: OpenFile, segment: LogSegment, since: int)
     return newest is not None and newest < since
 
 
-def verified(piece: Range, reader: Reader) -> tuple[int, int]:
+def verified(piece: ByteRange, reader: Reader) -> tuple[int, int]:
     """The bytes that are really this range's: its index may be the very thing that is damaged.
 
     A cut holds if a sound batch of this segment begins there. Both neighbours ask the same

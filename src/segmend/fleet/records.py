@@ -15,7 +15,7 @@ from segmend.fleet.damaged import DamagedPlace, Report, damage_of, is_loss, miss
 from segmend.fleet.filling import Patch, patches
 from segmend.fleet.header_records import OF_HEADERS, header_records
 from segmend.fleet.options import DAMAGE_COLUMN, PERMISSIVE, Options
-from segmend.fleet.ranges import Copy, Range, Wanted, ranges_of, verified
+from segmend.fleet.ranges import ByteRange, ReplicaDir, WantedRange, ranges_of, verified
 from segmend.fleet.rows import Row, dir_keys
 from segmend.fleet.schemas import KAFKA_RECORD
 from segmend.formats.batch import RecordBatch
@@ -51,7 +51,7 @@ _FROM_KERNEL: Final = {
 _ALWAYS: Final = {"offset", "batch_position"}
 
 
-def records(piece: Range, reader: OpenFile, options: Options, report: Report) -> Iterator[pa.RecordBatch]:
+def records(piece: ByteRange, reader: OpenFile, options: Options, report: Report) -> Iterator[pa.RecordBatch]:
     """The records of a range in the order of their offsets; none of control batches.
 
     A batch whose checksum is wrong gives no records, unless `crc` is false.
@@ -61,7 +61,7 @@ def records(piece: Range, reader: OpenFile, options: Options, report: Report) ->
             yield chunk
 
 
-def decoded(piece: Range, reader: OpenFile, options: Options, report: Report) -> Iterator[pa.RecordBatch]:
+def decoded(piece: ByteRange, reader: OpenFile, options: Options, report: Report) -> Iterator[pa.RecordBatch]:
     """The same with empty chunks; damage stands where its offsets would, or what others have there."""
     problems: list[Problem] = []
     stopped: list[Unreadable] = []
@@ -118,7 +118,7 @@ class _At:
 
 
 def _readable(
-    piece: Range, reader: OpenFile, options: Options, problems: list[Problem], stopped: list[Unreadable]
+    piece: ByteRange, reader: OpenFile, options: Options, problems: list[Problem], stopped: list[Unreadable]
 ) -> Iterator[pa.RecordBatch]:
     """The chunks as far as the system gives them."""
     try:
@@ -128,7 +128,7 @@ def _readable(
 
 
 def _left_out(
-    piece: Range, reader: OpenFile, at: _At, chunk: pa.RecordBatch | None
+    piece: ByteRange, reader: OpenFile, at: _At, chunk: pa.RecordBatch | None
 ) -> Iterator[tuple[int, tuple[int, int]]]:
     """Offsets that no batch has up to the last one of a chunk (or of the range), and where the next begins.
 
@@ -156,7 +156,7 @@ def _left_out(
 
 
 def _gap(
-    piece: Range, reader: OpenFile, at: _At, options: Options, report: Report
+    piece: ByteRange, reader: OpenFile, at: _At, options: Options, report: Report
 ) -> Iterator[pa.RecordBatch]:
     """What is in gaps behind the last record, and before the next segment: one may be gone.
 
@@ -200,10 +200,10 @@ def instead(damage: DamagedPlace, options: Options, report: Report) -> Iterator[
                 yield from damage_rows(lost, options)
 
 
-def _patched(piece: Range, copy: Copy, patch: Patch, options: Options) -> Iterator[pa.RecordBatch]:
+def _patched(piece: ByteRange, copy: ReplicaDir, patch: Patch, options: Options) -> Iterator[pa.RecordBatch]:
     """The records of another replica in a range of offsets."""
     partition = copy.opened()
-    wanted = piece.wanted & Wanted(low=patch.first_offset, high=patch.last_offset)
+    wanted = piece.wanted & WantedRange(low=patch.first_offset, high=patch.last_offset)
     for segment in partition.segments if partition else ():
         for each in ranges_of(segment, copy.place, target=LONG_MAX, wanted=wanted):
             with each.file(".log").reader() as reader:
@@ -218,7 +218,7 @@ def _is_wanted(damage: DamagedPlace) -> bool:
     return (first is None or first <= wanted.high) and (last is None or last >= wanted.low)
 
 
-def _last_offset(piece: Range, reader: OpenFile, end: int) -> int | None:
+def _last_offset(piece: ByteRange, reader: OpenFile, end: int) -> int | None:
     """The last offset that may have been lost before byte `end`, by the batch or the segment behind it."""
     try:
         following = next(iter_batches(reader, start=end, stop=end + 1), None)
@@ -252,7 +252,7 @@ def damage_rows(damage: DamagedPlace, options: Options) -> Iterator[pa.RecordBat
 
 
 def _raw(
-    piece: Range, reader: OpenFile, options: Options, report: Callable[[Problem], None]
+    piece: ByteRange, reader: OpenFile, options: Options, report: Callable[[Problem], None]
 ) -> Iterator[pa.RecordBatch]:
     """The columns of the kernel, offset and position always among them."""
     start, stop = verified(piece, reader)
@@ -273,16 +273,16 @@ def _raw(
         yield _without(chunk, aborted) if aborted else chunk
 
 
-def aborted_of(piece: Range, reader: OpenFile, options: Options, start: int, stop: int) -> list[Aborted]:
+def aborted_of(piece: ByteRange, reader: OpenFile, options: Options, start: int, stop: int) -> list[Aborted]:
     """The aborted transactions in bytes [start, stop), if the read wants none."""
     if options.isolation != "read_committed" or start >= stop:
         return []
     return aborted_in(piece.file(".log"), reader, start, stop, _logs_behind(piece))
 
 
-def _logs_behind(piece: Range) -> Iterator[FileEntry]:
+def _logs_behind(piece: ByteRange) -> Iterator[FileEntry]:
     """The logs of the segments behind this one; listed only when they are asked for."""
-    partition = Copy(place=piece.place, dir_name=piece.dir_name).opened()
+    partition = ReplicaDir(place=piece.place, dir_name=piece.dir_name).opened()
     for segment in partition.segments if partition else ():
         if segment.base_offset > piece.base_offset and segment.log is not None:
             yield segment.log
@@ -300,7 +300,7 @@ def _without(chunk: pa.RecordBatch, aborted: list[Aborted]) -> pa.RecordBatch:
     return chunk.filter(pa.array(~dropped)) if dropped.any() else chunk
 
 
-def constants(piece: Range) -> Row:
+def constants(piece: ByteRange) -> Row:
     """The columns that are the same for all rows of a range."""
     return dir_keys(piece.place) | {
         "dir": piece.place.path,
@@ -312,7 +312,7 @@ def constants(piece: Range) -> Row:
     }
 
 
-def _finished(chunk: pa.RecordBatch, piece: Range, options: Options) -> pa.RecordBatch:
+def _finished(chunk: pa.RecordBatch, piece: ByteRange, options: Options) -> pa.RecordBatch:
     keys, schema = constants(piece), options.schema
     columns = [_column(field, keys, chunk) for field in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -8,14 +8,15 @@ from segmend.errors import UsageError
 from segmend.fleet.listing import Place
 from segmend.fleet.option_values import EARLIEST, LATEST, TopicOffsets
 from segmend.fleet.options import Options
-from segmend.fleet.ranges import Copy, Wanted
+from segmend.fleet.ranges import ReplicaDir, WantedRange
 from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import frozen
 from segmend.logdir.file_system import Unreadable
+from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.seek import newest_by_index, offset_by_time
 from segmend.logdir.tail import tail
 from segmend.logdir.transactions import last_stable_offset
-from segmend.logdir.tree import LogSegment, PartitionDir
+from segmend.logdir.tree import PartitionDir
 from segmend.merge.runs import cut_off
 
 Found = tuple[Place, PartitionDir]
@@ -27,8 +28,8 @@ class WantedLog:
 
     place: Place
     partition: PartitionDir
-    wanted: Wanted
-    others: tuple[Copy, ...] = ()
+    wanted: WantedRange
+    others: tuple[ReplicaDir, ...] = ()
 
 
 def wanted_logs(everything: Sequence[Found], options: Options) -> list[WantedLog]:
@@ -43,7 +44,7 @@ def wanted_logs(everything: Sequence[Found], options: Options) -> list[WantedLog
     for replicas in groups.values():
         if options.consumes and options.replicas == "best":
             best = replicas[0] if len(replicas) == 1 else max(replicas, key=_advance)
-            others = tuple(Copy(place=p, dir_name=d.name) for p, d in replicas if d is not best[1])
+            others = tuple(ReplicaDir(place=p, dir_name=d.name) for p, d in replicas if d is not best[1])
             logs.append(_wanted_log(*best, options, others))
         else:
             logs.extend(_wanted_log(*each, options, ()) for each in replicas)
@@ -107,7 +108,7 @@ def place_start(partition: PartitionDir) -> int:
 
 
 def _wanted_log(
-    place: Place, partition: PartitionDir, options: Options, others: tuple[Copy, ...]
+    place: Place, partition: PartitionDir, options: Options, others: tuple[ReplicaDir, ...]
 ) -> WantedLog:
     low, high = options.low or 0, LONG_MAX if options.high is None else options.high
     if options.consumes:
@@ -117,7 +118,7 @@ def _wanted_log(
     if options.isolation == "read_committed":
         stable = last_stable_offset(partition)
         high = high if stable is None else min(high, stable - 1)
-    wanted = Wanted(low=low, high=high, since=options.since, until=options.until)
+    wanted = WantedRange(low=low, high=high, since=options.since, until=options.until)
     return WantedLog(place=place, partition=partition, wanted=wanted, others=others)
 
 

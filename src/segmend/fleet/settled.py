@@ -5,7 +5,8 @@ from __future__ import annotations
 from segmend.formats.names import SEGMENT_SUFFIXES, file_prefix
 from segmend.logdir.file_system import FOLDERS
 from segmend.logdir.files import FileEntry
-from segmend.logdir.tree import LogSegment, PartitionDir
+from segmend.logdir.log_segment import LogSegment
+from segmend.logdir.tree import PartitionDir
 
 
 class Settled:

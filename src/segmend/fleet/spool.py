@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from segmend.fleet import rows
-from segmend.fleet.delta import AuditRun, Part, write_part
+from segmend.fleet.delta import AuditRun, DeltaFile, write_part
 
 AT_ONCE: Final = 20_000
 
@@ -16,7 +16,7 @@ class Spool:
     def __init__(self, out: str, run: AuditRun) -> None:
         self._out, self._run = out, run
         self._waiting: dict[str, list[rows.Row]] = {}
-        self._parts: list[Part] = []
+        self._parts: list[DeltaFile] = []
 
     def add(self, name: str, row: rows.Row) -> None:
         """One more row of a table."""
@@ -29,7 +29,7 @@ class Spool:
         part = write_part(self._out, self._run, name, rows.table(name, self._waiting.pop(name)))
         self._parts += [] if part is None else [part]
 
-    def close(self) -> list[Part]:
+    def close(self) -> list[DeltaFile]:
         """Write what waits."""
         for name in tuple(self._waiting):
             self._write(name)

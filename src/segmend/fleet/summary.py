@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from segmend.errors import UsageError
 from segmend.fleet.damaged import DamageTally, damage_of, is_loss, unreadable
-from segmend.fleet.ranges import Range, verified
+from segmend.fleet.ranges import ByteRange, verified
 from segmend.fleet.records import aborted_of
 from segmend.fleet.tables import TableTask
 from segmend.formats.batch import DELETE_HORIZON
@@ -113,7 +113,7 @@ class _RangeRows:
     """One range on its way to rows."""
 
     def __init__(
-        self, piece: Range, reader: OpenFile, work: TableTask, *, by_day: bool, tally: DamageTally
+        self, piece: ByteRange, reader: OpenFile, work: TableTask, *, by_day: bool, tally: DamageTally
     ) -> None:
         self._piece, self._reader, self._work = piece, reader, work
         self._by_day, self._tally = by_day, tally

@@ -24,11 +24,11 @@ from segmend.fleet.listing import Place, brokers, find_places
 from segmend.fleet.options import Options
 from segmend.fleet.pack import pack, target_bytes
 from segmend.fleet.plan import pack_shares
-from segmend.fleet.ranges import Range, ranges_of
+from segmend.fleet.ranges import ByteRange, ranges_of
 from segmend.fleet.records import instead
 from segmend.fleet.schemas import DECODED
 from segmend.fleet.selection import WantedLog, lacking, wanted_logs
-from segmend.fleet.task import AuditJob, Piece, Share, Task, gather
+from segmend.fleet.task import AuditJob, Share, Task, TaskPiece, gather
 from segmend.frozen import frozen
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.file_system import Unreadable
@@ -45,7 +45,7 @@ class TableTask:
     """What one task reads: ranges of segments, or whole partitions."""
 
     options: Options
-    ranges: tuple[Range, ...] = ()
+    ranges: tuple[ByteRange, ...] = ()
     task: Task | None = None
 
 
@@ -90,7 +90,7 @@ def _by_range(
     compacts = _told_by_metadata(places, options)
     tell_gone((words for log in logs if options.consumes for words in lacking(log)), options.mode)
     tell_gone(_nowhere(logs, options) if options.consumes else (), options.mode)
-    pieces: Iterator[Range] = (
+    pieces: Iterator[ByteRange] = (
         each
         for log in logs
         for segment in log.partition.segments
@@ -124,7 +124,9 @@ def _nowhere(logs: Iterable[WantedLog], options: Options) -> Iterator[str]:
         yield f"{name}: on none of these log dirs; no row comes of it"
 
 
-def _only(pieces: Iterable[Range], only: AbstractSet[Key], places: Iterable[Place]) -> Iterator[Range]:
+def _only(
+    pieces: Iterable[ByteRange], only: AbstractSet[Key], places: Iterable[Place]
+) -> Iterator[ByteRange]:
     untold = any(cluster is None for cluster, *_ in only)
     if untold and len({place.cluster_id for place in places} - {None}) > 1:
         raise UsageError("these are log dirs of several clusters: the segments must say their cluster_id")
@@ -166,11 +168,11 @@ def _share(group: Sequence[Place], options: Options) -> Share:
     """What is wanted of one broker."""
     broker = group[0].broker
     pieces = [
-        Piece(log_dir_id=place.log_dir_id, name=p.name, bytes=p.size, files=len(p.entries))
+        TaskPiece(log_dir_id=place.log_dir_id, name=p.name, bytes=p.size, files=len(p.entries))
         for place, p in _partitions(group, options)
     ]
     if not options.chooses_topics and (not options.brokers or broker in options.brokers):
-        pieces.append(Piece(log_dir_id=group[0].log_dir_id, name=None, bytes=0, files=len(group)))
+        pieces.append(TaskPiece(log_dir_id=group[0].log_dir_id, name=None, bytes=0, files=len(group)))
     release = BrokerDirs(log_dir for _, log_dir in _opened(group)).guess
     return Share(release=release, places=tuple(group), pieces=tuple(pieces))
 
@@ -195,7 +197,7 @@ def read(work: TableTask) -> Iterator[pa.RecordBatch]:
 
 
 def _unreadable(
-    piece: Range, error: Unreadable, options: Options, tally: DamageTally
+    piece: ByteRange, error: Unreadable, options: Options, tally: DamageTally
 ) -> Iterator[pa.RecordBatch]:
     """A log that cannot be opened is told once, by its first range."""
     if piece.start != piece.begin or options.table not in CONSUMED:

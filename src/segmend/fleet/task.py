@@ -18,7 +18,7 @@ from segmend.checks.registry import Check
 from segmend.checks.segment_view import SegmentView
 from segmend.findings import Finding, Severity
 from segmend.fleet import carried, rows
-from segmend.fleet.delta import AuditRun, Part, write_part
+from segmend.fleet.delta import AuditRun, DeltaFile, write_part
 from segmend.fleet.digest import PartitionDigest
 from segmend.fleet.listing import Place
 from segmend.fleet.pack import FILE_COST
@@ -38,7 +38,7 @@ _OUTER = frozenset({Scope.BROKER, Scope.DIR, Scope.FAILURE})
 
 
 @frozen
-class Piece:
+class TaskPiece:
     """A partition directory of one log dir; or, without a name, what is said of the broker as a whole."""
 
     log_dir_id: int
@@ -75,7 +75,7 @@ class Share:
 
     release: Guess
     places: tuple[Place, ...]
-    pieces: tuple[Piece, ...]
+    pieces: tuple[TaskPiece, ...]
     dir_bytes: Mapping[int, int] = field(default_factory=dict)
     earlier: tuple[str, ...] = ()
     cut: bool = False
@@ -106,7 +106,7 @@ class Result:
     `unseen` is what was not there to be looked at: words with {}, and whose it is.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[DeltaFile, ...]
     counts: dict[str, int]
     codes: dict[tuple[str, str], int]
     unreadable: tuple[str, ...]

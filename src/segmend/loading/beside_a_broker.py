@@ -8,7 +8,7 @@ from segmend.frozen import replace
 from segmend.loading.dirs import DirState
 from segmend.loading.metadata_log import UNKNOWN
 from segmend.loading.replicas import Loaded, Situation, load_directory, unseen
-from segmend.loading.timing.estimate import Job, Work
+from segmend.loading.timing.estimate import LoadJob, Work
 from segmend.loading.values import DirectoryOutcome, Extent
 from segmend.logdir.tree import PartitionDir
 
@@ -30,7 +30,7 @@ def load_settled(dir_state: DirState, partition: PartitionDir, situation: Situat
         dir_state.jobs.pop()
         if gone:
             break
-    dir_state.jobs.append(Job(name=partition.name, work=Work()))
+    dir_state.jobs.append(LoadJob(name=partition.name, work=Work()))
     return _in_motion(dir_state, partition)
 
 

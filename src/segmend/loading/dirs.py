@@ -19,7 +19,7 @@ from segmend.formats.clean_shutdown import FILE_NAME as MARKER
 from segmend.formats.damage import Damage
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.frozen import dataclass, field
-from segmend.loading.timing.estimate import DirWork, Job, Work
+from segmend.loading.timing.estimate import DirWork, LoadJob, Work
 from segmend.loading.values import Effect
 from segmend.logdir.file_system import Unreadable, is_full
 from segmend.logdir.release import Release
@@ -59,7 +59,7 @@ class DirState:
     effects: list[Effect] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
     offsets: dict[str, Offsets] = field(default_factory=dict)
-    jobs: list[Job] = field(default_factory=list)
+    jobs: list[LoadJob] = field(default_factory=list)
     metadata: Work = field(default_factory=Work)
 
     @property

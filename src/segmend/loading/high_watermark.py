@@ -13,7 +13,7 @@ from segmend.node.metadata_image import MetadataImage, PartitionLeader
 
 
 @frozen
-class Mark:
+class Watermark:
     """The high watermark by the time of the first look: `offset` at least, `reach` at most.
 
     `why` is a key of `MARKS`.
@@ -38,7 +38,7 @@ MARKS = {
 
 
 @frozen
-class Replicas:
+class AssignedReplicas:
     """Who has the partition, as far as the metadata tells; `min_isr` is `min.insync.replicas`."""
 
     replicas: tuple[int, ...] = ()
@@ -50,17 +50,19 @@ class Replicas:
 
 def replicas_of(
     image: MetadataImage, topic: str, partition: int, node_id: int | None, min_isr: int
-) -> Replicas:
+) -> AssignedReplicas:
     """What the image says of a partition."""
     key = image.ids.get(topic, ""), partition
     leader = image.leaders.get(key, PartitionLeader())
-    return Replicas(
+    return AssignedReplicas(
         replicas=image.replicas.get(key, ()), isr=leader.isr, elr=leader.elr, min_isr=min_isr,
         node_id=node_id,
     )  # fmt: skip
 
 
-def high_watermark(after: Extent, stored: int | None, known: Replicas | None, release: Release) -> Mark:
+def high_watermark(
+    after: Extent, stored: int | None, known: AssignedReplicas | None, release: Release
+) -> Watermark:
     """Where it will be; `stored` is the checkpoint's. Without any trace of it, the end is taken for it.
 
     With nobody in sync, the only eligible replica leads and is alone in sync (KIP-966).
@@ -72,19 +74,19 @@ def high_watermark(after: Extent, stored: int | None, known: Replicas | None, re
         and sure < start == end
         and (stored is not None or known is not None)
     ):
-        return Mark(offset=sure, reach=end, why="below-start")
+        return Watermark(offset=sure, reach=end, why="below-start")
     sure = max(sure, start)
     if known is not None and len(known.replicas) == 1:
-        return Mark(offset=end, reach=end, why="alone")
+        return Watermark(offset=end, reach=end, why="alone")
     if stored is not None and sure == end:
-        return Mark(offset=end, reach=end, why="stored")
+        return Watermark(offset=end, reach=end, why="stored")
     in_sync = () if known is None else known.isr or known.elr
     if known is not None and not known.isr and len(in_sync) > 1:
-        return Mark(offset=sure, reach=end, why="eligible")
+        return Watermark(offset=sure, reach=end, why="eligible")
     if known is None or not in_sync:
-        return Mark(offset=end if stored is None and known is None else sure, reach=end, why="unknown")
+        return Watermark(offset=end if stored is None and known is None else sure, reach=end, why="unknown")
     if set(in_sync) != {known.node_id}:
-        return Mark(offset=sure, reach=end, why="followers")
+        return Watermark(offset=sure, reach=end, why="followers")
     if HELD_BELOW_MIN_ISR.of(release) and min(known.min_isr, len(known.replicas)) > 1:
-        return Mark(offset=sure, reach=end, why="under-min-isr")
-    return Mark(offset=end, reach=end, why="leads")
+        return Watermark(offset=sure, reach=end, why="under-min-isr")
+    return Watermark(offset=end, reach=end, why="leads")

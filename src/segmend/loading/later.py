@@ -12,9 +12,9 @@ from segmend.broker.retention import (
     Breach,
     Clock,
     Limits,
-    Look,
     Retained,
     RetentionLimit,
+    RetentionLook,
     amount,
     breaches,
     looks,
@@ -25,7 +25,7 @@ from segmend.formats import offset_index, time_index
 from segmend.formats.names import file_prefix
 from segmend.frozen import replace
 from segmend.loading.cleaner_reads import Spoiled, stats_fault, thrown_over
-from segmend.loading.high_watermark import Mark
+from segmend.loading.high_watermark import Watermark
 from segmend.loading.limits import Retention
 from segmend.loading.load import LoadedLog
 from segmend.loading.segment import Segment, lost_from
@@ -50,7 +50,13 @@ def limits_of(loaded: LoadedLog, after: Extent, retention: Retention, checkpoint
 
 
 def by_retention(
-    loaded: LoadedLog, after: Extent, retention: Retention, mark: Mark, checkpoint: int | None, *, now_ms: int
+    loaded: LoadedLog,
+    after: Extent,
+    retention: Retention,
+    mark: Watermark,
+    checkpoint: int | None,
+    *,
+    now_ms: int,
 ) -> Iterator[Later]:
     """The segments that the first looks of retention delete, 30 seconds after the start.
 
@@ -123,13 +129,13 @@ def _later(
     )  # fmt: skip
 
 
-def look_of(loaded: LoadedLog, after: Extent, limits: Limits, mark: Mark, now_ms: int) -> Look:
+def look_of(loaded: LoadedLog, after: Extent, limits: Limits, mark: Watermark, now_ms: int) -> RetentionLook:
     """What a look at this log goes by; what remote storage has is not on this disk."""
     start, release = after.log_start_offset or 0, loaded.state.settings.release
     sure = mark.offset
     if limits.remote:
         sure = min(start, sure) if GOES_UNCOPIED_BELOW_START.of(release) else -1
-    return Look(
+    return RetentionLook(
         log_start=start, high_watermark=sure, now_ms=now_ms, release=release, reach=mark.reach,
     )  # fmt: skip
 

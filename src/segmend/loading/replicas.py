@@ -27,7 +27,7 @@ from segmend.formats.partition_metadata import FILE_NAME
 from segmend.frozen import field, frozen, replace
 from segmend.loading.cleaner_reads import Spoiled, thrown_over
 from segmend.loading.dirs import DirState
-from segmend.loading.high_watermark import Replicas, high_watermark, replicas_of
+from segmend.loading.high_watermark import AssignedReplicas, high_watermark, replicas_of
 from segmend.loading.later import UNLESS_DEAD, by_deletion, by_retention
 from segmend.loading.limits import Known, Retention, TopicSettings, retention_of, setting_of
 from segmend.loading.load import LoadedLog, load
@@ -37,7 +37,7 @@ from segmend.loading.reads import Budget, note_failing_reads
 from segmend.loading.remote import as_led, begins_there
 from segmend.loading.segment import Lost, lost_from
 from segmend.loading.state import Settings
-from segmend.loading.timing.estimate import Job
+from segmend.loading.timing.estimate import LoadJob
 from segmend.loading.usable import fails_later
 from segmend.loading.values import DirectoryOutcome, Extent, Later, PartitionOutcome, Service
 from segmend.logdir.file_system import Unreadable
@@ -101,7 +101,7 @@ class Situation:
             )
         return self.retentions[topic]
 
-    def replicas(self, partition: PartitionDir) -> Replicas | None:
+    def replicas(self, partition: PartitionDir) -> AssignedReplicas | None:
         """Who has the partition; None where nobody tells."""
         name, number, node_id = partition.topic, partition.partition, self.broker.node_id
         told = None if self.told is None else self.told.replicas.get((name, number))
@@ -110,7 +110,7 @@ class Situation:
         least = setting_of(self.broker.config, self.topic(name), self.dynamic, MIN_ISR, MIN_ISR, "1")
         min_isr = parse_int(least.value) or 1
         if told is not None:
-            return Replicas(replicas=told[0], isr=told[1], min_isr=min_isr, node_id=node_id)
+            return AssignedReplicas(replicas=told[0], isr=told[1], min_isr=min_isr, node_id=node_id)
         return None if self.image is None else replicas_of(self.image, name, number, node_id, min_isr)
 
 
@@ -155,7 +155,7 @@ def searched(situation: Situation) -> Situation:
 def load_directory(dir_state: DirState, partition: PartitionDir, situation: Situation) -> Loaded:
     """Load one partition directory as the broker does."""
     loaded = load(partition, load_settings(dir_state, partition, situation))
-    dir_state.jobs.append(Job(name=partition.name, work=loaded.state.work))
+    dir_state.jobs.append(LoadJob(name=partition.name, work=loaded.state.work))
     stray, failure = _stray(loaded, partition, situation)
     failure = loaded.failure or failure
     if partition.kind != "current":

@@ -23,7 +23,7 @@ from segmend.loading.beside_a_broker import load_settled
 from segmend.loading.dirs import DirState
 from segmend.loading.reads import Budget
 from segmend.loading.replicas import Loaded, Situation
-from segmend.loading.timing.estimate import Job
+from segmend.loading.timing.estimate import LoadJob
 from segmend.logdir.as_user import AsUser
 from segmend.logdir.tree import PartitionDir
 
@@ -52,7 +52,7 @@ class _Told:
     """One load in another process: the values of `Loaded`, and what it changed besides."""
 
     values: tuple[Any, ...]
-    job: Job
+    job: LoadJob
     asked: tuple[int, ...]
     unasked: int
     refused: dict[str, str]

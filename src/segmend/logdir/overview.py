@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from segmend.formats.names import RENAMED_KINDS
 from segmend.frozen import frozen
 from segmend.logdir.file_system import FILES, Space, or_none
+from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.tail import Tail, first_timestamp, last_timestamp, tail
-from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
+from segmend.logdir.tree import LogDir, PartitionDir
 
 __all__ = [
     "DirOverview",

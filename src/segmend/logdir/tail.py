@@ -27,8 +27,9 @@ from segmend.kernel.scan import iter_batches, next_offset_from
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.index_file import last_entry
+from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.second_looks import look_again
-from segmend.logdir.tree import LogSegment, PartitionDir
+from segmend.logdir.tree import PartitionDir
 
 _INT32_PAIR = Struct(">ii")
 _MAX_SEGMENT_SPAN = 2**31

@@ -1,4 +1,4 @@
-"""LogDir, PartitionDir and LogSegment: one broker's disk by the broker's own rules, lazily.
+"""LogDir and PartitionDir: one broker's disk by the broker's own rules, lazily.
 
 Opening a log dir lists its names and nothing more (the first idea of KIP-263: no index is
 opened and no length read until somebody asks). A partition lists its names when first asked
@@ -11,7 +11,6 @@ files are segments).
 from __future__ import annotations
 
 import errno
-from bisect import bisect_left
 from functools import cached_property
 
 from segmend.formats import (
@@ -31,7 +30,6 @@ from segmend.formats.names import (
     BOOTSTRAP_CHECKPOINT,
     CLUSTER_METADATA,
     DirName,
-    file_prefix,
     is_found,
     parse_dir_name,
 )
@@ -49,6 +47,7 @@ from segmend.logdir.file_system import FOLDERS, EntryType, Files, LockState, Spa
 from segmend.logdir.files import FileEntry
 from segmend.logdir.layout import Layout, layout
 from segmend.logdir.loaded import LoadedFile, load
+from segmend.logdir.log_segment import LogSegment
 
 LOCK = ".lock"
 LOG_DIR_FILES = frozenset(
@@ -463,68 +462,6 @@ class PartitionDir:
 
     def __repr__(self) -> str:
         return f"PartitionDir({self.path!r})"
-
-
-class LogSegment:
-    """A segment as the broker loads it: the base offset, and the files with the padded name.
-
-    `log` is None when only an unpadded file stands for this base (`688.log`): the broker
-    then creates an empty segment and never reads that file (`shadowed` names it).
-    """
-
-    __slots__ = ("base_offset", "partition")
-
-    def __init__(self, partition: PartitionDir, base_offset: int) -> None:
-        self.partition = partition
-        self.base_offset = base_offset
-
-    def _file(self, suffix: str) -> FileEntry | None:
-        return self.partition.file(f"{file_prefix(self.base_offset)}{suffix}")
-
-    @property
-    def name(self) -> str:
-        """The file name of the log, whether it is there or not."""
-        return f"{file_prefix(self.base_offset)}.log"
-
-    @property
-    def log(self) -> FileEntry | None:
-        """The record batches (`FileRecords`)."""
-        return self._file(".log")
-
-    @property
-    def index(self) -> FileEntry | None:
-        """The offset index (`OffsetIndex`)."""
-        return self._file(".index")
-
-    @property
-    def timeindex(self) -> FileEntry | None:
-        """The time index (`TimeIndex`)."""
-        return self._file(".timeindex")
-
-    @property
-    def txnindex(self) -> FileEntry | None:
-        """The index of aborted transactions (`TransactionIndex`); its absence is normal."""
-        return self._file(".txnindex")
-
-    @property
-    def files(self) -> list[FileEntry]:
-        """The files that are there, the log first."""
-        return [f for f in (self.log, self.index, self.timeindex, self.txnindex) if f is not None]
-
-    @property
-    def is_active(self) -> bool:
-        """Whether the broker appends here: the segment with the highest base offset."""
-        return self.base_offset == self.partition.base_offsets[-1]
-
-    @property
-    def next_base_offset(self) -> int | None:
-        """Base offset of the following segment, None for the active one."""
-        bases = self.partition.base_offsets
-        at = bisect_left(bases, self.base_offset) + 1
-        return bases[at] if at < len(bases) else None
-
-    def __repr__(self) -> str:
-        return f"LogSegment({self.partition.path}/{self.name})"
 
 
 def holds_partition(name: str, entries: dict[str, EntryType]) -> bool:

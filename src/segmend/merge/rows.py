@@ -18,7 +18,7 @@ from segmend.merge.open_run import ROW, passing_below
 _PIECE: Final = 1 << 20
 
 
-class Row(NamedTuple):
+class HeaderRow(NamedTuple):
     """A batch header as `batch_rows` has it, with its checksum looked at."""
 
     batch: RecordBatch
@@ -27,7 +27,7 @@ class Row(NamedTuple):
 
 def iter_rows(
     log: FileEntry, *, base_offset: int, start: int = 0, stop: int | None = None, low: int = LONG_MIN
-) -> Iterator[Row]:
+) -> Iterator[HeaderRow]:
     """The batches from byte `start` on; those whose checksum fails, too, where their end is known.
 
     Such as end below offset `low` may be left out.
@@ -43,7 +43,7 @@ def read_rows(
     batches: BatchRange,
     problems: list[Problem],
     follow: Callable[[bytes, int], int] = lambda _, __: 0,
-) -> Iterator[Row]:
+) -> Iterator[HeaderRow]:
     """`follow` is given rows before they are made, from a byte on, and says how many of them it takes."""
     position, ends = batches.start, set[int]()
 
@@ -64,17 +64,17 @@ def read_rows(
             if numbers[0] > position and numbers[0] not in ends:
                 yield _huge(reader, position)
             position = numbers[0] + numbers[1]
-            yield Row(RecordBatch._make(numbers[:-1]), numbers[-1] == 1)
+            yield HeaderRow(RecordBatch._make(numbers[:-1]), numbers[-1] == 1)
     _, limit, _ = batches.limits(reader.size)
     if position < limit and not any(problem.end > position for problem in problems):
         yield _huge(reader, position)
 
 
-def _huge(reader: OpenFile, position: int) -> Row:
+def _huge(reader: OpenFile, position: int) -> HeaderRow:
     """A batch too large for any window, which the kernel passes over: summed up in pieces."""
     batch = read_header(reader.read(HEADER_SIZE_V2, position), 0, position)
     compute, begin = (crc32c, CRC_START_V2) if batch.magic >= 2 else (zlib.crc32, CRC_START_LEGACY)
     value = 0
     for at in range(position + begin, batch.end, _PIECE):
         value = compute(reader.read(min(_PIECE, batch.end - at), at), value)
-    return Row(batch, value == batch.crc)
+    return HeaderRow(batch, value == batch.crc)

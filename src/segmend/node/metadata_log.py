@@ -21,9 +21,10 @@ from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import CHAIN_KINDS
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
+from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.scans import whole_scan
 from segmend.logdir.second_looks import look_again
-from segmend.logdir.tree import LogSegment, PartitionDir
+from segmend.logdir.tree import PartitionDir
 from segmend.node.metadata_image import APPLIED, MetadataImage
 from segmend.topics.metadata import RECORDS, decode
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from segmend.cluster.values import ClusterOutcome, Copy, Leadership, NodeOutcome, Prospect, Quorum
+from segmend.cluster.values import ClusterOutcome, Leadership, NodeOutcome, Prospect, Quorum, ReplicaCopy
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 from segmend.wording import plural
@@ -114,7 +114,7 @@ def _grafts(line: Leadership, dirs: Mapping[int, Sequence[str]], style: Style) -
             yield f"  next: {_command(style, 'plan graft', *dirs[copy.node_id], *there)}"
 
 
-def _copy(copy: Copy, line: Leadership) -> str:
+def _copy(copy: ReplicaCopy, line: Leadership) -> str:
     place = "in sync" if copy.node_id in line.in_sync else "not in sync"
     if line.isr is None:
         place = "nobody tells whether in sync"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from segmend.broker.retention import HOLDS, NEVER_MS, Amount, Clock, Look, Outlook, SegmentFate, says
+from segmend.broker.retention import HOLDS, NEVER_MS, Amount, Clock, Outlook, RetentionLook, SegmentFate, says
 from segmend.explain.record_times import doubt
 from segmend.explain.retention import Reasons
 from segmend.formats.names import file_prefix
@@ -302,7 +302,9 @@ def said_of(each: Reasons, verdict: SegmentFate) -> str | None:
     """What the broker logs as this segment goes."""
     if verdict.goes is None:
         return None
-    look = Look(log_start=each.log_start_offset, high_watermark=0, now_ms=each.now_ms, release=each.release)
+    look = RetentionLook(
+        log_start=each.log_start_offset, high_watermark=0, now_ms=each.now_ms, release=each.release
+    )
     return says(verdict.goes, [verdict.segment], each.retention.limits, look)
 
 

@@ -18,7 +18,7 @@ from segmend.broker.cleanup_policy import compacted
 from segmend.frozen import replace
 from segmend.merge.cut import kept_of
 from segmend.merge.pieces import Piece, pieces
-from segmend.rescue.request import Compaction, Job
+from segmend.rescue.request import CompactionResult, Job
 from segmend.rescue.rows import Row, Tally, rows
 
 _MOST: Final = 1 << 22
@@ -34,12 +34,14 @@ def compact(job: Job, told: bool) -> Job:
     known = told or job.request.compact == "all" or compacted(job.topic, cleaned, {}, {}, {})
     chosen = sum(piece.records for piece in job.pieces)
     if not known:
-        return replace(job, compaction=Compaction(skipped="nothing here says that its topic is compacted"))
+        return replace(
+            job, compaction=CompactionResult(skipped="nothing here says that its topic is compacted")
+        )
     if chosen > _MOST:
-        return replace(job, compaction=Compaction(refused=f"it has more than {_MOST:,} records"))
+        return replace(job, compaction=CompactionResult(refused=f"it has more than {_MOST:,} records"))
     aborted = array("q")
     if refused := _look(job, aborted):
-        return replace(job, compaction=Compaction(refused=refused))
+        return replace(job, compaction=CompactionResult(refused=refused))
     superseded = array("q", sorted(_superseded(job, -(-chosen // _HELD))))
     gone = array("q", merge(aborted, superseded))
     ranges = (
@@ -57,7 +59,7 @@ def compact(job: Job, told: bool) -> Job:
     left = tuple(piece for piece in pieces(job.replicas, job.places, ranges) if _has_records(piece))
     return replace(
         job, pieces=left,
-        compaction=Compaction(chosen=chosen, superseded=len(superseded), aborted=len(aborted)),
+        compaction=CompactionResult(chosen=chosen, superseded=len(superseded), aborted=len(aborted)),
     )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue import forms
 from segmend.rescue.outlet import Folder, Line, in_words, refuse_overlap
 from segmend.rescue.request import Request
-from segmend.rescue.run import Each, Task, gone_whole, replicas_wanted, summary_of
+from segmend.rescue.run import Each, RescueTask, gone_whole, replicas_wanted, summary_of
 from segmend.surgery.writing.atomic import TEMPORARY
 from segmend.surgery.writing.effects import Effects, sync_dir
 
@@ -49,7 +49,9 @@ def export(
     with _opened(request.out, form, fx):
         folder = Folder(request.out, fx)
         tasks = [
-            Task(request=request, places=wanted[key], release=brokers.release, compacted=compacts(key[0]))
+            RescueTask(
+                request=request, places=wanted[key], release=brokers.release, compacted=compacts(key[0])
+            )
             for key in sorted(wanted)
         ]
         table = form.grow(request, folder, [task.due for task in tasks], lambda: brokers.metadata)

@@ -22,7 +22,7 @@ Compacting = Literal["known", "all"]
 
 
 @frozen
-class Compaction:
+class CompactionResult:
     """What a compaction on request left out of `chosen` records, or why it was not done.
 
     `skipped` if nobody expects it to be, `refused` where it would break something.
@@ -158,7 +158,7 @@ class Job:
     fates: Callable[[], Fates]
     """How its transactions ended, found out when first asked for."""
     release: Release
-    compaction: Compaction | None = None
+    compaction: CompactionResult | None = None
 
     @property
     def name(self) -> str:

@@ -28,7 +28,7 @@ from segmend.rescue import forms
 from segmend.rescue.compact import compact
 from segmend.rescue.fates import fates
 from segmend.rescue.outlet import Folder, Line, open_outlet, refuse_overlap
-from segmend.rescue.request import Compaction, Due, Job, Request, Written, home_of, ranges_within
+from segmend.rescue.request import CompactionResult, Due, Job, Request, Written, home_of, ranges_within
 from segmend.surgery.writing.effects import Effects
 
 Told = Callable[[int, int, str], None]
@@ -58,7 +58,7 @@ def rescue(
     with open_outlet(request.out, request.identity, fx or Effects()) as outlet:
         done = {(line["topic"], line["partition"]) for line in outlet.done if line is not outlet.summary}
         todo = [
-            Task(request=request, places=wanted[key], release=release, compacted=compacts(key[0]))
+            RescueTask(request=request, places=wanted[key], release=release, compacted=compacts(key[0]))
             for key in wanted
             if key not in done
         ]
@@ -78,7 +78,7 @@ def rescue(
 
 
 @frozen
-class Task:
+class RescueTask:
     """One partition to write, out of the replicas in these directories."""
 
     request: Request
@@ -101,14 +101,14 @@ class Task:
         )
 
 
-Each = Callable[[Sequence[Task], Folder], Iterator[Line]]
+Each = Callable[[Sequence[RescueTask], Folder], Iterator[Line]]
 """Writes partitions into OUT, and gives the line of each that is done."""
 
 
 def here(told: Told, form: forms.Form | None = None) -> Each:
     """One after the other, in this process; `form` is one that has no name."""
 
-    def each(tasks: Sequence[Task], folder: Folder) -> Iterator[Line]:
+    def each(tasks: Sequence[RescueTask], folder: Folder) -> Iterator[Line]:
         sizes = [task.size for task in tasks]
         for number, task in enumerate(tasks):
             watch = _Watch(told, sum(sizes[:number]), sizes[number], sum(sizes), task.places[0].name)
@@ -119,7 +119,7 @@ def here(told: Told, form: forms.Form | None = None) -> Each:
 
 
 def written(
-    task: Task,
+    task: RescueTask,
     folder: Folder,
     merged: Callable[[int], None] = lambda _: None,
     form: forms.Form | None = None,
@@ -175,12 +175,12 @@ class _Watch:
         self._told(self._behind + self._size // 2 * self._done // self._of, self._total, self._name)
 
 
-def job_of(task: Task) -> Job:
+def job_of(task: RescueTask) -> Job:
     """The replicas of one partition read and merged, and where what is wanted of them lies."""
     return while_it_runs(task.places, partial(_job_of, task))
 
 
-def _job_of(task: Task, places: Sequence[PartitionDir]) -> Job:
+def _job_of(task: RescueTask, places: Sequence[PartitionDir]) -> Job:
     request = task.request
     replicas = list(read_replicas(places, compacted=task.compacted))
     merged = merge(replicas, Second(places, replicas), compacted=task.compacted)
@@ -204,7 +204,7 @@ def _line(job: Job, written: Written) -> dict[str, object]:
     missing = [[a, b] for a, b in _clipped(merged.missing, request)]
     sound = [piece for piece in job.pieces if not piece.salvaged]
     chosen = sum(piece.records for piece in sound)
-    compaction = job.compaction or Compaction()
+    compaction = job.compaction or CompactionResult()
     gone = compaction.superseded + compaction.aborted
     read = sum(run.records for replica in job.replicas for run in replica.runs)
     return {

@@ -18,13 +18,13 @@ from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.rescue.forms import Form
 from segmend.rescue.outlet import Folder, Line, in_words
 from segmend.rescue.request import Request
-from segmend.rescue.run import Each, Task, written
+from segmend.rescue.run import Each, RescueTask, written
 from segmend.surgery.writing.effects import Effects
 
 
 @frozen
 class Sent:
-    """A `Task` that can go to another machine: log dirs and names of the directories."""
+    """A `RescueTask` that can go to another machine: log dirs and names of the directories."""
 
     request: Request
     places: tuple[tuple[str, str], ...]
@@ -33,16 +33,16 @@ class Sent:
     form: Form | None
 
     @classmethod
-    def of(cls, task: Task, form: Form | None = None) -> Sent:
+    def of(cls, task: RescueTask, form: Form | None = None) -> Sent:
         """A task, packed."""
         places = tuple((place.log_dir.path, place.name) for place in task.places)
         return cls(
             request=task.request, places=places, release=task.release, compacted=task.compacted, form=form
         )
 
-    def opened(self) -> Task:
+    def opened(self) -> RescueTask:
         """It again, where it runs; raises `SegmendError`."""
-        return Task(
+        return RescueTask(
             request=self.request, places=opened(self.places), release=self.release, compacted=self.compacted
         )
 
@@ -67,7 +67,7 @@ def spread(
     is told the partition, and gives one that has no name.
     """
 
-    def each(tasks: Sequence[Task], folder: Folder) -> Iterator[Line]:
+    def each(tasks: Sequence[RescueTask], folder: Folder) -> Iterator[Line]:
         del folder
         if tasks:
             driver.ready(places, tasks[0].request.out)

@@ -36,7 +36,7 @@ from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue.arrow_rows import batches, schema
 from segmend.rescue.request import Request
 from segmend.rescue.rows import Tally
-from segmend.rescue.run import Task, gone_whole, job_of, replicas_wanted
+from segmend.rescue.run import RescueTask, gone_whole, job_of, replicas_wanted
 from segmend.rescue.spread import Sent, opened
 from segmend.spark.tasks import run_tasks
 
@@ -98,7 +98,7 @@ def _sent(paths: str | Sequence[str], request: Request) -> list[Sent]:
     release = BrokerDirs(dirs).release
     compacts = compacts_by(dirs, request.configs)
     tasks = [
-        Task(request=request, places=replicas, release=release, compacted=compacts(topic))
+        RescueTask(request=request, places=replicas, release=release, compacted=compacts(topic))
         for (topic, _), replicas in replicas_wanted(request, dirs, ()).items()
     ]
     return [Sent.of(task) for task in sorted(tasks, key=lambda task: -task.size)]

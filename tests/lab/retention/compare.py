@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Protocol
 
-from segmend.broker.retention import Look, SegmentFate, judge
+from segmend.broker.retention import RetentionLook, SegmentFate, judge
 from segmend.explain.retention import Reasons
 from tests.lab.retention.judged import INTERVAL
 from tests.lab.retention.seen import Gone
@@ -56,11 +56,11 @@ def _led_later(each: Reasons, second: Reasons) -> Reasons:
     came first, server.log does not tell.
     """
     start, limits, release = each.log_start_offset, each.retention.limits, each.release
-    look = Look(log_start=start, high_watermark=start, now_ms=each.now_ms, release=release)
+    look = RetentionLook(log_start=start, high_watermark=start, now_ms=each.now_ms, release=release)
     segments = [fate.segment for fate in each.verdicts]
     first = [fate for fate in judge(segments, limits, look) if fate.goes]
     left = segments[len(first) :]
-    look = Look(
+    look = RetentionLook(
         log_start=left[0].base_offset if first and left else start, high_watermark=second.mark.offset,
         now_ms=second.now_ms, release=release, reach=second.mark.reach,
     )  # fmt: skip

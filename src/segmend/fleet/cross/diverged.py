@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from segmend.checks import remedies
 from segmend.checks.manual import ERROR, NONE, Code, Page
 from segmend.findings import Finding, Severity, Where
-from segmend.fleet.cross.replica import Divergence, Group, Replica
+from segmend.fleet.cross.replica import Divergence, Group, ListedReplica
 
 CODES = (
     Code("R02", ERROR, "a replica differs from the reference: other bytes, or another leader epoch", NONE),
@@ -44,7 +44,7 @@ def run(group: Group) -> Iterator[Finding]:
             yield _finding(group, replica, replica.divergence)
 
 
-def _finding(group: Group, replica: Replica, divergence: Divergence) -> Finding:
+def _finding(group: Group, replica: ListedReplica, divergence: Divergence) -> Finding:
     committed = group.high_watermark
     above = committed is not None and divergence.offset >= committed
     words = _WORDS[divergence.difference].format(reference=divergence.reference)

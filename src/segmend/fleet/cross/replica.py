@@ -29,7 +29,7 @@ class Divergence:
 
 
 @frozen
-class Replica:
+class ListedReplica:
     """One row of the `replicas` table, with the path of its log dir. None: the disk does not say."""
 
     broker: int
@@ -90,7 +90,7 @@ class Group:
     cluster: Cluster
     topic: str
     partition: int
-    replicas: Sequence[Replica]
+    replicas: Sequence[ListedReplica]
     expected_replicas: int
 
     @property
@@ -98,7 +98,7 @@ class Group:
         return f"{self.topic}-{self.partition}"
 
     @property
-    def reference(self) -> Replica:
+    def reference(self) -> ListedReplica:
         """The replica that would win an election among the files."""
         return self.replicas[0]
 

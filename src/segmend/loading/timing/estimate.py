@@ -46,7 +46,7 @@ class Work:
 
 
 @frozen
-class Job:
+class LoadJob:
     """The load of one partition, which one thread does from beginning to end."""
 
     name: str
@@ -57,7 +57,7 @@ class Job:
 class DirWork:
     """One log dir: its jobs, the metadata log if it has it, and the device that it is on."""
 
-    jobs: Sequence[Job] = ()
+    jobs: Sequence[LoadJob] = ()
     metadata: Work = Work()
     device: int = 0
 

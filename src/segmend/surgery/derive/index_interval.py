@@ -13,7 +13,8 @@ from typing import Final
 from segmend.kernel.indexes import OFFSET_ENTRY, count_entries
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.file_system import Unreadable
-from segmend.logdir.tree import LogSegment, PartitionDir
+from segmend.logdir.log_segment import LogSegment
+from segmend.logdir.tree import PartitionDir
 from segmend.surgery.derive.segment_indexes import DEFAULT_INTERVAL
 
 _LOOKED_AT: Final = 4

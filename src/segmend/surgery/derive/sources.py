@@ -18,8 +18,9 @@ from segmend.kernel.types import IndexRule, SegmentScan
 from segmend.logdir.file_system import OpenFile
 from segmend.logdir.files import FileEntry
 from segmend.logdir.loaded import load
+from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.scans import whole_scan
-from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
+from segmend.logdir.tree import LogDir, PartitionDir
 
 SNAPSHOT_LIMIT: Final = 64 << 20
 

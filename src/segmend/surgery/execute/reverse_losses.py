@@ -8,8 +8,8 @@ from segmend.logdir.tree import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.plan import Loss
 from segmend.surgery.planning.view import planned
-from segmend.surgery.replicas.comparison import Tally
-from segmend.surgery.replicas.replica_log import Batch, ReplicaLog
+from segmend.surgery.replicas.comparison import BatchTally
+from segmend.surgery.replicas.replica_log import ReplicaLog, SoundBatch
 from segmend.surgery.step import Step
 from segmend.surgery.steps.move_dir import MoveDir
 
@@ -39,15 +39,15 @@ def _partitions(broker: BrokerDirs) -> Iterator[PartitionDir]:
     return (partition for log_dir in broker.dirs for partition in log_dir.current)
 
 
-def _gone(old: PartitionDir, new: PartitionDir | None) -> Tally:
+def _gone(old: PartitionDir, new: PartitionDir | None) -> BatchTally:
     """The sound batches of today of which none is there afterwards."""
     stay = {each.header[1:] for each in _batches(new)} if new is not None else set()
-    tally = Tally()
+    tally = BatchTally()
     for batch in _batches(old):
         if batch.header[1:] not in stay and not batch.header.is_control:
             tally.add(batch.header)
     return tally
 
 
-def _batches(partition: PartitionDir) -> Iterator[Batch]:
-    return (item for item in ReplicaLog.of(partition).items() if isinstance(item, Batch))
+def _batches(partition: PartitionDir) -> Iterator[SoundBatch]:
+    return (item for item in ReplicaLog.of(partition).items() if isinstance(item, SoundBatch))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from segmend.formats.batch import RecordBatch
 from segmend.frozen import dataclass, field
-from segmend.surgery.replicas.replica_log import Batch, BatchOrDamage, Damaged, ReplicaLog
+from segmend.surgery.replicas.replica_log import BatchOrDamage, DamagedBytes, ReplicaLog, SoundBatch
 
 
 class Position(NamedTuple):
@@ -22,7 +22,7 @@ class Position(NamedTuple):
 
 
 @dataclass(slots=True)
-class Tally:
+class BatchTally:
     """Batches counted; `first` and `last` are offsets (inclusive), None without a batch.
 
     `last_epoch` is the leader epoch of the last one, -1 without one and before 0.11.
@@ -62,22 +62,22 @@ class Comparison:
     first damage met in the source.
     """
 
-    target: Tally = field(default_factory=Tally)
-    source: Tally = field(default_factory=Tally)
-    shared: Tally = field(default_factory=Tally)
-    lost: Tally = field(default_factory=Tally)
-    copied: Tally = field(default_factory=Tally)
+    target: BatchTally = field(default_factory=BatchTally)
+    source: BatchTally = field(default_factory=BatchTally)
+    shared: BatchTally = field(default_factory=BatchTally)
+    lost: BatchTally = field(default_factory=BatchTally)
+    copied: BatchTally = field(default_factory=BatchTally)
     kept: Position | None = None
     copied_from: Position | None = None
     source_end: Position | None = None
     target_next: BatchOrDamage | None = None
-    source_next: Batch | None = None
-    source_hurt: Damaged | None = None
+    source_next: SoundBatch | None = None
+    source_hurt: DamagedBytes | None = None
 
     @property
     def diverged(self) -> bool:
         """Whether the target goes on in another way than the source."""
-        return isinstance(self.target_next, Batch) and self.source_next is not None
+        return isinstance(self.target_next, SoundBatch) and self.source_next is not None
 
 
 def compare(
@@ -93,7 +93,7 @@ def compare(
     mine = _counted(target.items(low), comparison.target)
     theirs = _leading(source.items(low, high), comparison)
     a, b = _aligned(mine, theirs)
-    while isinstance(a, Batch) and b is not None and a.is_same(b):
+    while isinstance(a, SoundBatch) and b is not None and a.is_same(b):
         comparison.shared.add(a.header)
         comparison.kept = Position(a.segment, a.header.end)
         comparison.copied_from = Position(b.segment, b.header.end)
@@ -109,17 +109,17 @@ def has_all(own: ReplicaLog, other: ReplicaLog) -> bool:
     return comparison.target_next is None and comparison.shared.batches == comparison.target.batches
 
 
-def _counted(items: Iterator[BatchOrDamage], tally: Tally) -> Iterator[BatchOrDamage]:
+def _counted(items: Iterator[BatchOrDamage], tally: BatchTally) -> Iterator[BatchOrDamage]:
     for item in items:
-        if isinstance(item, Batch):
+        if isinstance(item, SoundBatch):
             tally.add(item.header)
         yield item
 
 
-def _leading(items: Iterator[BatchOrDamage], comparison: Comparison) -> Iterator[Batch]:
+def _leading(items: Iterator[BatchOrDamage], comparison: Comparison) -> Iterator[SoundBatch]:
     """The batches of the source up to its first damage."""
     for item in items:
-        if isinstance(item, Damaged):
+        if isinstance(item, DamagedBytes):
             comparison.source_hurt = item
             return
         comparison.source.add(item.header)
@@ -128,13 +128,13 @@ def _leading(items: Iterator[BatchOrDamage], comparison: Comparison) -> Iterator
 
 
 def _aligned(
-    mine: Iterator[BatchOrDamage], theirs: Iterator[Batch]
-) -> tuple[BatchOrDamage | None, Batch | None]:
+    mine: Iterator[BatchOrDamage], theirs: Iterator[SoundBatch]
+) -> tuple[BatchOrDamage | None, SoundBatch | None]:
     """The first batches at or after the later of the two beginnings."""
     a, b = next(mine, None), next(theirs, None)
-    while isinstance(a, Batch) and b is not None and a.header.last_offset < b.header.base_offset:
+    while isinstance(a, SoundBatch) and b is not None and a.header.last_offset < b.header.base_offset:
         a = next(mine, None)
-    while isinstance(a, Batch) and b is not None and b.header.last_offset < a.header.base_offset:
+    while isinstance(a, SoundBatch) and b is not None and b.header.last_offset < a.header.base_offset:
         b = next(theirs, None)
     return a, b
 
@@ -142,14 +142,14 @@ def _aligned(
 def _tell_apart(
     comparison: Comparison,
     a: BatchOrDamage | None,
-    b: Batch | None,
+    b: SoundBatch | None,
     mine: Iterator[BatchOrDamage],
-    theirs: Iterator[Batch],
+    theirs: Iterator[SoundBatch],
     compacted: Callable[[RecordBatch], bool],
 ) -> None:
     """Count what either has after the shared beginning; both go up by offset."""
     while a is not None:
-        if isinstance(a, Batch):
+        if isinstance(a, SoundBatch):
             while b is not None and b.header.base_offset < a.header.base_offset:
                 b = _copied(comparison, b, theirs)
             if (b is None or not a.is_same(b)) and not compacted(a.header):
@@ -159,6 +159,6 @@ def _tell_apart(
         b = _copied(comparison, b, theirs)
 
 
-def _copied(comparison: Comparison, batch: Batch, theirs: Iterator[Batch]) -> Batch | None:
+def _copied(comparison: Comparison, batch: SoundBatch, theirs: Iterator[SoundBatch]) -> SoundBatch | None:
     comparison.copied.add(batch.header)
     return next(theirs, None)

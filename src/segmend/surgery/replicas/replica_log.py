@@ -26,25 +26,25 @@ def _opened(log: FileEntry, tell: Callable[[int], None]) -> Iterator[Reader]:
         tell(reader.size)
 
 
-class Batch(NamedTuple):
+class SoundBatch(NamedTuple):
     """A sound batch, and the base offset of the segment that holds it."""
 
     segment: int
     header: RecordBatch
 
-    def is_same(self, other: Batch) -> bool:
+    def is_same(self, other: SoundBatch) -> bool:
         """Equal in all of the header: offsets, size, leader epoch, checksum; wherever it lies."""
         return self.header[1:] == other.header[1:]
 
 
-class Damaged(NamedTuple):
+class DamagedBytes(NamedTuple):
     """Bytes of a segment that are no sound batch."""
 
     segment: int
     problem: Problem
 
 
-BatchOrDamage: TypeAlias = Batch | Damaged
+BatchOrDamage: TypeAlias = SoundBatch | DamagedBytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class ReplicaLog:
 
     def records(self) -> int:
         """Records of its sound batches by their headers; a compressed one of magic 0 or 1 counts once."""
-        batches = (item.header for item in self.items() if isinstance(item, Batch))
+        batches = (item.header for item in self.items() if isinstance(item, SoundBatch))
         return sum(max(b.records_count, 0) if b.magic >= 2 else 1 for b in batches if not b.is_control)
 
     def items(self, low: int = 0, high: int | None = None) -> Iterator[BatchOrDamage]:
@@ -79,14 +79,14 @@ class ReplicaLog:
             if number + 1 < len(self.logs) and self.logs[number + 1][0] <= low:
                 continue
             for item in _items(base, opened):
-                if isinstance(item, Batch):
+                if isinstance(item, SoundBatch):
                     if high is not None and item.header.last_offset >= high:
                         return
                     if item.header.base_offset <= last:
-                        item = Damaged(item.segment, _problem(item.header, "offset-backwards"))
+                        item = DamagedBytes(item.segment, _problem(item.header, "offset-backwards"))
                     else:
                         last = item.header.last_offset
-                if isinstance(item, Damaged) or item.header.last_offset >= low:
+                if isinstance(item, DamagedBytes) or item.header.last_offset >= low:
                     yield item
 
 
@@ -96,11 +96,15 @@ def _items(base: int, opened: Open) -> Iterator[BatchOrDamage]:
         for data in batch_rows(reader, BatchRange(base_offset=base), problems.append):
             for row in _ROW.iter_unpack(data):
                 while problems and problems[0].position < row[0]:
-                    yield Damaged(base, problems.pop(0))
+                    yield DamagedBytes(base, problems.pop(0))
                 batch = RecordBatch._make(row[:CRC_OK])
-                yield Batch(base, batch) if row[CRC_OK] else Damaged(base, _problem(batch, "crc-mismatch"))
+                yield (
+                    SoundBatch(base, batch)
+                    if row[CRC_OK]
+                    else DamagedBytes(base, _problem(batch, "crc-mismatch"))
+                )
         for problem in problems:
-            yield Damaged(base, problem)
+            yield DamagedBytes(base, problem)
 
 
 def _problem(batch: RecordBatch, kind: ProblemKind) -> Problem:

@@ -15,7 +15,8 @@ from segmend.cli.targets import open_log_dirs
 from segmend.errors import UsageError
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
-from segmend.logdir.tree import LogSegment, PartitionDir, holds_partition
+from segmend.logdir.log_segment import LogSegment
+from segmend.logdir.tree import PartitionDir, holds_partition
 from segmend.report.partitions import SORTS
 
 EXAMPLES = """\

@@ -10,8 +10,8 @@ from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
-from segmend.surgery.replicas.comparison import Tally, has_all
-from segmend.surgery.replicas.replica_log import Damaged, ReplicaLog
+from segmend.surgery.replicas.comparison import BatchTally, has_all
+from segmend.surgery.replicas.replica_log import DamagedBytes, ReplicaLog
 
 
 @frozen
@@ -57,9 +57,9 @@ def price_of(
 
 
 def _counted(partition: PartitionDir, own: ReplicaLog, why: str) -> Price:
-    tally, hurt = Tally(), 0
+    tally, hurt = BatchTally(), 0
     for item in own.items():
-        if isinstance(item, Damaged):
+        if isinstance(item, DamagedBytes):
             hurt += 1
         elif not item.header.is_control:
             tally.add(item.header)

@@ -6,8 +6,8 @@ from segmend.errors import SegmendError
 from segmend.formats.names import file_prefix
 from segmend.frozen import frozen
 from segmend.kernel.types import TAIL_KINDS
-from segmend.surgery.replicas.comparison import Comparison, Position, Tally
-from segmend.surgery.replicas.replica_log import Batch, Damaged, ReplicaLog
+from segmend.surgery.replicas.comparison import BatchTally, Comparison, Position
+from segmend.surgery.replicas.replica_log import DamagedBytes, ReplicaLog, SoundBatch
 
 
 @frozen
@@ -90,7 +90,7 @@ def _tail(comparison: Comparison, pair: Pair) -> Splice | None:
 
 
 def _why(comparison: Comparison, offset: int) -> str:
-    if isinstance(comparison.target_next, Damaged):
+    if isinstance(comparison.target_next, DamagedBytes):
         return f"damaged from offset {offset} on ({comparison.target_next.problem.kind})"
     return f"the leader's log differs from offset {offset} on"
 
@@ -122,9 +122,9 @@ def _refuse_damage(comparison: Comparison, pair: Pair) -> None:
 def _no_prefix(comparison: Comparison, pair: Pair) -> str:
     theirs = comparison.source_next
     what = f"hold offsets {_range(comparison.target)} and {_range(comparison.source)}{_from(pair)}"
-    if theirs is None or isinstance(comparison.target_next, Damaged):
+    if theirs is None or isinstance(comparison.target_next, DamagedBytes):
         why = "the first batch here is damaged"
-    elif isinstance(comparison.target_next, Batch):
+    elif isinstance(comparison.target_next, SoundBatch):
         mine = comparison.target_next
         why = f"they differ from the first batch on ({_words(mine)} here, {_words(theirs)} there)"
     else:
@@ -134,7 +134,7 @@ def _no_prefix(comparison: Comparison, pair: Pair) -> str:
     return f"{pair.target} and {pair.source} {what}, but {why}; not its leader? if you know it is: --whole"
 
 
-def _words(batch: Batch) -> str:
+def _words(batch: SoundBatch) -> str:
     header = batch.header
     return (
         f"offsets {header.base_offset} to {header.last_offset}, epoch {header.partition_leader_epoch}, "
@@ -142,7 +142,7 @@ def _words(batch: Batch) -> str:
     )
 
 
-def _range(tally: Tally) -> str:
+def _range(tally: BatchTally) -> str:
     return f"{tally.first} to {tally.last}"
 
 

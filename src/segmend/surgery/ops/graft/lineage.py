@@ -14,7 +14,7 @@ from typing import Final
 from segmend.errors import SegmendError
 from segmend.formats.batch import RecordBatch
 from segmend.logdir.tree import PartitionDir
-from segmend.surgery.replicas.comparison import Comparison, Tally
+from segmend.surgery.replicas.comparison import BatchTally, Comparison
 from segmend.surgery.replicas.leader import Leader
 from segmend.surgery.replicas.registered import Heard
 from segmend.wording import plural
@@ -23,7 +23,7 @@ _NONE: Final = -1
 """The epoch of batches before 0.11, and of a log without any."""
 
 
-def newest_epoch(partition: PartitionDir | None, read: Tally) -> int:
+def newest_epoch(partition: PartitionDir | None, read: BatchTally) -> int:
     """The leader epoch in which a replica ends: of its last batch, or begun behind it.
 
     A file that is damaged, or that goes back, tells nothing.

@@ -16,8 +16,8 @@ from segmend.merge.look import Second
 from segmend.merge.replicas import read_replicas
 from segmend.merge.rows import iter_rows
 from segmend.merge.rule import merge, refuse_strangers
-from segmend.merge.runs import Walk
 from segmend.merge.values import Merged, Replica, Run
+from segmend.merge.walk import Walk
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.replicas.leader import Leader
 from segmend.surgery.replicas.recovery import refuse_unfinished

@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 from segmend.errors import SegmendError, UsageError
 from segmend.frozen import frozen
 from segmend.logdir.config import ServerConfig
-from segmend.surgery.ops.merge.beside import Beside
 from segmend.surgery.ops.merge.branches import BranchChoice, choice, choice_json, choices, losing, overlapping
 from segmend.surgery.ops.merge.case import HOME, Case, open_case, refuse_undecided_epoch
+from segmend.surgery.ops.merge.files_beside import FilesBeside
 from segmend.surgery.ops.merge.layout import first_offset, laid_out
 from segmend.surgery.ops.merge.log_steps import changes
 from segmend.surgery.ops.merge.side_files import place_of, side_steps
@@ -167,7 +167,7 @@ def _steps(case: Case, chosen: BranchChoice, request: Request[Options]) -> Itera
     for step in (step for each in changed for step in each.steps):
         step.preview(view, request.release)
         yield step
-    rest = Beside(case, chosen.merged, logs, changed, request.release, view)
+    rest = FilesBeside(case, chosen.merged, logs, changed, request.release, view)
     yield from rest.steps()
     yield from rest.lines()
 

@@ -15,7 +15,7 @@ from segmend.formats.batch import RecordBatch
 from segmend.formats.build import seal
 from segmend.frozen import frozen
 from segmend.kernel.scan import iter_batches
-from segmend.logdir.tree import LogSegment
+from segmend.logdir.log_segment import LogSegment
 from segmend.surgery.derive.sources import log_of, scanned
 from segmend.surgery.ops.repair.damaged_batches import BAD_CRC, Region, fits
 from segmend.surgery.ops.repair.scene import BeyondRepair

@@ -10,7 +10,8 @@ from segmend.formats.java_number import INT_MAX
 from segmend.frozen import frozen, replace
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.file_system import OpenFile
-from segmend.logdir.tree import LogSegment, PartitionDir
+from segmend.logdir.log_segment import LogSegment
+from segmend.logdir.tree import PartitionDir
 from segmend.surgery.derive.sources import log_of, segment_of
 from segmend.surgery.ops.repair.options import Options
 from segmend.surgery.ops.repair.scene import BeyondRepair

@@ -11,7 +11,8 @@ from segmend.errors import SegmendError, UsageError
 from segmend.findings import Finding
 from segmend.frozen import dataclass, field
 from segmend.logdir import disk
-from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
+from segmend.logdir.log_segment import LogSegment
+from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.derive.sources import log_of, segment_of
 from segmend.surgery.ops.repair import damaged_batches, header_fields
 from segmend.surgery.ops.repair.blanking import Blank, blank_of, by_log, second_copy

@@ -19,7 +19,7 @@ from segmend.errors import SegmendError, UsageError
 from segmend.findings import Finding
 from segmend.kernel.types import IndexRule
 from segmend.logdir import disk
-from segmend.logdir.tree import LogSegment
+from segmend.logdir.log_segment import LogSegment
 from segmend.surgery.boundaries import links
 from segmend.surgery.derive.segment_indexes import rule_of
 from segmend.surgery.derive.sources import scanned

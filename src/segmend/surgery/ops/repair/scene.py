@@ -9,7 +9,8 @@ from functools import cached_property
 from segmend.errors import SegmendError
 from segmend.findings import Finding
 from segmend.formats.names import file_prefix
-from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
+from segmend.logdir.log_segment import LogSegment
+from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.metadata_image import MetadataImage
 from segmend.surgery.derive.index_interval import interval_of
 from segmend.surgery.derive.sources import is_loadable

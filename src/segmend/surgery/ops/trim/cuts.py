@@ -17,7 +17,7 @@ from segmend.kernel.scan import ScanTask, iter_batches, scan_log
 from segmend.kernel.types import CHAIN_KINDS, TAIL_KINDS, SegmentScan
 from segmend.logdir.file_system import OpenFile
 from segmend.logdir.files import FileEntry
-from segmend.logdir.tree import LogSegment
+from segmend.logdir.log_segment import LogSegment
 from segmend.surgery.step import Step
 from segmend.surgery.steps.cut_file import CutFile
 from segmend.surgery.steps.quarantine import Quarantine

@@ -16,7 +16,8 @@ from collections.abc import Iterator, Sequence
 
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.frozen import frozen
-from segmend.logdir.tree import LogDir, LogSegment, PartitionDir
+from segmend.logdir.log_segment import LogSegment
+from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.ops.trim.cuts import Cut, cut_of, steps_of
 from segmend.surgery.options import option
 from segmend.surgery.plan import Left, Loss, Plan

@@ -35,7 +35,7 @@ _WHY = "of the merged log"
 
 
 @dataclass(slots=True)
-class Beside:
+class FilesBeside:
     """The files beside the logs. `parted` is the first offset at which this replica was another log."""
 
     case: Case

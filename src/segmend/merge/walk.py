@@ -1,0 +1,241 @@
+"""One file of a replica walked into runs; each batch is held back until the next shows whether it fits."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+
+from segmend.formats.batch import RecordBatch
+from segmend.formats.java_number import INT_MAX
+from segmend.kernel.types import TAIL_KINDS, Problem
+from segmend.merge.open_run import OpenRun
+from segmend.merge.proven_epochs import Lines
+from segmend.merge.rows import HeaderRow
+from segmend.merge.values import NO_EPOCH, Damaged, Run
+
+LONELY: Final = 8
+"""So many batches of a file with a gap behind them are runs of their own: one may be misplaced. More are
+compaction."""
+# Bytes behind the last batch that no broker takes for one; what they may have been, nothing tells.
+_QUIET: Final = frozenset({"header-fragment", "zero-tail"})
+
+
+class Walk:
+    """Batches of one file put into runs; each is held back until the next one shows whether it fits."""
+
+    def __init__(
+        self,
+        file: str,
+        base: int,
+        next_base: int | None,
+        inside: Callable[[RecordBatch], int | None] = lambda batch: batch.last_offset,
+        before: Callable[[], int] = lambda: NO_EPOCH,
+        most: int = INT_MAX,
+        lines: Lines = (),
+        lonely: int = LONELY,
+    ) -> None:
+        """`before` gives the epoch of the file before; no batch with one above `most` is believed.
+
+        `lines` are those of leader-epoch-checkpoint. More than `lonely` gaps are compaction."""
+        self._starts = dict(lines)
+        self.runs: list[Run] = []
+        self.damaged: list[Damaged] = []
+        self.removed_below = self.proven_below = 0
+        self._lonely, self._alone, self._few = 0, False, lonely
+        self._disputed = False
+        """Of the batch held back and the one before it both could not be right: it is a run of its own."""
+        self.leaps: dict[int, tuple[int, int | None]] = {}
+        """Batches, by position, that leave offsets out without a batch beside them that agrees, and the
+        offsets that may be theirs: compaction leaves such gaps, and so does one bit, for no checksum covers
+        a base offset. It is the last one of a file, before which offsets are left out; or one behind damage,
+        after which they are."""
+        self._file, self._base, self._next_base = file, base, next_base
+        self._inside = inside
+        self._last, self._epoch, self._before, self._most = base - 1, NO_EPOCH, before, most
+        self._gone_back: Counter[int] = Counter()
+        """How many batches had to be doubted because their epoch is older than one before, by epoch."""
+        self._held: RecordBatch | None = None
+        self._open: OpenRun | None = None
+        self._due: int | None = None
+        """Where the run that is open may have begun, if damage before it leaves that to its first batch."""
+        self._unsound: list[tuple[int, int, str, int | None]] = []
+
+    def take(self, row: HeaderRow) -> None:
+        """The next batch of the file."""
+        batch = row.batch
+        if not row.sound:
+            self._doubt(batch, "crc-mismatch")
+        elif (why := batch.beyond_reading) is not None:
+            self._doubt(batch, why)  # no consumer reads it, nor what is behind
+        elif not self._possible(batch):
+            self._gone_back[batch.partition_leader_epoch] += (
+                batch.magic >= 2 and batch.base_offset > self._last
+            )
+            self._doubt(batch, "misplaced")
+        elif self._held is None or self._follows(self._held, batch):
+            self._accept(behind=batch.base_offset)
+            self._held = batch
+        elif self._is_odd_one(self._held, batch):
+            self._doubt(self._held, "misplaced")
+            self._held, self._disputed = batch, True
+        else:
+            self._doubt(batch, "misplaced")
+
+    def follow(self, rows: bytes, at: int) -> int:
+        """Of the next batches (rows from byte `at`) those that go on as the run does; gives how many.
+
+        As if `take` got one after the other: only quicker, for nearly all batches are such.
+        """
+        held, run = self._held, self._open
+        if (
+            held is None
+            or run is None
+            or self._alone
+            or held.magic < 2
+            or (held.position, held.partition_leader_epoch) != (run.end, run.epoch)
+            or held.base_offset != self._last + 1
+            or held.base_offset == self._starts.get(run.epoch)
+            or held.records_count != held.last_offset - self._last
+            or held.has_delete_horizon
+        ):
+            return 0
+        count, self._held = run.follow(held, rows, at, self._next_base)
+        if count:
+            self._last = self._held.base_offset - 1
+        return count
+
+    def _possible(self, batch: RecordBatch) -> bool:
+        before_next = self._next_base is None or batch.last_offset < self._next_base
+        return (
+            batch.base_offset > self._last
+            and batch.last_offset >= batch.base_offset
+            and before_next
+            and (self._epoch <= batch.partition_leader_epoch <= self._most or batch.magic < 2)
+        )
+
+    @property
+    def fewer_above(self) -> int | None:
+        """The epoch above which a few batches made more others doubtful; None if none did.
+
+        Epochs never go back: where some flipped side by side, the many that follow are right.
+        """
+        most = max(+self._gone_back, default=None)
+        if most is None:
+            return None
+        above = [run for run in self.runs if run.epoch > most]
+        count = sum(run.batches for run in above)
+        # Each alone, and none of them in the checkpoint beside it, which does have what came behind.
+        strange = most in self._starts and all(
+            run.batches == 1 and run.epoch not in self._starts for run in above
+        )
+        return most if 0 < count <= LONELY and (strange or count < self._gone_back.total()) else None
+
+    @staticmethod
+    def _follows(before: RecordBatch, batch: RecordBatch) -> bool:
+        later = batch.partition_leader_epoch >= before.partition_leader_epoch or batch.magic < 2
+        return batch.base_offset > before.last_offset and later
+
+    def _is_odd_one(self, held: RecordBatch, batch: RecordBatch) -> bool:
+        """Of two that cannot both be right: whether it is the earlier one."""
+        if batch.base_offset <= held.last_offset:
+            return held.base_offset != self._last + 1
+        return batch.partition_leader_epoch >= max(self._epoch, self._before())
+
+    def _doubt(self, batch: RecordBatch, kind: str) -> None:
+        claimed = batch.last_offset if kind != "misplaced" else None
+        self._unsound.append((batch.position, batch.end, kind, claimed))
+
+    def _accept(self, *, last: bool = False, behind: int | None = None) -> None:
+        batch, self._held = self._held, None
+        if batch is None:
+            return
+        first = batch.base_offset
+        if batch.magic < 2 and batch.codec:  # a wrapper tells its last offset only
+            first = min(self._first_of(batch), batch.last_offset)
+        epoch = batch.partition_leader_epoch
+        span = batch.last_offset - first + 1
+        # A cleaner took records of it, or wrote into it when its tombstones may go.
+        if batch.magic >= 2 and (batch.records_count < span or batch.has_delete_horizon):
+            self.removed_below = self.proven_below = batch.last_offset + 1
+        run = self._open
+        alone = self._alone
+        self._alone = (
+            behind is not None and behind > batch.last_offset + 1 and self._lonely < self._few
+            and not self.proven_below
+        )  # fmt: skip
+        self._lonely += self._alone
+        self._alone, self._disputed = self._alone or self._disputed, False
+        # What is before the line of its epoch may have flipped: it is a run of its own.
+        goes_on = run is not None and run.end == batch.position and run.epoch == epoch
+        if run is None or not goes_on or first == self._starts.get(epoch):
+            anchored = batch.position == (run.end if run else 0)
+            run = self._begun(batch, first, None if anchored else self._last + 1)
+        elif first > self._last + 1 and last and batch.last_offset + 1 != self._next_base:
+            ends = None if self._next_base is None else self._next_base - 1
+            self.leaps[batch.position] = self._last + 1, ends
+            run = self._begun(batch, first, None)
+        elif first > self._last + 1 and self._due is not None and not run.goes_on:
+            self.leaps[run.start] = self._due, first - 1
+            run = self._begun(batch, first, None)
+        else:
+            if first > self._last + 1:
+                self.removed_below = max(self.removed_below, first)
+                if not alone:
+                    self.proven_below = max(self.proven_below, first)
+            if alone or self._alone:
+                run = self._begun(batch, first, None)
+        run.add(batch, first, batch.records_count if batch.magic >= 2 else span)
+        self._last, self._epoch = batch.last_offset, max(epoch, self._epoch)
+
+    def _begun(self, batch: RecordBatch, first: int, due: int | None) -> OpenRun:
+        self._close()
+        self._due = due
+        self._open = OpenRun(first, batch.partition_leader_epoch, batch.position, batch.magic)
+        return self._open
+
+    def _first_of(self, batch: RecordBatch) -> int:
+        """As its messages say; where they cannot be read it goes on behind the batch before."""
+        inner = self._inside(batch)
+        return self._last + 1 if inner is None else max(inner, self._last + 1)
+
+    def _close(self) -> None:
+        if self._open is not None:
+            self.runs.append(self._open.run(self._file, self._base))
+            self._open = None
+
+    def give_up(self, last: int | None, size: int) -> None:
+        """The system refused the rest."""
+        self._accept()
+        at = self._open.end if self._open else 0
+        self.damaged.append(damage_at(self._last + 1, last, self._file, at, max(size, at), "unreadable"))
+
+    def finish(self, problems: list[Problem], size: int) -> None:
+        """The end of the file: name the damage in it, between the sound batches beside it."""
+        self._accept(last=True)
+        self._close()
+        damages = [*self._unsound, *(_located(each, size) for each in problems)]
+        ends = [run.end_position for run in self.runs]
+        for position, end, kind, claimed in sorted(damages):
+            at = bisect_right(ends, position)
+            first = self.runs[at - 1].last_offset + 1 if at else self._base
+            last: int | None = None
+            if at < len(self.runs):
+                last = self.runs[at].first_offset - 1
+            elif self._next_base is not None:
+                last = self._next_base - 1
+            elif kind in _QUIET:
+                continue
+            elif claimed is not None and first <= claimed < first + (1 << 24):
+                last = claimed
+            self.damaged.append(damage_at(first, last, self._file, position, end, kind))
+
+
+def _located(problem: Problem, size: int) -> tuple[int, int, str, int | None]:
+    end = size if problem.kind in TAIL_KINDS else problem.end
+    return problem.position, end, problem.kind, None
+
+
+def damage_at(first: int, last: int | None, file: str, position: int, end: int, kind: str) -> Damaged:
+    return Damaged(first_offset=first, last_offset=last, file=file, position=position, end=end, kind=kind)
