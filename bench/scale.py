@@ -16,7 +16,7 @@ class Scale:
     segments: int = 100_000
     tiny_segments: int = 4_500
     runs: int = 5
-    brokers: tuple[int, ...] = (6, 50, 500)
+    brokers: tuple[int, ...] = (6, 25, 50, 500)
     partitions: int = 42
     """Of a broker of those."""
     planned: tuple[int, ...] = (10, 100, 1_000, 10_000)

@@ -11,7 +11,7 @@ import pytest
 from tests.fleet.build import plain, write_broker
 
 from segmend.checks import Level
-from segmend.fleet import delta, publish
+from segmend.fleet import delta, folder, publish
 from segmend.fleet.audit import AuditOutcome, AuditRequest, audit
 from segmend.fleet.driver import LocalDriver
 from segmend.fleet.history import changes, sight
@@ -36,6 +36,16 @@ def test_a_fault_that_went_from_one_disk_to_another_of_the_same_name(tmp_path: P
         row = run(root, tmp_path / "out").row
         changed.append((row["new_findings"], row["gone_findings"]))
     assert changed == [(1, 0), (1, 1), (1, 0)]
+
+
+def test_an_audit_looks_at_no_file_of_earlier_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_broker(tmp_path / "mnt", 1, [plain("a", 0, batches=4)])
+    run(tmp_path / "mnt", tmp_path / "out")
+    created = []
+    monkeypatch.setattr(folder, "entries", lambda path: pytest.fail(f"each file of {path} was asked for"))
+    monkeypatch.setattr(delta.DeltaTable, "create", created.append)
+    row = run(tmp_path / "mnt", tmp_path / "out").row
+    assert (row["new_findings"], row["gone_findings"], created) == (0, 0, [])
 
 
 def told(out: Path, name: str, dirs: Iterable[str], findings: Iterable[dict[str, Any]]) -> None:

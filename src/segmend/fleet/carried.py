@@ -29,7 +29,7 @@ from segmend.findings import Finding
 from segmend.fleet import delta, history, plain_values
 from segmend.fleet.delta import AuditRun
 from segmend.fleet.digest import PartitionDigest, Parts
-from segmend.fleet.folder import entries, source
+from segmend.fleet.folder import names, source
 from segmend.fleet.listing import Place, absolute
 from segmend.fleet.schemas import DIGEST_OFFSETS, SCANS
 from segmend.fleet.settled import Settled
@@ -99,8 +99,7 @@ def since(out: str, wanted: str, level: Level) -> tuple[str, ...]:
 def stopped(out: str) -> list[str]:
     """The ids of runs that left readings and did not finish, the oldest first."""
     done = set(delta.runs(out))
-    written = entries(os.path.join(out, _TABLE))
-    runs = {run for each in written if (run := delta.run_of(each.name)) is not None}
+    runs = {run for each in names(os.path.join(out, _TABLE)) if (run := delta.run_of(each)) is not None}
     return sorted(runs - done)
 
 
@@ -112,10 +111,12 @@ def to_go_on_with(out: str) -> str | None:
 
 def files(out: str, runs: Sequence[str]) -> list[Earlier]:
     """The files of these runs, the newest first; one that a killed run left torn gives nothing."""
+    if not runs:
+        return []
     folder = os.path.join(out, _TABLE)
     table = delta.opened(out, _TABLE)
     paths = {path for path, run in (delta.files(table) if table else {}).items() if run in runs}
-    paths |= {each.name for each in entries(folder) if delta.run_of(each.name) in runs}
+    paths |= {each for each in names(folder) if delta.run_of(each) in runs}
     earlier: list[Earlier] = []
     for path in sorted(paths, reverse=True):
         with suppress(OSError, pa.ArrowInvalid, Unreadable):

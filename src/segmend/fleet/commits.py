@@ -17,10 +17,11 @@ _COMMIT: Final = re.compile(r"\d{20}\.json")
 
 def torn_commit(home: str) -> tuple[str, bytes] | None:
     """Path and content of the last commit of the table in `home`, if it is torn."""
-    listed = folder.entries(os.path.join(home, "_delta_log"))
-    last = max((each.path for each in listed if _COMMIT.fullmatch(each.name)), default=None)
-    if last is None:
+    log = os.path.join(home, "_delta_log")
+    name = max(filter(_COMMIT.fullmatch, folder.names(log)), default=None)
+    if name is None:
         return None
+    last = os.path.join(log, name)
     content = folder.content(last)
     return None if _is_whole(content) else (last, content)
 

@@ -126,7 +126,10 @@ def _commit(home: str, run: AuditRun, phase: str, schema: pa.Schema, parts: Sequ
     if not folder.is_remote(home):
         os.makedirs(home, exist_ok=True)
     by = None if os.path.basename(home) == RUNS else [RUN]
-    table = DeltaTable.create(home, schema, mode="ignore", partition_by=by, configuration=_SETTINGS)
+    try:
+        table = DeltaTable(home)
+    except TableNotFoundError:
+        table = DeltaTable.create(home, schema, mode="ignore", partition_by=by, configuration=_SETTINGS)
     # Of each run its own: another one may have begun later and be done, or the clock be set back.
     application = f"{APPLICATION}-{phase}-{run.run_id}"
     if not parts or table.transaction_version(application) is not None:

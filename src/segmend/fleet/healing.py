@@ -46,5 +46,5 @@ def _loose_runs(out: str, name: str) -> set[str]:
     """The runs of files in the table's directory that no commit names."""
     table = delta.opened(out, name)
     named = set() if table is None else set(delta.files(table))
-    names = (each.name for each in folder.entries(os.path.join(out, name)) if each.name not in named)
-    return {run for run in map(delta.run_of, names) if run is not None}
+    loose = (each for each in folder.names(os.path.join(out, name)) if each not in named)
+    return {run for run in map(delta.run_of, loose) if run is not None}
