@@ -139,6 +139,59 @@ SERVER_SETTINGS = (
     "broker.id=2", "log.flush.interval.messages=0",
 )  # fmt: skip
 
+FITTING = """
+    log.cleaner.dedupe.buffer.size=1048576 log.cleaner.dedupe.buffer.size=8388608|log.cleaner.threads=8
+    log.cleaner.dedupe.buffer.size=8388616|log.cleaner.threads=8 log.cleaner.threads=0
+    replica.fetch.wait.max.ms=40000 replica.fetch.wait.max.ms=20000 replica.lag.time.max.ms=400
+    offsets.commit.required.acks=4 offsets.topic.replication.factor=1|offsets.commit.required.acks=2
+    advertised.listeners=PLAINTEXT://0.0.0.0:2 listeners=PLAINTEXT://0.0.0.0:2 listeners=h:2 listeners=
+    listeners=plaintext://:2 listeners=PLAINTEXT://h:2, listeners=PLAINTEXT://h listeners=INTERNAL://h:2
+    listeners=PLAINTEXT://h:2,PLAINTEXT://h:4 listeners=PLAINTEXT://h:2,SSL://h:2 listeners=SSL://h:2
+    listeners=PLAINTEXT://127.0.0.1:2,SSL://127.0.0.2:2 listeners=PLAINTEXT://[::1]:2,SSL://127.0.0.1:2
+    listeners=PLAINTEXT://h:0,SSL://h:0
+    listeners=INTERNAL://h:2|listener.security.protocol.map=INTERNAL:PLAINTEXT
+    listeners=INTERNAL://h:2|listener.security.protocol.map=INTERNAL:PLAINTEXT|inter.broker.listener.name=INTERNAL
+    listeners=INTERNAL://h:2|listener.security.protocol.map=INTERNAL:BOGUS|inter.broker.listener.name=INTERNAL
+    listener.security.protocol.map=PLAINTEXT listener.security.protocol.map= advertised.listeners=
+    advertised.listeners=OTHER://h:2 advertised.listeners=SSL://h:2
+    advertised.listeners=PLAINTEXT://h:2,SSL://h:4 advertised.listeners=PLAINTEXT://x:9,PLAINTEXT://y:9
+    advertised.listeners=PLAINTEXT://:2 advertised.host.name=0.0.0.0
+    listeners=PLAINTEXT://h:2,SSL://h:4|advertised.listeners=PLAINTEXT://h:2,SSL://h:2
+    inter.broker.listener.name=INTERNAL inter.broker.listener.name=plaintext inter.broker.listener.name=
+    inter.broker.listener.name=PLAINTEXT|security.inter.broker.protocol=PLAINTEXT
+    security.inter.broker.protocol=SSL
+    listeners=SASL_PLAINTEXT://h:2|security.inter.broker.protocol=SASL_PLAINTEXT|sasl.enabled.mechanisms=PLAIN
+    queued.max.request.bytes=1000 queued.max.request.bytes=0 max.connections.per.ip=0
+    max.connections.per.ip=0|max.connections.per.ip.overrides=127.0.0.1:5
+    max.connections.per.ip.overrides=h:x connections.max.idle.ms=50 connections.max.idle.ms=-1
+    max.connections.per.ip.overrides=x control.plane.listener.name=PLAINTEXT
+    control.plane.listener.name=CTRL early.start.listeners=X broker.id=-1 broker.id=1001
+    broker.id=1001|broker.id.generation.enable=false reserved.broker.max.id=0 log.roll.ms=0
+    log.roll.jitter.ms=-1 log.retention.minutes=0 log.retention.hours=-7 node.id=2
+    offsets.topic.compression.codec=4 offsets.topic.compression.codec=9 process.roles=controller,broker
+    process.roles=broker process.roles=controller process.roles=broker|controller.quorum.voters=2@h:3
+    process.roles=broker|controller.quorum.voters=2@h:3|listeners=PLAINTEXT://h:2
+    process.roles=broker|controller.quorum.voters=2@h:3|listeners=PLAINTEXT://h:2|listener.security.protocol.map=PLAINTEXT:PLAINTEXT
+    process.roles=controller|listeners=CONTROLLER://h:3 controller.quorum.voters=1@h
+    controller.quorum.voters=h:3 controller.quorum.voters=2@h:3 controller.quorum.voters=x@h:3
+    controller.quorum.voters=1@h:3,2@h:4 controller.quorum.voters=1@h:3,
+    controller.quorum.voters=|controller.quorum.bootstrap.servers=h controller.listener.names=OTHER
+    controller.listener.names=PLAINTEXT controller.listener.names=CONTROLLER,OTHER
+    controller.listener.names=controller controller.listener.names= listeners=PLAINTEXT://h:2
+    advertised.listeners=PLAINTEXT://h:2,CONTROLLER://h:3 advertised.listeners=CONTROLLER://h:3
+    inter.broker.listener.name=CONTROLLER listeners=PLAINTEXT://h:2,CONTROLLER://0.0.0.0:3
+    zookeeper.metadata.migration.enable=true group.consumer.heartbeat.interval.ms=60000
+    group.consumer.min.session.timeout.ms=50000 group.share.session.timeout.ms=70000
+    group.coordinator.rebalance.protocols=share
+"""
+"""Settings that must fit one another, each of these put over a file that is sound."""
+
+
+def put_over(base: Iterable[str], settings: str) -> str:
+    """The question with these settings in place of those of the file."""
+    rows = dict(each.split("=", 1) for each in (*base, *settings.split("|")))
+    return SEPARATOR.join(("server", *(f"{key}={value}" for key, value in rows.items())))
+
 
 def questions() -> Iterator[str]:
     """The lines that the releases are asked."""
@@ -165,6 +218,10 @@ def questions() -> Iterator[str]:
         for text in VERSIONS:
             yield SEPARATOR.join(("server", *base, f"inter.broker.protocol.version={text}"))
             yield SEPARATOR.join(("server", *base, f"log.message.format.version={text}"))
+        yield from (put_over(base, each) for each in FITTING.split())
+    unmapped = [each for each in KRAFT if "protocol.map" not in each]
+    yield SEPARATOR.join(("server", *unmapped))
+    yield put_over(unmapped, "listeners=SSL://h:2,CONTROLLER://h:3")
     yield SEPARATOR.join(("server", *KRAFT, "zookeeper.connect=h:1"))
     both = "inter.broker.protocol.version={}", "log.message.format.version={}"
     for pair in (

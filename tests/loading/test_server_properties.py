@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.cli.run import run
 from tests.faults.written import known_dirs
+from tests.lab.settings import KRAFT
 
 
 @pytest.fixture
@@ -63,6 +64,26 @@ def test_what_a_config_provider_knows_is_assumed(
     limits = [each["settings"]["retention.ms"]["known"] for each in told.of("partition")]
     assert limits
     assert not any(limits)
+
+
+def test_settings_that_do_not_fit_one_another_refuse(
+    dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As `KafkaConfig` of 4.3.1 said; `tests.lab.settings` asked those of eleven releases."""
+    given = tmp_path / "server.properties"
+    rows = [
+        f"log.dirs={','.join(map(str, dirs))}",
+        *(each for each in KRAFT if not each.startswith("log.dirs")),
+    ]
+    answers = []
+    for more in ("authorizer.class.name=mine", "advertised.listeners=PLAINTEXT://0.0.0.0:2"):
+        given.write_text("\n".join([*rows, more, ""]))
+        ran = run(capsys, "forecast", *dirs, "--config", given, "--json", "--kafka", "4.3.1")
+        answers.append((ran.code, ran.json[-1]))
+    (code, sound), (refused, unsound) = answers
+    assert (code, refused) == (0, 4)
+    assert "what server.properties names is there, and fits: authorizer.class.name" in sound["assumed"]
+    assert "cannot use the nonroutable meta-address 0.0.0.0" in unsound["reason"]
 
 
 def test_a_release_without_config_providers_takes_their_names_for_values(

@@ -11,7 +11,8 @@ from typing import Final
 
 from segmend.broker.old_identity import READING, Reading, as_read, goes_offline, refusals
 from segmend.broker.rule import new_in
-from segmend.broker.server_rules import ROLES, ZOOKEEPER
+from segmend.broker.server_listeners import ROLES
+from segmend.broker.server_rules import ZOOKEEPER
 from segmend.formats.damage import Damage
 from segmend.formats.meta_properties import MetaProperties
 from segmend.frozen import frozen, replace

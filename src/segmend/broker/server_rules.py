@@ -10,13 +10,14 @@ from typing import Final
 
 from segmend.broker.features import knows_version, version_number
 from segmend.broker.rule import Rule, Words, new_in
+from segmend.broker.server_limits import limit_refusals
+from segmend.broker.server_listeners import ROLES
+from segmend.broker.server_names import BOOTSTRAP, BOOTSTRAP_SERVERS, MIGRATION, VOTERS, name_refusals
 from segmend.broker.settings import MISSING, definitions, refusal
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
 
-ROLES: Final = "process.roles"
 ZOOKEEPER: Final = "zookeeper.connect"
-MIGRATION: Final = "zookeeper.metadata.migration.enable"
 INTER_BROKER: Final = "inter.broker.protocol.version"
 MESSAGE_FORMAT: Final = "log.message.format.version"
 _EVERY_BROKER_HAS_ONE: Final = frozenset(
@@ -51,6 +52,11 @@ NO_VOTERS = Words.since(
         "If using process.roles, either controller.quorum.bootstrap.servers must contain the set of "
         "bootstrap controllers or controller.quorum.voters must contain a parseable set of controllers.",
     ),
+)
+MIGRATES_NOWHERE = Words.since(
+    "KafkaConfig.validateValues; KIP-866",
+    ((3, 4), f"If using `{MIGRATION}` in KRaft mode, `{ZOOKEEPER}` must also be set."),
+    ((4, 0), None),
 )
 NO_CONTROLLER_LISTENER = Words.since(
     "KafkaConfig.validateValues; required of itself since 4.2",
@@ -119,8 +125,12 @@ CHECKED_LATE: Final = {
     ),
 }  # fmt: skip
 """Settings of a few words that took any text when they were parsed, and were looked at afterwards."""
-BOOTSTRAP_SERVERS: Final = new_in("QuorumConfig; KIP-853", (3, 9))
-"""Whether `controller.quorum.bootstrap.servers` takes the place of voters."""
+ELSEWHERE: Final = (
+    ".class", ".class.name", ".classes", ".class.names", ".reporters", ".assignors", ".location", ".keyfile",
+)  # fmt: skip
+"""Endings of settings that name what is neither in server.properties nor in a log dir: classes and files."""
+FIT: Final = new_in("KafkaConfig: looked at from 0.11 on", (0, 11))
+"""Whether segmend knows how settings must fit one another."""
 
 
 def is_whole(given: Mapping[str, str]) -> bool:
@@ -143,6 +153,13 @@ def server_refusals(given: Mapping[str, str], release: Release) -> Iterator[str]
             yield refused
     if is_whole(given):
         yield from _missing(given, release)
+        if MIGRATES_NOWHERE.of(release):
+            yield from _migration(given, release)
+        if not provided and FIT.of(release):
+            yield from name_refusals(given, release)
+            yield from limit_refusals(given, release)
+    if given.get("node.id", (mine := given.get("broker.id", "")) or "").strip() != mine.strip() != "":
+        yield from _said(OTHER_ID, release)
     if given.get(ROLES, "").strip():
         yield from _kraft(given, release)
     if config.log_dir_entries and not config.log_dirs:
@@ -173,19 +190,30 @@ def _missing(given: Mapping[str, str], release: Release) -> Iterator[str]:
 
 
 def _kraft(given: Mapping[str, str], release: Release) -> Iterator[str]:
-    node, broker = given.get("node.id"), given.get("broker.id")
-    if is_whole(given) and node is None and broker is None:
+    if is_whole(given) and "node.id" not in given and "broker.id" not in given:
         yield from _said(NO_NODE_ID, release)
-    if node is not None and broker is not None and node.strip() != broker.strip():
-        yield from _said(OTHER_ID, release)
-    dynamic = BOOTSTRAP_SERVERS.of(release) and given.get("controller.quorum.bootstrap.servers", "").strip()
-    if is_whole(given) and not given.get("controller.quorum.voters", "").strip() and not dynamic:
+    dynamic = BOOTSTRAP_SERVERS.of(release) and given.get(BOOTSTRAP, "").strip()
+    if is_whole(given) and not given.get(VOTERS, "").strip() and not dynamic:
         yield from _said(NO_VOTERS, release)
     if is_whole(given) and "controller" in given.get(ROLES, "") and "controller.listener.names" not in given:
         yield from _said(NO_CONTROLLER_LISTENER, release)
     spoken = given.get(INTER_BROKER, "").strip()
     if spoken and knows_version(release, spoken) and version_number(spoken) < (3, 0):
         yield from _said(NOT_OF_KRAFT, release, spoken)
+
+
+def _migration(given: Mapping[str, str], release: Release) -> Iterator[str]:
+    """A broker on its way from ZooKeeper to KRaft."""
+    if given.get(MIGRATION, "").strip().lower() != "true":
+        return
+    voters = given.get(VOTERS, "").strip() or (
+        BOOTSTRAP_SERVERS.of(release) and given.get(BOOTSTRAP, "").strip()
+    )
+    if given.get(ROLES, "").strip():
+        if ZOOKEEPER not in given:
+            yield from _said(MIGRATES_NOWHERE, release)
+    elif not voters and ZOOKEEPER in given and (words := NO_VOTERS.say(release)):
+        yield words.replace(ROLES, MIGRATION)
 
 
 def _format(given: Mapping[str, str], release: Release) -> Iterator[str]:

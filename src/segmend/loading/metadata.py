@@ -7,7 +7,7 @@ one that has others catches up with them before its first partition is touched.
 from __future__ import annotations
 
 from segmend.broker.election import majority
-from segmend.broker.server_rules import ROLES
+from segmend.broker.server_listeners import ROLES
 from segmend.broker.settings import MISSING
 from segmend.formats.names import CLUSTER_METADATA
 from segmend.frozen import frozen, replace

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from segmend.broker.identity import UNEXPECTED_METADATA, Identity, IdentityVerdict, verify
 from segmend.broker.log_dirs import list_refusal
-from segmend.broker.server_rules import MIGRATION
+from segmend.broker.server_names import MIGRATION
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
 from segmend.frozen import field, frozen, replace
 from segmend.loading import places

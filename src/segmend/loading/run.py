@@ -19,6 +19,7 @@ from segmend.broker.failures import (
     Fate,
     LoadFailure,
 )
+from segmend.broker.server_rules import ELSEWHERE
 from segmend.broker.strays import PROMOTES_FUTURE
 from segmend.formats.names import CLUSTER_METADATA, REMOTE_INDEX_CACHE
 from segmend.frozen import replace
@@ -380,6 +381,9 @@ def _told_elsewhere(given: ServerConfig) -> Iterator[str]:
     if given.provided:
         more = ", and no other log dirs" if "log.dirs" in given.provided else ""
         yield f"Kafka's defaults{more}, where a config provider is asked: {', '.join(given.provided)}"
+    named = [name for name in given.given if name.endswith(ELSEWHERE)]
+    if named:
+        yield f"what server.properties names is there, and fits: {', '.join(named)}"
     relative = [path for path in given.log_dirs if not path.startswith("/")]
     if relative:
         yield f"the broker is started in this directory, where server.properties finds {', '.join(relative)}"
