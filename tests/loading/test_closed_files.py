@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.brokers import broker_of
 from tests.golden.judge import copy_tree
-from tests.surgery.story import NOBODY, as_user
+from tests.surgery.child import NOBODY, as_user
 
 from segmend.loading import BrokerOutcome, Options, forecast
 from segmend.logdir import scans, second_looks

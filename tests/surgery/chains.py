@@ -10,8 +10,6 @@ there. In the end all is taken back by what is printed: where nobody wrote, to t
 
 from __future__ import annotations
 
-import argparse
-import codecs
 import json
 import os
 import random
@@ -20,14 +18,9 @@ import shlex
 import shutil
 import signal
 import sys
-import tempfile
-import time
-import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
-from importlib import import_module
 from math import exp, log
 from pathlib import Path
 
@@ -35,15 +28,14 @@ from tests.checks.test_next_commands import BROUGHT_TO_LIGHT
 from tests.cli.run import Ran
 from tests.conftest import GOLDEN
 from tests.golden.unpack import unpack
-from tests.memory import swift
-from tests.removal import remove
-from tests.seeds import SEED
+from tests.surgery.child import NOBODY, begun_and_heard
 from tests.surgery.drawn import GOLDENS
 from tests.surgery.picture import Tree
 from tests.surgery.shows.bed import Bed
 from tests.surgery.shows.matrix import cases_of, refusal
-from tests.surgery.story import NOBODY, difference
+from tests.surgery.story import difference
 from tests.surgery.test_kill import suicide
+from tests.surgery.trials import each_of, main
 
 from segmend.errors import EXIT_CODES
 from segmend.logdir.disk import FileReader
@@ -66,13 +58,6 @@ HIDDEN = {*BROUGHT_TO_LIGHT, "N20", "N27"}
 PARTS = 8
 """In so many a file may lie."""
 ALL_CODES = sum(EXIT_CODES)
-
-
-def loaded_before() -> None:
-    """What Python loads late, and who changes the user may not find where it lies."""
-    for late in ("utf-16-be", "unicode_escape"):
-        codecs.lookup(late)
-    import_module("concurrent.futures.thread")
 
 
 def covered(piece: bytes, every: bytes) -> bool:
@@ -132,34 +117,17 @@ class Outsider:
         """The command as a process of its own, begun; the call waits for its end."""
         words = [str(each) for each in argv]
         self.said.append(shlex.join(["segmend", *words]) + (f"  # killed at {die}" if die else ""))
-        base = Path(tempfile.mkdtemp(dir=self.bed.root))
-        base.chmod(0o777)
-        loaded_before()
-        child = os.fork()
-        if child == 0:
-            code = 99
-            with open(base / "out", "w") as out, open(base / "err", "w") as err:
-                try:
-                    os.chdir(self.bed.root)
-                    os.environ["XDG_STATE_HOME"] = str(self.home)
-                    if uid:
-                        os.setgroups([])
-                        os.setgid(uid)
-                        os.setuid(uid)
-                    with redirect_stdout(out), redirect_stderr(err):
-                        code = suicide(die, words, base / "calls")
-                except BaseException:
-                    traceback.print_exc(file=err)
-                finally:
-                    out.flush()
-                    err.flush()
-                    os._exit(code)
+
+        def act() -> int:
+            os.chdir(self.bed.root)
+            os.environ["XDG_STATE_HOME"] = str(self.home)
+            return suicide(die, words)[0]
+
+        heard = begun_and_heard(act, self.bed.root, uid)
 
         def ended() -> Ran:
-            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-            ran = Ran(status, (base / "out").read_text(), (base / "err").read_text())
-            shutil.rmtree(base)
-            self.said.append(f"  -> {status} {(ran.err.strip() or ran.out.strip())[-300:]}")
+            ran = heard()
+            self.said.append(f"  -> {ran.code} {(ran.err.strip() or ran.out.strip())[-300:]}")
             return ran
 
         return ended
@@ -461,8 +429,8 @@ def taken_back(who: Outsider, before: Tree) -> None:
         assert left == {}, f"all taken back: other bytes {list(left.items())[:3]}"
 
 
-def played(seed: int, number: int, goldens: Sequence[str], folder: Path) -> Counter[str]:
-    """One chain; raises AssertionError with all that was typed."""
+def played(seed: int, number: int, goldens: Sequence[str], folder: Path) -> list[str]:
+    """One chain: each command that was given; what is raised has a note of all that was typed."""
     chance = random.Random(f"{seed} {number} chain")
     golden = chance.choice(goldens)
     root = folder / "a case"
@@ -485,42 +453,15 @@ def played(seed: int, number: int, goldens: Sequence[str], folder: Path) -> Coun
         Acts(who, asked).play()
         taken_back(who, before)
     except Exception as error:
-        raise AssertionError("\n".join([*who.said, traceback.format_exc()[-1500:]])) from error
-    return Counter(line.split()[1] for line in who.said if line.startswith("segmend "))
+        error.add_note("\n".join(who.said))
+        raise
+    return ["ok", *(line.split()[1] for line in who.said if line.startswith("segmend "))]
 
 
 def play(numbers: Iterable[int], seed: int, goldens: Sequence[str], home: Path) -> Counter[str]:
     """How many of each command were given, and how many chains disagree, which are printed."""
-    told: Counter[str] = Counter()
-    with swift(home) as folder:
-        folder.chmod(0o755)
-        for number in numbers:
-            try:
-                told += played(seed, number, goldens, folder)
-                told["ok"] += 1
-            except Exception as error:
-                told["DISAGREES"] += 1
-                print(f"{error}\n", flush=True)
-            for path in folder.iterdir():
-                remove(path) if path.is_dir() else path.unlink()
-    return told
-
-
-def main(words: Sequence[str]) -> int:
-    """0 if nothing disagrees."""
-    parser = argparse.ArgumentParser(prog="python -m tests.surgery.chains", description=__doc__)
-    parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--only", type=int)
-    parser.add_argument("golden", nargs="*", metavar="GOLDEN", default=GOLDENS)
-    given = parser.parse_args(words)
-    begun = time.monotonic()
-    numbers = range(given.count) if given.only is None else [given.only]
-    with tempfile.TemporaryDirectory() as scratch:
-        told = play(numbers, given.seed, given.golden, Path(scratch))
-    print(f"seed {given.seed}: {dict(told)}, {time.monotonic() - begun:.0f} s", flush=True)
-    return min(told["DISAGREES"], 1)
+    return each_of(numbers, home, lambda number, folder: played(seed, number, goldens, folder))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:], "tests.surgery.chains", GOLDENS, play))

@@ -8,16 +8,12 @@ the options that play it again.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import shutil
 import sys
-import tempfile
-import time
-import traceback
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,14 +22,13 @@ from typing import Any
 import pytest
 from tests.conftest import GOLDEN, golden_names
 from tests.golden.unpack import unpack
-from tests.memory import swift
-from tests.removal import remove
-from tests.seeds import SEED
+from tests.surgery.child import as_user, owned_by_nobody
 from tests.surgery.faulty import Died, Disk, Failing, Mortal, Unplugged
 from tests.surgery.loop import COMMANDS, Loop
 from tests.surgery.shows.bed import Bed, Case
 from tests.surgery.shows.matrix import cases_of, refusal
-from tests.surgery.story import ERRORS, as_user, owned_by_nobody, plans_read_once
+from tests.surgery.story import ERRORS, plans_read_once
+from tests.surgery.trials import each_of, main
 
 from segmend.errors import SegmendError
 from segmend.surgery.execute import lock
@@ -197,46 +192,26 @@ class Checked:
         return Failing(at, chance.choice(ERRORS), other, stays=kind == "for good", thread=thread)
 
 
-def play(draws: Iterator[Draw], home: Path) -> Counter[str]:
-    """Play them all, and print what disagrees; how many ended how."""
-    told: Counter[str] = Counter()
-    with swift(home) as folder, plans_read_once(), pytest.MonkeyPatch.context() as patch:
+def play(numbers: Iterable[int], seed: int, goldens: Sequence[str], home: Path) -> Counter[str]:
+    """Play them all; how many ended how."""
+
+    def trial(number: int, folder: Path) -> list[str]:
+        draw = Draw.of(seed, number, goldens)
+        (folder / "case").mkdir()
+        try:
+            said = played(draw, unpack(GOLDEN / f"{draw.golden}.tar.xz", folder / "whole"), folder / "case")
+        except Exception as error:
+            error.add_note(str(draw))
+            raise
+        if said.startswith("refused"):
+            print(f"{draw}: {said}", flush=True)
+        return [said.partition(" (")[0]]
+
+    with plans_read_once(), pytest.MonkeyPatch.context() as patch:
         for look in ("writers", "brokers"):
             patch.setattr(lock, look, lambda _dirs: iter(()))
-        folder.chmod(0o755)
-        for draw in draws:
-            root = folder / "case"
-            root.mkdir()
-            try:
-                whole = unpack(GOLDEN / f"{draw.golden}.tar.xz", folder / "whole")
-                said = played(draw, whole, root)
-            except Exception:
-                said = "DISAGREES"
-                print(f"{draw}\n{traceback.format_exc()[-3000:]}", flush=True)
-            told[said.partition(" (")[0]] += 1
-            if said.startswith("refused"):
-                print(f"{draw}: {said}", flush=True)
-            for path in (root, folder / "whole"):
-                remove(path)
-    return told
-
-
-def main(words: Sequence[str]) -> int:
-    """0 if nothing disagrees."""
-    parser = argparse.ArgumentParser(prog="python -m tests.surgery.drawn", description=__doc__)
-    parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--only", type=int)
-    parser.add_argument("golden", nargs="*", metavar="GOLDEN", default=GOLDENS)
-    given = parser.parse_args(words)
-    numbers = range(given.count) if given.only is None else [given.only]
-    begun = time.monotonic()
-    with tempfile.TemporaryDirectory() as scratch:
-        draws = (Draw.of(given.seed, number, given.golden) for number in numbers)
-        told = play(draws, Path(scratch))
-    print(f"seed {given.seed}: {dict(told)}, {time.monotonic() - begun:.0f} s", flush=True)
-    return min(told["DISAGREES"], 1)
+        return each_of(numbers, home, trial)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:], "tests.surgery.drawn", GOLDENS, play))

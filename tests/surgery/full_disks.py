@@ -8,35 +8,29 @@ is it by the next try; once there is room the same command goes on, and undo giv
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import subprocess
 import sys
-import time
-import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.cli.run import Ran
 from tests.conftest import GOLDEN
 from tests.golden.unpack import unpack
-from tests.memory import swift
 from tests.removal import remove
-from tests.seeds import SEED
-from tests.surgery.chains import contents, covered, loaded_before
+from tests.surgery.chains import contents, covered
+from tests.surgery.child import NOBODY, begun_and_heard, owned_by_nobody, watched
 from tests.surgery.drawn import GOLDENS, OF_THE_STATE
-from tests.surgery.faulty import CHANGES
 from tests.surgery.picture import picture
 from tests.surgery.shows.bed import Bed
 from tests.surgery.shows.matrix import cases_of, refusal
-from tests.surgery.story import NOBODY, difference, owned_by_nobody
+from tests.surgery.story import difference
+from tests.surgery.trials import each_of, main
 
-from segmend.cli.main import main as segmend
 from segmend.surgery.execute.journal import runs
-from segmend.surgery.writing.effects import Effects
 
 QUOTA, SUB = "btrfs with a quota", "0/256"
 MAKE = {
@@ -104,45 +98,6 @@ def fill_up(disk: Path, left: int) -> None:
 def make_room(disk: Path) -> None:
     (disk / "filler").unlink(missing_ok=True)
     os.sync()
-
-
-def command(folder: Path, words: Iterable[object], uid: int, before: Callable[[int], None]) -> Ran:
-    """segmend as a process of its own, which calls `before` with the number of each change of the disk."""
-    out, err = folder / "out", folder / "err"
-    calls = 0
-
-    def counted(call: Callable[..., object]) -> Callable[..., object]:
-        def counting(self: Effects, *args: object) -> object:
-            nonlocal calls
-            calls += 1
-            before(calls)
-            return call(self, *args)
-
-        return counting
-
-    loaded_before()
-    child = os.fork()
-    if child == 0:
-        code = 99
-        with open(out, "w") as said, open(err, "w") as told:
-            try:
-                if uid:
-                    os.setgroups([])
-                    os.setgid(uid)
-                    os.setuid(uid)
-                for name in CHANGES:
-                    setattr(Effects, name, counted(getattr(Effects, name)))
-                with redirect_stdout(said), redirect_stderr(told):
-                    code = segmend([str(each) for each in words])
-                    print(f"calls: {calls}", file=told)
-            except BaseException:
-                traceback.print_exc(file=told)
-            finally:
-                said.flush()
-                told.flush()
-                os._exit(code)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return Ran(code, out.read_text(), err.read_text())
 
 
 def nothing(_call: int) -> None:
@@ -217,7 +172,13 @@ class Filled:
             assert left == {}, f"the snapshot has changed: {list(left.items())[:3]}"
 
     def run(self, *words: object, before: Callable[[int], None] = nothing) -> Ran:
-        ran = command(self.folder, words, self.uid, before)
+
+        def act() -> int:
+            code, calls = watched(words, lambda call, *_: before(call))
+            print(f"calls: {calls}", file=sys.stderr)
+            return code
+
+        ran = begun_and_heard(act, self.folder, self.uid)()
         self.said.append(f"segmend {' '.join(map(str, words))}\n -> {ran.code} {ran.err.strip()[-500:]}")
         assert "Traceback" not in ran.err, ran.err
         return ran
@@ -297,49 +258,23 @@ class Filled:
         assert not gone, f"LOST: {len(gone)} files, {gone[0][:80]!r}"
 
 
-def play(numbers: Iterable[int], seed: int, home: Path, kinds: list[str]) -> Counter[str]:
+def play(numbers: Iterable[int], seed: int, kinds: Sequence[str], home: Path) -> Counter[str]:
     """How many ended how; what disagrees is printed."""
-    told: Counter[str] = Counter()
-    with swift(home) as folder:
-        folder.chmod(0o755)
-        for number in numbers:
-            kind = random.Random(f"{seed} {number} disk").choice(kinds)
-            with mounted(kind, folder) as disk:
-                case = None
-                try:
-                    case = Filled(seed, number, folder, disk, kind)
-                    said = case.play()
-                except Exception:
-                    said = "DISAGREES"
-                    print(
-                        "\n".join(
-                            [*(case.said if case else [str(number)]), traceback.format_exc()[-1500:], ""]
-                        ),
-                        flush=True,
-                    )
-                finally:
-                    if case is not None:
-                        case.close()
-                told[f"{kind}: {said}" if said != "DISAGREES" else said] += 1
-            for path in folder.iterdir():
-                remove(path) if path.is_dir() else path.unlink()
-    return told
 
+    def trial(number: int, folder: Path) -> list[str]:
+        kind = random.Random(f"{seed} {number} disk").choice(kinds)
+        with mounted(kind, folder) as disk:
+            case = Filled(seed, number, folder, disk, kind)
+            try:
+                return [f"{kind}: {case.play()}"]
+            except Exception as error:
+                error.add_note("\n".join(case.said))
+                raise
+            finally:
+                case.close()
 
-def main(words: list[str]) -> int:
-    """0 if nothing disagrees."""
-    parser = argparse.ArgumentParser(prog="python -m tests.surgery.full_disks", description=__doc__)
-    parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--count", type=int, default=30)
-    parser.add_argument("--only", type=int)
-    parser.add_argument("kinds", nargs="*", default=[*MAKE])
-    given = parser.parse_args(words)
-    begun = time.monotonic()
-    numbers = range(given.count) if given.only is None else [given.only]
-    told = play(numbers, given.seed, Path("/tmp"), given.kinds)
-    print(f"seed {given.seed}: {dict(told)}, {time.monotonic() - begun:.0f} s", flush=True)
-    return min(told["DISAGREES"], 1)
+    return each_of(numbers, home, trial)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:], "tests.surgery.full_disks", [*MAKE], play, count=30))

@@ -9,10 +9,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from tests.surgery.faulty import Died, Disk, Failing, Mortal
 from tests.surgery.picture import Tree
+from tests.surgery.story import plans_read_once
 
 from segmend.errors import SegmendError
 from segmend.surgery.execute.apply import apply
@@ -83,6 +85,11 @@ class Loop:
                 self.both(number)
             assert self.look() == self.before, (command, number)
         return stopped
+
+    def everywhere(self, step: int = 1) -> int:
+        """Each command killed at one call of so many; how often both were stopped."""
+        with plans_read_once():
+            return sum(self.play(each, islice(self.each_call(each), 0, None, step)) for each in COMMANDS)
 
     def both(self, number: int) -> None:
         """From where it is to the planned end, in every second case, and back."""

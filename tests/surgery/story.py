@@ -8,21 +8,16 @@ bytes, names, modes, times and attributes, journal included, are one case.
 
 from __future__ import annotations
 
-import codecs
 import errno
 import hashlib
-import os
 import random
 import shutil
 import stat
-import sys
-import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
-from importlib import import_module
 from pathlib import Path
 from typing import TypeVar
 
@@ -47,7 +42,6 @@ SEEDS = range(SEED, SEED + sampled(4, 2))
 """Of what is lost by chance when the power goes."""
 EACH = 3
 """CI takes one call of so many, the other ones in the other story; a sweep takes all."""
-NOBODY = 65534
 Case = TypeVar("Case")
 AGES = 1_700_000_000_000_000_000
 """Files of the world are older; what has a later time has it from now."""
@@ -298,52 +292,12 @@ def _copy(source: Path, target: Path) -> None:
     shutil.copytree(source, target, symlinks=True)
 
 
-def in_a_child(act: Callable[[], int]) -> int:
-    """The exit code of a process that does this; below 0 the signal that killed it."""
-    child = os.fork()
-    if child == 0:
-        code = 99
-        try:
-            code = act()
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
 @contextmanager
 def plans_read_once() -> Iterator[None]:
     """The same bytes are the same plan: a third of the time went into reading it from them again."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Plan, "parse", staticmethod(cache(Plan.parse)))
         yield
-
-
-def owned_by_nobody(folder: Path) -> None:
-    """Have all of it be that of the normal user of `as_user`."""
-    for path in (folder, *folder.rglob("*")) if os.getuid() == 0 else ():
-        os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
-
-
-def as_user(act: Callable[[], object]) -> None:
-    """In a process of a normal user, if this is root's."""
-
-    def acted() -> int:
-        if os.getuid() == 0:
-            for late in ("utf-16-be", "unicode_escape"):  # from where a Python of root's cannot be read
-                codecs.lookup(late)
-            os.setgroups([])
-            os.setgid(NOBODY)
-            os.setuid(NOBODY)
-        act()
-        return 0
-
-    # Python may lie where only root reads, and what is loaded late is not there for the child.
-    import_module("concurrent.futures.thread")
-    assert in_a_child(acted) == 0
 
 
 def difference(expected: Tree, found: Tree) -> dict[str, tuple[object, object]]:

@@ -31,5 +31,5 @@ def test_a_disk_that_gets_full_costs_nothing(
             pass
     except (OSError, subprocess.CalledProcessError) as error:
         pytest.skip(f"no loop mount of {kind} here: {error}")
-    told = full_disks.play(range(sampled(60, 3)), SEED, tmp_path, [kind])
+    told = full_disks.play(range(sampled(60, 3)), SEED, [kind], tmp_path)
     assert told["DISAGREES"] == 0, capfd.readouterr().out

@@ -16,8 +16,9 @@ from itertools import product
 
 import pytest
 from tests.memory import swift
+from tests.surgery.child import as_user, owned_by_nobody
 from tests.surgery.faulty import Failing, Mortal, Unplugged
-from tests.surgery.story import Story, as_user, owned_by_nobody, plans_read_once
+from tests.surgery.story import Story, plans_read_once
 
 from segmend.errors import SegmendError
 from segmend.surgery.plan import Plan

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from tests.seeds import SEED
-from tests.surgery.drawn import GOLDENS, Draw, play
+from tests.surgery.drawn import GOLDENS, play
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_surgery_drawn_at_random(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    told = play((Draw.of(SEED, number, GOLDENS) for number in range(4)), tmp_path)
+    told = play(range(4), SEED, GOLDENS, tmp_path)
     assert (told["DISAGREES"], told["ok"]) == (0, 4), capfd.readouterr().out

@@ -9,46 +9,30 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from tests.removal import remove
-from tests.surgery.faulty import CHANGES
-from tests.surgery.story import in_a_child
+from tests.surgery.child import in_a_child, watched
 from tests.surgery.world import World, make, plan_of
 
-from segmend.cli.main import main
 from segmend.surgery.execute.journal import runs
-from segmend.surgery.writing.effects import Effects
 
 pytestmark = pytest.mark.slow
 
 
-def suicide(at: int, argv: list[str], calls_file: Path) -> int:
-    """The command, killed at its n-th change; 0 for never. Its calls are counted in the file."""
-    calls = 0
+def suicide(at: int, argv: Sequence[str]) -> tuple[int, int]:
+    """The command, killed at its n-th change, 0 for never: its exit code, and how many changes it made."""
 
-    def deadly(name: str, call: Callable[..., object]) -> Callable[..., object]:
-        def counted(self: Effects, *args: object) -> object:
-            nonlocal calls
-            calls += 1
-            if calls == at:
-                if name == "write" and at % 2:
-                    fd, data, position = args
-                    assert isinstance(data, bytes | memoryview)
-                    call(self, fd, data[: len(data) // 2], position)
-                os.kill(os.getpid(), signal.SIGKILL)
-            return call(self, *args)
+    def kill(call: int, name: str, half: Callable[[], object]) -> None:
+        if call == at:
+            if name == "write" and at % 2:
+                half()
+            os.kill(os.getpid(), signal.SIGKILL)
 
-        return counted
-
-    for name in CHANGES:
-        setattr(Effects, name, deadly(name, getattr(Effects, name)))
-    code = main(argv)
-    calls_file.write_text(str(calls))
-    return code
+    return watched(argv, kill)
 
 
 @dataclass(frozen=True)
@@ -84,7 +68,13 @@ class Shell:
     def _run(self, die_at: int, *argv: str) -> Ran:
         counted = self.plan.with_name("calls")
         counted.write_text("0")
-        code = in_a_child(lambda: suicide(die_at, list(argv), counted))
+
+        def act() -> int:
+            code, calls = suicide(die_at, argv)
+            counted.write_text(str(calls))
+            return code
+
+        code = in_a_child(act)
         return Ran(code, int(counted.read_text()))
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from tests.memory import prefix
 from tests.removal import remove
+from tests.surgery.child import NOBODY, as_user
 from tests.surgery.desk import Desk
 from tests.surgery.faulty import Died
-from tests.surgery.story import NOBODY, as_user
 
 from segmend.formats import posix_acl
 from segmend.formats.posix_acl import MASK, OTHERS, OWNER, OWNING_GROUP, USER, Acl, AclEntry

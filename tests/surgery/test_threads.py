@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 from tests.memory import swift
+from tests.surgery.child import as_user, owned_by_nobody
 from tests.surgery.loop import COMMANDS, Loop
-from tests.surgery.story import as_user, owned_by_nobody, plans_read_once
+from tests.surgery.story import plans_read_once
 from tests.surgery.world import make, plan_of, steps
 
 from segmend.surgery.steps.move_dir import MoveDir

@@ -8,8 +8,8 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from tests.surgery.child import in_a_child
 from tests.surgery.faulty import Disk
-from tests.surgery.story import in_a_child
 from tests.surgery.world import World, make, plan_of
 
 from segmend.errors import BrokerRunning
