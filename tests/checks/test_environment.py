@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import subprocess
@@ -17,6 +18,7 @@ from tests.faults.written import clean_dir, killed_dir, metadata_dir, with_zooke
 
 from segmend.checks import CheckRun, Level, Scope
 from segmend.findings import Finding, Severity
+from segmend.formats.build import NewRecord, build_batch
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import LogDir
@@ -135,6 +137,25 @@ def test_an_input_output_error(tmp_path: Path, monkeypatch) -> None:
     codes = {finding.code: finding for finding in found(dirs, Level.DEEP)}
     assert {"M02", "K14b"} <= set(codes)
     assert f"{dirs[0]}/{codes['K14b'].file}" == bad
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_a_bad_sector_among_records_that_are_not_looked_at(number: int, tmp_path: Path, monkeypatch) -> None:
+    dirs = clean_dir(tmp_path)
+    log = sorted((dirs[0] / "u-0").glob("*.log"))[-1]
+    record = NewRecord(bytes(300_000), timestamp=1_760_000_000_000)
+    batches = [build_batch([record], base_offset=int(log.stem) + each) for each in range(6)]
+    log.write_bytes(b"".join(batches))
+    bad = sum(map(len, batches[: number + 1])) - 1
+    real = os.preadv
+
+    def failing(fd: int, buffers: list[memoryview], position: int) -> int:
+        if os.readlink(f"/proc/self/fd/{fd}") == str(log) and position <= bad < position + len(buffers[0]):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return real(fd, buffers, position)
+
+    monkeypatch.setattr(os, "preadv", failing)
+    assert {f"{dirs[0]}/{each.file}" for each in found(dirs) if each.code == "K14b"} == {str(log)}
 
 
 @pytest.mark.parametrize("name", [".lock", "meta.properties", "meta.properties.tmp", "bootstrap.checkpoint"])

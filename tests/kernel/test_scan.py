@@ -286,6 +286,45 @@ def test_a_file_that_is_cut_meanwhile_has_a_torn_tail(cut: int, engine: str) -> 
     assert kinds(found) == ([] if cut == 0 else ["header-fragment"] if cut <= 17 else ["torn-tail"])
 
 
+class Watched(Shrinking):
+    """Notes the bytes that were read."""
+
+    def __init__(self, data: bytes, size: int) -> None:
+        super().__init__(data, size)
+        self.seen: set[int] = set()
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        got = super().read_into(buffer, position)
+        self.seen.update(range(position, position + got))
+        return got
+
+
+@pytest.mark.parametrize("window", [100, 1000, 5000])
+def test_bodies_are_read_that_nobody_looks_at(window: int, engine: str) -> None:
+    """A bad sector in one ends a broker's start, and is told of only if somebody reads it (K14b)."""
+    batches = [plain(103, 50), plain(153, 900), plain(1053), plain(1056, 300)]
+    for number in range(len(batches)):
+        data = b"".join([plain(BASE), *batches[: number + 1]])
+        reader = Watched(data, len(data))
+        found = scan_log(
+            reader, ScanTask(base_offset=BASE, crc=False), engine=engine_named(engine), window=window
+        )
+        assert (found.batches, found.problems) == (number + 2, ())
+        assert reader.seen == {*range(len(data))}
+
+
+@pytest.mark.parametrize("window", [100, 1000, 5000])
+def test_a_file_that_is_cut_within_a_body_ends_with_its_batch(window: int, engine: str) -> None:
+    data, big = plain(100), plain(103, 900)
+    for cut in (len(data) + window, len(data + big) - 1, len(data + big), len(data + big) + 10):
+        reader = Watched((data + big + plain(1003))[:cut], 20_000)
+        found = scan_log(
+            reader, ScanTask(base_offset=BASE, crc=False), engine=engine_named(engine), window=window
+        )
+        assert (found.batches, found.size) == (2, max(cut, len(data + big)))
+        assert kinds(found) == (["header-fragment"] if cut > len(data + big) else [])
+
+
 def test_a_size_field_of_two_gigabytes_takes_no_memory(engine: str) -> None:
     data = bytearray(plain(100))
     data[8:12] = struct.pack(">i", 2**31 - 1)

@@ -77,21 +77,35 @@ class _Pass:
             stop = walker.walk(self._window.view, self._window.start)
             assert walker.position >= before, "a walk went back"
             self._drain()
-            if stop.status == END:
-                break
             if stop.status == MORE:
                 assert not self._window.covers(walker.position, stop.need), "the window has what is wanted"
+            if stop.status in (END, MORE):
+                self._read_bodies()
+            if stop.status == END:
+                break
+            if stop.status == MORE and not self._window.covers(walker.position, stop.need):
                 self._load(stop.need)
-            elif stop.status == DAMAGE:
+            if stop.status == DAMAGE:
                 self._pass_damage(stop)
         return self._result()
+
+    def _read_bodies(self) -> None:
+        """Read on from the window to the walker: without checksums, what is left of the last batch.
+
+        Nobody looks at it then, but only who reads learns that the disk cannot (K14b).
+        """
+        if not self._task.crc:
+            unread = self._window.start + len(self._window.view)
+            for _ in self._window.pieces(unread, self._walker.position):
+                pass
 
     def _load(self, need: int) -> None:
         """Bring the batch at the walker's position into the window, or take it in pieces."""
         walker = self._walker
         if need <= WINDOW_LIMIT:
             self._window.load(walker.position, need)
-            walker.end = min(walker.end, self._window.end)
+            # Who cuts the file meanwhile may cut it within the batch that was taken last.
+            walker.end = max(min(walker.end, self._window.end), walker.position)
             return
         magic = PREFIX.unpack_from(self._window.at(walker.position, HEADER_SIZE_V2))[3]
         crc = self._salvage.checksum(walker.position, need, magic) if self._task.crc else 0
