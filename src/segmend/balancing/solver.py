@@ -139,7 +139,6 @@ class BalanceProblem:
         )
 
     def unmoved(self, state: _State, move: tuple[int, int]) -> _State:
-        """The state without one of its moves."""
         item, target = self.items[move[0]], move[1]
         return _State(
             state.moved - item.size,

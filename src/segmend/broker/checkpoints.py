@@ -38,8 +38,7 @@ EPOCHS_ASSIGNED: Final = new_in(
     (2, 7),
 )
 EPOCHS_AGREE: Final = new_in(
-    "LeaderEpochFileCache.truncateAndAppend, truncateFromStart (KAFKA-7415)",
-    (2, 0, 1),
+    "LeaderEpochFileCache.truncateAndAppend, truncateFromStart (KAFKA-7415)", (2, 0, 1)
 )
 """Whether entries that contradict a new one go, and all that is not above a new log start offset."""
 EPOCHS_BEGIN_AT_FIRST_SEGMENT: Final = gone_in(
@@ -132,7 +131,6 @@ _THROWN = {
 
 
 def kind_of(damage: Damage, release: Release) -> str:
-    """The damage as that release takes it."""
     return "malformed" if damage.kind in MALFORMED.of(release) else damage.kind
 
 

@@ -130,7 +130,6 @@ class LoadFailure(Exception):
 
 
 def io_failure(release: Release, says: str, file: str | None = None) -> LoadFailure:
-    """An IOException."""
     return LoadFailure(IO_EXCEPTION, says, IO_ERROR.of(release), file)
 
 

@@ -68,12 +68,10 @@ def _spread(number: int) -> int:
 
 
 def _hash(topic: str, partition: int) -> int:
-    """`TopicPartition.hashCode`."""
     return wrap_int(31 * (31 + partition) + _text_hash(topic))
 
 
 def _text_hash(text: str) -> int:
-    """`String.hashCode`."""
     units, code = text.encode("utf-16-be", "surrogatepass"), 0
     for at in range(0, len(units), 2):
         code = (31 * code + int.from_bytes(units[at : at + 2], "big")) & 0xFFFFFFFF
@@ -81,7 +79,6 @@ def _text_hash(text: str) -> int:
 
 
 def _uuid_hash(text: str) -> int:
-    """`Uuid.hashCode`."""
     data = parse_uuid(text)
     high, low = int.from_bytes(data[:8], "big"), int.from_bytes(data[8:], "big")
     mixed = high ^ low

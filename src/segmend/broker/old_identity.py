@@ -11,14 +11,7 @@ from typing import Final
 
 from segmend.broker.rule import Rule, Words, new_in
 from segmend.formats.java_number import parse_int
-from segmend.formats.meta_properties import (
-    BROKER_ID,
-    CLUSTER_ID,
-    NODE_ID,
-    VERSION,
-    MetaProperties,
-    trimmed,
-)
+from segmend.formats.meta_properties import BROKER_ID, CLUSTER_ID, NODE_ID, VERSION, MetaProperties, trimmed
 from segmend.logdir.release import Release
 
 
@@ -96,7 +89,6 @@ def refusals(values: Sequence[MetaProperties], release: Release, *, kraft: bool)
 
 
 def _identity(value: MetaProperties) -> tuple[int | None, str | None]:
-    """`BrokerMetadata`."""
     return parse_int(value.properties.get(BROKER_ID) or ""), value.properties.get(CLUSTER_ID)
 
 

@@ -174,10 +174,7 @@ OVERFLOW = Words.since(
 SPLIT_REFUSED = Words.since(
     "UnifiedLog.splitOverflowedSegment; names the file since 3.0",
     ((2, 0), "Split operation is only permitted for segments with overflow"),
-    (
-        (3, 0),
-        "Split operation is only permitted for segments with overflow, and the problem path is {}",
-    ),
+    ((3, 0), "Split operation is only permitted for segments with overflow, and the problem path is {}"),
 )
 TOO_LARGE = "The size of segment {} ({}) is larger than the maximum allowed segment size of 2147483647"
 TOO_SMALL: Rule[str] = Rule(

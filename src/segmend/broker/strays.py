@@ -76,10 +76,7 @@ LOADED_STRAY = Words.since("LogManager.loadLog; KAFKA-14616", ((3, 6), "Loaded s
 TREATED_AS_STRAY = "The topicId does not exist in {}, treat it as a stray log"
 NO_TOPIC_ID = Words.since(
     "LogManager.isStrayKraftReplica; BrokerMetadataPublisher up to 3.7.0",
-    (
-        (3, 0),
-        "The log dir {} does not have a topic ID, which is not allowed when running in KRaft mode.",
-    ),
+    ((3, 0), "The log dir {} does not have a topic ID, which is not allowed when running in KRaft mode."),
     ((3, 7, 1), TREATED_AS_STRAY),
 )
 NOT_EXPECTED = (

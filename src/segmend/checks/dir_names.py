@@ -84,11 +84,7 @@ def _finding(name: str, context: DirContext) -> Finding:
     words = DIR_FAILED if goes else NOT_A_PARTITION.of(context.release)
     place = context.path if goes else f"{context.path}/{name}"
     return context.finding(
-        code,
-        message,
-        Where(name),
-        broker_says=words.format(place, name),
-        remedy=_remedy(name, context),
+        code, message, Where(name), broker_says=words.format(place, name), remedy=_remedy(name, context)
     )
 
 

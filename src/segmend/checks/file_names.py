@@ -133,7 +133,6 @@ def _shadowed_swap(base: int, name: str, context: PartitionContext) -> Iterator[
 
 
 def _first_offset(context: PartitionContext, name: str) -> int:
-    """The offset that its first batch has, -1 if there is none."""
     with context.partition.entry(name).reader() as reader:
         data = reader.read(8, 0)
     return int.from_bytes(data, "big", signed=True) if len(data) == 8 else -1

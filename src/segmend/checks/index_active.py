@@ -43,7 +43,7 @@ PAGE = Page(
     own={
         "I06": """
             it dies while loading ("Found record size N smaller than minimum record overhead (14)"), or takes
-            whatever bytes it meets for a batch.""",
+            whatever bytes it meets for a batch."""
     },
     advice="""
         I04 to I06: delete or rebuild the index before the start. L25: look for the lost end on another
@@ -118,13 +118,7 @@ def _fits(view: SegmentView, last: _Last, base_offset: int, magic: int) -> bool:
     return view.base_offset <= base_offset <= last.offset and 0 <= magic <= 2
 
 
-def _finding(
-    view: SegmentView,
-    context: PartitionContext,
-    code: str,
-    words: str,
-    last: _Last,
-) -> Finding:
+def _finding(view: SegmentView, context: PartitionContext, code: str, words: str, last: _Last) -> Finding:
     return context.finding(
         code,
         words,

@@ -60,11 +60,7 @@ def _finding(broker: BrokerContext, message: str, severity: Severity = ERROR) ->
     home = broker.broker_dirs.metadata_dir
     assert home is not None, "a finding of the metadata has a dir"
     return broker.of(home).finding(
-        "K23",
-        message,
-        Where(CLUSTER_METADATA),
-        severity=severity,
-        remedy=_remedy(broker, home, severity),
+        "K23", message, Where(CLUSTER_METADATA), severity=severity, remedy=_remedy(broker, home, severity)
     )
 
 

@@ -19,13 +19,7 @@ from .segment_view import SegmentView
 CODES = (
     Code("P10", WARNING, "a producer writes outside its open transaction", NONE, REFUSES, ignored=True),
     Code(
-        "P11",
-        WARNING,
-        "a control batch cannot be understood",
-        NONE,
-        REFUSES,
-        ignored=True,
-        explains=("I21",),
+        "P11", WARNING, "a control batch cannot be understood", NONE, REFUSES, ignored=True, explains=("I21",)
     ),
     Code("P12", WARNING, "a producer epoch or a coordinator epoch goes back", WRONG, ignored=True),
 )

@@ -227,10 +227,7 @@ class _Replayer:
         return again.aborted
 
     def _surplus(
-        self,
-        view: SegmentView,
-        index: TransactionIndex | None,
-        known: Mapping[tuple[int, int], AbortedTxn],
+        self, view: SegmentView, index: TransactionIndex | None, known: Mapping[tuple[int, int], AbortedTxn]
     ) -> Iterator[tuple[int, AbortedTxn]]:
         """Rows without an ABORT marker, or that begin elsewhere; a beginning no longer there is believed."""
         for number, row in enumerate(index.entries if index else ()):

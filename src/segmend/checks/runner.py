@@ -124,7 +124,6 @@ class Wanted:
     files: Collection[str] = ()
 
     def code(self, code: str) -> bool:
-        """Whether findings of `code` are wanted."""
         return (not self.only or code in self.only) and code not in self.ignore
 
     def partition(self, partition: PartitionDir) -> bool:
@@ -134,7 +133,6 @@ class Wanted:
         return self.topic is None or fnmatch.fnmatchcase(partition.topic, self.topic)
 
     def finding(self, finding: Finding) -> bool:
-        """Whether `finding` is wanted."""
         return self.code(finding.code) and (not self.files or finding.file in self.files)
 
     def check(self, check: Check) -> bool:

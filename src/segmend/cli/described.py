@@ -27,7 +27,6 @@ class Argument:
 
     @property
     def takes_path(self) -> bool:
-        """Whether its value is one."""
         return self.value in _PATHS
 
     @property

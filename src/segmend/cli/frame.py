@@ -45,7 +45,6 @@ def whole_parser() -> Parser:
 
 
 def exit_codes() -> str:
-    """All of them in a paragraph."""
     told = [f"{code} {meaning}" for code, meaning in EXIT_CODES.items()]
     return f"exit codes: {', '.join(told[:4])},\n{', '.join(told[4:])}; the sum where several apply"
 

@@ -96,10 +96,7 @@ def _compacting(args: argparse.Namespace) -> Compacting | None:
 
 
 def tell(
-    args: argparse.Namespace,
-    request: Request,
-    progress: Progress,
-    lines: Callable[[Text], Iterator[Line]],
+    args: argparse.Namespace, request: Request, progress: Progress, lines: Callable[[Text], Iterator[Line]]
 ) -> ExitCode:
     """Say each line of the report as it comes; ends with what is to be said by the exit code."""
     began, whole = time.monotonic(), True

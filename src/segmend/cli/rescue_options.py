@@ -25,7 +25,6 @@ With DIR each value names its schema as Confluent's serializers do. More than 1 
 
 
 def add_rescue_options(parser: argparse.ArgumentParser) -> None:
-    """Where to, in which form, and what of it."""
     parser.add_argument("--out", required=True, metavar="OUT", help="a new directory for what is rescued")
     parser.add_argument(
         "--as", dest="form", choices=names(), default="log-dir", help="in which form (default: log-dir)"
@@ -52,10 +51,7 @@ def add_rescue_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_policies_option(parser)
     parser.add_argument(
-        "--broker",
-        metavar="N",
-        type=int,
-        help="log-dir: as that of this node (default: the first)",
+        "--broker", metavar="N", type=int, help="log-dir: as that of this node (default: the first)"
     )
     add_release_option(parser)
 

@@ -94,8 +94,6 @@ class NodeStart:
 
 
 class Playing(Protocol):
-    """What plays the nodes."""
-
     @property
     def node_ids(self) -> Iterable[int]:
         """Those whose dirs are there."""

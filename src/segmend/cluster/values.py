@@ -23,7 +23,6 @@ class QuorumVoter:
     reason: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The object in `voters`."""
         return {
             "node_id": self.node_id,
             "up": self.up,
@@ -127,7 +126,6 @@ class ReplicaCopy:
         return self.outcome in (Service.SERVED, Service.EMPTY)
 
     def to_json(self) -> dict[str, Any]:
-        """The object in `copies`."""
         return {
             "node_id": self.node_id,
             "dir": self.dir,

@@ -46,7 +46,6 @@ class CleanedSize:
 
     @property
     def exact(self) -> bool:
-        """Whether all was read."""
         return self.read >= self.of
 
 
@@ -130,8 +129,6 @@ class _OffsetMap:
 
 
 class _Left:
-    """What is left of batches."""
-
     def __init__(self, loaded: LoadedLog, work: CleaningWork, offsets: _OffsetMap) -> None:
         self.keyless = 0
         self._offsets = offsets

@@ -37,14 +37,11 @@ class Blocker:
     broker_says: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The object in `blockers`."""
         return as_dict(self)
 
 
 @frozen
 class Held:
-    """What blockers are found from."""
-
     loaded: LoadedLog
     view: CleanerView
     verdict: CleanerVerdict

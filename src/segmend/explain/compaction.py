@@ -21,11 +21,7 @@ from segmend.broker.cleaner import (
     map_slots,
 )
 from segmend.broker.retention import Retained, looks
-from segmend.explain.cleaned_size import (
-    CleanedSize,
-    CleaningWork,
-    cleaned_size,
-)
+from segmend.explain.cleaned_size import CleanedSize, CleaningWork, cleaned_size
 from segmend.explain.cleaner_blockers import Blocker, Held, blockers, first_timestamp
 from segmend.explain.standing import standing
 from segmend.formats.java_number import LONG_MAX, parse_long

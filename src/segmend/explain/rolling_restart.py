@@ -45,7 +45,6 @@ class Bounce:
 
     @property
     def total(self) -> float:
-        """Seconds of all of it."""
         return self.brokers * self.each
 
 

@@ -68,7 +68,6 @@ class Study:
         return estimate(work, self.release, threads or self.threads, self.machine)
 
     def by_case(self) -> dict[str, Estimate]:
-        """The start in each of `CASES`."""
         return {case: self.estimate(case) for case in CASES}
 
     @property
@@ -124,13 +123,7 @@ class Study:
         )  # fmt: skip
 
 
-def study(
-    broker: BrokerDirs,
-    threads: int,
-    *,
-    cores: int | None = None,
-    speed: Speed | None = None,
-) -> Study:
+def study(broker: BrokerDirs, threads: int, *, cores: int | None = None, speed: Speed | None = None) -> Study:
     """Look at the names and sizes of all dirs, and measure the disk unless its `speed` is given."""
     partitions = [(log_dir, list(_partitions(log_dir))) for log_dir in broker.dirs]
     everything = [each for _, segments in partitions for each in segments]

@@ -30,8 +30,6 @@ _DIR_BYTES: Final = ("bytes", "disk_free_bytes", "disk_total_bytes")
 
 @frozen
 class Metric:
-    """One number."""
-
     name: str
     value: float
     labels: Mapping[str, str]

@@ -48,10 +48,7 @@ def make_bundle(target: Path) -> None:
     """Write the archive, under its name only when it is whole; SegmendError if it cannot be written."""
     fresh = target.with_name(f"{target.name}.{os.getpid()}.new")
     try:
-        with (
-            open(fresh, "wb") as file,
-            tarfile.open(fileobj=file, mode="w:gz", compresslevel=1) as archive,
-        ):
+        with open(fresh, "wb") as file, tarfile.open(fileobj=file, mode="w:gz", compresslevel=1) as archive:
             for each in _distributions():
                 for name in each.files or ():
                     path = Path(str(name.locate()))

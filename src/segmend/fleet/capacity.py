@@ -129,7 +129,6 @@ class AllReplicas:
 
 
 def measure_brokers(tasks: Sequence[CapacityTask]) -> list[BrokerMeasured]:
-    """What one task does."""
     return [measure(task) for task in tasks]
 
 

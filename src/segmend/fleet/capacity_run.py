@@ -121,7 +121,6 @@ class _Cluster:
 
     @classmethod
     def of(cls, places: Sequence[Place]) -> _Cluster:
-        """With the metadata."""
         # One at a time: every broker of a cluster without ZooKeeper has a copy.
         best = max(_with_metadata(places), key=_reached, default=None)
         return cls(places=places, image=None if best is None else best.metadata)

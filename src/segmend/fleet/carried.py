@@ -135,7 +135,6 @@ def _described(folder: str, path: str) -> Iterator[Earlier]:
 
 
 def by_broker(earlier: Iterable[Earlier]) -> dict[int, list[Earlier]]:
-    """The files of each broker."""
     by_broker_id: dict[int, list[Earlier]] = {}
     for each in earlier:
         by_broker_id.setdefault(each.broker, []).append(each)

@@ -67,7 +67,6 @@ def damage(piece: ByteRange, reader: OpenFile, options: Options, _report: Report
 
 
 def damage_row(damage: DamagedPlace) -> Row:
-    """A row of the table `damage`."""
     return _keys(damage.piece) | {
         "dir": damage.piece.place.path,
         "file": damage.piece.log_name,

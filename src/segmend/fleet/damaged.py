@@ -38,7 +38,6 @@ class DamagedPlace:
 
     @property
     def text(self) -> str:
-        """One line: where, and what."""
         path = f"{self.piece.place.path}/{self.piece.log_name}"
         return f"{path}: byte {self.position}: {self.kind}: {self.reason}"
 

@@ -119,7 +119,6 @@ class _Sum:
     reasons: dict[str, _Reason] = field(default_factory=dict)
 
     def add(self, each: Measured, at_ms: int) -> None:
-        """One more, of a broker whose newest batch is of that time."""
         growth = each.growth
         self.at_ms = max(self.at_ms, at_ms)
         self.bytes += each.bytes
@@ -230,7 +229,6 @@ class _Topic:
     samples: dict[int, Sample] = field(default_factory=dict)
 
     def add(self, each: Measured) -> None:
-        """One more."""
         self.partitions.add(each.partition)
         self.replicas += 1
         self.bytes += each.bytes

@@ -25,7 +25,6 @@ _Data = Mapping[str, Any]
 def decoded_records(
     piece: ByteRange, reader: OpenFile, options: Options, report: Report
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a range of an internal topic."""
     yield from said(records(piece, reader, as_records(options), report), piece, options)
 
 

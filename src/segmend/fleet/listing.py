@@ -65,7 +65,6 @@ class Place:
         return files_of(self.path)
 
     def opened(self) -> LogDir | None:
-        """The log dir; None if it cannot be listed."""
         try:
             return None if self.unreadable else LogDir.open(self.path, self.files)
         except Unreadable:
@@ -244,7 +243,6 @@ def _partitions(place: Place) -> Iterator[PartitionDir]:
 
 
 def _topic_ids(place: Place) -> Iterator[tuple[str, str]]:
-    """Topics, and the ids that its partitions have for them."""
     told = ((each.topic, topic_id) for each in _partitions(place) if (topic_id := each.topic_id) is not None)
     return islice(told, _ASKED)
 

@@ -40,8 +40,6 @@ _Name = tuple[str, int, int]
 
 @frozen
 class _Listed:
-    """What a listing said of an object."""
-
     status: FileStat
     etag: str | None
 

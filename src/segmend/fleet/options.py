@@ -86,7 +86,6 @@ class Options:
         return self.table == "records" or self.table in DECODED
 
     def wants(self, broker: int, topic: str, partition: int) -> bool:
-        """Whether a partition of a broker is asked for."""
         if topic != DECODED.get(self.table, topic):
             return False
         if self.brokers and broker not in self.brokers:

@@ -87,12 +87,7 @@ def _listed(broker: Broker) -> Share:
     pieces = [piece for place, log_dir in dirs for piece in _pieces(place, log_dir)]
     whole = TaskPiece(log_dir_id=broker.places[0].log_dir_id, name=None, bytes=0, files=len(broker.places))
     release = BrokerDirs((log_dir for _, log_dir in dirs), release=broker.release).guess
-    return Share(
-        release=release,
-        places=broker.places,
-        pieces=(whole, *pieces),
-        dir_bytes=_dir_bytes(pieces),
-    )
+    return Share(release=release, places=broker.places, pieces=(whole, *pieces), dir_bytes=_dir_bytes(pieces))
 
 
 def _pieces(place: Place, log_dir: LogDir) -> Iterable[TaskPiece]:

@@ -47,7 +47,6 @@ def finding_objects(out: str, run_id: str, kept: history.Kept | None = None) -> 
 
 
 def _keys(findings: pa.Table) -> pa.Table:
-    """What they are sorted by."""
     ranks = pc.index_in(findings["severity"], pa.array(_ORDER))
     keys = pa.table({"rank": ranks, **{name: findings[name] for name in _ORDERED_BY}})
     return keys.set_column(len(_ORDERED_BY), "file", pc.fill_null(keys["file"], ""))

@@ -338,7 +338,4 @@ def _null_if_empty(headers: pa.Array) -> pa.Array:
     return pc.if_else(empty, pa.scalar(None, headers.type), headers) if pc.any(empty).as_py() else headers
 
 
-_MADE: Final[dict[str, Callable[[Any], Any]]] = {
-    "timestamp": _instant,
-    "headers": _null_if_empty,
-}
+_MADE: Final[dict[str, Callable[[Any], Any]]] = {"timestamp": _instant, "headers": _null_if_empty}

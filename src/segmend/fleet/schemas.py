@@ -151,10 +151,7 @@ RECORDS: Final = pa.schema(
         ("producer_epoch", pa.int32()),
         ("sequence", pa.int32()),  # -1: not idempotent
         ("transactional", pa.bool_()),
-        (
-            "_damage",
-            pa.string(),
-        ),  # what is wrong in the place of the record; null: nothing
+        ("_damage", pa.string()),  # what is wrong in the place of the record; null: nothing
     ]
 )
 """Everything `records` can give by `option("columns", ...)`; its default is `KAFKA_RECORD`."""

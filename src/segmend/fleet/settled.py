@@ -17,6 +17,5 @@ class Settled:
         self.files = {n: partition.entry(n) for n, type in types if type not in FOLDERS}
 
     def of(self, segment: LogSegment) -> list[FileEntry | None]:
-        """Its log and indexes, None for what is not there."""
         stem = file_prefix(segment.base_offset)
         return [self.files.get(stem + suffix) for suffix in SEGMENT_SUFFIXES]

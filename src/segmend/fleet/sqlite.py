@@ -42,7 +42,6 @@ class SQLite:
         self._db.execute(f"create temp table {name} as {statement}")
 
     def rows(self, statement: str) -> Iterator[Row]:
-        """The rows of a statement, one at a time."""
         return map(dict, self._db.execute(statement))
 
     def each_partition(self, judge: Callable[[Iterator[Row]], T]) -> Iterator[T]:

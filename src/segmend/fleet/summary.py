@@ -119,7 +119,6 @@ class _RangeRows:
         self._by_day, self._tally = by_day, tally
 
     def days(self) -> Iterator[tuple[int | None, _Row]]:
-        """The rows by day, in parts."""
         piece = self._piece
         start, stop = verified(piece, self._reader)
         aborted = aborted_of(piece, self._reader, self._work.options, start, stop)

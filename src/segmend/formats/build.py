@@ -173,8 +173,7 @@ def _build_legacy(
     first = numbered[0][0] if magic == 1 else 0
     inner = b"".join(_entry(offset - first, record, magic, 0, None) for offset, record in numbered)
     wrapper = NewRecord(
-        value=_packed(codec, inner, magic=magic),
-        timestamp=max(record.timestamp for _, record in numbered),
+        value=_packed(codec, inner, magic=magic), timestamp=max(record.timestamp for _, record in numbered)
     )
     return _entry(numbered[-1][0], wrapper, magic, codec, append_time)
 

@@ -41,7 +41,6 @@ class Cursor:
         return self.end - self.position
 
     def take(self, size: int) -> bytes:
-        """The next `size` bytes."""
         at = self.position
         if size < 0:
             raise Malformed(at, f"a length of {size} bytes")

@@ -25,10 +25,7 @@ def keyed(key: bytes | None, value: bytes | None, keys: str, values: str) -> dic
     kind = None if key is None or len(key) < 2 else int.from_bytes(key[:2], "big", signed=True)
     # Types 0 and 1 of offsets are the same message in two versions: only keys know type 0.
     table = 1 if kind == 0 and 0 not in messages(values) else kind
-    return {
-        "key": _part(key, "type", keys, kind, version=0),
-        "value": _part(value, "version", values, table),
-    }
+    return {"key": _part(key, "type", keys, kind, version=0), "value": _part(value, "version", values, table)}
 
 
 def _part(

@@ -23,8 +23,6 @@ FILE_NAMES = (RECOVERY_POINT, HIGH_WATERMARK, LOG_START_OFFSET, CLEANER_OFFSET)
 
 
 class CheckpointEntry(NamedTuple):
-    """One line."""
-
     topic: str
     partition: int
     offset: int

@@ -66,10 +66,7 @@ def parse(data: bytes) -> tuple[OffsetIndex, tuple[Damage, ...]]:
 
 
 def _damages(index: OffsetIndex) -> Iterator[Damage]:
-    for kind, column, at in (
-        ("offset", index.relative_offsets, 0),
-        ("position", index.positions, 4),
-    ):
+    for kind, column, at in (("offset", index.relative_offsets, 0), ("position", index.positions, 4)):
         if len(column) and min(column) < 0:
             row = next(row for row, number in enumerate(column) if number < 0)
             yield Damage(f"negative-{kind}", row * ENTRY_SIZE + at, f"entry {row}: {kind} {column[row]} < 0")

@@ -36,8 +36,6 @@ _SUFFIX = re.compile(r"(?:@([\d+-]+))?(?:(\?)([\d+-]*))?(?:#(\d+))?")
 
 @frozen
 class SchemaField:
-    """One field of a table."""
-
     name: str
     array: bool
     type: str

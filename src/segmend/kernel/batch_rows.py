@@ -96,11 +96,7 @@ def _row(head: bytes, position: int, crc_ok: int) -> bytes:
 
 
 def batch_rows(
-    reader: Reader,
-    batches: BatchRange,
-    report: Callable[[Problem], None],
-    *,
-    engine: str = ENGINE.name,
+    reader: Reader, batches: BatchRange, report: Callable[[Problem], None], *, engine: str = ENGINE.name
 ) -> Iterator[bytes]:
     """Rows of int64 of these batches, some thousands at a time."""
     base_offset, crc = batches.base_offset, batches.crc

@@ -62,7 +62,6 @@ class WantedRecords:
         )  # fmt: skip
 
     def takes(self, offset: int, timestamp: int) -> bool:
-        """Whether a record is asked for."""
         return self.first_offset <= offset <= self.last_offset and self.since <= timestamp <= self.until
 
 
@@ -119,7 +118,6 @@ _RUN: Final = Struct(f"{len(BatchRun._fields)}q")
 
 
 def numbers(buffer: Buffer, kind: Literal["q", "i"]) -> memoryview[int]:
-    """A column of numbers."""
     return memoryview(buffer).cast("B").cast(kind)
 
 
@@ -143,7 +141,6 @@ class RecordColumns:
     run_count: int
 
     def batches(self) -> Iterator[BatchRun]:
-        """Which of the rows are of which batch."""
         packed = memoryview(self.runs).cast("B")[: self.run_count * _RUN.size]
         return map(BatchRun._make, _RUN.iter_unpack(bytes(packed)))
 

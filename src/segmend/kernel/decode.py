@@ -12,17 +12,7 @@ from segmend.formats.batch import HEADER_SIZE_UP_TO_MAGIC, RecordBatch, read_hea
 from segmend.formats.record import decode as decode_records
 from segmend.kernel import native_decoder
 from segmend.kernel.columns import Allocate, RecordBuilder, RecordColumns, WantedRecords
-from segmend.kernel.decoder import (
-    CODEC,
-    DAMAGE,
-    END,
-    FULL,
-    LEGACY,
-    MORE,
-    PAYLOAD,
-    RECORDS,
-    RecordDecoder,
-)
+from segmend.kernel.decoder import CODEC, DAMAGE, END, FULL, LEGACY, MORE, PAYLOAD, RECORDS, RecordDecoder
 from segmend.kernel.diagnosis import diagnose
 from segmend.kernel.engine import ENGINE, engine_named
 from segmend.kernel.native_decoder import NativeDecoder, zeros

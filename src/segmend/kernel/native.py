@@ -20,14 +20,7 @@ from segmend.formats.txn_index import VERSION, AbortedTxn
 from segmend.kernel.indexes import OFFSET_ENTRY, TIME_ENTRY
 from segmend.kernel.layout import fits, warn
 from segmend.kernel.native_index import NativeIndex
-from segmend.kernel.types import (
-    DECODE_LIMIT,
-    BuiltIndexes,
-    ControlFacts,
-    Problem,
-    ProblemKind,
-    SegmentScan,
-)
+from segmend.kernel.types import DECODE_LIMIT, BuiltIndexes, ControlFacts, Problem, ProblemKind, SegmentScan
 from segmend.kernel.walker import DAMAGE, MORE, Deferred, ScanTask, SoFar, Sought, Stop
 
 name: Final = "native"

@@ -41,12 +41,7 @@ class NativeIndex:
     """
 
     def __init__(
-        self,
-        data: bytes,
-        base: int,
-        layout: Struct,
-        counts: tuple[int, int, int],
-        prepare: Prepare | None,
+        self, data: bytes, base: int, layout: Struct, counts: tuple[int, int, int], prepare: Prepare | None
     ) -> None:
         self._counts = counts
         self._base = base
@@ -103,7 +98,6 @@ class NativeIndex:
         return self._layout.pack(*((offset - self._base, first) if swapped else (first, offset - self._base)))
 
     def entry(self, n: int) -> Entry:
-        """Entry `n` as `indexes.Entry`."""
         first, second = self._layout.unpack_from(self._entries, n * self._layout.size)
         return (second, self._base + first) if self._layout is OFFSET_ENTRY else (first, self._base + second)
 

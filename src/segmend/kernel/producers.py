@@ -14,12 +14,7 @@ from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.formats.txn_index import VERSION, AbortedTxn
 from segmend.frozen import replace
 from segmend.kernel.records import problem_of
-from segmend.kernel.types import (
-    MAX_ABORTED,
-    MAX_PRODUCERS,
-    ControlFacts,
-    Problem,
-)
+from segmend.kernel.types import MAX_ABORTED, MAX_PRODUCERS, ControlFacts, Problem
 
 ABORT = 0
 

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from segmend.formats.batch import (
-    HEADER_SIZE_V2,
-    PREFIX,
-    RecordBatch,
-    increment_sequence,
-    read_header,
-)
+from segmend.formats.batch import HEADER_SIZE_V2, PREFIX, RecordBatch, increment_sequence, read_header
 from segmend.kernel.columns import Allocate, BatchRun, RecordBuilder, RecordColumns, WantedRecords
 from segmend.kernel.decoder import CODEC, DAMAGE, END, FULL, LEGACY, MORE, PAYLOAD, RECORDS
 from segmend.kernel.records import (
@@ -162,7 +156,6 @@ def _bad_records(problem: Problem) -> Stop:
 
 
 def run_of(batch: RecordBatch, rows: int) -> BatchRun:
-    """What `rows` records of `batch` have in common."""
     return BatchRun(
         rows=rows,
         position=batch.position,

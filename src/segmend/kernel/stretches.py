@@ -30,7 +30,6 @@ class Stretches:
         self.has_holes = self.bounded = False
 
     def add(self, batch: RecordBatch) -> None:
-        """The next batch."""
         base, last = batch.base_offset, min(signed64(batch.last_offset), LONG_MAX - 1)
         self.has_holes |= batch.magic >= 2 and 0 <= batch.records_count < signed64(last - base + 1)
         number, end = base // self.offsets, last + 1

@@ -171,7 +171,6 @@ class Problem:
 
     @property
     def facts(self) -> dict[str, int | str]:
-        """`detail` as a dict."""
         return dict(self.detail)
 
 

@@ -134,8 +134,6 @@ class Sought(NamedTuple):
 
 
 class Engine(Protocol):
-    """The functions of one engine."""
-
     name: str
 
     def walker(self, task: ScanTask) -> Walker:

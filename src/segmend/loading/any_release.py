@@ -75,7 +75,6 @@ class _Becomes:
 
     @classmethod
     def of(cls, state: str, effects: tuple[Effect, ...], after: Extent | None = None) -> _Becomes:
-        """As the effects make it."""
         return cls(
             state=state,
             effects=tuple((each.effect, each.file, each.offset) for each in effects),
@@ -85,7 +84,6 @@ class _Becomes:
 
     @property
     def failed(self) -> bool:
-        """Whether its load fails."""
         return self.state == _FAILED
 
     @property
@@ -113,7 +111,6 @@ class _Start:
         return self._outcome
 
     def note(self, line: Line) -> None:
-        """Remember one line."""
         if isinstance(line, PartitionOutcome | DirectoryOutcome):
             after = line.after if isinstance(line, PartitionOutcome) else None
             state = _FAILED if line.failure is not None else str(line.outcome)
@@ -133,7 +130,6 @@ class _Start:
         return frozenset([*chosen, *names[:: -(-len(names) // (count - len(chosen)))]])
 
     def of(self, only: frozenset[str] | None) -> _Start:
-        """The same of these partitions, and of the dirs."""
         if only is None:
             return self
         part = _Start()

@@ -68,7 +68,6 @@ class DirState:
 
     @property
     def work(self) -> DirWork:
-        """What loading it asks for."""
         jobs = [] if self.unread else self.jobs
         return DirWork(jobs=jobs, metadata=self.metadata, device=self.log_dir.device)
 

@@ -51,7 +51,6 @@ class AssignedReplicas:
 def replicas_of(
     image: MetadataImage, topic: str, partition: int, node_id: int | None, min_isr: int
 ) -> AssignedReplicas:
-    """What the image says of a partition."""
     key = image.ids.get(topic, ""), partition
     leader = image.leaders.get(key, PartitionLeader())
     return AssignedReplicas(

@@ -97,7 +97,6 @@ class Retention:
     cleaner_runs: bool = True
 
     def value(self, name: str) -> str:
-        """One of the settings."""
         return next(each.value for each in self.settings if each.name == name)
 
     @property

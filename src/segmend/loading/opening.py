@@ -22,13 +22,7 @@ from segmend.broker.sanity import (
 from segmend.formats import offset_index, time_index, txn_index
 from segmend.formats.names import INDEX_SUFFIXES, file_prefix
 from segmend.kernel.scan import iter_batches
-from segmend.loading.recovery import (
-    InvalidOffset,
-    Overflow,
-    check_index_files,
-    recover_segment,
-    split,
-)
+from segmend.loading.recovery import InvalidOffset, Overflow, check_index_files, recover_segment, split
 from segmend.loading.segment import Lost, Segment, lost_from, offset_of
 from segmend.loading.state import LoadState
 from segmend.loading.usable import check_writable, note_lazy

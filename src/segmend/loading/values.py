@@ -68,7 +68,6 @@ class Extent:
     bytes: int | None = None
 
     def to_json(self) -> dict[str, int | None]:
-        """The object of `before` and `after`."""
         return as_dict(self)
 
 
@@ -95,7 +94,6 @@ class Effect:
         return self.records_lost > 0 or self.effect not in HARMLESS
 
     def to_json(self) -> dict[str, Any]:
-        """The object in `effects`."""
         return as_dict(self)
 
 
@@ -265,7 +263,6 @@ class Losses:
     bytes: int = 0
 
     def to_json(self) -> dict[str, int]:
-        """The object of `lost`."""
         return as_dict(self)
 
 

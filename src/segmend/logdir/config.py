@@ -110,7 +110,6 @@ class ServerConfig:
 
     @property
     def node_id(self) -> int | None:
-        """`node.id`, or `broker.id`."""
         text = self.given.get("node.id") or self.given.get("broker.id")
         return None if text is None else parse_int(text.strip())
 

@@ -25,7 +25,6 @@ class FileEntry:
 
     @classmethod
     def at(cls, path: str) -> FileEntry:
-        """The file at a path of this machine."""
         dir_path, _, name = path.rpartition("/")
         return cls(disk, dir_path or ("/" if path.startswith("/") else "."), name)
 

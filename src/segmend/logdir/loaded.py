@@ -26,7 +26,6 @@ class LoadedFile(Generic[T]):
 
     @property
     def missing(self) -> bool:
-        """Whether there is no such file."""
         return self.entry is None
 
     @property

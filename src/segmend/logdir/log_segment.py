@@ -40,12 +40,10 @@ class LogSegment:
 
     @property
     def index(self) -> FileEntry | None:
-        """The offset index (`OffsetIndex`)."""
         return self._file(".index")
 
     @property
     def timeindex(self) -> FileEntry | None:
-        """The time index (`TimeIndex`)."""
         return self._file(".timeindex")
 
     @property

@@ -103,10 +103,7 @@ _TOP_LEVEL: Final = (
     (LOG_START_OFFSET, (0, 11)),
     (meta_properties.FILE_NAME, (0, 9)),
 )
-_IN_PARTITION: Final = (
-    (partition_metadata.FILE_NAME, (2, 8)),
-    (epoch_checkpoint.FILE_NAME, (0, 11)),
-)
+_IN_PARTITION: Final = ((partition_metadata.FILE_NAME, (2, 8)), (epoch_checkpoint.FILE_NAME, (0, 11)))
 _BY_KIND: Final = {"stray": (3, 7), "future": (1, 1), "delete": (0, 10, 2)}
 # From which floor on which release is assumed: the newest whose rules for a disk are those of the floor
 # and which leaves no newer trace. 2.4 is the first with cluster.id, 2.2 the last to check indexes at load.
@@ -169,7 +166,6 @@ class Guess:
 
     @property
     def words(self) -> str:
-        """The releases that it may be."""
         low, high = self._ends
         return f"{low} to {high}" if self.several else str(low)
 
@@ -228,7 +224,6 @@ def _narrowed(guess: Guess, told: Told | None) -> Guess:
 
 
 def _last_of(release: Release) -> Release:
-    """The last patch release of it."""
     return Release((*release.padded[: 3 if release < (1, 0) else 2], _PATCHES))
 
 

@@ -26,13 +26,7 @@ from segmend.formats.clean_shutdown import CleanShutdown
 from segmend.formats.damage import Damage
 from segmend.formats.epoch_checkpoint import EpochCheckpoint
 from segmend.formats.meta_properties import MetaProperties
-from segmend.formats.names import (
-    BOOTSTRAP_CHECKPOINT,
-    CLUSTER_METADATA,
-    DirName,
-    is_found,
-    parse_dir_name,
-)
+from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA, DirName, is_found, parse_dir_name
 from segmend.formats.offset_checkpoint import (
     CLEANER_OFFSET,
     HIGH_WATERMARK,
@@ -51,12 +45,7 @@ from segmend.logdir.log_segment import LogSegment
 
 LOCK = ".lock"
 LOG_DIR_FILES = frozenset(
-    (
-        meta_properties.FILE_NAME,
-        clean_shutdown.FILE_NAME,
-        BOOTSTRAP_CHECKPOINT,
-        *offset_checkpoint.FILE_NAMES,
-    )
+    (meta_properties.FILE_NAME, clean_shutdown.FILE_NAME, BOOTSTRAP_CHECKPOINT, *offset_checkpoint.FILE_NAMES)
 )
 """What only a log dir has at its top, whatever it is called."""
 # A checkpoint is written beside and renamed.
@@ -198,7 +187,6 @@ class LogDir:
         }
 
     def partition(self, name: str) -> PartitionDir | None:
-        """The partition directory with exactly this name."""
         return self._by_name.get(name)
 
     @cached_property
@@ -247,7 +235,6 @@ class LogDir:
         return self.entries.get(clean_shutdown.FILE_NAME, "link-broken") != "link-broken"
 
     def offset_checkpoint(self, name: str) -> LoadedFile[OffsetCheckpoint]:
-        """One of the four offset checkpoints, by its file name."""
         if name not in self._checkpoints:
             self._checkpoints[name] = load(self.entry(name), offset_checkpoint.parse)
         return self._checkpoints[name]
@@ -313,12 +300,10 @@ class PartitionDir:
 
     @property
     def topic(self) -> str:
-        """The topic, as the name has it (a long one may be cut in `-delete` names)."""
         return self.parsed.topic
 
     @property
     def partition(self) -> int:
-        """The partition number."""
         return self.parsed.partition
 
     @property

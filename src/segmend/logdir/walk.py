@@ -47,7 +47,6 @@ class Selection:
         return self.until is None or self._may_begin_by(batch, self.until)
 
     def record(self, record: Record) -> bool:
-        """Whether the record is wanted."""
         return (
             self.first_offset <= record.offset <= self.last_offset
             and (self.since is None or record.timestamp >= self.since)
@@ -147,10 +146,7 @@ def _records(data: bytes, batch: RecordBatch, selection: Selection) -> Iterator[
             yield RecordItem(batch=batch, record=record)
     for damage in damages:
         yield DamageItem(
-            kind=damage.kind,
-            position=batch.position + damage.position,
-            end=batch.end,
-            reason=damage.reason,
+            kind=damage.kind, position=batch.position + damage.position, end=batch.end, reason=damage.reason
         )
 
 

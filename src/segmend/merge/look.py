@@ -107,7 +107,6 @@ class Second:
 
 
 def _keyed(columns: RecordColumns, reader: OpenFile) -> Iterator[Keyed]:
-    """The records of columns with the names `_KEYS`."""
     assert columns.key is not None
     offsets, sizes = numbers(columns.offsets, "q"), numbers(columns.value_sizes, "i")
     keys, at = columns.key.values(columns.rows), 0

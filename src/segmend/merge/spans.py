@@ -44,13 +44,11 @@ def common(spans: Sequence[Span], others: Sequence[Span]) -> list[Span]:
 
 
 def has(spans: Sequence[Span], offset: int) -> bool:
-    """Whether the offset is in one of them."""
     at = bisect_right(spans, offset, key=first_of) - 1
     return at >= 0 and spans[at][1] >= offset
 
 
 def first_of(span: Span) -> int:
-    """Where it begins."""
     return span[0]
 
 

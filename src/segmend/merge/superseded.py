@@ -32,11 +32,7 @@ def superseded(
 
 
 def unexplained(
-    look: Look,
-    replica: int,
-    gaps: Sequence[Span],
-    bounds: tuple[int, int],
-    covers: Sequence[Sequence[Span]],
+    look: Look, replica: int, gaps: Sequence[Span], bounds: tuple[int, int], covers: Sequence[Sequence[Span]]
 ) -> tuple[list[Span], list[Span]]:
     """What this replica has in the gaps of another one, and no cleaning need have taken.
 

@@ -125,7 +125,6 @@ class BrokerDirs:
 
     @property
     def release_reason(self) -> str:
-        """How the release is known."""
         return self.guess.reason
 
     @cached_property
@@ -322,6 +321,5 @@ def _noting(guess: Guess) -> Guess:
 
 
 def _metadata_is_in(log_dir: LogDir, touched: Iterable[str]) -> bool:
-    """Whether one of the paths is in its metadata log, or is that."""
     home = f"{log_dir.path}/{CLUSTER_METADATA}/"
     return any(f"{path}/".startswith(home) for path in touched)

@@ -77,7 +77,6 @@ def _as_cause(finding: Finding) -> Cause:
 
 
 def _rank(finding: Finding, explained: Mapping[Cause, Sequence[Finding]]) -> int:
-    """How bad it is with all that it explains."""
     group = explained.get(_as_cause(finding), ()) if finding.cause is None else ()
     return min([finding.severity.rank, *(each.severity.rank for each in group)])
 

@@ -88,7 +88,6 @@ def record_row(item: RecordItem, view: RecordView) -> dict[str, object]:
 
 
 def control_facts(record: Record) -> dict[str, Any]:
-    """What a control record says."""
     parsed, damages = control.parse(record.key, record.value)
     facts: dict[str, Any] = {"type": parsed.type_name}
     if parsed.value is not None:
@@ -109,7 +108,6 @@ def _plain(value: Any) -> Any:
 
 
 def damage_item_row(item: DamageItem) -> dict[str, object]:
-    """The JSON object of damage in a log."""
     return {
         "type": "damage",
         "position": item.position,

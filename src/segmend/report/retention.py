@@ -47,11 +47,7 @@ class AskedTimes:
 
 
 def lines(
-    judged: Sequence[Reasons],
-    asked: AskedTimes,
-    style: Style = PLAIN,
-    *,
-    every: bool = False,
+    judged: Sequence[Reasons], asked: AskedTimes, style: Style = PLAIN, *, every: bool = False
 ) -> Iterator[str]:
     """The partitions that matter, the worst first; the others fold into one line unless `every`."""
     told = sorted((each for each in judged if every or each.matters), key=_worst)

@@ -200,8 +200,6 @@ class _Files:
 
 
 class _TableFile:
-    """One Parquet file of OUT."""
-
     def __init__(self, name: str, outlet: Folder, wanted: pa.Schema) -> None:
         self._name, self._rows = name, 0
         self._stack = ExitStack()

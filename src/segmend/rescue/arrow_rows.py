@@ -77,8 +77,6 @@ def batches(
 
 
 def _of_rows(read_rows: Sequence[Row], wanted: pa.Schema, decoding: Decoding) -> Iterator[pa.RecordBatch]:
-    """Records that were read one by one."""
-
     def column(field: pa.Field) -> pa.Array:
         values = [getattr(each, field.name) for each in read_rows]
         if field.name == "headers":

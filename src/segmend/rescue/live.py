@@ -78,7 +78,6 @@ class LiveCluster:
             ) from None
 
     def topic(self, name: str) -> LiveTopic | None:
-        """What it has under this name."""
         topic_metadata = self._metadata(name).topics[name]
         if topic_metadata.error is not None:
             if topic_metadata.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
@@ -129,7 +128,6 @@ class LiveCluster:
             raise SegmendError(f"{self.bootstrap}: {topic}-{partition}: {_words(error)}") from None
 
     def records(self, topic: str, partition: int, first: int) -> Iterator[Message]:
-        """What is there from an offset on."""
         self._consumer.assign([TopicPartition(topic, partition, first)])
         try:
             while True:

@@ -32,7 +32,6 @@ class PartlyWritten:
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing is written yet."""
         return self.stream.tell() == 0
 
     def wrote(self, offset: int) -> None:

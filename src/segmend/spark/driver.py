@@ -216,7 +216,6 @@ class _Here:
         return _rows(self._asked(statement).toArrow().to_batches(max_chunksize=_AT_ONCE))
 
     def each_partition(self, judge: Callable[[Iterator[Row]], R]) -> Iterator[R]:
-        """In one share."""
         yield judge(self.rows(GROUPED))
 
     def forget(self) -> None:
@@ -238,7 +237,6 @@ class _There(_Here):
         self._kept.createOrReplaceTempView(_VIEWS[name])
 
     def each_partition(self, judge: Callable[[Iterator[Row]], R]) -> Iterator[R]:
-        """In as many shares as Spark makes of a shuffle."""
         rows = self._spark.table(_VIEWS["replicas"]).repartition(*PARTITION)
         sorted_rows = rows.sortWithinPartitions(*PARTITION, "seniority")
         judged = sorted_rows.mapInArrow(partial(_judged, judge), from_arrow_schema(_RESULT))

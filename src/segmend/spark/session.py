@@ -67,10 +67,7 @@ def _start(
 ) -> SparkSession:
     if master.startswith("sc://"):
         return _connected(master)
-    settings = {
-        "spark.sql.session.timeZone": "UTC",
-        "spark.python.unix.domain.socket.enabled": "true",
-    }
+    settings = {"spark.sql.session.timeZone": "UTC", "spark.python.unix.domain.socket.enabled": "true"}
     # The JVM that runs the workers has no other way to learn which Python this is.
     environ = {"PYSPARK_DRIVER_PYTHON": sys.executable}
     if master.startswith("local"):

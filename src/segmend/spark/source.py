@@ -44,7 +44,6 @@ class KafkaLogDataSource(DataSource):  # type: ignore[misc]
 
     @classmethod
     def name(cls) -> str:
-        """For `format(...)`."""
         return NAME
 
     def schema(self) -> StructType:

@@ -43,8 +43,6 @@ def flag(help: str) -> Any:
 
 @frozen
 class Option:
-    """One field of an `Options`."""
-
     name: str
     flag: str
     asked: OptionWords

@@ -172,7 +172,6 @@ def _concerns(finding: Finding, file: str | None, partition: PartitionDir) -> bo
 
 
 def _about(finding: Finding, effects: Sequence[Effect], partition: PartitionDir) -> list[Effect]:
-    """The effects that belong to the finding."""
     file = finding.file or ""
     if file == partition.name:
         return [e for e in effects if e.effect != "reads-fail" and e.loses]

@@ -151,7 +151,6 @@ class Causes:
             yield _ASIDE, cause.dir, cause.folder
 
     def _root(self, finding: Finding, near: Mapping[Key, Finding]) -> Finding:
-        """The cause that has none itself."""
         seen = [finding]
         while (cause := self._cause(seen[-1], near)) is not None and not any(cause is each for each in seen):
             seen.append(cause)

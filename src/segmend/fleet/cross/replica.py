@@ -104,7 +104,6 @@ class Group:
 
     @property
     def log_end_offset(self) -> int:
-        """The highest log end offset of all replicas."""
         return max((r.log_end_offset or 0 for r in self.replicas), default=0)
 
     @property

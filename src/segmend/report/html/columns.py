@@ -49,7 +49,6 @@ _OF: Final = " of "
 
 
 def select(tables: Tables, name: str, columns: Sequence[str]) -> pa.Table:
-    """The named columns of the named table; null or empty where it has none."""
     table = tables.get(name)
     if table is None:
         return pa.table({column: pa.nulls(0) for column in columns})
@@ -109,7 +108,6 @@ class _WithClusters:
         return self.table.column_names
 
     def select(self, columns: Sequence[str]) -> pa.Table:
-        """These columns, the broker's as text."""
         return self._named(self.table.select(self._needed(columns)), columns)
 
     def parts(self, columns: Sequence[str]) -> Iterator[pa.Table]:

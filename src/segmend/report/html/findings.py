@@ -52,8 +52,6 @@ _COLUMNS: Final = (
 
 @frozen
 class FindingRow:
-    """One finding as it is printed."""
-
     id: int
     code: str
     severity: str

@@ -70,8 +70,6 @@ class StatusShare:
 
 @frozen
 class Replication:
-    """The section."""
-
     partitions: int
     single: int
     statuses: tuple[StatusShare, ...]

@@ -44,8 +44,6 @@ class SegmentShare:
 
 @frozen
 class SegmentsSection:
-    """The section."""
-
     total: int
     codecs: tuple[SegmentShare, ...]
     magics: tuple[SegmentShare, ...]

@@ -50,8 +50,7 @@ def palette(tables: Tables) -> Palette:
     """The topics by bytes of log, over the whole fleet."""
     rows = sums(tables, "partitions", ["topic"], ["log_bytes"])
     by_size = sorted(
-        ((number(row["log_bytes"]), row["topic"] or "") for row in rows),
-        key=lambda pair: (-pair[0], pair[1]),
+        ((number(row["log_bytes"]), row["topic"] or "") for row in rows), key=lambda pair: (-pair[0], pair[1])
     )
     whole = sum(bytes_ for bytes_, _ in by_size)
     slots = {topic: f"t{slot}" for slot, (_, topic) in enumerate(by_size[:COLOURS])}

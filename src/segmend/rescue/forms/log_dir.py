@@ -58,8 +58,6 @@ _CHECKPOINTS: Final = (
 
 @frozen
 class NewSegment:
-    """A segment to write."""
-
     base: int
     pieces: tuple[Piece, ...]
 

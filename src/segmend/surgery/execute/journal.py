@@ -153,7 +153,6 @@ class Run:
 
     @property
     def last_begun(self) -> Event | None:
-        """The event with which it began last."""
         return self._course.last
 
     @property
@@ -185,7 +184,6 @@ class Run:
 
     @property
     def state(self) -> RunState:
-        """How far it is."""
         if not self.events:
             return RunState.NEW
         if self.direction is FORWARD:
@@ -193,7 +191,6 @@ class Run:
         return RunState.UNDONE if self.finished else RunState.UNDOING
 
     def statuses(self) -> list[Status]:
-        """Where each step is."""
         return list(self._course.statuses)
 
     def status(self, step: int) -> Status:

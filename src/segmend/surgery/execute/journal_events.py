@@ -22,8 +22,6 @@ FORWARD, BACK = Direction
 
 
 class Status(Enum):
-    """Where one step is."""
-
     BEFORE = "before"
     BETWEEN = "between"
     AFTER = "after"

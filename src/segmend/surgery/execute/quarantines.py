@@ -62,12 +62,10 @@ class SetAside:
 
     @property
     def place(self) -> str:
-        """Where it lies."""
         return vault_name(self.run.vault(self.number), self.step.path)
 
     @property
     def state(self) -> SetAsideState:
-        """Whether it is still there."""
         if os.path.lexists(self.place):
             return SetAsideState.KEPT
         if self.number in self.run.discarded:

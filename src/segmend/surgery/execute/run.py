@@ -46,8 +46,6 @@ _ROOM: Final = {
 
 
 class StepState(StrEnum):
-    """How far a step is."""
-
     DOING = "doing"
     DONE = "done"
     UNDOING = "undoing"

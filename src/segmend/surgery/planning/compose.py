@@ -113,7 +113,6 @@ def _steps(plans: Sequence[Plan]) -> list[Step]:
 
 
 def _merged(one: Step, other: Step) -> Step | None:
-    """One step for both, None if there is none."""
     if one == other:
         return one
     if isinstance(one, Quarantine) and isinstance(other, Quarantine) and one.path == other.path:

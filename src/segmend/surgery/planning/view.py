@@ -130,7 +130,6 @@ class PlannedView(View):
         self._roots[source] = None
 
     def hide(self, path: str) -> None:
-        """Nothing there any more."""
         for known in (self._files, self._roots, self._made):
             deque(known.take_below(path), maxlen=0)
         self._roots[path] = None
@@ -195,8 +194,6 @@ class PlannedView(View):
 
 
 class _ChangedFile(OpenFile):
-    """A changed file, open."""
-
     def __init__(self, path: str, file: _File) -> None:
         super().__init__(path, file.size)
         self._file = file

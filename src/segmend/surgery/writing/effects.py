@@ -54,7 +54,6 @@ class Effects:
         os.close(fd)
 
     def write(self, fd: int, data: bytes | memoryview, position: int) -> None:
-        """Write all of `data` at `position`."""
         view = memoryview(data)
         with _named(fd):
             while view:

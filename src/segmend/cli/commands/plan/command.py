@@ -44,10 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _sub(commands: Any, name: str, help: str, module: str) -> None:
     sub_parser: LateParser = commands.add_parser(
-        name,
-        help=help,
-        description=f"{help[:1].upper()}{help[1:]}.",
-        formatter_class=Formatter,
+        name, help=help, description=f"{help[:1].upper()}{help[1:]}.", formatter_class=Formatter
     )
     sub_parser.fill = partial(_fill, name, module)
 

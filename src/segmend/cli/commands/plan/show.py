@@ -15,5 +15,4 @@ def configure(parser: argparse.ArgumentParser, _name: str) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show it."""
     return tell_plan(args, Plan.load(args.plan), args.plan)

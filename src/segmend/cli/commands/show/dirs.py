@@ -46,7 +46,6 @@ def show_dirs(paths: Sequence[str], args: argparse.Namespace) -> int:
 
 
 def wanted_partitions(log_dirs: Sequence[LogDir], wanted: Choice) -> list[PartitionDir]:
-    """The partitions of all dirs that are asked for."""
     return [p for d in log_dirs for p in d.partitions if wanted.wants(p.topic, p.partition)]
 
 

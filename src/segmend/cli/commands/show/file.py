@@ -45,7 +45,6 @@ class Opened:
 
 
 def kinds() -> list[str]:
-    """All kinds that `--kind` knows."""
     return [LOG, *VIEWERS]
 
 

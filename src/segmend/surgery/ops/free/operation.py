@@ -96,7 +96,6 @@ class _Freeable:
 
     @property
     def bytes(self) -> int:
-        """What comes free."""
         return sum(each.bytes for each in self.chosen)
 
 
@@ -285,8 +284,7 @@ def moves_that_free(request: Request[object], full: Sequence[LogDir], wanted: in
     others = [d for d in request.dirs if disk.file_stat(d.path).device not in homes]
     free = {disk.file_stat(d.path).device: d.space().available for d in others}
     sizes = sorted(
-        ((allocated(p.path), p.name) for d in full for p in d.current),
-        key=lambda row: (-row[0], row[1]),
+        ((allocated(p.path), p.name) for d in full for p in d.current), key=lambda row: (-row[0], row[1])
     )
     chosen: dict[str, list[str]] = {}
     for size, name in sizes:

@@ -49,7 +49,6 @@ class BranchChoice:
 
 
 def choice(case: Case, prefer: int | None) -> BranchChoice:
-    """One branch, and what it leaves out."""
     merged = case.merged(prefer)
     return BranchChoice(prefer=prefer, merged=merged, lost=tuple(_lost(case, merged)))
 

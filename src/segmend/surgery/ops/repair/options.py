@@ -28,7 +28,6 @@ class Options:
 
     @property
     def mends_batches(self) -> bool:
-        """Whether damaged batches are to be mended at all."""
         return self.blank or bool(self.from_)
 
     @property

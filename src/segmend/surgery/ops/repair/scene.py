@@ -64,7 +64,6 @@ class Scene:
 
     @cached_property
     def _topics(self) -> dict[str, list[PartitionDir]]:
-        """All partition directories by topic."""
         by_topic: dict[str, list[PartitionDir]] = defaultdict(list)
         for log_dir in self.request.dirs:
             for partition in log_dir.partitions:

@@ -17,8 +17,6 @@ from segmend.discovery import modules_in
 
 
 class TopicModule(Protocol):
-    """What a topic's module has."""
-
     NAME: str
     SUMMARY: str
     OPTIONS: Sequence[str]

@@ -63,11 +63,7 @@ OPTIONS = ("from_release", "to_release")
 
 def configure(parser: argparse._ArgumentGroup) -> None:
     parser.add_argument(
-        "--from",
-        dest="from_release",
-        metavar="RELEASE",
-        type=release_argument,
-        help="the one that ran last",
+        "--from", dest="from_release", metavar="RELEASE", type=release_argument, help="the one that ran last"
     )
     parser.add_argument(
         "--to", dest="to_release", metavar="RELEASE", type=release_argument, help="the release to be started"

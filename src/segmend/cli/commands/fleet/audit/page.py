@@ -11,7 +11,6 @@ from segmend.report.html import Past, render
 
 
 def write_page(outcome: AuditOutcome, out: str) -> str:
-    """Write it; its path."""
     page = render(
         publish.tables_of(out, outcome.run.run_id),
         title="Kafka fleet audit",

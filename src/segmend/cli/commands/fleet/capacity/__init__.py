@@ -49,9 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="of each partition that gives a sample (default: 262144; 0: none)",
     )  # fmt: skip
     parser.add_argument(
-        "--reassign",
-        action="store_true",
-        help="print the JSON of kafka-reassign-partitions, nothing else",
+        "--reassign", action="store_true", help="print the JSON of kafka-reassign-partitions, nothing else"
     )
     parser.add_argument(
         "--assignment", metavar="FILE",

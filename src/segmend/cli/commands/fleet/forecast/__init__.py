@@ -5,12 +5,7 @@ from __future__ import annotations
 import argparse
 
 from segmend.cli.fleet import add_fleet_options
-from segmend.cli.options import (
-    add_only_option,
-    add_output_options,
-    add_release_option,
-    add_zookeeper_option,
-)
+from segmend.cli.options import add_only_option, add_output_options, add_release_option, add_zookeeper_option
 
 HELP = "the start of every node, the metadata quorum, who can lead what"
 NEEDS = ("pyarrow",)

@@ -34,7 +34,6 @@ Key = tuple[str, int]
 
 
 def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
-    """The whole checkpoint."""
     name = _VALUES.get(finding.code) or finding.file or ""
     if name in FILE_NAMES:
         yield from rewritten(scene.log_dir(finding), name, scene)
