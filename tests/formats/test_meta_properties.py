@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from tests.conftest import examples
 
 from segmend.formats.meta_properties import parse, render
 
@@ -60,9 +57,3 @@ def test_kafkas_words() -> None:
     assert parse(b"version=7\n")[1][0].reason == "Unknown meta.properties version number 7"
     assert parse(b"version=x\n")[1][0].reason == "Invalid meta.properties version string 'x'"
     assert parse(b"version=1\ncluster.id=a\n")[1][0].reason == "Failed to find node.id"
-
-
-@given(st.binary(max_size=60))
-@examples(100)
-def test_any_bytes_render_the_same(data: bytes) -> None:
-    assert render(parse(data)[0]) == data

@@ -26,12 +26,6 @@ def test_a_healthy_file() -> None:
     assert len(FILE_NAMES) == 4
 
 
-@pytest.mark.parametrize("data", [b"", b"0\n", b"0\n0\n", HEALTHY])
-def test_what_the_broker_reads_without_a_word_renders_the_same(data: bytes) -> None:
-    checkpoint, damages = parse(data)
-    assert (damages, render(checkpoint)) == ((), data)
-
-
 @pytest.mark.parametrize(
     "data",
     [

@@ -24,11 +24,6 @@ def test_the_bytes_of_an_entry() -> None:
     assert (len(index), index[1].position, index.zero_tail, index.trailing) == (2, 8192, 0, b"")
 
 
-def test_an_empty_file_is_healthy() -> None:
-    assert parse(b"") == (OffsetIndex(), ())
-    assert render(OffsetIndex()) == b""
-
-
 def test_preallocated_zeros_are_counted_and_are_no_damage() -> None:
     data = entries((5, 4096)) + bytes(10 << 20)
     index, damages = parse(data)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import examples
 
-from segmend.formats.time_index import TimeIndex, TimestampOffset, parse, render
+from segmend.formats.time_index import TimestampOffset, parse, render
 
 NOW = 1_700_000_000_000
 
@@ -23,10 +23,6 @@ def test_the_bytes_of_an_entry() -> None:
     assert damages == ()
     assert list(index) == [TimestampOffset(NOW, 7), TimestampOffset(NOW + 1000, 9)]
     assert (len(index), index[0].timestamp) == (2, NOW)
-
-
-def test_an_empty_file_is_healthy() -> None:
-    assert parse(b"") == (TimeIndex(), ())
 
 
 def test_preallocated_zeros_are_counted_and_are_no_damage() -> None:

@@ -23,10 +23,6 @@ def test_the_bytes_of_an_entry() -> None:
     assert data(FIRST) == raw
 
 
-def test_an_empty_file_is_healthy() -> None:
-    assert parse(b"") == (TransactionIndex(), ())
-
-
 @pytest.mark.parametrize(
     ("raw", "found"),
     [
