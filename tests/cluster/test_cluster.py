@@ -363,6 +363,13 @@ def test_two_clusters_are_refused(golden: Golden, capsys: pytest.CaptureFixture[
     assert "these are 2 clusters" in ran.err
 
 
+def test_an_empty_cluster_id_is_none(dirs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    meta = dirs[-1] / "meta.properties"
+    meta.write_text(re.sub(r"(?m)^cluster\.id=.*$", "cluster.id=", meta.read_text()))
+    ran = run(capsys, "forecast", "--cluster", *dirs)
+    assert (ran.code, "clusters" in ran.err) == (4, False)
+
+
 @pytest.mark.parametrize("only", ["4", "one", "1,,2"])
 def test_only_takes_nodes_that_were_given(
     dirs: list[Path], only: str, capsys: pytest.CaptureFixture[str]

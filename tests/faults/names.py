@@ -90,6 +90,12 @@ def snapshot_unfound(patient: Patient) -> None:
     newest.rename(newest.with_name(f"{newest.stem}.\udcff.snapshot"))
 
 
+def snapshot_twice(patient: Patient) -> None:
+    """A copy of the newest producer snapshot that somebody put beside it: a broker may read either."""
+    newest = max(patient.partition.glob("*.snapshot"))
+    shutil.copyfile(newest, newest.with_name(f"{newest.stem}.old.snapshot"))
+
+
 def swap_unpadded(patient: Patient) -> None:
     """A swap log whose number is not padded: an empty one takes the place of the segment."""
     base = patient.base("rolled")
@@ -222,6 +228,7 @@ FAULTS = [
     written("file-no-utf-8", left("\udcff.log"), "N22", "0..220"),
     written("snapshot-unfound", snapshot_unfound, "N22 P03+", "offline",
         killed("N22", "offline epochs-rewritten recovery-scan segment-emptied -51")),
+    written("snapshot-twice", snapshot_twice, "N31", "0..220"),
     alone("file-foo-log", left("foo.log"), "N03", "refuses", says='For input string: "foo"'),
     alone("file-x-cleaned", left("x.cleaned"), "N03", "refuses", says='For input string: "x"'),
     alone("file-x-swap", left("x.swap"), "N03", "refuses"),

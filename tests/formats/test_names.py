@@ -85,7 +85,7 @@ ZERO = "0" * 20
         ("+688.log", ("log", "live", 688, False)),
         ("-1.log", ("log", "live", -1, False)),
         ("0000000000000000000688.log", ("log", "live", 688, False)),
-        (f"{ZERO}.copy.log", ("log", "live", 0, True)),
+        (f"{ZERO}.copy.log", ("log", "live", 0, False)),
         (f"{ZERO}.log.deleted", ("log", "deleted", 0, True)),
         (f"{ZERO}.index.deleted", ("index", "deleted", 0, True)),
         (f"{ZERO}.snapshot.deleted", ("snapshot", "deleted", 0, True)),

@@ -353,6 +353,8 @@ def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     ran = run(capsys, "diff", one, other)
     assert (ran.code, ran.err.count("\n")) == (16, 1)
     assert "these are 2 clusters" in ran.err
+    unnamed = broker(tmp_path, 4, PLAIN, cluster="")
+    assert run(capsys, "diff", one, unnamed).code == 0
     ran = run(capsys, "diff", one, one)
     assert (ran.code, "the same directory" in ran.err) == (16, True)
     again = broker(tmp_path, 3, PLAIN, topic_id="AAAAAAAAAAAAAAAAAAAAAg")

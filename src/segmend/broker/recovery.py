@@ -51,6 +51,9 @@ SPLIT_ON_OVERFLOW: Final = new_in("LogLoader.retryOnOffsetOverflow; KAFKA-6264",
 PRODUCER_STATE: Final = new_in("ProducerStateManager; KIP-98", (0, 11))
 LISTED_BY_PATH: Final = new_in("ProducerStateManager.listSnapshotFiles (KAFKA-14480)", (3, 5))
 """Whether it finds snapshots whose names are no UTF-8: it lists paths, where others list `File`s."""
+SNAPSHOT_MAP: Final = new_in("ProducerStateManager.loadSnapshots; KAFKA-9393, 2.8", (2, 8))
+"""Of several snapshots of one offset it keeps the last that is listed; before, the first listed counts."""
+BY_LISTING: Final = "{}: which of them the broker takes depends on the order in which it lists the directory"
 REBUILDS_ALIKE: Final = new_in(
     "Log.rebuildProducerState, 2.0; before, recoverSegment took a snapshot at its end and none on the way, "
     "and read what is before it to the end; loadProducerState one at each segment and none at its end",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.failures import NUMBER_FORMAT
-from segmend.broker.recovery import FROM_SWAP, LISTED_BY_PATH, NO_INDEX
+from segmend.broker.recovery import BY_LISTING, FROM_SWAP, LISTED_BY_PATH, NO_INDEX
 from segmend.findings import Finding, Safety, Where
 from segmend.formats.java_number import parse_long
 from segmend.formats.names import SEGMENT_SUFFIXES, file_prefix, is_found, parse_file_name
@@ -15,7 +15,7 @@ from . import remedies
 from .compaction_leftovers import is_finished
 from .context import PartitionContext
 from .levels import Level, Scope
-from .manual import ERROR, INFO, LOSES, NONE, REFUSES, WARNING, Code, Page
+from .manual import ERROR, INFO, LOSES, NONE, REFUSES, WARNING, WRONG, Code, Page
 from .text_directory import is_text
 
 CODES = (
@@ -41,6 +41,7 @@ CODES = (
         explains_beside=("P03",),
     ),
     Code("N26", WARNING, "an unpadded copy beside the real segment: never read", LOSES, ignored=True),
+    Code("N31", WARNING, "two producer snapshots of one offset: the order of listing decides", WRONG),
 )
 PAGE = Page(
     meaning="""
@@ -51,13 +52,17 @@ PAGE = Page(
         "N03": "NumberFormatException, the broker does not start.",
         "N04": """
             the log end offset jumps to the name's number and new records go into the empty segment.""",
+        "N31": """
+            it reads one of the two, and which hangs on the order in which the file system lists them: another
+            one after a copy of the directory.""",
         "N22, N26": "nothing; a topic's deletion removes them too.",
     },
     advice="""
         N03: move the file out. N04: if its first batch has the offset in the name, rename it to 20 digits;
-        otherwise move it out.""",
+        otherwise move it out. N31: move the one out that is not called by 20 digits.""",
     kafka="""
-        LogFileUtils.offsetFromFileName, LogLoader.loadSegmentFiles, LogFileUtils.logFile.""",
+        LogFileUtils.offsetFromFileName, LogLoader.loadSegmentFiles, LogFileUtils.logFile,
+        ProducerStateManager.loadSnapshots.""",
 )
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
@@ -79,6 +84,12 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         at = parse_file_name(name).base_offset
         if at is not None and name.endswith(".log.swap") and name != f"{file_prefix(at)}.log.swap":
             yield from _shadowed_swap(at, name, context)
+    known = {base: f"{file_prefix(base)}.snapshot" for base in names.snapshots}
+    for base, name in sorted((base, name) for base, name in names.unpadded if name.endswith(".snapshot")):
+        if base in known:
+            words = BY_LISTING.format(f"{known[base]} and {name}")
+            yield context.finding("N31", words, Where(name, offset=base), remedy=context.set_aside(name))
+        known.setdefault(base, name)
     if _is_ours(partition):
         yield from _foreign(partition, context)
 

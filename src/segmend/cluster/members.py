@@ -40,8 +40,8 @@ def members(
     unplaced = []
     for log_dir in dirs:
         identity = log_dir.meta_properties.value
-        if identity is not None and identity.cluster_id is not None:
-            clusters.setdefault(identity.cluster_id, log_dir.path)
+        if identity is not None and identity.cluster is not None:
+            clusters.setdefault(identity.cluster, log_dir.path)
         stored = None if identity is None else identity.node_id
         node_id = placed.get(log_dir.files.real_path(log_dir.path), stored)
         if node_id is None:

@@ -19,7 +19,7 @@ def by_cluster(dirs: Iterable[LogDir]) -> Collection[Sequence[LogDir]]:
     clusters: dict[str | None, list[LogDir]] = {}
     for log_dir in dirs:
         identity = log_dir.meta_properties.value
-        clusters.setdefault(None if identity is None else identity.cluster_id, []).append(log_dir)
+        clusters.setdefault(None if identity is None else identity.cluster, []).append(log_dir)
     return clusters.values()
 
 

@@ -175,7 +175,7 @@ def _place(found_dir: _FoundDir) -> Place:
     if meta is None:
         return place
     broker = -1 if meta.node_id is None else meta.node_id
-    return replace(place, broker=broker, cluster_id=meta.cluster_id or None)  # an empty one tells nothing
+    return replace(place, broker=broker, cluster_id=meta.cluster)
 
 
 def _numbered(places: list[Place]) -> list[Place]:

@@ -34,6 +34,11 @@ class MetaProperties:
     node_id: int | None = None
     directory_id: str | None = None
 
+    @property
+    def cluster(self) -> str | None:
+        """The cluster's id, where it has one: an empty one tells nothing."""
+        return self.cluster_id or None
+
 
 def parse(data: bytes) -> tuple[MetaProperties, tuple[Damage, ...]]:
     """The identity, each field where it can be read."""

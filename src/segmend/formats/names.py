@@ -47,8 +47,8 @@ class FileName(NamedTuple):
 
     `unparsable` is a name that kills the broker with a NumberFormatException; `other` is
     one it ignores (or, with state `cleaned` or `deleted`, removes). `padded` tells that
-    the offset is written as the broker writes it: a segment that is not is shadowed by an
-    empty one. `epoch` is set for KRaft snapshots.
+    the name is as the broker writes it, with 20 digits and nothing behind them: a segment that is
+    not is shadowed by an empty one. `epoch` is set for KRaft snapshots.
     """
 
     name: str
@@ -150,7 +150,7 @@ def _parse_odd_file_name(name: str) -> FileName:
         return FileName(name, "unparsable", state)
     if offset is None or kind == "other":
         return FileName(name, "other", state)
-    return FileName(name, kind, state, offset, prefix == file_prefix(offset))
+    return FileName(name, kind, state, offset, stem == f"{file_prefix(offset)}.{kind}")
 
 
 def _split_state(name: str) -> tuple[str, FileState]:

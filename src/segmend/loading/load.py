@@ -16,6 +16,7 @@ from segmend.broker.checkpoints import (
 )
 from segmend.broker.failures import IO_EXCEPTION, NO_FILE, NOT_A_NUMBER, LoadFailure, failed_read, fatal
 from segmend.broker.recovery import (
+    BY_LISTING,
     CORRUPTION,
     DELETE_IF_START_ABOVE_END,
     INVALID_OFFSET,
@@ -23,20 +24,22 @@ from segmend.broker.recovery import (
     LISTED_BY_PATH,
     PRODUCER_STATE,
     RECOVERED_OF,
+    SNAPSHOT_MAP,
     START_ABOVE_END,
     STRAY_SNAPSHOTS,
     first_recovered,
 )
 from segmend.broker.remote_storage import NOT_USED, RemoteStorage
 from segmend.formats import epoch_checkpoint
+from segmend.formats.java_number import parse_long
 from segmend.formats.names import is_found
 from segmend.formats.partition_metadata import PartitionMetadata
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.loading.epochs import EarlyEpochCache, EpochCache
 from segmend.loading.leftovers import pass_leftovers
 from segmend.loading.old_swaps import complete
 from segmend.loading.opening import judge_indexes, open_segments
-from segmend.loading.producers import note_snapshots, rebuild, remove_strays, unfound
+from segmend.loading.producers import note_snapshots, rebuild, remove_strays
 from segmend.loading.recovery import (
     InvalidOffset,
     Overflow,
@@ -56,7 +59,7 @@ from segmend.loading.segment import (
     start_of_offset,
     true_end,
 )
-from segmend.loading.state import LoadState, Settings
+from segmend.loading.state import LoadState, Settings, Snapshots
 from segmend.loading.usable import check_folder, enter, leave, unreadable_text
 from segmend.loading.values import Extent
 from segmend.logdir.file_system import FILES, Unreadable
@@ -72,6 +75,7 @@ class LoadedLog:
     """What the load gives: `failure` is the exception that ended it, `after` is None then.
 
     `unknown` is what this process may not read and the broker perhaps may: nothing is known of the load then.
+    `by_listing` is what would come out otherwise, were the directory listed the other way round.
     """
 
     state: LoadState
@@ -80,6 +84,14 @@ class LoadedLog:
     failure: LoadFailure | None = None
     topic_id: str | None = None
     unknown: str | None = None
+    by_listing: str | None = None
+
+    @property
+    def outcome(self) -> tuple[object, ...]:
+        """All that the start comes to, but for the snapshots that it leaves."""
+        effects = [e for e in self.state.effects if not e.effect.startswith("snapshot-")]
+        failure = self.failure and (self.failure.fate, self.failure.marks_dir)
+        return self.after, failure, self.unknown, effects, self.state.states, self.state.ongoing
 
     @property
     def dangling(self) -> str | None:
@@ -100,7 +112,17 @@ class LoadedLog:
 
 def load(partition: PartitionDir, settings: Settings) -> LoadedLog:
     """Load a partition; never raises on what is in its files."""
-    state = LoadState(partition=partition, settings=settings, names=_names(partition))
+    loaded = _loaded(partition, settings)
+    for offset, names in loaded.state.snapshots.contested.items():
+        if _loaded(partition, replace(settings, turned=offset)).outcome != loaded.outcome:
+            words = BY_LISTING.format(f"{partition.path}/{' and '.join(names)}")
+            return replace(loaded, by_listing=words)
+    return loaded
+
+
+def _loaded(partition: PartitionDir, settings: Settings) -> LoadedLog:
+    snapshots = Snapshots(mapped=SNAPSHOT_MAP.of(settings.release), turned=settings.turned)
+    state = LoadState(partition=partition, settings=settings, names=_names(partition), snapshots=snapshots)
     topic_id, unknown = None, None
     after, failure = None, None
     try:
@@ -126,7 +148,8 @@ def _load(state: LoadState) -> Extent:
     _read_epochs(state)
     listed = _list_snapshots(state)
     pass_leftovers(state)
-    state.snapshots = {o: f for o, f in state.snapshots.items() if _named(f) in state.names}
+    state.snapshots.keep(state.names)
+    state.snapshots.list_again()
     open_segments(state)
     complete(state)
     next_offset = _recover_log(state) if state.settings.recover else 0
@@ -169,10 +192,6 @@ def _names(partition: PartitionDir) -> dict[str, str]:
     return {name: name for name, type in partition.entries.items() if type in FILES and is_found(name)}
 
 
-def _named(file: object) -> str:
-    return file.name if isinstance(file, FileEntry) else ""
-
-
 def _read_epochs(state: LoadState) -> None:
     if not LEADER_EPOCHS.of(state.settings.release):
         return
@@ -204,18 +223,23 @@ def _trim_epochs(state: LoadState, next_offset: int) -> None:
         state.note("epochs-rewritten", epoch_checkpoint.FILE_NAME)
 
 
-def _list_snapshots(state: LoadState) -> dict[int, FileEntry]:
-    if not PRODUCER_STATE.of(state.settings.release):
-        return {}
-    for name in state.partition.layout.unparsable:
-        if name.endswith(".snapshot") and (is_found(name) or LISTED_BY_PATH.of(state.settings.release)):
+def _list_snapshots(state: LoadState) -> list[tuple[int, FileEntry]]:
+    """Those that can be found."""
+    partition, release = state.partition, state.settings.release
+    if not PRODUCER_STATE.of(release):
+        return []
+    by_path = LISTED_BY_PATH.of(release)
+    for name in partition.layout.unparsable:
+        if name.endswith(".snapshot") and (is_found(name) or by_path):
             words = NOT_A_NUMBER.format(name.partition(".")[0])
             raise fatal("NumberFormatException", words, state.path(name))
-    listed = dict(state.partition.snapshots)
-    state.snapshots.update(listed)
-    if LISTED_BY_PATH.of(state.settings.release):
-        state.unfound = unfound(state.partition)
-    return listed
+    offsets = {entry.name: offset for offset, entry in partition.snapshots}
+    for name in partition.entries:
+        unfound = by_path and name.endswith(".snapshot") and not is_found(name)
+        offset = parse_long(name.partition(".")[0]) if unfound else offsets.get(name)
+        if offset is not None:
+            state.snapshots.add(offset, partition.entry(name))
+    return partition.snapshots
 
 
 def _recover_log(state: LoadState) -> int:
@@ -283,7 +307,7 @@ def _delete_following(state: LoadState, segment: Segment, waiting: list[Segment]
         check_folder(state, f"{each.name}.deleted")
         state.note("segments-deleted", each.name, offset=each.base_offset, says=says, lost=lost_from(each, 0))
         if STRAY_SNAPSHOTS.of(state.settings.release):
-            state.snapshots.pop(each.base_offset, None)
+            state.snapshots.delete(each.base_offset)
     gone = {each.base_offset for each in waiting}
     state.segments = [each for each in state.segments if each.base_offset not in gone]
 
@@ -295,7 +319,8 @@ def _delete_all(state: LoadState, end: int) -> None:
     state.note("log-start-moved", offset=state.settings.log_start)
     state.segments = []
     if STRAY_SNAPSHOTS.of(state.settings.release):
-        state.snapshots = {}  # Before, those out of range go as it rebuilds the state: no log without any.
+        # Before, those out of range go as it rebuilds the state: no log without any.
+        state.snapshots.clear()
     state.epochs.clear()
 
 

@@ -6,12 +6,13 @@ Follows `UnifiedLog.rebuildProducerState` and `ProducerStateManager` (`truncateA
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from segmend.broker.failures import fatal, io_failure
 from segmend.broker.producer_state import FAILED_SNAPSHOT, LOADING_STATE, REPLAYS_TO_A_POSITION
 from segmend.broker.recovery import REBUILDS_ALIKE, REPLAYS_UNGUARDED
 from segmend.broker.search import search
 from segmend.formats import producer_snapshot
-from segmend.formats.java_number import parse_long
 from segmend.formats.names import file_prefix, is_found
 from segmend.kernel.scan import ScanTask, iter_batches, scan_log
 from segmend.kernel.types import CHAIN_KINDS, SegmentScan
@@ -21,7 +22,6 @@ from segmend.loading.state import LoadState, States
 from segmend.loading.usable import check_folder
 from segmend.logdir.files import FileEntry
 from segmend.logdir.second_looks import look_again
-from segmend.logdir.tree import PartitionDir
 
 _LIMIT = 64 << 20
 
@@ -36,13 +36,13 @@ def rebuild(
     """
     snapshots, state.ongoing = state.snapshots, None
     if not final:
-        _list_again(state)
-    if not snapshots and clean:
+        snapshots.list_again()
+    if not snapshots.known and clean:
         _assume_empty(state, last_offset)
         return {}
-    for offset in [o for o in snapshots if o > last_offset or o <= log_start]:
+    for offset in [o for o in snapshots.known if o > last_offset or o <= log_start]:
         check_folder(state, f"{file_prefix(offset)}.snapshot")
-        del snapshots[offset]
+        snapshots.delete(offset)
     if last_offset == 0:
         return {}
     states, map_end = _load(state, log_start)
@@ -63,34 +63,32 @@ def after_recovery(state: LoadState, end: int, states: States) -> None:
 
 def remove_strays(state: LoadState) -> None:
     """`removeStraySnapshots`: keep those at a base offset, and the last one if it is above all of them."""
-    _list_again(state)
+    state.snapshots.list_again()
     bases = {segment.base_offset for segment in state.segments}
-    others = [offset for offset in sorted(state.snapshots) if offset not in bases]
+    others = [offset for offset in sorted(state.snapshots.known) if offset not in bases]
     for offset in others[:-1]:
-        del state.snapshots[offset]
+        state.snapshots.discard(offset)
     if others and bases and others[-1] < max(bases):
-        del state.snapshots[others[-1]]
+        state.snapshots.discard(others[-1])
 
 
-def note_snapshots(state: LoadState, before: dict[int, FileEntry]) -> None:
+def note_snapshots(state: LoadState, before: Sequence[tuple[int, FileEntry]]) -> None:
     """Say which snapshot files are gone in the end."""
-    for offset, file in state.unfound.items():
-        if state.snapshots.get(offset) is file:
-            del state.snapshots[offset]  # listed, and not there
-    for offset, file in before.items():
-        if offset in state.snapshot_faults:
-            release, why = state.settings.release, state.snapshot_faults[offset]
+    for offset, file in before:
+        if file.name in state.snapshot_faults:
+            release, why = state.settings.release, state.snapshot_faults[file.name]
             says = FAILED_SNAPSHOT.say(release, state.path(file.name), why)
             state.note("snapshot-deleted", file.name, offset=offset, says=says)
-        elif offset not in state.snapshots and file.name in state.names:
+        elif file.name in state.names and not state.snapshots.is_there(offset, file.name):
             state.note("snapshot-deleted", file.name, offset=offset)
 
 
 def _take(state: LoadState, offset: int, states: States, map_end: int) -> None:
-    newest = max(state.snapshots, default=max(map_end, state.settings.log_start) if map_end >= 0 else -1)
+    known = state.snapshots.known
+    newest = max(known, default=max(map_end, state.settings.log_start) if map_end >= 0 else -1)
     if offset > newest:
         check_folder(state, f"{file_prefix(offset)}.snapshot")
-        state.snapshots[offset] = states
+        state.snapshots.write(offset, states)
 
 
 def _assume_empty(state: LoadState, last_offset: int) -> None:
@@ -98,7 +96,7 @@ def _assume_empty(state: LoadState, last_offset: int) -> None:
     bases = [segment.base_offset for segment in state.segments[-2:]]
     written = sorted({offset for offset in (*bases, last_offset) if offset > 0})
     for offset in written:
-        state.snapshots[offset] = {}
+        state.snapshots.write(offset, {})
     if any(segment.size for segment in state.segments):
         says = LOADING_STATE.say(state.settings.release, last_offset)
         state.note("snapshot-rebuilt", f"{file_prefix(last_offset)}.snapshot", offset=last_offset, says=says)
@@ -106,34 +104,20 @@ def _assume_empty(state: LoadState, last_offset: int) -> None:
 
 def _load(state: LoadState, log_start: int) -> tuple[States, int]:
     """(states, offset) of the newest snapshot that can be read; damaged ones are deleted."""
-    while state.snapshots:
-        newest = max(state.snapshots)
-        kept = state.snapshots[newest]
-        ghost = state.unfound.get(newest)
-        if ghost is not None and (kept is ghost or not isinstance(kept, FileEntry)):
-            path = state.path(ghost.name)  # seen to be listed behind one that this load has written
-            raise io_failure(state.settings.release, f"NoSuchFileException: {path}", path)
+    while state.snapshots.known:
+        newest = max(state.snapshots.known)
+        kept = state.snapshots.known[newest]
         if not isinstance(kept, FileEntry):
             return dict(kept), newest
+        if not is_found(kept.name):
+            path = state.path(kept.name)
+            raise io_failure(state.settings.release, f"NoSuchFileException: {path}", path)
         snapshot, damages = producer_snapshot.parse(kept.read(_LIMIT))
         if not damages:
             return {row.producer_id: row for row in snapshot.entries}, newest
-        state.snapshot_faults[newest] = damages[0].reason
-        del state.snapshots[newest]
+        state.snapshot_faults[kept.name] = damages[0].reason
+        state.snapshots.discard(newest)
     return {}, log_start
-
-
-def unfound(partition: PartitionDir) -> dict[int, FileEntry]:
-    """By offset the snapshots whose names are no UTF-8: they are listed, but cannot be opened or deleted."""
-    names = [name for name in partition.entries if name.endswith(".snapshot") and not is_found(name)]
-    offsets = ((parse_long(name.partition(".")[0]), name) for name in names)
-    return {offset: partition.entry(name) for offset, name in offsets if offset is not None}
-
-
-def _list_again(state: LoadState) -> None:
-    """Each manager of producers lists the snapshots: what could not be deleted before is there again."""
-    for offset, file in state.unfound.items():
-        state.snapshots.setdefault(offset, file)
 
 
 def _kept(state: LoadState, final: bool) -> set[int]:

@@ -244,7 +244,7 @@ def _other(
         outcome=line, dir_state=dir_state, path=partition.path, failure=failure, later=later,
         key=key if partition.kind == "future" and not stray and failure is None else None,
         open_transactions=loaded.open_transactions, before=loaded.before, after=loaded.after,
-        unknown=loaded.unknown or loaded.dangling,
+        unknown=loaded.unknown or loaded.by_listing or loaded.dangling,
     )  # fmt: skip
 
 
@@ -296,7 +296,7 @@ def _current(
         outcome=line, dir_state=dir_state, path=partition.path, failure=failure, later=later,
         key=None if stray or failure else ("current", partition.topic, partition.partition),
         open_transactions=loaded.open_transactions, before=loaded.before, after=loaded.after,
-        unknown=loaded.unknown or unread or loaded.dangling, other_id=other_id,
+        unknown=loaded.unknown or unread or loaded.by_listing or loaded.dangling, other_id=other_id,
         in_remote=begins_there(line, loaded),
         epoch=newest_epoch(partition),
         producer=max(loaded.state.states, default=-1),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Mapping
 
 from segmend.broker.index_room import OF_BROKER
 from segmend.broker.remote_storage import RemoteStorage
 from segmend.broker.sanity import INDEX_SANITY, IndexSanity
 from segmend.broker.search import SEARCH, Search
-from segmend.formats.names import file_prefix
+from segmend.formats.names import file_prefix, is_found
 from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.frozen import dataclass, field, frozen
 from segmend.loading.epochs import EpochCache
@@ -29,7 +30,8 @@ States = dict[int, ProducerStateEntry]
 class Settings:
     """What `LogLoader` is given. `interval` is index.interval.bytes, a guess unless known; `longest_index` is
     segment.index.bytes; `recover` is False for a directory that waits for its deletion; `remote` is what it
-    makes of segments that are in remote storage only."""
+    makes of segments that are in remote storage only. `turned` is an offset whose snapshots are listed the
+    other way round."""
 
     release: Release
     clean: bool
@@ -40,14 +42,87 @@ class Settings:
     longest_index: int = DEFAULTS[OF_BROKER]
     recover: bool = True
     remote: RemoteStorage = RemoteStorage.NONE
+    turned: int | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Snapshots:
+    """The producer snapshots: `disk` has by offset what is there, under the names as they are listed; `known`
+    is what the broker goes by, the states where it was just written.
+
+    Of several names of one offset (`contested`) its map keeps the one that is put in last; where it has none
+    (`mapped`), the first that is listed counts. `turned` is an offset whose names are listed the other way.
+    """
+
+    mapped: bool
+    turned: int | None
+    disk: dict[int, dict[str, FileEntry | States]] = field(default_factory=dict)
+    known: dict[int, FileEntry | States] = field(default_factory=dict)
+    contested: dict[int, list[str]] = field(default_factory=dict)
+    unfound: set[int] = field(default_factory=set)
+
+    def add(self, offset: int, file: FileEntry) -> None:
+        """What a listing has next."""
+        self._put(offset, {**self.disk.get(offset, {}), file.name: file})
+        if not is_found(file.name):
+            self.unfound.add(offset)
+
+    def _put(self, offset: int, files: dict[str, FileEntry | States]) -> None:
+        self.disk[offset] = files
+        if len(files) > 1:
+            self.contested[offset] = [*files]
+        if files:
+            self.known[offset] = [*files.values()][-1 if self.mapped != (offset == self.turned) else 0]
+        else:
+            self.known.pop(offset, None)
+
+    def keep(self, names: Mapping[str, str]) -> None:
+        """Of those that can be found, the others are gone."""
+        for offset, files in self.disk.items():
+            if not files.keys() <= names.keys():
+                self._put(offset, {n: file for n, file in files.items() if n in names or not is_found(n)})
+
+    def list_again(self) -> None:
+        """As each manager of producers does: what was not known, or could not be deleted, is there again."""
+        for offset in self.unfound.union(self.contested):
+            self._put(offset, self.disk[offset])
+
+    def write(self, offset: int, states: States) -> None:
+        """Under the name that a broker gives it; listed first, where it was not there."""
+        name, there = f"{file_prefix(offset)}.snapshot", self.disk.get(offset, {})
+        self._put(offset, {**there, name: states} if name in there else {name: states, **there})
+        if self.mapped:
+            self.known[offset] = states
+
+    def discard(self, offset: int) -> None:
+        """Delete the one that is known, if it can be found."""
+        gone, files = self.known.pop(offset), self.disk[offset]
+        left = {name: file for name, file in files.items() if file is not gone or not is_found(name)}
+        if self.mapped:
+            self.disk[offset] = left
+        else:
+            self._put(offset, left)
+
+    def delete(self, offset: int) -> None:
+        """Delete all that are known of an offset."""
+        while offset in self.known:
+            self.discard(offset)
+
+    def clear(self) -> None:
+        """Delete all that are known."""
+        for offset in [*self.known]:
+            self.delete(offset)
+
+    def is_there(self, offset: int, name: str) -> bool:
+        """Whether a file has that name in the end."""
+        return name in self.disk.get(offset, {})
 
 
 @dataclass(slots=True, kw_only=True)
 class LoadState:
     """`names` are the files that are left, and what each is called on disk until its rename is real.
 
-    `held_back` are those that the broker's user may not use, by their names on disk.
-    `snapshots` go from offset to a file, or to the states of one that was just taken. `ongoing` are
+    `held_back` are those that the broker's user may not use, by their names on disk. `ongoing` are
     the first offsets of open transactions where they are not those of `states`. `closed_index` is what the
     broker says of the first index that it cannot open when it is looked up, `closed_epochs` why the leader
     epochs cannot be written with the first batch.
@@ -58,9 +133,8 @@ class LoadState:
     names: dict[str, str]
     held_back: HeldBack = HELD_BACK_NOTHING
     segments: list[Segment] = field(default_factory=list)
-    snapshots: dict[int, FileEntry | States] = field(default_factory=dict)
-    snapshot_faults: dict[int, str] = field(default_factory=dict)
-    unfound: dict[int, FileEntry] = field(default_factory=dict)
+    snapshots: Snapshots
+    snapshot_faults: dict[str, str] = field(default_factory=dict)
     epochs: EpochCache = field(default_factory=EpochCache)
     states: States = field(default_factory=dict)
     ongoing: set[int] | None = None
@@ -106,7 +180,7 @@ class LoadState:
     def swap_log(self, base: int) -> FileEntry | None:
         """What is opened for a `.log.swap` of that number: an empty one is made where it is not padded."""
         name = f"{file_prefix(base)}.log.swap"
-        self.names.setdefault(name, name)
+        self.names.setdefault(name, "")  # not what had that name and was renamed before
         return self.file(name)
 
     def unwritable(self, name: str) -> str | None:

@@ -151,7 +151,7 @@ def _unread(place: PartitionDir) -> Replica:
     identity = place.log_dir.meta_properties.value
     return Replica(
         broker=None, dir=place.log_dir.path, name=place.name, topic=place.topic, partition=place.partition,
-        topic_id=place.topic_id, cluster_id=None if identity is None else identity.cluster_id,
+        topic_id=place.topic_id, cluster_id=None if identity is None else identity.cluster,
         log_start_offset=0, log_end_offset=0,
     )  # fmt: skip
 

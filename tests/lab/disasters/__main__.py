@@ -13,6 +13,7 @@ import os
 import shutil
 import signal
 import sys
+from collections.abc import Iterable
 
 from tests.lab.disasters.bases import RELEASES, STAGES
 from tests.lab.disasters.compare import wrong
@@ -42,6 +43,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=50, help="the first so many of the draw")
     parser.add_argument("--from", type=int, default=0, dest="first", help="and these not before that number")
     parser.add_argument("--as-user", type=int, help="the user whom the broker of --do runs as, by his number")
+    parser.add_argument("--kind", help="of the draw only the disasters of that kind")
     parser.add_argument("--matrix", action="store_true", help="trials by release and kind, with agreements")
     parser.add_argument("--stage", choices=STAGES, default="clean")
     parser.add_argument("--of", choices=RELEASES, help="the release that wrote the dirs")
@@ -62,7 +64,9 @@ def main() -> int:
                 Disaster(args.version, args.of or args.version, args.stage, wounds, uid=args.as_user),
                 shrink=args.shrink,
             )
-        return many(args.version, args.seed, range(args.first, args.count), shrink=args.shrink)
+        numbered = itertools.islice(drawn(args.version, args.seed), args.first, args.count)
+        wanted = (each for each in numbered if args.kind in (None, each.kind))
+        return many(args.version, wanted, shrink=args.shrink)
     finally:
         shutil.rmtree(root, ignore_errors=True)
 
@@ -85,12 +89,12 @@ def told(disaster: Disaster, points: list[str], *, shrink: bool) -> int:
     return 1 if points else 0
 
 
-def many(version: str, seed: int, numbers: range, *, shrink: bool) -> int:
-    """These of the draw; each is kept as soon as it was tried."""
+def many(version: str, disasters: Iterable[Disaster], *, shrink: bool) -> int:
+    """Those that were not tried yet; each is kept as soon as it was."""
     root, path, bad = scratch("disaster"), record(version), 0
     rows: list[Row] = rows_of(path)
     done = {row["n"] for row in rows}
-    for disaster in itertools.islice(drawn(version, seed), numbers.start, numbers.stop):
+    for disaster in disasters:
         if disaster.number in done:
             continue
         try:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from segmend.broker.checkpoints import EPOCHS_ASSIGNED
+from segmend.broker.recovery import BY_LISTING
 from segmend.broker.strays import OR_LED
 from segmend.formats import epoch_checkpoint
 from segmend.formats.names import file_prefix, parse_file_name
@@ -37,6 +38,8 @@ REPLACED = (".snapshot", ".swap", "-checkpoint.tmp")
 
 NOT_TOLD = "not told: "
 """Before a point that it names as unknown: not what the broker did, and no agreement either."""
+LISTED = BY_LISTING.partition("{}")[2]
+"""What it says of files of one number; the disaster may lie on another file system now."""
 CAPPED = 210
 """Names from that length on are cut when a directory is set aside."""
 MOVED = "directory replaced"
@@ -59,10 +62,9 @@ def disagreements(verdict: Verdict, before: Tree, said: Said) -> list[str]:
     found = [*of_contract(said)]
     starts = verdict["outcome"] == "starts"
     if starts != (said.broker["outcome"] == "starts"):
-        return [
-            *found,
-            f"outcome: {verdict['outcome']} ({verdict.get('fatal')}), said {said.broker['outcome']}",
-        ]
+        mark = NOT_TOLD if any(each.endswith(LISTED) for each in said.broker["unknown"]) else ""
+        words = f"{verdict['outcome']} ({verdict.get('fatal')}), said {said.broker['outcome']}"
+        return [*found, f"{mark}outcome: {words}"]
     if not starts:
         return found
     offline = sorted(line["dir"] for line in said.of("dir") if line["outcome"] == "offline")
@@ -175,7 +177,9 @@ def of_reads(verdict: Verdict, said: Said) -> Iterator[str]:
         failed = [each for each in effects if each["effect"] == "reads-fail"]
         places = [each["offset"] for each in failed]
         at, why = read.get("stops", (None, None))
-        if at is None or (why == "nothing" and any(each["effect"] == "segment-skipped" for each in effects)):
+        ends = (each for each in effects if each["effect"] in ENDING and each["offset"] in (at, None))
+        skipped = any(each["effect"] == "segment-skipped" for each in effects)
+        if at is None or (why == "nothing" and (skipped or any(ends))):
             continue  # it waits at the end of what there is
         if str(why).startswith(OF_A_BATCH):  # a consumer is ahead of batches whose offsets go backwards
             at = min([at, *(each["offset"] for each in failed if each["broker_says"] == BACKWARDS)])
@@ -184,6 +188,8 @@ def of_reads(verdict: Verdict, said: Said) -> Iterator[str]:
             yield f"{name}: a consumer stops at {at} ({why}), said {places}"
 
 
+ENDING = ("tail-truncated", "segments-deleted")
+"""Effects after which there may be nothing from their offset on, though the log ends above it."""
 OF_A_BATCH = ("magic", "crc", "size")
 BACKWARDS = KINDS["offset-backwards"]
 OFFLINE_ERRORS = ("error 6", "error 56")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from segmend.formats import producer_snapshot
-from segmend.formats.names import file_prefix, parse_file_name
+from segmend.formats.names import file_prefix, is_found, parse_file_name
 from segmend.formats.producer_snapshot import ProducerSnapshot, ProducerStateEntry
 from segmend.loading.load import LoadedLog
 from segmend.loading.segment import Segment
@@ -129,25 +129,30 @@ def next_offset(data: bytes) -> int:
 
 
 def of_snapshots(left: dict[str, int], did: dict[str, Any], log: LoadedLog) -> Iterator[str]:
-    """Producer snapshots: which ones, and the rows of those that are written anew, in any order."""
+    """Producer snapshots: which ones, and the rows of those that are written anew, in any order.
+
+    Not where there are several of one offset: which of them goes is as the directory was listed then.
+    """
     name, release = ".snapshot", log.state.settings.release
     forgetful, found = release < (2, 4), written(did)
-    bases = (parse_file_name(each).base_offset for each in left if each.endswith(name))
-    there = {base for base in bases if base is not None}
-    wanted = log.state.snapshots
-    renamed = {parse_file_name(each[: -len(".swap")]).base_offset for each in did.get("gone", ())}
+    contested = log.state.snapshots.contested
+    bases = {each: parse_file_name(each).base_offset for each in left if each.endswith(name)}
+    there = {each for each, base in bases.items() if base is not None and base not in contested}
+    kept_files = (files for offset, files in log.state.snapshots.disk.items() if offset not in contested)
+    wanted = {file: kept for files in kept_files for file, kept in files.items() if is_found(file)}
+    renamed = {each.removesuffix(".swap") for each in did.get("gone", ())}
     there -= renamed - set(wanted)  # once the snapshots are listed
     if there != set(wanted):
         yield f"snapshots: {sorted(there - set(wanted))} not said, {sorted(set(wanted) - there)} said"
-    for offset, kept in wanted.items():
-        if offset not in there or isinstance(kept, FileEntry):
+    for file, kept in wanted.items():
+        if file not in there or isinstance(kept, FileEntry):
             continue
-        file, data = f"{file_prefix(offset)}{name}", rendered(kept.values())
+        data = rendered(kept.values())
         expired = sum(state.timestamp < OLD or forgetful for state in kept.values())
         if not len(data) - expired * ROW <= left[file] <= len(data):
-            yield f"snapshot {offset}: {left[file]} bytes, said {len(data)}"
+            yield f"{file}: {left[file]} bytes, said {len(data)}"
         elif isinstance(what := found.get(file), list) and not (forgetful or can_be(what, kept)):
-            yield f"snapshot {offset}: other rows than {[str(each) for each in kept.values()]}"
+            yield f"{file}: other rows than {[str(each) for each in kept.values()]}"
 
 
 def can_be(what: list[Any], states: States) -> bool:

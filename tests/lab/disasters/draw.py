@@ -38,14 +38,28 @@ EXTREME_KINDS = {**NAMED_KINDS, "rows": 380}
 SIGNED = 500
 """From there on also files whose number has a sign."""
 SIGNED_KINDS = {**EXTREME_KINDS, "signs": 250}
+RIVAL = 600
+"""From there on also two files of one number, of which the order of listing decides."""
+RIVAL_KINDS = {**SIGNED_KINDS, "rivals": 400}
 SINCE = (
     (WIDER, KINDS),
     (ODD, WIDER_KINDS),
     (NAMED, ODD_KINDS),
     (EXTREME, NAMED_KINDS),
     (SIGNED, EXTREME_KINDS),
+    (RIVAL, SIGNED_KINDS),
 )
-MOST = {"power": 6, "rsync": 3, "full": 3, "strangers": 3, "moments": 3, "names": 6, "rows": 5, "signs": 4}
+MOST = {
+    "power": 6,
+    "rsync": 3,
+    "full": 3,
+    "strangers": 3,
+    "moments": 3,
+    "names": 6,
+    "rows": 5,
+    "signs": 4,
+    "rivals": 8,
+}
 """How many wounds of one kind a disaster has at most, where that is not two."""
 AS_USER = 0.25
 """The share of them whose broker is no root; of those with wounds of owners all but this."""
@@ -120,7 +134,7 @@ def writers(version: str, number: int) -> list[str]:
 def drawn_at(version: str, seed: int, number: int) -> Disaster:
     """The one of that number."""
     draw = random.Random(f"{version} {seed} {number}")
-    kinds = next((each for below, each in SINCE if number < below), SIGNED_KINDS)
+    kinds = next((each for below, each in SINCE if number < below), RIVAL_KINDS)
     kind = draw.choices(list(kinds), list(kinds.values()))[0]
     writer, uid = version, None
     if draw.random() < OTHER_WRITER:

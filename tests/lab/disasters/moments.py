@@ -121,6 +121,29 @@ def odd_sign(scene: Scene, target: str, draw: random.Random) -> None:
             (folder / f"{number}.{kind}{suffix}").touch()
 
 
+def rival(scene: Scene, target: str, draw: random.Random) -> None:
+    """Beside a file another one of the same number, of other content, listed before it or behind it."""
+    folder = scene.partition(target)
+    suffix = draw.choice((".snapshot", ".snapshot", ".snapshot", ".log", ".log.swap", ".index"))
+    of_kind = [path for path in files(folder) if path.stem.isdigit() and f".{path.suffix[1:]}" in suffix]
+    path = draw.choice(sorted(of_kind)[-2:])
+    own = path.with_name(f"{path.stem}{suffix}")
+    if not own.exists():
+        shutil.copyfile(path, own)
+    base = int(path.stem)
+    other = draw.choice(
+        (str(base), f"+{base:020d}", f"{base:019d}", f"{base:021d}", f"{base:020d}.old",
+         f"{base:020d}".translate({48 + digit: 0x660 + digit for digit in range(10)}),
+         f"{base:020d}." + os.fsdecode(b"\xff"))
+    )  # fmt: skip
+    data, more = own.read_bytes(), draw.choice(of_kind).read_bytes()
+    contents = (data, data[: draw.randrange(used(path) + 1)], more, b"", draw.randbytes(len(data)))
+    hurt = [(folder / f"{other}{suffix}", draw.choice(contents)), (own, draw.choice((data, data, *contents)))]
+    own.unlink()
+    for place, content in draw.sample(hurt, 2):
+        place.write_bytes(content)
+
+
 def active_swapped(scene: Scene, target: str, draw: random.Random) -> None:
     """The active segment, or part of it, under the names of a compaction or of a deletion."""
     folder = scene.partition(target)
@@ -148,5 +171,6 @@ MOMENTS = {
     "other-marker": Wound("moments", other_marker, DIRS),
     "odd-name": Wound("names", odd_name, tuple(TOPICS)),
     "odd-sign": Wound("signs", odd_sign, tuple(TOPICS)),
+    "rival": Wound("rivals", rival, tuple(TOPICS)),
     "active-swapped": Wound("names", active_swapped, tuple(TOPICS)),
 }

@@ -150,7 +150,8 @@ def with_state(mine: Said, change: Callable[[LoadState], object]) -> None:
     log = mine.logs[place]
     state = copy.copy(log.state)
     state.segments = [copy.copy(segment) for segment in state.segments]
-    state.snapshots, state.epochs = dict(state.snapshots), copy.copy(state.epochs)
+    state.snapshots, state.epochs = copy.copy(state.snapshots), copy.copy(state.epochs)
+    state.snapshots.disk, state.snapshots.known = dict(state.snapshots.disk), dict(state.snapshots.known)
     change(state)
     mine.logs = {**mine.logs, place: replace(log, state=state)}
 
@@ -162,15 +163,15 @@ def longer_segment(state: LoadState) -> None:
 
 def more_snapshots(state: LoadState) -> None:
     """A producer snapshot that is not there."""
-    state.snapshots[1] = {}
+    state.snapshots.write(1, {})
 
 
 def later_sequences(state: LoadState) -> None:
     """A record more of each producer in the snapshots that are written anew."""
-    for offset, kept in state.snapshots.items():
+    for offset, kept in [*state.snapshots.known.items()]:
         if isinstance(kept, dict):
             more = (each._replace(last_sequence=each.last_sequence + 1) for each in kept.values())
-            state.snapshots[offset] = {each.producer_id: each for each in more}
+            state.snapshots.write(offset, {each.producer_id: each for each in more})
 
 
 def fewer_epochs(state: LoadState) -> None:
