@@ -313,6 +313,18 @@ def test_bodies_are_read_that_nobody_looks_at(window: int, engine: str) -> None:
         assert reader.seen == {*range(len(data))}
 
 
+def test_of_a_range_no_more_is_read_than_its_batches(engine: str) -> None:
+    first, second = plain(100, 20), plain(120, 20)
+    for begins, seen in (
+        (len(first), {*range(len(first), len(first + second))}),
+        (len(first + second), set()),
+    ):
+        reader = Watched(first + second, len(first + second))
+        task = ScanTask(base_offset=BASE, start=begins, crc=False)
+        scan_log(reader, task, engine=engine_named(engine), window=64)
+        assert reader.seen == seen
+
+
 @pytest.mark.parametrize("window", [100, 1000, 5000])
 def test_a_file_that_is_cut_within_a_body_ends_with_its_batch(window: int, engine: str) -> None:
     data, big = plain(100), plain(103, 900)

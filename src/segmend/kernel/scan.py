@@ -95,7 +95,7 @@ class _Pass:
         Nobody looks at it then, but only who reads learns that the disk cannot (K14b).
         """
         if not self._task.crc:
-            unread = self._window.start + len(self._window.view)
+            unread = max(self._window.start + len(self._window.view), self._task.start)
             for _ in self._window.pieces(unread, self._walker.position):
                 pass
 
