@@ -106,15 +106,15 @@ class Server:
         """The names of listeners whose protocol is known; Kafka's words if the map cannot be read."""
         if PROTOCOLS not in self.given:
             return frozenset((*KNOWN, *self._plain_controllers()))
-        found = set()
+        names_known = set()
         for entry in entries_of(self.given[PROTOCOLS]):
             name, colon, protocol = entry.rpartition(":")
             if not colon:
                 return unmapped(PROTOCOLS, entry)
             if protocol.strip() not in KNOWN:
                 return _NO_SUCH_PROTOCOL.format(protocol.strip(), PROTOCOLS)
-            found.add(name.strip().upper())
-        return frozenset(found)
+            names_known.add(name.strip().upper())
+        return frozenset(names_known)
 
     def _plain_controllers(self) -> list[str]:
         """Without a map controllers talk plainly, unless anything does not."""
@@ -145,7 +145,7 @@ class Server:
         return f"PLAINTEXT://{host}:{port or 9092}" if _ONE_HOST.of(self.release) else "PLAINTEXT://:9092"
 
     def _read(self, text: str, *, distinct: bool) -> Listeners:
-        entries, found = entries_of(text), []
+        entries, listeners = entries_of(text), []
         shown = f"[{', '.join(entries)}]" if _IS_A_LIST.of(self.release) else text.strip()
         for entry in entries:
             match = _ENDPOINT.fullmatch(entry)
@@ -153,17 +153,17 @@ class Server:
                 return Listeners(refused=_BROKEN.format(shown, _UNREADABLE.format(entry)))
             if match[1].upper() not in self.protocols:
                 return Listeners(refused=_BROKEN.format(shown, _NO_PROTOCOL.format(match[1].upper())))
-            found.append(Listener(name=match[1].upper(), host=match[2], port=int(match[3])))
-        whole = Listeners(found=tuple(found))
-        refused = self._on_one_port(found, shown) if distinct else None
-        if len(whole.names) < len(found):
+            listeners.append(Listener(name=match[1].upper(), host=match[2], port=int(match[3])))
+        whole = Listeners(found=tuple(listeners))
+        refused = self._on_one_port(listeners, shown) if distinct else None
+        if len(whole.names) < len(listeners):
             refused = refused or _SAYS_WHERE.of(self.release).format(shown, _SAME_NAME.format(shown))
         return Listeners(found=whole.found, refused=refused)
 
-    def _on_one_port(self, found: list[Listener], shown: str) -> str | None:
+    def _on_one_port(self, listeners: list[Listener], shown: str) -> str | None:
         """What is said of two on one port; port 0 is any."""
         by_port: dict[int, list[int]] = {}
-        for each in found:
+        for each in listeners:
             by_port.setdefault(each.port, []).append(_version_of(each.host))
         for port, versions in by_port.items():
             if port == 0 or len(versions) == 1:

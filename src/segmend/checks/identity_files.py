@@ -130,8 +130,8 @@ def _node(value: MetaProperties) -> str | None:
 
 
 def _one_of(values: Iterable[str | None], unknown: str, is_right: Callable[[str], bool] = str.isdigit) -> str:
-    found = {value for value in values if value is not None}
-    return found.pop() if len(found) == 1 and all(map(is_right, found)) else unknown
+    known = {value for value in values if value is not None}
+    return known.pop() if len(known) == 1 and all(map(is_right, known)) else unknown
 
 
 def _is_uuid(text: str) -> bool:

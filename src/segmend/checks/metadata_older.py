@@ -61,8 +61,8 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
         )
 
 
-def _told(found: Mapping[str, Collection[Name]]) -> Iterator[str]:
+def _told(names_by_sentence: Mapping[str, Collection[Name]]) -> Iterator[str]:
     """Both in one message."""
-    words = [each for sentence, names in found.items() for each in told(sentence, names)]
+    words = [each for sentence, names in names_by_sentence.items() for each in told(sentence, names)]
     if words:
         yield "; ".join(words)

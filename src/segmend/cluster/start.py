@@ -182,11 +182,11 @@ class ClusterForecast:
 
     def _may_end(self, lines: Sequence[Leadership]) -> Mapping[int, list[str]]:
         """Why nodes that started may end over what others know of the metadata, or lack of a partition."""
-        found: dict[int, list[str]] = defaultdict(list)
+        reasons: dict[int, list[str]] = defaultdict(list)
         own = forgotten({node: self._sights[node] for node in self._started})
         for node, why in chain(own, *(line.may_end for line in lines)):
-            found[node].append(why)
-        return found
+            reasons[node].append(why)
+        return reasons
 
     def _is_led(self, elected: Quorum) -> bool:
         """Whether there will be a controller; ZooKeeper makes one of any node that is up."""

@@ -20,14 +20,14 @@ Key = tuple[str, int]
 def vanished(dirs: Sequence[LogDir]) -> dict[Key, str]:
     """By topic and partition: how it is known, and that it is in none of these."""
     there = {partition.key for log_dir in dirs for partition in log_dir.current}
-    found: dict[Key, str] = {}
+    reasons: dict[Key, str] = {}
     for group in by_cluster(dirs):
         brokers = members(group).brokers
         image = newest_image(brokers.values())
-        found |= {} if image is None else dict(_assigned(image, brokers))
+        reasons |= {} if image is None else dict(_assigned(image, brokers))
         for log_dir in group:
-            found |= dict(_in_checkpoints(log_dir, image))
-    return {key: found[key] for key in sorted(found.keys() - there)}
+            reasons |= dict(_in_checkpoints(log_dir, image))
+    return {key: reasons[key] for key in sorted(reasons.keys() - there)}
 
 
 def _assigned(image: MetadataImage, brokers: Mapping[int, BrokerDirs]) -> Iterator[tuple[Key, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 from segmend.broker.cleaner import UNCLEANABLE, Bound, CleanerLimits, CleanerVerdict, CleanerView
 from segmend.formats.producer_snapshot import ProducerStateEntry
@@ -25,7 +25,7 @@ class Blocker:
     `file` and `position` are where something cannot be read; `detail` tells it in words.
     """
 
-    kind: str
+    kind: Literal["damage", "transaction", "high-watermark", "lag", "active"]
     offset: int
     since_ms: int | None = None
     until_ms: int | None = None

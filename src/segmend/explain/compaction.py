@@ -5,8 +5,9 @@ Follows `LogCleanerManager.grabFilthiestCompactedLog`, `cleanableOffsets` and `L
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from itertools import accumulate
+from typing import Final, Literal
 
 from segmend.broker.cleaner import (
     FAST_FORWARD,
@@ -62,7 +63,14 @@ BOUNDS = {
 }
 """Where the cleanable part ends."""
 
-OUTCOMES = {Turn.RATIO: "next", Turn.MAX_LAG: "max-lag", None: "clean-enough"}
+CleaningOutcome = Literal[
+    "next", "max-lag", "clean-enough", "nothing-dirty", "starved", "endless", "uncleanable", "cleaner-off"
+]
+OUTCOMES: Final[Mapping[Turn | None, CleaningOutcome]] = {
+    Turn.RATIO: "next",
+    Turn.MAX_LAG: "max-lag",
+    None: "clean-enough",
+}
 _NEVER = LONG_MAX
 _SETTINGS = (
     ("min.cleanable.dirty.ratio", "log.cleaner.min.cleanable.ratio", "0.5"),
@@ -92,7 +100,7 @@ class Compaction:
     log_end_offset: int = 0
     verdict: CleanerVerdict | None = None
     checkpoint: int | None = None
-    outcome: str = "nothing-dirty"
+    outcome: CleaningOutcome = "nothing-dirty"
     size: int = 0
     mark: Watermark = Watermark()
     deleted: int = 0
@@ -323,7 +331,7 @@ def _settings(topic: str, situation: Situation) -> list[Setting]:
 
 def _judged(compaction: Compaction, view: CleanerView, situation: Situation) -> Compaction:
     verdict = judge(view, _limits(compaction), situation.broker.release, situation.now_ms)
-    outcome = OUTCOMES[verdict.turn] if verdict.dirty_bytes else "nothing-dirty"
+    outcome: CleaningOutcome = OUTCOMES[verdict.turn] if verdict.dirty_bytes else "nothing-dirty"
     if not situation.broker.config.cleaner_runs:
         outcome = "cleaner-off"
     return replace(compaction, verdict=verdict, outcome=outcome)

@@ -17,7 +17,7 @@ from segmend.balancing.movable import DAY_MS, HOUR_MS, can_move, twice
 from segmend.fleet.encoding import Sample, sample
 from segmend.fleet.listing import Place, absolute
 from segmend.fleet.options import INTERNAL_TOPICS
-from segmend.formats.names import RENAMED_KINDS
+from segmend.formats.names import RENAMED_KINDS, DirKind
 from segmend.frozen import frozen
 from segmend.loading.limits import Retention
 from segmend.loading.reads import Budget
@@ -81,7 +81,7 @@ class Measured:
     dir: str
     topic: str
     partition: int
-    kind: str
+    kind: DirKind
     bytes: int
     allocated: int
     oldest_ms: int

@@ -218,8 +218,8 @@ def runs(out: str, name: str = RUNS) -> list[str]:
 def read(out: str, name: str, *, run_id: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
     """The committed rows of a table, of one run or all; no rows when the table is not there."""
     columns = STORED[name].names if columns is None else list(columns)
-    found = list(parts(out, name, run_id=run_id, columns=columns))
-    return pa.concat_tables([STORED[name].empty_table().select(columns), *found])
+    tables = list(parts(out, name, run_id=run_id, columns=columns))
+    return pa.concat_tables([STORED[name].empty_table().select(columns), *tables])
 
 
 def parts(

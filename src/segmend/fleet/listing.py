@@ -261,8 +261,8 @@ def _owners(places: Sequence[Place], wanted: Iterable[Mapping[str, str]]) -> dic
 
 def _only(owners: Mapping[str, set[str]], topic_ids: Iterable[str]) -> str | None:
     """The one cluster that has them; None without one, or with several."""
-    found = {cluster for topic_id in topic_ids for cluster in owners.get(topic_id, ())}
-    return found.pop() if len(found) == 1 else None
+    clusters = {cluster for topic_id in topic_ids for cluster in owners.get(topic_id, ())}
+    return clusters.pop() if len(clusters) == 1 else None
 
 
 def _parent(path: str) -> str:

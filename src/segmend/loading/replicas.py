@@ -372,15 +372,15 @@ def _served(dir_state: DirState, loaded: LoadedLog, after: Extent, situation: Si
     return tuple(replace(each, why=f"{each.why}{_UNKNOWN_TOPIC}") for each in gone)
 
 
-def unless_cleaner_dies(found: Sequence[Loaded], situation: Situation) -> Iterator[Later]:
+def unless_cleaner_dies(outcomes: Sequence[Loaded], situation: Situation) -> Iterator[Later]:
     """What comes later of all of them; where one ends the cleaner for all, what that deletes hangs on it."""
     fatal_log: tuple[str, Spoiled] | None = None
     if not SETS_ASIDE.of(situation.broker.release) and any(
-        _by_cleaner(e, situation) for o in found for e in o.later
+        _by_cleaner(e, situation) for o in outcomes for e in o.later
     ):
-        places = ((one, over) for one in found if (over := _ends_cleaner(one, situation)) is not None)
+        places = ((one, over) for one in outcomes if (over := _ends_cleaner(one, situation)) is not None)
         fatal_log = next(((one.path, over) for one, over in places), None)
-    for each in (each for one in found for each in one.later):
+    for each in (each for one in outcomes for each in one.later):
         if fatal_log is not None and _by_cleaner(each, situation):
             yield replace(each, why=f"{each.why}{UNLESS_DEAD.format(*fatal_log)}")
         else:

@@ -177,13 +177,13 @@ def _walk(segment: Segment, reader: Prefix, start: int, target: int, release: Re
     check_end(segment, reader, position, release)
     by_base = by_base or is_last
     # The release is asked only where it makes a difference: then it need not be known elsewhere.
-    found = by_base if by_base != by_last and SEARCH.of(release) == Search.BASE_OFFSET else by_last
-    whole = found or (start == 0 and position == start)
+    reached = by_base if by_base != by_last and SEARCH.of(release) == Search.BASE_OFFSET else by_last
+    whole = reached or (start == 0 and position == start)
     return End(
-        next_offset=next_offset if found else segment.base_offset,
+        next_offset=next_offset if reached else segment.base_offset,
         position=position,
         sure=sure and whole and position == reader.size,
-        found=found,
+        found=reached,
     )
 
 

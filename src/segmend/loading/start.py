@@ -17,6 +17,7 @@ from segmend.broker.failures import (
     NEEDS_METADATA_DIR,
 )
 from segmend.broker.identity import UNEXPECTED_METADATA, IdentityVerdict
+from segmend.formats.names import DirKind
 from segmend.frozen import replace
 from segmend.loading.beside_a_broker import load_settled
 from segmend.loading.dirs import DirState, read_checkpoint
@@ -117,7 +118,7 @@ class Start:
         return None
 
     @cached_property
-    def _replicas(self) -> dict[tuple[str, str, int], list[tuple[DirState, PartitionDir]]]:
+    def _replicas(self) -> dict[tuple[DirKind, str, int], list[tuple[DirState, PartitionDir]]]:
         replicas = defaultdict(list)
         for state in self.states.values():
             for each in state.log_dir.partitions:

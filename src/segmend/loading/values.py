@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from segmend.broker.retention import RetentionLimit
+from segmend.formats.names import DirKind
 from segmend.frozen import as_dict, field, frozen
 from segmend.loading.timing.estimate import Estimate
 
@@ -161,7 +162,7 @@ class DirectoryOutcome:
 
     dir: str
     name: str
-    kind: str
+    kind: DirKind
     outcome: str
     topic: str | None = None
     partition: int | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from segmend.formats.names import RENAMED_KINDS
+from segmend.formats.names import RENAMED_KINDS, DirKind
 from segmend.frozen import frozen
 from segmend.logdir.file_system import FILES, Space, or_none
 from segmend.logdir.log_segment import LogSegment
@@ -40,7 +40,7 @@ class PartitionOverview:
     name: str
     topic: str
     partition: int
-    kind: str
+    kind: DirKind
     topic_id: str | None
     segments: int
     size: int

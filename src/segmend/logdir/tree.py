@@ -26,7 +26,14 @@ from segmend.formats.clean_shutdown import CleanShutdown
 from segmend.formats.damage import Damage
 from segmend.formats.epoch_checkpoint import EpochCheckpoint
 from segmend.formats.meta_properties import MetaProperties
-from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA, DirName, is_found, parse_dir_name
+from segmend.formats.names import (
+    BOOTSTRAP_CHECKPOINT,
+    CLUSTER_METADATA,
+    DirKind,
+    DirName,
+    is_found,
+    parse_dir_name,
+)
 from segmend.formats.offset_checkpoint import (
     CLEANER_OFFSET,
     HIGH_WATERMARK,
@@ -54,7 +61,7 @@ _TMP = ".tmp"
 _PARTITION_METADATA_BYTES = 64 << 10
 # meta.properties has 150 bytes; a broker would read all of it, and take many times its size of memory.
 _META_PROPERTIES_BYTES = 1 << 20
-PARTITION_KINDS = frozenset({"current", "future", "delete", "stray", "cluster-metadata"})
+PARTITION_KINDS: frozenset[DirKind] = frozenset({"current", "future", "delete", "stray", "cluster-metadata"})
 
 
 def _lines_of(name: str, what: str) -> cached_property[dict[tuple[str, int], int]]:
@@ -294,7 +301,7 @@ class PartitionDir:
         return self.parsed.topic, self.parsed.partition
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> DirKind:
         """current, future, delete, stray or cluster-metadata."""
         return self.parsed.kind
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from segmend.merge.branch import Branch
 from segmend.merge.second_look import Look
 from segmend.merge.spans import Span, common, has, size, united, without
-from segmend.merge.values import Conflict, Diverged, Hurt, Replica, Standing, Unique
+from segmend.merge.values import Conflict, Diverged, Hurt, Relation, Replica, Standing, Unique
 
 
 def diverged_of(branch: Branch, number: int, look: Look) -> Iterator[Diverged]:
@@ -42,7 +42,7 @@ def standings_of(
         unique = tuple(_unique(number, replicas, branches, whole, watermark, look))
         diverged_at = _diverged_at(number, branch, conflicts)
         if diverged_at is not None:
-            relation = "diverged"
+            relation: Relation = "diverged"
         elif (
             replica.unreadable
             or branch.lost

@@ -51,9 +51,9 @@ def without_uncleaned(branches: Sequence[Branch], look: Look) -> Uncleaned:
     """Each branch without the offsets that it seems to have compacted, but cannot have."""
     start = _first_difference(branches)
     kinds = [[dict[int, int | None]() for _ in branches] for _ in range(3)]
-    found = _Found(kinds[0], kinds[1], kinds[2], [])
+    offsets = _Found(kinds[0], kinds[1], kinds[2], [])
     while start is not None:
-        start = _look_from(start, branches, look, found)
+        start = _look_from(start, branches, look, offsets)
     lost, late, unsure = ([united((each, each) for each in one) for one in kind] for kind in kinds)
     left = [lacking(*each) if each[1] else each[0] for each in zip(branches, lost, strict=True)]
     return Uncleaned(
@@ -61,7 +61,7 @@ def without_uncleaned(branches: Sequence[Branch], look: Look) -> Uncleaned:
         covers=tuple(without(branch.cover, spans) for branch, spans in zip(left, late, strict=True)),
         newest=tuple(united(span for spans in (*lost, *late) for span in spans)),
         unsure=tuple(map(tuple, unsure)),
-        untold=(min(found.untold), max(found.untold)) if found.untold else None,
+        untold=(min(offsets.untold), max(offsets.untold)) if offsets.untold else None,
     )
 
 
@@ -81,15 +81,15 @@ def _first_difference(branches: Sequence[Branch]) -> int | None:
         spoken_for = common(branch.cover, [(0, branch.thinned - 1)])
         for other in branches:
             if spoken_for and other is not branch:
-                found = common(united(differences(branch.parts, other.parts)), spoken_for)
-                places += [first for first, _ in found[:1]]
+                differing = common(united(differences(branch.parts, other.parts)), spoken_for)
+                places += [first for first, _ in differing[:1]]
     return min(places, default=None)
 
 
-def _look_from(start: int, branches: Sequence[Branch], look: Look, found: _Found) -> int | None:
+def _look_from(start: int, branches: Sequence[Branch], look: Look, offsets: _Found) -> int | None:
     """One pass over the keys; the offset from which another one is needed, if there are very many."""
     end = max(branch.thinned for branch in branches)
-    newest, lackers = _Newest(end, found.late), _Lackers(branches)
+    newest, lackers = _Newest(end, offsets.late), _Lackers(branches)
     for offset, records in groupby(_keys(start, branches, look), key=itemgetter(0)):
         if offset >= end and not newest.held:
             break
@@ -102,18 +102,18 @@ def _look_from(start: int, branches: Sequence[Branch], look: Look, found: _Found
             if each.tombstone:
                 tombstones[number][key] = each.offset
                 continue
-            found.lost[number][each.offset] = each.producer
+            offsets.lost[number][each.offset] = each.producer
             if not each.sure:
-                found.unsure[number][each.offset] = each.producer
+                offsets.unsure[number][each.offset] = each.producer
     for number in range(len(branches)):
         markers = [(offset, producer) for offset, producer, who in newest.markers if number in who]
         if tombstones[number] or markers:
-            filled = {**found.lost[number], **found.late[number]}
+            filled = {**offsets.lost[number], **offsets.late[number]}
             last = max(0, *tombstones[number].values(), *(offset for offset, _ in markers))
             merged = _with(filled, number, branches, look, last)
             kept = _kept_for(merged, tombstones[number], markers)
-            found.lost[number].update(dict.fromkeys(kept))
-    found.untold.extend(newest.untold)
+            offsets.lost[number].update(dict.fromkeys(kept))
+    offsets.untold.extend(newest.untold)
     return newest.full_at
 
 
@@ -134,9 +134,9 @@ class _Lackers:
             at = bisect_right(self._places, offset)
             self._until = self._places[at] if at < len(self._places) else LONG_MAX
             self._known.clear()
-        if (found := self._known.get(having)) is None:
-            found = self._known[having] = self._found(offset, having)
-        return found
+        if (lackers := self._known.get(having)) is None:
+            lackers = self._known[having] = self._found(offset, having)
+        return lackers
 
     def _found(self, offset: int, having: Who) -> tuple[Who, bool]:
         lacking = tuple(
@@ -150,13 +150,13 @@ class _Lackers:
 
 def _witnesses(branch: Branch, branches: Sequence[Branch]) -> list[int]:
     """From which offset on each other replica has all that was written up to where this one was compacted."""
-    found = []
+    witnesses = []
     for other in branches:
         held = united((part.first, part.last) for part in other.parts)
         holes = without([(other.thinned, branch.thinned - 1)], held) if other is not branch else []
         away = other.end < branch.thinned
-        found.append(LONG_MAX if away else max([other.thinned, *(last + 1 for _, last in holes)]))
-    return found
+        witnesses.append(LONG_MAX if away else max([other.thinned, *(last + 1 for _, last in holes)]))
+    return witnesses
 
 
 def _keys(start: int, branches: Sequence[Branch], look: Look) -> Iterator[tuple[int, int, Keyed]]:

@@ -6,7 +6,7 @@ exclude their end, as everywhere.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from segmend.frozen import frozen
 
@@ -201,15 +201,18 @@ class Hurt:
     sound_on: tuple[int, ...]
 
 
+Relation = Literal["best", "equal", "behind", "ahead", "diverged", "damaged"]
+
+
 @frozen
 class Standing:
     """What one replica is beside the merged log.
 
-    `relation` is best, equal, behind, ahead, diverged or damaged; `lacking` the offsets of the merged
-    log that it does not have sound, `behind_records` how many offsets that is.
+    `lacking` are the offsets of the merged log that it does not have sound, `behind_records` how many
+    that is.
     """
 
-    relation: str
+    relation: Relation
     behind_records: int = 0
     lacking: tuple[tuple[int, int], ...] = ()
     hurt: tuple[Hurt, ...] = ()

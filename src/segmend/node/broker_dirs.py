@@ -285,10 +285,10 @@ class BrokerDirs:
         wanted = None if log is None or node_id is None else log.image.voters.get(node_id)
         if home is None or home.meta_properties.value is None:
             return None  # Whose dir it is, nobody can read: that is told for itself.
-        found = home.directory_id
-        if wanted in (None, ANY_DIRECTORY, found):
+        directory_id = home.directory_id
+        if wanted in (None, ANY_DIRECTORY, directory_id):
             return None
-        return NOT_THE_VOTER.format(node_id, wanted, found or "none")
+        return NOT_THE_VOTER.format(node_id, wanted, directory_id or "none")
 
     @property
     def metadata_records(self) -> Mapping[int, int]:

@@ -89,8 +89,8 @@ def _topic_id(data: bytes, _base: int) -> Rows:
 def _quorum(data: bytes, _base: int) -> Rows:
     """Fields that are there."""
     state, damages = quorum_state.parse(data)
-    found: Mapping[str, Any] = {} if state is None else as_dict(state)
-    rows = ({"type": "field", "key": key, "value": value} for key, value in found.items())
+    fields: Mapping[str, Any] = {} if state is None else as_dict(state)
+    rows = ({"type": "field", "key": key, "value": value} for key, value in fields.items())
     return (row for row in rows if row["value"] is not None), damages
 
 

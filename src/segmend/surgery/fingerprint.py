@@ -64,12 +64,12 @@ class Fingerprint:
             bytes.fromhex(value)
         return fingerprint
 
-    def difference(self, found: Fingerprint) -> str | None:
+    def difference(self, now: Fingerprint) -> str | None:
         """How `found` differs from what is expected here, None if it does not."""
-        if found.kind != self.kind:
-            return f"there is {_a(found.kind)}, not {_a(self.kind)}"
+        if now.kind != self.kind:
+            return f"there is {_a(now.kind)}, not {_a(self.kind)}"
         for name, word in _WORDS.items():
-            expected, is_now = getattr(self, name), getattr(found, name)
+            expected, is_now = getattr(self, name), getattr(now, name)
             if expected is not None and is_now is not None and expected != is_now:
                 if name in ("sha256", "xattrs"):
                     return f"its {word} changed"

@@ -107,8 +107,8 @@ class Plan(_Remembering):
 
     def said(self, name: str) -> list[object]:
         """What `extra` has under the name, of each plan if this is composed; a file may say anything."""
-        found: object = self.extra.get(name)
-        return found if isinstance(found, list) else [found]
+        said: object = self.extra.get(name)
+        return said if isinstance(said, list) else [said]
 
     def space(self) -> dict[str, int]:
         """Bytes taken by directory; "" stands for the backups, wherever they go. No disk is asked."""

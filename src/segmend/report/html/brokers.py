@@ -127,13 +127,13 @@ class Headline:
 
 def fleet(tables: Tables, places: Places) -> Fleet:
     """One row a broker, the worst first when they don't all fit."""
-    found = _by_dir(tables, places)
+    by_dir = _by_dir(tables, places)
     partitions = _sums(tables, "partitions", ["log_bytes"])
     segments = _sums(tables, "segments", ["log_bytes"])
-    names = sorted({*places.brokers, *found}, key=broker_order)
+    names = sorted({*places.brokers, *by_dir}, key=broker_order)
     most = max((row["log_bytes"] for row in partitions.values()), default=0)
     everyone = [
-        _broker(name, places, found.get(name, {}), partitions.get(name, {}), segments.get(name, {}), most)
+        _broker(name, places, by_dir.get(name, {}), partitions.get(name, {}), segments.get(name, {}), most)
         for name in names
     ]
     shown = everyone if len(everyone) < GRID_FROM else sorted(everyone, key=_badness)[:ROWS]
@@ -146,13 +146,13 @@ _Found: TypeAlias = tuple[str, Consequence, int]
 
 def _by_dir(tables: Tables, places: Places) -> dict[str, dict[int | None, list[_Found]]]:
     columns = ["broker", "log_dir_id", "code", "severity"]
-    found: dict[str, dict[int | None, list[_Found]]] = defaultdict(lambda: defaultdict(list))
+    by_dir: dict[str, dict[int | None, list[_Found]]] = defaultdict(lambda: defaultdict(list))
     flat = map(effects_flat, parts(tables, "findings", [*columns, "broker_effect"]))
     for row in folded(flat, [*columns, "effect", "lost"], {}).to_pylist():
         severity = row["severity"] if row["severity"] in SEVERITIES else "info"
-        mine = found[broker_name(row["broker"])][row["log_dir_id"]]
+        mine = by_dir[broker_name(row["broker"])][row["log_dir_id"]]
         mine.append((severity, consequence(row, places), row["rows"]))
-    return found
+    return by_dir
 
 
 def _sums(tables: Tables, name: str, values: list[str]) -> dict[str, Row]:
@@ -162,13 +162,13 @@ def _sums(tables: Tables, name: str, values: list[str]) -> dict[str, Row]:
 def _broker(
     name: str,
     places: Places,
-    found: Mapping[int | None, list[_Found]],
+    by_dir: Mapping[int | None, list[_Found]],
     partitions: Mapping[str, Any],
     segments: Mapping[str, Any],
     most: int,
 ) -> BrokerRow:
     dirs = places.by_broker.get(name, ())
-    counts = _counts(each for mine in found.values() for each in mine)
+    counts = _counts(each for mine in by_dir.values() for each in mine)
     state, clean = _state(dirs)
     return BrokerRow(
         name=name,
@@ -182,8 +182,8 @@ def _broker(
         width=percent(number(partitions.get("log_bytes")), most),
         counts=counts,
         worst=_worst(counts),
-        fates=_fates({consequence for mine in found.values() for _, consequence, _ in mine}),
-        cells=tuple(_cell(row, found.get(row["log_dir_id"], ())) for row in sorted(dirs, key=_path)),
+        fates=_fates({consequence for mine in by_dir.values() for _, consequence, _ in mine}),
+        cells=tuple(_cell(row, by_dir.get(row["log_dir_id"], ())) for row in sorted(dirs, key=_path)),
     )
 
 
@@ -191,9 +191,9 @@ def _path(row: Row) -> str:
     return row["path"] or ""
 
 
-def _counts(found: Iterable[_Found]) -> dict[str, int]:
+def _counts(counted: Iterable[_Found]) -> dict[str, int]:
     counts: Counter[str] = Counter()
-    for severity, _, times in found:
+    for severity, _, times in counted:
         counts[severity] += times
     return {severity: counts[severity] for severity in SEVERITIES}
 
@@ -207,8 +207,8 @@ def _counted(counts: Mapping[str, int]) -> str:
     return told or "nothing wrong found"
 
 
-def _cell(row: Row, found: Iterable[_Found]) -> DirCell:
-    counts = _counts(found)
+def _cell(row: Row, counted: Iterable[_Found]) -> DirCell:
+    counts = _counts(counted)
     worst = _worst(counts)
     path, total, free = row["path"] or "", row["disk_total_bytes"], row["disk_free_bytes"]
     used = f"{share(total - free, total)} of the disk used" if total and free is not None else ""
@@ -218,10 +218,10 @@ def _cell(row: Row, found: Iterable[_Found]) -> DirCell:
     )
 
 
-def _fates(found: set[Consequence]) -> tuple[Consequence, ...]:
+def _fates(consequences: set[Consequence]) -> tuple[Consequence, ...]:
     """The worst one. A broker that refuses to start may also lose data, once it has been made to start."""
-    grave = tuple(fate for fate in (Consequence.LOSES, Consequence.REFUSES) if fate in found)
-    return grave or (min(found, key=lambda fate: fate.rank, default=Consequence.NONE),)
+    grave = tuple(fate for fate in (Consequence.LOSES, Consequence.REFUSES) if fate in consequences)
+    return grave or (min(consequences, key=lambda fate: fate.rank, default=Consequence.NONE),)
 
 
 def _state(dirs: tuple[Row, ...]) -> tuple[str, str]:

@@ -89,8 +89,8 @@ def _of_run(table: TableColumns, run_id: pa.Scalar) -> TableColumns:
     if "run_id" not in table.column_names:
         return table
     whole = table.select(table.column_names)
-    found: TableColumns = whole.filter(pc.equal(whole["run_id"], run_id))
-    return found
+    of_run: TableColumns = whole.filter(pc.equal(whole["run_id"], run_id))
+    return of_run
 
 
 @frozen
@@ -159,7 +159,7 @@ def sums(tables: Tables, name: str, keys: Sequence[str], values: Sequence[str]) 
     return list(folded(wanted, keys, dict.fromkeys(values, "sum")).to_pylist())
 
 
-def folded(found: Iterable[pa.Table], keys: Sequence[str], values: Mapping[str, str]) -> pa.Table:
+def folded(tables: Iterable[pa.Table], keys: Sequence[str], values: Mapping[str, str]) -> pa.Table:
     """A row for each of the keys: sum (null counts as 0), min or max of the values, and how many `rows`.
 
     It takes as much memory as there are keys, in how many parts the rows may come.
@@ -167,7 +167,7 @@ def folded(found: Iterable[pa.Table], keys: Sequence[str], values: Mapping[str, 
     how = {**values, NUMBER: "sum"}
     waiting: list[pa.Table] = []
     done = 0
-    for part in found:
+    for part in tables:
         columns = {key: part[key] for key in keys} | {v: part[v].cast(pa.int64()) for v in values}
         ones = pa.repeat(pa.scalar(1, pa.int64()), part.num_rows)
         waiting.append(_grouped(pa.table({**columns, NUMBER: ones}), keys, how))

@@ -143,11 +143,11 @@ def _key(row: Row) -> tuple[str | int | None, ...]:
     return tuple(row[name] for name in _KEY)
 
 
-def _copies(found: Iterable[pa.Table], top: pa.Table) -> Mapping[tuple[str | int | None, ...], list[Row]]:
+def _copies(tables: Iterable[pa.Table], top: pa.Table) -> Mapping[tuple[str | int | None, ...], list[Row]]:
     """The replicas of the chosen partitions, the largest first."""
     copies: defaultdict[tuple[str | int | None, ...], list[Row]] = defaultdict(list)
     wanted = {_key(row) for row in top.to_pylist()}
-    for part in found:
+    for part in tables:
         for row in part.filter(pc.is_in(part["topic"], top["topic"].unique())).to_pylist():
             if _key(row) in wanted:
                 copies[_key(row)].append(row)

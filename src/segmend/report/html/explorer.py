@@ -147,11 +147,11 @@ def _name(table: pa.Table) -> pa.ChunkedArray:
     return pc.binary_join_element_wise(*texts, "/")
 
 
-def _with_found(part: pa.Table, found: pa.Table) -> pa.Table:
+def _with_found(part: pa.Table, findings: pa.Table) -> pa.Table:
     """With the findings of each, and a size to sort by."""
-    place = pc.index_in(_name(part), value_set=found[_NAME].combine_chunks())
+    place = pc.index_in(_name(part), value_set=findings[_NAME].combine_chunks())
     for severity in SEVERITIES:
-        counts = pc.fill_null(pc.take(found[severity].combine_chunks(), place), 0)
+        counts = pc.fill_null(pc.take(findings[severity].combine_chunks(), place), 0)
         part = part.append_column(severity, counts)
     return part.append_column("size", pc.fill_null(part["log_bytes"].cast(pa.int64()), 0))
 
@@ -235,5 +235,5 @@ def _places(table: pa.Table, wanted: Mapping[tuple[int | None, str], int]) -> np
     texts = coded.dictionary.to_pylist()
     keys = ((int(pair) >> 32, texts[int(pair) & 0xFFFFFFFF]) for pair in pairs)
     places = [wanted.get((None if log_dir < 0 else log_dir, name), -1) for log_dir, name in keys]
-    found: np.ndarray = np.asarray(places, np.int64)[which]
-    return found
+    shown: np.ndarray = np.asarray(places, np.int64)[which]
+    return shown

@@ -150,8 +150,8 @@ class Findings:
 
     def packed(self) -> str:
         """The rows that are not printed, by number of group; empty without any."""
-        found = {n: [row.packed(g) for row in g.packed] for n, g in enumerate(self.groups) if g.packed}
-        return packed(found) if found else ""
+        rows = {n: [row.packed(g) for row in g.packed] for n, g in enumerate(self.groups) if g.packed}
+        return packed(rows) if rows else ""
 
     def facets(self) -> list[list[str]]:
         """What the filters of the page work on: severity, broker, topic, code by row id."""
@@ -246,7 +246,7 @@ def _with_group(table: pa.Table) -> pa.Table:
 
 def _first_rows(tables: Tables, tallies: Sequence[_Tally]) -> list[list[Row]]:
     """Of each group as many rows as the page may print and carry."""
-    found: list[list[Row]] = [[] for _ in tallies]
+    by_tally: list[list[Row]] = [[] for _ in tallies]
     wanted, left = {}, PACKED_ROWS
     for number, tally in enumerate(tallies):
         total = tally.severities.total()
@@ -256,9 +256,9 @@ def _first_rows(tables: Tables, tallies: Sequence[_Tally]) -> list[list[Row]]:
         named = _with_group(part)
         for group, rows in _rows_by_group(named).items():
             number, most = wanted[group]
-            some = named.take(rows[: most - len(found[number])])
-            found[number].extend(map(_known_severity, some.to_pylist()))
-    return found
+            some = named.take(rows[: most - len(by_tally[number])])
+            by_tally[number].extend(map(_known_severity, some.to_pylist()))
+    return by_tally
 
 
 def _rows_by_group(table: pa.Table) -> dict[tuple[str, str], pa.Array]:
@@ -323,9 +323,9 @@ def _with_packed(
     groups: Sequence[FindingGroup], ordered: Sequence[list[Row]], left: int
 ) -> Iterator[FindingGroup]:
     """With the rows behind the printed ones, `left` in all."""
-    for group, found in zip(groups, ordered, strict=True):
+    for group, rows in zip(groups, ordered, strict=True):
         first = len(group.rows)
-        packed = tuple(_row(-1, row) for row in found[first : first + left])
+        packed = tuple(_row(-1, row) for row in rows[first : first + left])
         left -= len(packed)
         yield replace(group, packed=packed)
 

@@ -115,17 +115,19 @@ def _judged(tables: Tables) -> pa.Table:
     """A row a partition: how many copies there should be, how far one is behind, its status by number."""
     named = (_told(_named(part)) for part in parts(tables, "replicas", [*_KEY, *_JUDGED_BY]))
     how = {"expected_replicas": "max", "behind": "max", **dict.fromkeys(("diverged", "lag"), "max")}
-    found = folded(named, _KEY, how)
-    copies = pc.max_element_wise(found[NUMBER], pc.fill_null(found["expected_replicas"], 0))
+    judged = folded(named, _KEY, how)
+    copies = pc.max_element_wise(judged[NUMBER], pc.fill_null(judged["expected_replicas"], 0))
     status = pc.case_when(
         pc.make_struct(
-            pc.greater(found["diverged"], 0), pc.greater(copies, found[NUMBER]), pc.greater(found["lag"], 0)
+            pc.greater(judged["diverged"], 0),
+            pc.greater(copies, judged[NUMBER]),
+            pc.greater(judged["lag"], 0),
         ),
         *(pa.scalar(number, pa.int64()) for number in range(len(STATUSES))),
     )
-    behind = pc.fill_null(found["behind"], 0)
-    found = found.set_column(found.column_names.index("behind"), "behind", behind)
-    return found.append_column("copies", copies).append_column("status", status)
+    behind = pc.fill_null(judged["behind"], 0)
+    judged = judged.set_column(judged.column_names.index("behind"), "behind", behind)
+    return judged.append_column("copies", copies).append_column("status", status)
 
 
 def _told(table: pa.Table) -> pa.Table:

@@ -132,9 +132,9 @@ def _by_size(log_bytes: pa.ChunkedArray) -> Iterator[tuple[str, int, int]]:
         yield name, len(inside), number(pc.sum(inside).as_py())
 
 
-def _sizes(found: Mapping[str, tuple[int, int]]) -> tuple[SegmentShare, ...]:
+def _sizes(counted: Mapping[str, tuple[int, int]]) -> tuple[SegmentShare, ...]:
     """The histogram; every class is there, for an empty one says something too."""
-    most = max(times for times, _ in found.values())
+    most = max(times for times, _ in counted.values())
     return tuple(
         SegmentShare(
             name=name,
@@ -145,5 +145,5 @@ def _sizes(found: Mapping[str, tuple[int, int]]) -> tuple[SegmentShare, ...]:
             share="",
             tip=f"{name}\n{count(times)} segments · {size(bytes_)}",
         )
-        for name, (times, bytes_) in found.items()
+        for name, (times, bytes_) in counted.items()
     )

@@ -67,7 +67,7 @@ def untold_steps(run: Run, direction: Direction) -> list[int]:
     """Steps that are where they are to be by the journal, and perhaps not by the files; in their order."""
     statuses, neighbours = run.statuses(), Neighbours(run.plan.steps)
     goal = Status.AFTER if direction == FORWARD else Status.BEFORE
-    found = []
+    untold = []
     for number in (number for number, status in enumerate(statuses) if status is goal):
         beside = [other for other in neighbours.of(number) if statuses[other] is Status.BETWEEN]
         left, step = _on_its_way(run, number), run.plan.steps[number]
@@ -77,8 +77,8 @@ def untold_steps(run: Run, direction: Direction) -> list[int]:
         else:
             doubtful = bool(left) and (step.not_after() if goal is Status.AFTER else not_before(step)) is None
         if doubtful:
-            found.append(number)
-    return found if direction == FORWARD else found[::-1]
+            untold.append(number)
+    return untold if direction == FORWARD else untold[::-1]
 
 
 def _hidden_by(run: Run, number: int, beside: Sequence[int], direction: Direction) -> bool:
