@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.run import run
 from tests.conftest import one_in
 from tests.files import flip
+from tests.merge.test_diff import broker
+from tests.merge.test_put_back import hurt
 from tests.rescue.replicas import replicas, told
 
+from segmend.formats.build import BatchProducer, NewRecord, build_batch
 from segmend.kernel.batches import iter_batches
 from segmend.logdir.disk import FileReader
+from segmend.rescue import fates
 
 
 @pytest.mark.parametrize("number", one_in(7, range(14)))
@@ -44,3 +49,31 @@ def test_a_lost_marker_makes_no_record_committed_nor_aborted(
                 assert ended or (indexes and known)
         for index in source.glob("txn-0/*.txnindex"):
             index.unlink()
+
+
+@pytest.mark.parametrize("carried", [fates._CARRIED, 50])
+def test_of_more_open_transactions_than_can_be_followed_over_holes_nothing_is_known(
+    carried: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every other batch is lost, and each that is left opened a transaction: none has a span a hole."""
+    monkeypatch.setattr(fates, "_CARRIED", carried)
+    log = [
+        build_batch(
+            [NewRecord(value=b"v")], base_offset=at, producer=BatchProducer(at, 0, 0, transactional=True)
+        )
+        for at in range(40)
+    ]
+    found: list[fates.Fates] = []
+    known = fates.fates
+
+    def noted(*given: Any) -> fates.Fates:
+        found.append(known(*given))
+        return found[-1]
+
+    monkeypatch.setattr("segmend.rescue.run.fates", noted)
+    source = broker(tmp_path, 1, [hurt(each) if at % 2 else each for at, each in enumerate(log)], mark=40)
+    assert run(capsys, "rescue", source, "--out", tmp_path / "out", "--as", "jsonl").code == 4
+    rows = told(tmp_path / "out")["t-0"]
+    assert [(row["offset"], row["aborted"]) for row in rows] == [(at, None) for at in range(0, 40, 2)]
+    assert [each.whole for each in found] == [carried > 50]
+    assert sum(map(len, found[0].spans.values())) <= 2 * len(rows)

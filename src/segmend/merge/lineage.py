@@ -7,7 +7,9 @@ found from the newest epoch downwards, each time by those who have the epoch.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 from segmend.merge.values import Epoch, Replica, Run
 
@@ -32,12 +34,14 @@ def lineage(
     doubts: list[str] = []
     epoch: int | None = known[0]
     last: int | None = None
+    ascending = [sorted(each.items()) for each in claims]
     while epoch is not None:
         first = min(each[epoch] for each in claims if epoch in each)
         epochs.append(Epoch(epoch=epoch, first_offset=first, last_offset=last))
         last = first - 1 if last is None else min(last, first - 1)
-        before = _before(epoch, (each for each in claims if epoch in each), first)
-        if before is None and (before := _before(epoch, claims, first)) is not None:
+        knowing = (known for known, each in zip(ascending, claims, strict=True) if epoch in each)
+        before = _before(epoch, knowing, first)
+        if before is None and (before := _before(epoch, ascending, first)) is not None:
             doubts.append(
                 f"no replica tells which epoch came before epoch {epoch} at offset {first}; "
                 f"epoch {before} is taken for it"
@@ -46,10 +50,11 @@ def lineage(
     return tuple(reversed(epochs)), tuple(doubts)
 
 
-def _before(epoch: int, claims: Iterable[Claims], first: int) -> int | None:
-    """The newest epoch that began earlier."""
-    older = (other for each in claims for other, start in each.items() if other < epoch and start < first)
-    return max(older, default=None)
+def _before(epoch: int, claims: Iterable[Sequence[tuple[int, int]]], first: int) -> int | None:
+    """The newest epoch that began earlier; each of the claims ascends."""
+    older = (reversed(each[: bisect_left(each, (epoch,))]) for each in claims)
+    found = (next((known for known, start in each if start < first), None) for each in older)
+    return max((each for each in found if each is not None), default=None)
 
 
 def claims_of(replica: Replica) -> Claims:
@@ -57,21 +62,34 @@ def claims_of(replica: Replica) -> Claims:
     claims: Claims = {}
     for run in replica.runs:
         claims.setdefault(run.epoch, run.first_offset)
+    open_end = any(each.last_offset is None for each in replica.damaged) or replica.unreadable
+    leaves = _Places(replica.runs)
     for epoch, start in replica.epochs:
-        if epoch >= 0 and start >= 0 and _may_begin(epoch, start, replica):
+        if start > replica.log_end_offset and not open_end:
+            continue  # of a log that was cut since
+        if epoch >= 0 and start >= 0 and leaves.agree(epoch, start):
             claims[epoch] = min(start, claims.get(epoch, start))
     return claims
 
 
-def _may_begin(epoch: int, start: int, replica: Replica) -> bool:
-    open_end = any(each.last_offset is None for each in replica.damaged) or replica.unreadable
-    if start > replica.log_end_offset and not open_end:
-        return False  # of a log that was cut since
-    return all(_agrees(run, epoch, start) for run in replica.runs)
+class _Places:
+    """Between which offsets each epoch can begin that leaves all runs where they are."""
 
+    def __init__(self, runs: Sequence[Run]) -> None:
+        spans: dict[int, tuple[int, int]] = {}
+        for run in runs:
+            first, last = spans.get(run.epoch, (run.first_offset, run.last_offset))
+            spans[run.epoch] = min(first, run.first_offset), max(last, run.last_offset)
+        self._epochs = sorted(spans)
+        self._firsts = [spans[each][0] for each in self._epochs]
+        self._lasts = [*accumulate((spans[each][1] for each in self._epochs), max)]
+        self._later = [*accumulate(reversed(self._firsts), min)][::-1]
 
-def _agrees(run: Run, epoch: int, start: int) -> bool:
-    """Whether an epoch that begins at `start` leaves this run where it is."""
-    if run.epoch == epoch:
-        return run.first_offset >= start
-    return run.last_offset < start if run.epoch < epoch else run.first_offset > start
+    def agree(self, epoch: int, start: int) -> bool:
+        """Whether it may begin there: behind all that is older, with or before its own, before all newer."""
+        at, behind = bisect_left(self._epochs, epoch), bisect_right(self._epochs, epoch)
+        return (
+            (not at or self._lasts[at - 1] < start)
+            and (at == behind or self._firsts[at] >= start)
+            and (behind == len(self._epochs) or self._later[behind] > start)
+        )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
+from itertools import takewhile
 from typing import Final
 
 from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch, read_header
@@ -33,26 +35,34 @@ class Second:
 
     def __init__(self, partitions: Sequence[PartitionDir], replicas: Sequence[Replica]) -> None:
         self._partitions, self._replicas = partitions, replicas
+        self._reached: dict[int, tuple[Run, tuple[int, int]]] = {}
 
     def headers(self, replica: int, first: int, last: int) -> Iterator[tuple[Run, int, RecordBatch]]:
         """The sound batches of these offsets, each with its run and its first offset, which wrappers lack."""
-        for run in self._replicas[replica].runs:
-            if run.last_offset < first or run.first_offset > last:
-                continue
+        for run in self._runs(replica, first, last):
             log = self._partitions[replica].entry(run.file)
             start, before = run.first_position, run.first_offset - 1
-            for mark in run.marks:
-                if mark.next_offset > first:
-                    break
-                start, before = mark.position, mark.next_offset - 1
+            if at := bisect_right(run.marks, first, key=lambda mark: mark.next_offset):
+                start, before = run.marks[at - 1].position, run.marks[at - 1].next_offset - 1
+            reached, held = self._reached.get(replica, (None, (0, 0)))
+            if reached is run and start < held[0] and held[1] < first:
+                start, before = held  # Who asks of one place after the other goes on where the last one was.
             for row in iter_rows(log, base_offset=run.segment, start=start, stop=run.end_position):
                 batch = row.batch
+                if before < first <= batch.last_offset:
+                    self._reached[replica] = run, (batch.position, before)
                 begin = before + 1 if batch.magic < 2 and batch.codec else batch.base_offset
                 before = batch.last_offset
                 if begin > last:
                     break
                 if before >= first and row.sound:
                     yield run, begin, batch
+
+    def _runs(self, replica: int, first: int, last: int) -> Iterator[Run]:
+        """Those with any of these offsets."""
+        runs = self._replicas[replica].runs
+        at = bisect_left(runs, first, key=lambda run: run.last_offset)
+        return takewhile(lambda run: run.first_offset <= last, map(runs.__getitem__, range(at, len(runs))))
 
     def batches(self, replica: int, first: int, last: int) -> Iterator[Batch]:
         for run, begin, batch in self.headers(replica, first, last):
@@ -71,9 +81,7 @@ class Second:
 
     def keys(self, replica: int, first: int, last: int) -> Iterator[Keyed]:
         """See `Look`; long keys are hashed."""
-        for run in self._replicas[replica].runs:
-            if run.last_offset < first or run.first_offset > last:
-                continue
+        for run in self._runs(replica, first, last):
             start = max((each.position for each in run.marks if each.next_offset <= first), default=-1)
             # Every checksum of a run is right.
             whole = BatchRange(

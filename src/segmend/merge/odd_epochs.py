@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from typing import Final
 
 from segmend.frozen import replace
@@ -27,11 +27,12 @@ def in_order(runs: Sequence[Run]) -> tuple[tuple[Run, ...], tuple[Damaged, ...]]
     kept: list[Run] = []
     odd: list[Run] = []
     for run in runs:
-        above = [*takewhile(lambda each: each.epoch > run.epoch >= 0, reversed(kept))]  # noqa: B023
-        count = sum(each.batches for each in above)
+        above = count = 0
+        while above < len(kept) and kept[-1 - above].epoch > run.epoch >= 0 and count < _FEW:
+            above, count = above + 1, count + kept[-1 - above].batches
         if count == 1 or count < min(run.batches, _FEW):
-            odd += above
-            del kept[len(kept) - len(above) :]
+            odd += reversed(kept[len(kept) - above :])
+            del kept[len(kept) - above :]
         if kept and kept[-1].epoch > run.epoch >= 0 and run.batches == 1:
             odd.append(run)
         else:
@@ -125,22 +126,16 @@ def _without_flipped(number: int, replicas: Sequence[Replica], backed: frozenset
     One batch has one epoch on all replicas: its leader wrote it, and followers copy the bytes.
     """
     replica = replicas[number]
-    flipped = [
-        run for run in replica.runs
-        if (run.epoch not in backed or _is_early(run, replica))
-        and _has_twin(number, run, replicas, backed, look)
-    ]  # fmt: skip
+    starts = dict(sorted(replica.epochs))
+    kept, flipped = list[Run](), list[Run]()
+    for run in replica.runs:
+        # Below where the checkpoint beside it has its epoch begin.
+        is_early = run.batches <= _FEW and starts.get(run.epoch, 0) > run.last_offset
+        doubted = run.epoch not in backed or is_early
+        (flipped if doubted and _has_twin(number, run, replicas, backed, look) else kept).append(run)
     if not flipped:
         return replica
-    runs = tuple(run for run in replica.runs if run not in flipped)
-    return replace(replica, runs=runs, damaged=(*replica.damaged, *map(misplaced, flipped)))
-
-
-def _is_early(run: Run, replica: Replica) -> bool:
-    """Whether it is below where the checkpoint beside it has its epoch begin."""
-    return run.batches <= _FEW and any(
-        epoch == run.epoch and start > run.last_offset for epoch, start in replica.epochs
-    )
+    return replace(replica, runs=tuple(kept), damaged=(*replica.damaged, *map(misplaced, flipped)))
 
 
 def _as_others_know(number: int, replicas: Sequence[Replica]) -> Replica:
@@ -193,28 +188,24 @@ def _unspliced(number: int, replicas: Sequence[Replica], look: Look) -> Replica:
     Nor is it behind one that was taken for right beside one that was not.
     """
     replica = replicas[number]
-    for run, behind in pairwise(replica.runs):
+    others = [other for other in range(len(replicas)) if other != number]
+    disputed = {(each.file, each.end) for each in replica.damaged if each.kind == "misplaced"}
+    for run, behind in pairwise(replica.runs if others else ()):
         room = run.first_offset, behind.first_offset - 1
         gap = _leaves_out(run, behind) and room[1] >= replica.proven
-        if run.batches > 1 or not (gap or _is_disputed(run, replica)):
+        if run.batches > 1 or not (gap or (run.file, run.first_position) in disputed):
             continue
         mine = [
             each._replace(last_offset=0) for each in look.batches(number, run.first_offset, run.last_offset)
         ]
-        for other in range(len(replicas)):
-            there = [] if other == number else list(look.batches(other, *room))
+        for other in others:
+            there = list(look.batches(other, *room))
             same = [each for each in there if each._replace(first_offset=room[0], last_offset=0) in mine]
             if same and all(each.first_offset != room[0] for each in same):
                 replica = _without(replica, run, room)
+                disputed.add((run.file, run.end_position))
                 break
     return replica
-
-
-def _is_disputed(run: Run, replica: Replica) -> bool:
-    return any(
-        each.kind == "misplaced" and (each.file, each.end) == (run.file, run.first_position)
-        for each in replica.damaged
-    )
 
 
 def _leaves_out(run: Run, behind: Run) -> bool:

@@ -356,11 +356,13 @@ def _unburied(
 ) -> Iterator[str]:
     """Where what deleted a record that is filled in may have been, in words: nobody has it any more."""
     bound = max(branch.thinned for branch in branches)
+    own = [united((each.first, each.last) for each in branch.parts) for branch in branches]
+    told = set[int]()
     for part in ranges:
-        filling = _filling(part, branches)
-        own = united((each.first, each.last) for each in branches[part.replica].parts)
-        if filling is None or not common(own, [filling]):
+        filling = None if part.replica in told else _filling(part, branches)
+        if filling is None or not common([filling], own[part.replica]):
             continue
+        told.add(part.replica)  # From there on: that is also what it fills in further behind.
         for first, last in unburied((filling[0], bound - 1), branches, replicas, look):
             yield (
                 f"offsets {first} to {last}: compaction took what was there, or it is damaged; whether a "

@@ -114,8 +114,10 @@ def _replica(
 def _put_back(each: Damaged, runs: Sequence[Run], lines: Lines, partition: PartitionDir) -> Run | None:
     """A batch whose epoch cannot be, under the one that is proven; its bytes stay damage."""
     epoch = proven_epoch(each, runs, lines)
+    if epoch is None:
+        return None
     segment = next((one for one in partition.segments if one.log and one.log.name == each.file), None)
-    if epoch is None or segment is None or segment.log is None:
+    if segment is None or segment.log is None:
         return None
     try:
         rows = [*iter_rows(segment.log, base_offset=segment.base_offset, start=each.position, stop=each.end)]

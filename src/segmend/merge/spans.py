@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 
 Span = tuple[int, int]
@@ -26,9 +26,7 @@ def without(spans: Sequence[Span], taken: Sequence[Span]) -> list[Span]:
     left = []
     at = 0
     for first, last in spans:
-        while at < len(taken) and taken[at][1] < first:
-            at += 1
-        here = at
+        here = at = _reaching(taken, first, at)
         while here < len(taken) and taken[here][0] <= last:
             if taken[here][0] > first:
                 left.append((first, taken[here][0] - 1))
@@ -37,6 +35,15 @@ def without(spans: Sequence[Span], taken: Sequence[Span]) -> list[Span]:
         if first <= last:
             left.append((first, last))
     return left
+
+
+def _reaching(spans: Sequence[Span], offset: int, at: int) -> int:
+    """The first of them, from number `at` on, that ends there or behind; near ones are found soonest."""
+    step = 1
+    while at + step <= len(spans) and spans[at + step - 1][1] < offset:
+        at += step
+        step *= 2
+    return bisect_left(spans, offset, at, min(at + step, len(spans)), key=last_of)
 
 
 def common(spans: Sequence[Span], others: Sequence[Span]) -> list[Span]:
@@ -50,6 +57,11 @@ def has(spans: Sequence[Span], offset: int) -> bool:
 
 def first_of(span: Span) -> int:
     return span[0]
+
+
+def last_of(span: Span) -> int:
+    """Where it ends."""
+    return span[1]
 
 
 def size(spans: Iterable[Span]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -14,8 +14,9 @@ from segmend.merge.values import Conflict, Diverged, Hurt, Relation, Replica, St
 
 def diverged_of(branch: Branch, number: int, look: Look) -> Iterator[Diverged]:
     """The losing parts of a replica, neighbours put together."""
+    epochs = {part.first: part.run.epoch for part in reversed(branch.losing)}
     for first, last in united((part.first, part.last) for part in branch.losing):
-        epoch = next(part.run.epoch for part in branch.losing if part.first == first)
+        epoch = epochs[first]
         records, producers = look.tally(number, first, last)
         yield Diverged(
             replica=number, offset=first, epoch=epoch, first_offset=first, last_offset=last,
@@ -90,8 +91,9 @@ def _diverged_at(number: int, branch: Branch, conflicts: Sequence[Conflict]) -> 
     places = [(part.first, part.run.epoch) for part in branch.losing]
     for conflict in conflicts:
         if any(number in group for group in conflict.held) and number not in conflict.taken:
-            epochs = (p.run.epoch for p in branch.parts if p.last >= conflict.first_offset)
-            places.append((conflict.first_offset, next(epochs, -1)))
+            at = bisect_left(branch.parts, conflict.first_offset, key=lambda part: part.last)
+            places.append((conflict.first_offset, next((p.run.epoch for p in branch.parts[at : at + 1]), -1)))
+            break  # the others lie behind it
     return min(places, default=None)
 
 

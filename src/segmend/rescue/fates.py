@@ -10,17 +10,19 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from segmend.formats import txn_index
 from segmend.formats.producer_snapshot import ProducerStateEntry
-from segmend.formats.txn_index import AbortedTxn
 from segmend.frozen import frozen
 from segmend.kernel.scan import ScanTask, scan_log
+from segmend.kernel.types import SegmentScan
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import PartitionDir
 from segmend.merge.pieces import Piece
 
+_CARRIED: Final = 1 << 24
+"""Open transactions handed from one piece to the next, all in all: half a minute's work."""
 Fate = Literal["aborted", "unknown", "committed"]
 
 
@@ -59,31 +61,37 @@ class Fates:
 class _Replay:
     def __init__(self, confirmed: frozenset[tuple[int, int]]) -> None:
         self._confirmed = confirmed
+        self._carried = 0
         self.states: tuple[ProducerStateEntry, ...] = ()
+        """Of the producers whose transactions are open."""
         self.spans: dict[int, list[FateSpan]] = defaultdict(list)
         self._doubtful: dict[int, list[FateSpan]] = defaultdict(list)
+
+    def take(self, scan: SegmentScan) -> bool:
+        """What the next piece says; False if that is more than can be replayed."""
+        for row in scan.aborted:
+            self.spans[row.producer_id].append(FateSpan(row.first_offset, row.last_offset, "aborted"))
+        self.states = tuple(each for each in scan.producers if each.current_txn_first_offset >= 0)
+        self._carried += len(self.states)
+        return not scan.unreplayable and self._carried <= _CARRIED
 
     def hole(self, begin: int) -> None:
         """Offsets from here on are lost: what is open may have ended in there."""
         for state in self.states:
             first = state.current_txn_first_offset
             known = self._doubtful[state.producer_id]
-            if first >= 0 and not any(each.first <= first <= each.last for each in known):
+            if not any(each.first <= first <= each.last for each in known):
                 aborted = (state.producer_id, first) in self._confirmed
                 known.append(FateSpan(first, begin - 1, "aborted" if aborted else "unknown"))
-            elif first >= 0 and known[-1].last < begin - 1:
-                known.append(FateSpan(known[-1].last + 1, begin - 1, "unknown"))
-
-    def ended(self, rows: Iterable[AbortedTxn]) -> None:
-        """Transactions that were aborted."""
-        for row in rows:
-            self.spans[row.producer_id].append(FateSpan(row.first_offset, row.last_offset, "aborted"))
+            elif known[-1].last < begin - 1:
+                goes_on = known[-1].fate == "unknown"
+                since = known.pop().first if goes_on else known[-1].last + 1
+                known.append(FateSpan(since, begin - 1, "unknown"))
 
     def finish(self, end: int) -> Fates:
         """The end of the log: what is open there has no marker yet."""
         for state in self.states:
-            if state.current_txn_first_offset >= 0:
-                self.spans[state.producer_id].append(FateSpan(state.current_txn_first_offset, end, "unknown"))
+            self.spans[state.producer_id].append(FateSpan(state.current_txn_first_offset, end, "unknown"))
         named = {**self.spans, **self._doubtful}
         laid_over = {each: _laid_over(self.spans[each], self._doubtful[each]) for each in named}
         return Fates(spans={each: spans for each, spans in laid_over.items() if spans})
@@ -122,10 +130,8 @@ def fates(
                     producers=replay.states,
                 ),
             )
-        if scan.unreplayable:
+        if not replay.take(scan):
             return Fates(spans={}, whole=False)
-        replay.ended(scan.aborted)
-        replay.states = scan.producers
     for begin, _ in holes:
         replay.hole(begin)
     return replay.finish(pieces[-1].last if pieces else -1)

@@ -1,0 +1,83 @@
+"""Very many holes, epochs or conflicts: the work grows as they do, not with their square."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+import pytest
+from tests.cli.run import run
+from tests.merge.test_diff import broker
+from tests.merge.test_put_back import hurt
+
+from segmend.formats.build import NewRecord, build_batch
+
+Log = list[bytes]
+
+
+def batches(count: int, word: bytes = b"v", *, epochs: bool = False) -> Log:
+    """One record each, perhaps of an epoch of their own."""
+    return [
+        build_batch([NewRecord(value=word)], base_offset=at, leader_epoch=at if epochs else 0)
+        for at in range(count)
+    ]
+
+
+def every_other(log: Log, other: Log, first: int) -> Log:
+    return [other[at] if at % 2 == first else each for at, each in enumerate(log)]
+
+
+def holes(count: int) -> list[Log]:
+    log = batches(count)
+    return [every_other(log, [*map(hurt, log)], 0)]
+
+
+def holes_of_both(count: int) -> list[Log]:
+    log = batches(count)
+    return [every_other(log, [*map(hurt, log)], first) for first in (0, 1)]
+
+
+def conflicts(count: int) -> list[Log]:
+    log = batches(count)
+    return [log, every_other(log, batches(count, b"w"), 0)]
+
+
+def newer_epochs(count: int) -> list[Log]:
+    return [batches(count, epochs=True)] * 2
+
+
+def calls_of(work: Callable[[], object]) -> int:
+    """How many functions are called, also those of C: as many each time, however busy the machine is."""
+    count = 0
+
+    def note(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [holes, holes_of_both, conflicts, newer_epochs])
+def test_eight_times_as_many_take_little_more_than_eight_times_the_work(
+    kind: Callable[[int], list[Log]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = []
+    for count in (200, 1600):
+        root, out = tmp_path / str(count), tmp_path / "out"
+        lines = ", ".join(f"{at} {at}" for at in range(count)) if kind is newer_epochs else "0 0"
+        dirs = [broker(root, number, log, epochs=lines, mark=count) for number, log in enumerate(kind(count))]
+        work.append(calls_of(lambda: run(capsys, "diff", *dirs, "--json")))  # noqa: B023
+        if kind is not newer_epochs:
+            ran = calls_of(lambda: run(capsys, "rescue", *dirs, "--out", out, "--as", "jsonl"))  # noqa: B023
+            work[-1] += ran
+            shutil.rmtree(out)
+    assert work[1] < 12 * work[0]
