@@ -361,3 +361,8 @@ def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     ran = run(capsys, "diff", one, again, "--json")
     assert ran.code == 8
     assert json.loads(ran.out.splitlines()[0])["verdict"] == "refused"
+    third = broker(tmp_path, 5, PLAIN)
+    for order in ([again, one, third], [third, again, one]):
+        ran = run(capsys, "diff", *order, "--json")
+        reason = json.loads(ran.out.splitlines()[0])["reason"]
+        assert (reason.startswith(f"{again}/"), reason.endswith("so leave it out")) == (True, True), reason

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -100,15 +101,22 @@ def refuse_strangers(replicas: Sequence[Replica]) -> None:
     for other in replicas[1:]:
         if (one.topic, one.partition) != (other.topic, other.partition):
             raise UsageError(f"{other.path}: another partition than {one.path}")
-        for what, mine, theirs in (
-            ("topic", one.topic_id, other.topic_id),
-            ("cluster", one.cluster_id, other.cluster_id),
-        ):
-            if mine and theirs and mine != theirs:
-                raise UsageError(
-                    f"{other.path}: of {what} {theirs}, but {one.path} is of {what} {mine}; "
-                    "these are no replicas of one partition, so leave one of them out"
-                )
+    _refuse_another("topic", replicas, [each.topic_id for each in replicas])
+    _refuse_another("cluster", replicas, [each.cluster_id for each in replicas])
+
+
+def _refuse_another(what: str, replicas: Sequence[Replica], ids: Sequence[str | None]) -> None:
+    """Of several ids the one that fewest say is blamed; of two replicas nobody knows which is the other."""
+    counts = Counter(each for each in ids if each)
+    if len(counts) < 2:
+        return
+    (usual, many), *_, (odd, few) = counts.most_common()
+    one, other = replicas[ids.index(usual)], replicas[ids.index(odd)]
+    leave = "leave it out" if few < many else "leave one of them out"
+    raise UsageError(
+        f"{other.path}: of {what} {odd}, but {one.path} is of {what} {usual}"
+        f"{f', as {many - 1} more' if many > 1 else ''}; these are no replicas of one partition, so {leave}"
+    )
 
 
 def _speaks_to(replica: Replica, branch: Branch, chain: Sequence[Epoch]) -> int | None:
