@@ -69,6 +69,8 @@ TOPIC_DELETED: Final = Words(
         ((0, 10, 2), "Log for partition {partition} is renamed to {path} and is scheduled for deletion"),
     ),
 )
+REPLICA_DELETED: Final = "Deleted log for partition {partition} in {path}."
+"""`LogManager.deleteLogs`, of a directory that was renamed before."""
 STRAY: Final = Words.since(
     "LogManager.asyncDelete",
     ((3, 7), "Log for partition {partition} is marked as stray and renamed to {path}"),

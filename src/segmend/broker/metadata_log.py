@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from segmend.broker.failures import NOT_A_NUMBER
 from segmend.broker.rule import Words, gone_in, new_in
 from segmend.formats.java_number import parse_int, parse_long
 
@@ -104,7 +105,7 @@ def snapshot_name_failure(name: str) -> str | None:
         if len(name) < stop:
             return f"StringIndexOutOfBoundsException: begin {start}, end {stop}, length {len(name)}: {name}"
         if parse(name[start:stop]) is None:
-            return f'NumberFormatException: For input string: "{name[start:stop]}": {name}'
+            return f"NumberFormatException: {NOT_A_NUMBER.format(name[start:stop])}: {name}"
     return None
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Final
 
+from segmend.broker.failures import NOT_A_NUMBER
 from segmend.broker.rule import Rule, Words, new_in
 from segmend.formats.java_number import parse_int
 from segmend.formats.meta_properties import BROKER_ID, CLUSTER_ID, NODE_ID, VERSION, MetaProperties, trimmed
@@ -99,7 +100,7 @@ def _missing(value: MetaProperties) -> Iterator[str]:
         if text is None:
             yield MISSING.format(key)
         elif number is None:
-            yield f'For input string: "{text}"'
+            yield NOT_A_NUMBER.format(text)
         elif number < 0:
             yield OUT_OF_RANGE.format(key, number)
 

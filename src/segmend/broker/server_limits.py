@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from segmend.broker.failures import NOT_A_NUMBER
 from segmend.broker.rule import Rule, Words
 from segmend.broker.server_listeners import unmapped
 from segmend.formats.java_number import parse_long
@@ -165,7 +166,7 @@ def _of_connections(given: Mapping[str, str], release: Release) -> Iterator[str]
         if not colon:
             yield unmapped("max.connections.per.ip.overrides", entry)
         elif parse_long(number.strip()) is None:
-            yield f'For input string: "{number.strip()}"'
+            yield NOT_A_NUMBER.format(number.strip())
     if _number(given, "max.connections.per.ip", 1, release) == 0 and not entries:
         words = _NO_CONNECTIONS.say(release)
         if words is not None:

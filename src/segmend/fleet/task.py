@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import groupby
 
+from segmend.broker.failures import DIR_FAILED
 from segmend.checks import CheckOfAny, CheckRun, Level, Scope, Wanted
 from segmend.checks.any_release import READ_AGAIN
 from segmend.checks.context import PartitionContext
@@ -237,7 +238,7 @@ def _unlisted(place: Place) -> Finding:
         severity=Severity.ERROR,
         message=f"the log dir cannot be listed: {place.unreadable or 'it vanished'}",
         dir=place.path,
-        broker_says=f"Error while loading log dir {place.path}",
+        broker_says=DIR_FAILED.format(place.path),
     )
 
 

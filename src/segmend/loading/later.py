@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from segmend.broker.cleaner import SETS_ASIDE
+from segmend.broker.deletions import REPLICA_DELETED
 from segmend.broker.retention import (
     DELETE_DELAY_SECONDS,
     GOES_UNCOPIED_BELOW_START,
@@ -236,5 +237,7 @@ def by_deletion(partition: PartitionDir) -> Later:
         dir=partition.log_dir.path, file=partition.name, topic=partition.topic, partition=partition.partition,
         what="directory-deleted", why="the topic was deleted, or the replica moved", bytes_lost=size,
         segments=len(partition.layout.logs), seconds=DELETE_DELAY_SECONDS,
-        broker_says=f"Deleted log for partition {partition.topic}-{partition.partition} in {partition.path}.",
+        broker_says=REPLICA_DELETED.format(
+            partition=f"{partition.topic}-{partition.partition}", path=partition.path
+        ),
     )  # fmt: skip

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Final
 
-from segmend.broker.failures import fatal
+from segmend.broker.failures import NOT_A_NUMBER, fatal
 from segmend.broker.recovery import TOO_SMALL, size_wraps
 from segmend.broker.search import SEARCH, Search
+from segmend.broker.serving import UNKNOWN_CODEC
 from segmend.formats import legacy
 from segmend.formats.batch import LOG_OVERHEAD, MAX_CODEC, PREFIX, RecordBatch
 from segmend.formats.java_number import parse_long, wrap_int, wrap_long
@@ -133,7 +134,7 @@ def offset_of(name: str) -> int:
     text = name.partition(".")[0]
     offset = parse_long(text)
     if offset is None:
-        raise fatal("NumberFormatException", f'For input string: "{text}"', name)
+        raise fatal("NumberFormatException", NOT_A_NUMBER.format(text), name)
     return offset
 
 
@@ -206,7 +207,7 @@ def first_in(batch: RecordBatch, reader: Prefix) -> int:
     got = reader.read_into(memoryview(data), batch.position)
     offset = legacy.base_offset(bytes(data[:got]), batch, limit=DECODE_LIMIT)
     if offset is None:
-        unknown = f"Unknown compression type id: {batch.codec}"
+        unknown = UNKNOWN_CODEC.format(batch.codec)
         says = unknown if batch.codec > MAX_CODEC else f"no first record in the batch at {batch.position}"
         raise fatal("RuntimeException", says)
     return offset

@@ -71,6 +71,7 @@ def roll(pieces: Iterable[Piece], cap: int, next_offset: int) -> Iterator[NewSeg
     """
     base, held, size, last = 0, list[Piece](), 0, -1
     for piece in pieces:
+        assert piece.first > last, f"{piece.log.path} at {piece.start}: its offsets are written already"
         begins = not held or piece.base_offset > last
         full = size + piece.size > min(max(cap, 0), LARGEST) or piece.last - base > LARGEST
         if held and (begins or full):
