@@ -63,7 +63,7 @@ def run(scale: Scale) -> None:
     for name, first, rest in (
         ("the work alone", alone, work[1:]), ("as a person waits", both, [*waits[1:], *work[2:]]),
     ):  # fmt: skip
-        targets = [Target(against=each.name, at_most=1 / 5) for each in rest if "Kafka" in each.name]
+        targets = [Target(against=each.name, at_most=1 / 2) for each in rest if "Kafka" in each.name]
         show(f"{title}, {name}", [first, *rest], size=total, unit="GB", targets=targets)
 
 
