@@ -169,6 +169,29 @@ def test_whole_batches_go_only_by_name(dirs: tuple[Path, Path], tmp_path: Path, 
     assert trees(a, b) == before
 
 
+@pytest.mark.parametrize("at", [40, 11])
+def test_a_torn_end_goes_alone_where_whole_batches_are_before_it(
+    at: int, dirs: tuple[Path, Path], tmp_path: Path, capsys: Cap
+) -> None:
+    """A wrong checksum or a wrong size further up stays, and is named; the finding's command helps."""
+    a, b = dirs
+    log = max((a / "x-0").glob("*.log"))
+    whole = log.read_bytes()
+    flip(log, [batch.position for batch in iter_batches(BytesReader(whole))][9] + at)
+    hurt = log.read_bytes()
+    log.write_bytes(hurt + whole[:10])
+    before = trees(a, b)
+    assert ("L02", "x-0/" + log.name) in errors(capsys, a, b)
+    ran = planned(capsys, tmp_path, "trim", a / "x-0")
+    assert (ran.code, ran.json[-1]["steps"], ran.json[-1]["records_lost"]) == (4, 1, 0)
+    assert "records in whole batches behind it" in ran.json[-1]["left"][0]
+    assert applied(capsys, tmp_path).code == 5
+    assert log.read_bytes() == hurt
+    assert "L02" not in {code for code, _ in errors(capsys, a, b)}
+    assert undone(capsys).code == 0
+    assert trees(a, b) == before
+
+
 def test_a_cut_that_would_make_the_broker_delete_the_log_is_not_planned(
     dirs: tuple[Path, Path], tmp_path: Path, capsys: Cap
 ) -> None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import subprocess
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.files import flip
+from tests.golden.judge import copy_tree
 from tests.surgery.desk import Desk
+from tests.surgery.faulty import Died, Disk, Mortal
 from tests.surgery.loop import COMMANDS, Loop
 from tests.surgery.picture import Tree
 from tests.surgery.recovery_rule import batches_of
@@ -21,7 +25,9 @@ from segmend.surgery.execute.apply import apply
 from segmend.surgery.execute.journal import find, make_dirs, runs
 from segmend.surgery.execute.run import StepState, Watch
 from segmend.surgery.execute.undo import undo
+from segmend.surgery.plan import Plan
 from segmend.surgery.steps.quarantine import Quarantine
+from segmend.surgery.writing.atomic import TEMPORARY
 from segmend.surgery.writing.effects import Effects
 
 
@@ -102,6 +108,31 @@ def test_what_a_compaction_left_in_the_way_is_explained_by_the_command_that_is_p
     assert (ran.code, "see what to do with it: segmend check" in ran.err) == (8, True), ran.err
     words = shlex.split(ran.err.partition("see what to do with it: segmend ")[2])
     assert "N14" in clean.run(*words, "--json").out
+
+
+@pytest.mark.slow
+def test_half_a_file_is_named_when_its_journal_is_gone(clean: Desk) -> None:
+    """In a partition and at the top of a log dir; the printed command takes it off."""
+    flip(clean.dirs[0] / "recovery-point-offset-checkpoint", 0)
+    min(clean.dirs[0].glob("codec-*/*.index")).unlink()
+    copy_tree(clean.home, clean.root / "saved")
+    assert clean.plan("repair").code in (0, 4)
+    plan, counted = Plan.load(str(clean.plan_file)), Disk()
+    apply(plan, str(clean.state), fx=counted)
+    seen = set()
+    for at in (number for number, name in enumerate(counted.names, 1) if name == "rename"):
+        copy_tree(clean.root / "saved", clean.home)
+        shutil.rmtree(clean.state)
+        with pytest.raises(Died):
+            apply(plan, str(clean.state), fx=Mortal(at))
+        for half in clean.home.rglob(f"*{TEMPORARY}"):
+            found = clean.run("check", *clean.dirs, "--json").of("finding")
+            (row,) = (row for row in found if f"{row['dir']}/{row['file']}" == str(half))
+            assert row["severity"] == "warning"
+            seen.add(row["code"])
+            subprocess.run(row["remedy"]["command"], shell=True, check=True)
+            assert not half.exists()
+    assert seen == {"N22", "N28"}
 
 
 def files(tree: Tree) -> Tree:

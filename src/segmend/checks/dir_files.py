@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Where
+from segmend.findings import Finding, Severity, Where
+from segmend.logdir.layout import UNFINISHED
 from segmend.logdir.tree import LogDir
 
 from . import remedies
 from .context import DirContext
+from .file_names import HALF
 from .levels import Level, Scope
 from .manual import INFO, NONE, Code, Page
 
@@ -47,10 +49,12 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
         more = (
             f", as {len(names) - _MOST} more are" if len(names) > _MOST and name == names[_MOST - 1] else ""
         )
+        half = name.endswith(UNFINISHED)
         yield context.finding(
             "N28",
-            f"not a file of Kafka, {size:,} bytes{more}",
+            HALF if half else f"not a file of Kafka, {size:,} bytes{more}",
             Where(name),
             remedy=remedies.set_aside(context.path, name),
+            severity=Severity.WARNING if half else None,
             size=size,
         )

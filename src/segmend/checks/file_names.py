@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from segmend.broker.failures import NUMBER_FORMAT
 from segmend.broker.recovery import BY_LISTING, FROM_SWAP, LISTED_BY_PATH, NO_INDEX
-from segmend.findings import Finding, Safety, Where
+from segmend.findings import Finding, Safety, Severity, Where
 from segmend.formats.java_number import parse_long
 from segmend.formats.names import SEGMENT_SUFFIXES, file_prefix, is_found, parse_file_name
+from segmend.logdir.layout import UNFINISHED
 from segmend.logdir.tree import PartitionDir
 
 from . import remedies
@@ -35,7 +37,7 @@ CODES = (
     Code(
         "N22",
         INFO,
-        "a file or directory that is not Kafka's: ignored",
+        "a file or directory that is not Kafka's, or half of one that segmend wrote: ignored",
         NONE,
         ignored=True,
         explains_beside=("P03",),
@@ -67,6 +69,11 @@ PAGE = Page(
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 
+HALF: Final = (
+    "half of a file that segmend was stopped in: the same command goes on (`segmend journal list` names it); "
+    "if its journal is gone, it is no more than an unfinished copy; brokers ignore it"
+)
+
 # Left by tiered storage's metadata manager in 3.0 to 3.7; unused, not foreign.
 _UNUSED = frozenset({"remote_log_snapshot"})
 # A directory called like one of these is I23; N30 has the others.
@@ -92,6 +99,10 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         known.setdefault(base, name)
     if _is_ours(partition):
         yield from _foreign(partition, context)
+    for name in names.temporary:
+        if name.endswith(UNFINISHED):
+            remedy = context.set_aside(name)
+            yield context.finding("N22", HALF, Where(name), remedy=remedy, severity=Severity.WARNING)
 
 
 def _is_ours(partition: PartitionDir) -> bool:

@@ -9,10 +9,14 @@ names, so the usual ones take a short path.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from segmend.formats.names import file_prefix, parse_file_name
 from segmend.frozen import dataclass, field
 from segmend.logdir.file_system import FILES, EntryType
+
+UNFINISHED: Final = ".segmend.tmp"
+"""Ends the name of a file that segmend is writing: loaders of all releases ignore `.tmp`."""
 
 _MAX_BASE = file_prefix(2**63 - 1)
 

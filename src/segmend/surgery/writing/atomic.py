@@ -12,13 +12,14 @@ from segmend.errors import SegmendError
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.logdir.file_system import Unreadable
+from segmend.logdir.layout import UNFINISHED
 from segmend.surgery.fingerprint import Fingerprint, hash_of, look
 from segmend.surgery.writing.copying import PIECE, copy
 from segmend.surgery.writing.effects import Effects, sync_dir
 from segmend.surgery.writing.work import Workplace, folder
 
-TEMPORARY: Final = ".segmend.tmp"
-"""Ends the name of a file that is being written: loaders of all releases ignore `.tmp`."""
+TEMPORARY: Final = UNFINISHED
+"""Ends the name of a file that is being written."""
 
 LINKED: Final = "linked"
 """In the vault, another name of a file that was parted from the others it had."""

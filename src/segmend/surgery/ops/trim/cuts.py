@@ -11,7 +11,7 @@ from itertools import chain
 
 from segmend.formats import offset_index, time_index, txn_index
 from segmend.formats.batch import HEADER_SIZE_V2, read_header
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.kernel.indexes import TIME_ENTRY
 from segmend.kernel.scan import ScanTask, iter_batches, scan_log
 from segmend.kernel.types import CHAIN_KINDS, TAIL_KINDS, SegmentScan
@@ -35,6 +35,7 @@ class Cut:
     """A segment, the byte at which its log is to end, and what goes beyond garbage.
 
     `records` counts what whole batches behind it hold; `next_offset` is the first offset that is gone.
+    `torn_end` is what can go without them: where they, too, are followed by garbage.
     """
 
     segment: LogSegment
@@ -45,6 +46,7 @@ class Cut:
     records: int
     why: str
     kept: SegmentScan
+    torn_end: Cut | None = None
 
     @property
     def lossy(self) -> bool:
@@ -72,7 +74,22 @@ def cut_of(segment: LogSegment) -> Cut | None:
         return Cut(
             segment=segment, position=position, size=reader.size, next_offset=next_offset, records=records,
             last_offset=last, kept=kept, why=why,
+            torn_end=None if last is None else _torn_end(segment, reader),
         )  # fmt: skip
+
+
+def _torn_end(segment: LogSegment, reader: OpenFile) -> Cut | None:
+    """What follows the last batch that has a header, whatever is wrong with those before it."""
+    task = ScanTask(base_offset=segment.base_offset, crc=False)
+    tail = scan_log(reader, task).tail
+    if tail is None:
+        return None
+    kept = scan_log(reader, replace(task, stop=tail.position))
+    after_all = segment.base_offset if kept.last_offset is None else kept.last_offset + 1
+    return Cut(
+        segment=segment, position=tail.position, size=reader.size, last_offset=None, records=0,
+        next_offset=max(kept.next_offset, after_all), kept=kept, why=_WORDS[tail.kind],
+    )  # fmt: skip
 
 
 def _copies(reader: OpenFile, scan: SegmentScan, position: int, next_offset: int) -> frozenset[int]:

@@ -6,8 +6,9 @@ rolled segment nothing is ever cut. Trimming that is not lossy: a broker would n
 these bytes.
 
 Damage further up, with whole batches behind it, is another matter: cutting there takes those
-batches too. That is left alone unless `--accept-loss` names how many records go. If the log then ends
-there, recovery point and high watermark are set to that end, as the broker would do itself.
+batches too. That is left alone, but for a torn end behind them, unless `--accept-loss` names how many
+records go. If the log then ends there, recovery point and high watermark are set to that end, as the
+broker would do itself.
 """
 
 from __future__ import annotations
@@ -51,12 +52,13 @@ def plan(request: Request[Options]) -> Plan:
     total = sum(cut.records for cut in lossy)
     accepted_loss.refuse_other_figure(agreed, total)
     fatal = {id(cut): why for cut in lossy if (why := _deletes_all(cut)) is not None}
-    taken = [c for c in cuts if not c.lossy or (agreed is not None and id(c) not in fatal)]
+    asked = [c for c in cuts if not c.lossy or (agreed is not None and id(c) not in fatal)]
+    taken = [*asked, *(cut.torn_end for cut in lossy if cut not in asked and cut.torn_end is not None)]
     markers, notes = _markers(request.dirs, taken)
     draft = Draft(
         steps=[*markers, *(step for cut in taken for step in steps_of(cut)), *_lines(request.dirs, taken)],
         losses=[_loss(cut) for cut in taken if cut.lossy], notes=[*notes, *_gaps(taken)],
-        left=[fatal.get(id(cut)) or _left(cut, total) for cut in lossy if cut not in taken],
+        left=[fatal.get(id(cut)) or _left(cut, total) for cut in lossy if cut not in asked],
     )  # fmt: skip
     arguments = {} if agreed is None else {"accept-loss": f"{agreed}-records"}
     return assembly.make(NAME, arguments, request, draft)
