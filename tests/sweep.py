@@ -26,6 +26,7 @@ SWEEPS = {
     "crash": (
         *PYTEST,
         "tests/surgery/test_crash.py",
+        "tests/surgery/test_every_operation_killed.py",
         "tests/surgery/test_graft_killed.py",
         "tests/surgery/test_hard_links.py",
         "tests/surgery/test_hostile_plans.py",

@@ -23,7 +23,7 @@ exit codes: 0 planned, or nothing to do; 4 something is left that it does not me
 not be read, 16 usage"""
 
 _HOME = "segmend.cli.commands.plan"
-_OTHERS: Final = {
+OTHERS: Final = {
     "compose": "several plans for the same log dirs in one, done and undone together",
     "reverse": "the way back from today's files, where a broker ran and undo is refused",
     "show": "show a plan that was made",
@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     for name in ops.names():
         _sub(commands, name, ops.summary(name), "operation")
-    for name, help in _OTHERS.items():
+    for name, help in OTHERS.items():
         _sub(commands, name, help, name)
 
 
