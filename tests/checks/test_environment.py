@@ -16,9 +16,10 @@ import pytest
 from tests.brokers import broker_of
 from tests.faults.written import clean_dir, killed_dir, metadata_dir, with_zookeeper
 
-from segmend.checks import CheckRun, Level, Scope
+from segmend.checks import CheckRun, Level, Scope, environment
 from segmend.findings import Finding, Severity
 from segmend.formats.build import NewRecord, build_batch
+from segmend.loading.places import FULL
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import LogDir
@@ -223,3 +224,11 @@ def test_what_a_running_broker_puts_right_by_itself_is_looked_at_again(live: boo
         run._checks[Scope.PARTITION].append(replace(first, run=back))
         said = [f.code for f in run if f.severity != Severity.INFO]
     assert bool(said) != live
+
+
+def test_the_manual_and_the_forecast_say_the_same_of_a_full_disk() -> None:
+    """4.3.1 ended over one full disk of two: the forecast spoke of the last dir only."""
+    said = (" ".join(environment.PAGE.own["K14"].split()), FULL)
+    assert all(
+        "takes the log dir offline, at the start or after it, or ends the broker" in each for each in said
+    )

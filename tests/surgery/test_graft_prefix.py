@@ -223,7 +223,13 @@ def test_a_replica_below_the_leaders_start_is_replaced_if_the_topic_ids_say_so()
     cut = decide(compare(mine, leader), pair(leader), whole=False)
     assert cut is not None
     assert (cut.kept, cut.offset, cut.end_offset) == (None, 100, 102)
-    assert "--whole" in refused(mine, leader, same_id=False)
+    assert "ends before offset 100, where theirs begins" in refused(mine, leader, same_id=False)
+
+
+def test_a_leader_that_was_compacted_does_not_begin_where_that_ends() -> None:
+    mine, leader = replica(history([2])), replica([*history([2], first=2), *history([2], first=100)])
+    with pytest.raises(SegmendError, match="mine has no batch from offset 100 on, where neither was"):
+        decide(compare(mine, leader, low=100), pair(leader, low=100, same_id=False), whole=False)
 
 
 def test_nothing_is_missing() -> None:

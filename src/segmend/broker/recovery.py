@@ -45,6 +45,9 @@ DELETE_IF_START_ABOVE_END: Final = new_in(
 IO_ERROR_EMPTIES_SEGMENT: Final = new_in(
     "LogLoader.recoverLog catches each IOException beside InvalidOffsetException; 4.0", (4, 0)
 )
+UNWRITTEN: Final = (
+    "the first write that fails takes the log dir offline, at the start or after it, or ends the broker"
+)
 EMPTIED_UNWRITTEN: Final = "since 4.0 a write that fails while a segment is recovered empties that segment"
 """What `IO_ERROR_EMPTIES_SEGMENT` comes to where nothing can be written."""
 SPLIT_ON_OVERFLOW: Final = new_in("LogLoader.retryOnOffsetOverflow; KAFKA-6264", (2, 0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.failures import DISK_FULL, LOCKED, READ_ONLY
-from segmend.broker.recovery import EMPTIED_UNWRITTEN
+from segmend.broker.recovery import EMPTIED_UNWRITTEN, UNWRITTEN
 from segmend.findings import Finding, Where
 from segmend.logdir.tree import LOCK, LogDir
 
@@ -24,7 +24,7 @@ PAGE = Page(
         says that a broker runs on this dir: bytes of active segments are in flight and not judged.""",
     own={
         "K14": f"""
-            the first write that fails takes the log dir offline, at the start or after it, or ends the start;
+            {UNWRITTEN};
             on a read-only file system that is the lock. What it writes depends on what it finds to do, and
             {EMPTIED_UNWRITTEN}: on a full XFS 4.3.1 lost all metadata so, and set
             every partition aside as a stray. Make room before the next start.""",

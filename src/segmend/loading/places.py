@@ -16,7 +16,7 @@ from segmend.broker.failures import (
     NO_READABLE_DIR,
     Fate,
 )
-from segmend.broker.recovery import EMPTIED_UNWRITTEN
+from segmend.broker.recovery import EMPTIED_UNWRITTEN, UNWRITTEN
 from segmend.formats import clean_shutdown
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.loading.dirs import DirState
@@ -25,10 +25,7 @@ from segmend.logdir.release import Release
 from segmend.logdir.tree import LOCK, LogDir
 
 _WRITTEN_SOON = (HIGH_WATERMARK, RECOVERY_POINT, LOG_START_OFFSET)
-FULL = (
-    "how long {} serves: its file system is full. The first write that fails takes the dir offline, at the "
-    f"start or after it, and with the last dir the broker; {EMPTIED_UNWRITTEN}"
-)
+FULL = f"how long {{}} serves: its file system is full; {UNWRITTEN}; {EMPTIED_UNWRITTEN}"
 
 
 def enter(state: DirState, release: Release) -> None:

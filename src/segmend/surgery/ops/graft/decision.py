@@ -58,9 +58,10 @@ def decide(comparison: Comparison, pair: Pair, *, whole: bool) -> Splice | None:
     if target.first is None or (target.end or 0) <= source.first:
         if pair.same_id:
             return _everything(comparison, pair)
+        begins = f"ends before offset {source.first}, where {pair.source} begins"
         raise SegmendError(
-            f"{pair.target} ends before offset {source.first}, where {pair.source} begins: they share no "
-            "batch, and no topic id shows that they belong together; if you know it: --whole"
+            f"{pair.target} {f'has no batch{_from(pair)}' if pair.low else begins}: no batch of both, and no "
+            "topic id, shows that they belong together; if you know it: --whole"
         )
     if source.end <= target.first:
         raise SegmendError(

@@ -197,7 +197,8 @@ _COMMITTED = (
 def _facts(comparison: Comparison, cut: Splice) -> dict[str, int | None]:
     """The figures for programs: offsets, and bytes of batches."""
     return {
-        "first_copied_offset": cut.offset, "log_end_offset": cut.end_offset,
+        "first_copied_offset": comparison.source.first if cut.kept is None else cut.offset,
+        "log_end_offset": cut.end_offset,
         "shared_batches": 0 if cut.kept is None else comparison.shared.batches,
         "shared_bytes": 0 if cut.kept is None else comparison.shared.bytes,
         "copied_bytes": comparison.source.bytes if cut.kept is None else comparison.copied.bytes,
