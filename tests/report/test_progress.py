@@ -61,6 +61,13 @@ def test_what_is_left_is_told_when_there_is_something_to_tell_it_by(clock: Clock
     assert left == ["", "", "", "", "", "21.0 s left", "18.0 s left", ""]
 
 
+def test_what_is_no_bytes_is_not_shown_as_bytes(clock: Clock) -> None:
+    """Partitions of a forecast were "14 B of 37 B"."""
+    stream = StringIO()
+    Progress(stream, shown=True, sizes=False).update(14, 37, "")
+    assert drawn(stream) == [" 38 %"]
+
+
 def test_the_line_is_wiped_and_steers_no_terminal(clock: Clock) -> None:
     stream = StringIO()
     progress = Progress(stream, shown=True)

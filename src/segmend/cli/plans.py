@@ -44,8 +44,8 @@ def place(value: str) -> str:
 
 @contextmanager
 def telling() -> Iterator[Callable[[int, int], None]]:
-    """Give whom (done, total) bytes are told: shows how far it is, and wipes that in the end."""
-    progress = Progress(sys.stderr)
+    """Give whom (done, total) are told, bytes first, partitions later: shows it, and wipes it in the end."""
+    progress = Progress(sys.stderr, sizes=False)
     try:
         yield lambda done, total: progress.update(done, total, "")
     finally:

@@ -12,17 +12,21 @@ _SECONDS, _SHARE, _STEPS = 2.0, 0.1, 5
 
 
 class Progress:
-    """A status line on a terminal, redrawn at most ten times a second and wiped at the end."""
+    """A status line on a terminal, redrawn at most ten times a second and wiped at the end.
 
-    def __init__(self, stream: TextIO, *, shown: bool | None = None) -> None:
+    `sizes`: whether what is counted are bytes, and shown as such.
+    """
+
+    def __init__(self, stream: TextIO, *, shown: bool | None = None, sizes: bool = True) -> None:
         self._stream = stream
+        self._sizes = sizes
         self.shown = stream.isatty() if shown is None else shown
         self._total = self._done = self._steps = 0
         self._counting_since = 0.0
         self._drawn_at = 0.0
 
     def update(self, done: int, total: int, what: str) -> None:
-        """`done` of `total` bytes are behind us, now looking at `what`; `total` is 0 if that says it all."""
+        """`done` of `total` are behind us, now looking at `what`; `total` is 0 if that says it all."""
         now = time.monotonic()
         if total != self._total:
             self._total, self._counting_since, self._drawn_at = total, now, 0.0
@@ -32,8 +36,10 @@ class Progress:
         if not self.shown or now - self._drawn_at < 0.1:
             return
         self._drawn_at = now
-        numbers = f"{100 * done / total:3.0f} %  {text.size(done)} of {text.size(total)}" if total else ""
-        self._draw("  ".join(filter(None, [numbers, self._left(done, now - self._counting_since), what])))
+        share = f"{100 * done / total:3.0f} %" if total else ""
+        sizes = f"{text.size(done)} of {text.size(total)}" if total and self._sizes else ""
+        parts = share, sizes, self._left(done, now - self._counting_since), what
+        self._draw("  ".join(filter(None, parts)))
 
     def say(self, message: str) -> None:
         """A status without numbers."""

@@ -114,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
         workers=cores,
         unknown=tuple(stopped_surgery(broker.dirs)),
     )
-    progress = Progress(sys.stderr)
+    progress = Progress(sys.stderr, sizes=False)
     shown = (lambda done, total: progress.update(done, total, "")) if progress.shown else None
     forecast = forecast_any(broker, options, shown)
     try:
