@@ -99,10 +99,9 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         known.setdefault(base, name)
     if _is_ours(partition):
         yield from _foreign(partition, context)
-    for name in names.temporary:
-        if name.endswith(UNFINISHED):
-            remedy = context.set_aside(name)
-            yield context.finding("N22", HALF, Where(name), remedy=remedy, severity=Severity.WARNING)
+    for name in (name for name in names.temporary if name.endswith(UNFINISHED)):
+        remedy = context.set_aside(name)
+        yield context.finding("N22", HALF, Where(name), remedy=remedy, severity=Severity.WARNING)
 
 
 def _is_ours(partition: PartitionDir) -> bool:
