@@ -14,6 +14,7 @@ import pytest
 from tests.golden.judge import copy_tree
 from tests.memory import swift
 from tests.seeds import SEED, sampled
+from tests.surgery.child import as_user, owned_by_nobody
 from tests.surgery.loop import COMMANDS, Loop
 from tests.surgery.picture import Tree, picture
 from tests.surgery.shows.bed import Asked, Bed
@@ -21,7 +22,7 @@ from tests.surgery.shows.leftovers import restore
 from tests.surgery.shows.matrix import CASES
 from tests.surgery.shows.names import spare
 from tests.surgery.shows.places import move
-from tests.surgery.story import as_user, owned_by_nobody, plans_read_once
+from tests.surgery.story import plans_read_once
 
 from segmend.cli.commands.plan.command import OTHERS
 from segmend.surgery.ops import names
