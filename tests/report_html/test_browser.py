@@ -86,7 +86,9 @@ def test_search_looks_at_messages_files_and_commands(open_page: Open) -> None:
     page.keyboard.press("/")
     page.keyboard.type("TIMEINDEX zeros")
     soon(page, lambda: visible(page), 1)
-    assert page.locator(".group:not([hidden])").get_attribute("data-code") == "I14"
+    found = page.locator(".group:not([hidden])")
+    assert found.get_attribute("data-code") == "I14"
+    soon(page, lambda: found.evaluate("e => e.getBoundingClientRect().top < innerHeight / 2"), True)
     page.keyboard.press("Escape")
     soon(page, lambda: visible(page), 25)
 

@@ -221,7 +221,10 @@
     const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement?.tagName ?? "");
     if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) {
       event.preventDefault();
-      form.elements.q.focus();
+      // What is found is below the field: of a page that shows its head, all of that would be out of sight.
+      const findings = document.getElementById("findings");
+      if (findings.getBoundingClientRect().top > 0) findings.scrollIntoView({ behavior: "instant" });
+      form.elements.q.focus({ preventScroll: true });
     } else if (event.key === "Escape" && document.activeElement === form.elements.q) {
       form.elements.q.value = "";
       changed();
