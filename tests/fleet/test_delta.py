@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
 
+from segmend.checks import Level
 from segmend.errors import SegmendError
-from segmend.fleet import delta, folder, history, publish
+from segmend.fleet import carried, delta, folder, history, publish
 from segmend.fleet.healing import heal
 from segmend.fleet.rows import table
 from segmend.fleet.schemas import STORED
@@ -168,12 +170,17 @@ def test_a_torn_commit_of_a_finished_run_is_left_and_refused(tmp_path: Path) -> 
 
 
 def test_who_opens_a_table_of_many_runs_reads_few_commits(tmp_path: Path) -> None:
-    out = str(tmp_path)
-    for number in range(1, 12):
+    out, log = str(tmp_path), tmp_path / "segments/_delta_log"
+    for number in range(1, 22):
         run = delta.AuditRun(run_id=f"run-{number:02d}", number=number)
         part = delta.write_part(out, run, "segments", rows("a"))
         delta.commit(out, run, "scan", ["segments"], [part] if part else [])
-    assert (tmp_path / "segments/_delta_log/00000000000000000009.checkpoint.parquet").exists()
+        for each in log.iterdir() if number == 15 else ():
+            os.utime(each, (time.time() - 8 * 86400,) * 2)
+    told = {each.name.partition(".")[0].lstrip("0"): each.name for each in log.glob("*.checkpoint.parquet")}
+    assert sorted(told) == ["19", "9"]
+    assert not (log / "00000000000000000008.json").exists()
+    assert len(delta.runs(out, "segments")) == 21
     assert sorted(delta.read(out, "segments")["run_id"].to_pylist()) == delta.runs(out, "segments")
 
 
@@ -190,6 +197,7 @@ def test_the_newest_run_is_known_without_the_rows_of_others(tmp_path: Path) -> N
     newest = history.newest(out)
     assert newest
     assert newest["run_id"] == "20260101T000002Z-000009"
+    assert carried.since(out, carried.LAST, Level.DEEP) == (newest["run_id"],)
 
 
 def test_a_large_table_is_read_some_files_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

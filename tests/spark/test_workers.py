@@ -7,14 +7,17 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from tests.fleet.build import plain, write_broker
 
 from segmend.errors import SegmendError
 from segmend.fleet.listing import find_places
 from segmend.spark import workers
+from segmend.spark.session import _start
 from segmend.spark.workers import make_ready
 
 pytestmark = pytest.mark.spark
@@ -68,6 +71,20 @@ def test_a_python_that_dies_at_once_is_a_line(spark: SparkSession, monkeypatch: 
 def test_a_python_of_another_version_is_a_line() -> None:
     said = "Python in worker has different version: 3.9 than that in driver: 3.11, PySpark cannot run"
     assert workers._not_started(said).startswith("a worker runs Python 3.9, the driver 3.11: set PYSPARK")
+
+
+def test_a_master_that_nobody_answers_at_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Java's exceptions have no names in Python."""
+    stopped = SimpleNamespace(_target_id="o1", getMessage=lambda: "Cannot call methods.\n\tat java")
+
+    def refuse(_: SparkSession.Builder) -> None:
+        raise Py4JJavaError("An error occurred", stopped)
+
+    monkeypatch.setitem(_start.__globals__, "_brought_along", lambda _: {})
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", refuse)
+    with pytest.raises(SegmendError) as error:
+        _start("spark://there:7077", None, {}, ())
+    assert str(error.value) == "Spark did not start on spark://there:7077: Cannot call methods."
 
 
 def test_connect_without_its_packages_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,21 +78,21 @@ def since(out: str, wanted: str, level: Level) -> tuple[str, ...]:
     """
     if level == Level.STARTUP:
         raise UsageError("--since-run: an audit with --startup reads no logs; there is nothing to carry over")
-    rows = history.finished(out) if delta.runs(out) else []
-    finished = {row["run_id"]: row["level"] for row in rows}
     halves = stopped(out)
     if wanted == LAST:
-        named = list(finished)[-1:] or halves[-1:]
+        newest = history.newest(out)
+        named = [newest["run_id"]] if newest else halves[-1:]
     else:
-        known = sorted({*finished, *halves})
+        known = sorted({*delta.runs(out), *halves})
         named = [each for each in known if each.startswith(wanted)]
         if len(named) != 1:
             told = "no run begins" if not named else f"{len(named)} runs begin"
             raise UsageError(f"--since-run: {told} with {wanted}; there are: {', '.join(known) or 'none'}")
     for each in named:
-        looked = finished.get(each, level.name.lower())
-        if looked != level.name.lower():
-            raise UsageError(f"--since-run: {each} was an audit of level {looked}; give the same, or no run")
+        for row in delta.read(out, delta.RUNS, run_id=each, columns=["level"]).to_pylist():
+            if row["level"] != level.name.lower():
+                told = f"{each} was an audit of level {row['level']}"
+                raise UsageError(f"--since-run: {told}; give the same, or no run")
     return tuple(sorted({*named, *(each for each in halves if named and each > named[0])}, reverse=True))
 
 

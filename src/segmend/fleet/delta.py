@@ -42,8 +42,11 @@ _ASKED_BY = (RUN, "cluster_id", "broker", "topic", "partition", "code", "severit
 """Columns that files have statistics of."""
 _AT_ONCE = 200_000
 """About so many rows are read at a time of tables that may be larger than memory."""
-_SETTINGS = {"delta.checkpointInterval": "10"}
-"""Whoever opens a table reads all commits since the last checkpoint: as often as Spark makes them."""
+_SETTINGS = {"delta.checkpointInterval": "10", "delta.logRetentionDuration": "interval 7 days"}
+"""Whoever opens a table reads all commits since the last checkpoint: as often as Spark makes them.
+
+Each checkpoint names all files: of a thousand runs those of Delta's 30 days take more room than the rows.
+"""
 
 
 @frozen

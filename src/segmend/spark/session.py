@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -29,6 +30,7 @@ from segmend.fleet.bundle import bundle_name, keep_newest, make_bundle
 from segmend.spark.archive import archive_later, is_wanted, options_with
 from segmend.spark.java import Java, find_java, java_home
 from segmend.spark.source import KafkaLogDataSource
+from segmend.spark.tasks import java_says
 
 _LOGGING = """\
 rootLogger.level = error
@@ -86,8 +88,9 @@ def _start(
     try:
         with _environment(environ):
             return builder.getOrCreate()
-    except PySparkException as error:
-        raise SegmendError(f"Spark did not start: {error}") from error
+    except (PySparkException, Py4JJavaError) as error:
+        says = java_says(error) if isinstance(error, Py4JJavaError) else " ".join(str(error).split())
+        raise SegmendError(f"Spark did not start on {master}: {says}") from error
 
 
 def _connected(url: str) -> SparkSession:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .growth import Past
+from .growth import DRAWN, Past
 from .render import render
 
-__all__ = ["Past", "render"]
+__all__ = ["DRAWN", "Past", "render"]

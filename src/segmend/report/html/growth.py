@@ -19,6 +19,8 @@ from .units import age, percent, size
 if TYPE_CHECKING:
     from segmend.fleet.growth import DirGrowth
 
+DRAWN: Final = ("run_id", "started", "paths", "bytes", "log_dirs", "errors", "warnings")
+"""Columns of `runs`."""
 POINTS: Final = 150
 DISKS: Final = 12
 _HEADROOM: Final = 0.08

@@ -7,7 +7,7 @@ from segmend.fleet import growth, publish
 from segmend.fleet.audit import AuditOutcome
 from segmend.fleet.cross import whole_manual
 from segmend.fleet.history import finished
-from segmend.report.html import Past, render
+from segmend.report.html import DRAWN, Past, render
 
 
 def write_page(outcome: AuditOutcome, out: str) -> str:
@@ -25,7 +25,7 @@ def write_page(outcome: AuditOutcome, out: str) -> str:
 
 def _past(outcome: AuditOutcome, out: str) -> Past:
     """The audits of this OUT up to this one, which is told beside the oldest of the last 30 days."""
-    runs = [row for row in finished(out) if row["started"] <= outcome.row["started"]]
+    runs = [row for row in finished(out, DRAWN) if row["started"] <= outcome.row["started"]]
     if len(runs) < 2:
         return Past(runs=runs)
     before = growth.earlier_of(runs, None)

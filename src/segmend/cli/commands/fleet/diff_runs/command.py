@@ -19,7 +19,7 @@ _SHOWN = 40
 
 def run(args: argparse.Namespace) -> ExitCode:
     """What changed between two audits."""
-    pair = pick(finished(args.out), args.runs)
+    pair = pick(finished(args.out, ("run_id", "started", "level")), args.runs)
     before, after = (sight(args.out, each.run_id, each.level) for each in pair)
     changed = changes(args.out, before, after)
     rows = {"new": (after, changed.new), "gone": (before, changed.gone), "unseen": (before, changed.unseen)}

@@ -20,7 +20,7 @@ _TOPICS = columns("topic", ">before", ">now", ">a day")
 
 def run(args: argparse.Namespace) -> ExitCode:
     """By log dir and by topic."""
-    rows = finished(args.out)
+    rows = finished(args.out, ("run_id", "started"))
     before, after = growth.earlier_of(rows, args.since), rows[-1]
     dirs, topics = growth.dirs(args.out, before, after), growth.topics(args.out, before, after)
     seconds = growth.seconds_between(before, after)
