@@ -1,4 +1,4 @@
-"""Two files of one number: which of them a broker takes hangs on the order of the listing."""
+"""Two files of one number, of which the order of a listing decides, and numbers far below their records."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.brokers import broker_of
-from tests.faults.written import ACTIVE, ROLLED, two_dirs
+from tests.faults.written import ACTIVE, BASES, ROLLED, two_dirs
 
 from segmend.broker.recovery import BY_LISTING
 from segmend.cli.main import main
@@ -109,3 +109,16 @@ def test_of_two_swap_logs_of_one_number_the_second_is_an_empty_one(
     log = loaded(home, kafka)
     assert sum(e.records_lost for e in log.state.effects if e.offset == 54) == lost
     assert [s.size > 0 for s in log.state.segments if s.base_offset == 54] == [lost == 0]
+
+
+@pytest.mark.parametrize("kafka", ["2.7.1", "4.3.1"])
+def test_a_segment_whose_offsets_are_too_far_away_is_opened_again_once_it_was_split(
+    kafka: str, tmp_path: Path
+) -> None:
+    """It is none of those that the split replaces, so it stays (seen on 2.5.1, 2.8.2 and 4.3.1)."""
+    home = two_dirs(tmp_path, True)[0]
+    own = home / f"{ROLLED}.log"
+    own.with_name("-00000000005000000000.log").write_bytes(own.read_bytes())
+    segments = loaded(home, kafka).state.segments
+    assert [segment.base_offset for segment in segments] == [-5_000_000_000, *BASES]
+    assert segments[0].size == own.stat().st_size
