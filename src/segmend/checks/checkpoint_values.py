@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.recovery import DIRTY_OFFSET_ABOVE_END, START_ABOVE_END
-from segmend.findings import Finding, Where
+from segmend.findings import Finding, Severity, Where
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.logdir.tree import PartitionDir
+from segmend.node.older import mark_is_older
 
 from .context import PartitionContext
 from .levels import Level, Scope
@@ -66,7 +67,8 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
     for code, (name, what) in _NAMES.items():
         value = context.checkpointed(name)
         if value is not None and value > base and value > context.log_end_offset:
-            yield _finding(context, code, what, value)
+            older = name == HIGH_WATERMARK and mark_is_older(partition, context.broker_dirs.metadata)
+            yield _older(context, value) if older else _finding(context, code, what, value)
 
 
 def _finding(context: PartitionContext, code: str, what: str, value: int) -> Finding:
@@ -79,6 +81,11 @@ def _finding(context: PartitionContext, code: str, what: str, value: int) -> Fin
         remedy=context.repair() if code in ("C08", "C11b") else context.graft(),
         detail={"log_end_offset": end},
     )
+
+
+def _older(context: PartitionContext, value: int) -> Finding:
+    words = f"the high watermark {value} is of a topic of this name before: its checkpoint is older than this"
+    return context.finding("C10b", words, Where(offset=value), severity=Severity.INFO)
 
 
 def _says(context: PartitionContext, code: str, value: int, end: int) -> str | None:

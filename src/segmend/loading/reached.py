@@ -10,19 +10,24 @@ from segmend.loading.dirs import DirState
 from segmend.loading.load import LoadedLog
 from segmend.loading.segment import Lost
 from segmend.loading.values import Extent
+from segmend.node.metadata_image import MetadataImage
+from segmend.node.older import mark_is_older
 
 
-def note_short(dir_state: DirState, loaded: LoadedLog, after: Extent) -> None:
+def note_short(dir_state: DirState, loaded: LoadedLog, after: Extent, image: MetadataImage | None) -> None:
     """Note of a log that ends before its high watermark what others get the offsets of from now on.
 
-    Its checkpoint tells of records that were acknowledged; only without a line of it all else is asked.
+    Its checkpoint tells of records that were acknowledged, unless it is older than the topic; only without a
+    line of it all else is asked.
     """
     state, end = loaded.state, after.log_end_offset or 0
     key = state.partition.topic, state.partition.partition
     stored = dir_state.of(HIGH_WATERMARK, key)
     told = [*_told(dir_state, loaded)] if stored is None else [(stored, HIGH_WATERMARK)]
     reached, file = max(told, default=(0, ""))
-    if reached > end and not dir_state.live:  # that of a running broker is of a topic of this name before
+    if reached <= end or (stored is not None and mark_is_older(state.partition, image)):
+        return
+    if not dir_state.live:  # that of a running broker is of a topic of this name before
         there = max(loaded.before.log_end_offset or 0, after.log_start_offset or 0, end)
         state.note("high-watermark-reset", offset=end, lost=Lost(records=max(reached - there, 0)))
         state.effects[-1] = replace(state.effects[-1], file=file)

@@ -361,7 +361,7 @@ def _all_of(loaded: LoadedLog) -> Lost:
 def _served(dir_state: DirState, loaded: LoadedLog, after: Extent, situation: Situation) -> tuple[Later, ...]:
     """The high watermark, and what retention will do."""
     partition = loaded.state.partition
-    note_short(dir_state, loaded, after)
+    note_short(dir_state, loaded, after, situation.image)
     stored = dir_state.of(HIGH_WATERMARK, (partition.topic, partition.partition))
     mark = high_watermark(after, stored, situation.replicas(partition), situation.broker.release)
     retention = situation.retention(partition.topic)

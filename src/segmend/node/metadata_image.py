@@ -42,6 +42,7 @@ class MetadataImage:
     `voters` the directory ids under which nodes vote (KIP-853), `leaders` who led which partition.
     `broker_epochs` are those under which nodes registered last. `next_producer_id` is the first that was not
     yet given out.
+    `created` is when the record that made a topic was written to the log (ms), by the topic's id.
     `dangling` is the offset of the first record about a topic or broker that no record before it has made.
     """
 
@@ -58,6 +59,7 @@ class MetadataImage:
     registered: set[int] = field(default_factory=set)
     broker_epochs: dict[int, int] = field(default_factory=dict)
     next_producer_id: int = 0
+    created: dict[str, int] = field(default_factory=dict)
     dangling: int | None = None
 
     def dynamic(self, node_id: int | None) -> dict[str, str]:
@@ -100,8 +102,10 @@ class MetadataImage:
         pairs = zip(self.replicas.get(key, ()), self.directories.get(key, ()), strict=False)
         return next((directory for replica, directory in pairs if replica == node_id), None)
 
-    def apply(self, kind: str, data: Data, offset: int = -1) -> None:
-        """Take one metadata record."""
+    def apply(self, kind: str, data: Data, offset: int = -1, time: int = -1) -> None:
+        """Take one metadata record; `time` is when it was written, -1 where that is not known."""
+        if kind == "TOPIC_RECORD" and time >= 0:
+            self.created[data["topicId"]] = time
         if self.dangling is None and self._dangles(kind, data):
             self.dangling = offset
         handler = _HANDLERS.get(kind)

@@ -107,17 +107,18 @@ class MetadataLog:
                         self.epochs.setdefault(self.epoch, batch.base_offset)
                     self.blank = self.blank and batch.is_control
                     if batch.last_offset >= start and batch.size <= _BATCH_LIMIT:
-                        self._batch(batch, reader.read(batch.size, batch.position), start)
+                        data = reader.read(batch.size, batch.position)
+                        self._batch(batch, data, start, timed=not snapshot)
                 return position == reader.size
         except Unreadable:
             return False
 
-    def _batch(self, batch: RecordBatch, data: bytes, start: int) -> None:
+    def _batch(self, batch: RecordBatch, data: bytes, start: int, *, timed: bool) -> None:
         for record in iter_records(data, batch, [], limit=_BATCH_LIMIT):
             if batch.is_control:
                 self._control(record.key, record.value)
             elif record.offset >= start and record.value is not None:
-                self._record(record.value, record.offset)
+                self._record(record.value, record.offset, record.timestamp if timed else -1)
 
     def _control(self, key: bytes | None, value: bytes | None) -> None:
         voters = control.parse(key, value)[0].value
@@ -125,14 +126,14 @@ class MetadataLog:
             self.voter_set = voters.voters
             self.image.voters = {voter.voter_id: voter.directory_id for voter in voters.voters}
 
-    def _record(self, value: bytes, offset: int) -> None:
+    def _record(self, value: bytes, offset: int, time: int) -> None:
         if len(value) >= _HEADER and value[2] > self.versions.get(value[1], -1):
             self.versions[value[1]] = value[2]
         if value[:2] in _DECODED:
             decoded = decode(None, value)["value"]
             data = decoded.get("data")
             if isinstance(data, Mapping):
-                self.image.apply(decoded["type"], data, offset)
+                self.image.apply(decoded["type"], data, offset, time)
                 self.records += 1
 
 

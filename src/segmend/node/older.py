@@ -1,4 +1,4 @@
-"""Metadata that is older than logs: leaders, or ids of producers, that it knows nothing of.
+"""Metadata that is older than logs: leaders, or ids of producers, that it knows nothing of; and older marks.
 
 A replica is led in an epoch, and a producer is given its id, only after the controllers have agreed on it. So
 a backup was restored, of the metadata or of one of the node's dirs, and what else is missing there nobody can
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
+from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from segmend.logdir.tree import PartitionDir
 from segmend.node.metadata_image import MetadataImage
 from segmend.wording import plural
@@ -44,6 +45,19 @@ def ahead(epochs: Mapping[Name, int], image: MetadataImage) -> frozenset[Name]:
 def given_again(producers: Mapping[Name, int], image: MetadataImage) -> frozenset[Name]:
     """The logs that know a producer whose id may be given to another one; -1 is none."""
     return frozenset(name for name, newest in producers.items() if newest >= image.next_producer_id)
+
+
+def mark_is_older(partition: PartitionDir, image: MetadataImage | None) -> bool:
+    """Whether the high watermarks were written before there was this topic: its line is of another one.
+
+    So it is within 5 s after a topic was made anew under its name. Both the controller's clock and that of
+    the files must say so; where a copy made files younger, the line counts.
+    """
+    marks, made = partition.log_dir.entry(HIGH_WATERMARK), partition.partition_metadata.entry
+    created = -1 if image is None else image.created.get(image.ids.get(partition.topic, ""), -1)
+    if marks is None or made is None or created < 0:
+        return False
+    return marks.stat().mtime_ns < min(created * 1_000_000, made.stat().mtime_ns)
 
 
 def told(words: str, names: Collection[Name]) -> Iterator[str]:

@@ -1,0 +1,53 @@
+"""A topic that was made anew right before a kill: the checkpoint still has the mark of the one before."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cli.run import run
+from tests.golden.judge import copy_tree
+
+from segmend.formats.offset_checkpoint import HIGH_WATERMARK
+from segmend.formats.partition_metadata import FILE_NAME
+from segmend.logdir.tree import LogDir
+from segmend.node.broker_dirs import BrokerDirs
+
+DAY = 24 * 3600
+
+
+@pytest.fixture
+def home(golden: Callable[[str], Path], tmp_path: Path) -> Path:
+    """A log that ends below its mark, of a killed broker whose metadata log has the record that made it."""
+    copy_tree(golden("4.3.1-killed"), tmp_path / "data")
+    for path in (tmp_path / "data").glob("b1/d*/__cluster_metadata-0/*.checkpoint"):
+        path.unlink()
+    (partition,) = (tmp_path / "data").glob("b1/d*/idem-0")
+    path = partition.parent / HIGH_WATERMARK
+    rows = [row for row in path.read_text().splitlines() if not row.startswith("idem 0 ")]
+    path.write_text(
+        "\n".join([*rows, "idem 0 5000", ""]).replace(f"0\n{len(rows) - 2}\n", f"0\n{len(rows) - 1}\n", 1)
+    )
+    return partition
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "made", "loses"), [(-DAY, 0, False), (-DAY, -2 * DAY, True), (DAY, 2 * DAY, True)]
+)
+def test_a_mark_counts_unless_both_clocks_say_that_it_is_older(
+    home: Path, capsys: pytest.CaptureFixture[str], checkpoint: int, made: int, loses: bool
+) -> None:
+    """As real brokers left it (3.6.2, 3.9.2, 4.3.1)."""
+    dirs = sorted(home.parents[1].glob("d*"))
+    image = BrokerDirs([LogDir.open(str(path)) for path in dirs]).metadata
+    assert image is not None
+    created = image.created[image.ids["idem"]] / 1000
+    for path, since in ((home.parent / HIGH_WATERMARK, checkpoint), (home / FILE_NAME, made)):
+        os.utime(path, (created + since, created + since))
+    said = run(capsys, "forecast", *dirs, "--json")
+    line = next(each for each in said.of("partition") if each["topic"] == "idem")
+    assert ("high-watermark-reset" in {each["effect"] for each in line["effects"]}) == loses
+    found = run(capsys, "check", *dirs, "--json").of("finding")
+    assert [each["severity"] for each in found if each["code"] == "C10b"] == ["error" if loses else "info"]
