@@ -29,7 +29,7 @@ from segmend.errors import ExitCode, SegmendError, UsageError
 from segmend.fleet import delta, folder, object_store
 from segmend.fleet.audit import AuditRequest, audit
 from segmend.fleet.driver import LocalDriver
-from segmend.fleet.listing import Place
+from segmend.fleet.listing import Place, find_places
 from segmend.fleet.object_store import ObjectStore
 from segmend.fleet.options import parse_options
 from segmend.fleet.remote import files_of
@@ -158,6 +158,20 @@ def test_a_torn_out_in_a_bucket_is_healed_or_one_line(
 
 
 @pytest.mark.slow
+def test_a_glob_in_a_bucket_finds_what_it_would_find_on_a_disk(bucket: str) -> None:
+    def found(*paths: str) -> list[str]:
+        return [
+            place.path.removeprefix(bucket) for place in find_places([f"{bucket}{each}" for each in paths])
+        ]
+
+    both = ["/b1/data", "/b2/data"]
+    assert found("/*") == found("/b[12]/d*") == found("/b?/data/") == both
+    assert found("/b[!1]") == ["/b2/data"]
+    for nothing in ("/*/nothing", "/x*", "/x*/data"):
+        with pytest.raises(SegmendError, match="matches no directory"):
+            found(nothing)
+
+
 def test_a_missing_prefix_is_one_line(bucket: str) -> None:
     with pytest.raises(SegmendError, match="no such directory"):
         open_table([f"{bucket}/nowhere"], parse_options({}), cores=1)

@@ -11,6 +11,7 @@ mounts) is found once, by the first of them.
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
 import re
@@ -106,8 +107,9 @@ def _is_under(path: str, given: str) -> bool:
 def _expand(given: str) -> list[str]:
     """The paths that a glob stands for; anything else stands for itself."""
     files = files_of(given)
-    if files is disk and glob.has_magic(given) and disk.path_type(given) is None:
-        matches = sorted(path for path in glob.glob(given) if disk.path_type(path) == "dir")
+    if glob.has_magic(given) and files.path_type(given) is None:
+        found = glob.glob(given) if files is disk else _matching(files, given)
+        matches = sorted(path for path in found if files.path_type(path) == "dir")
         if not matches:
             raise SegmendError(f"{given}: matches no directory")
         return matches
@@ -117,6 +119,28 @@ def _expand(given: str) -> list[str]:
     if kind != "dir":
         raise SegmendError(f"{given}: not a directory")
     return [given.rstrip("/") or "/"]
+
+
+def _matching(files: Files, given: str) -> list[str]:
+    """The same in an object store, listed part by part of the path."""
+    scheme, rest = given.split("://", 1)
+    bucket, *parts = rest.strip("/").split("/")
+    found = [f"{scheme}://{bucket}"]
+    for part in parts:
+        if glob.has_magic(part):
+            found = [f"{path}/{name}" for path in found for name in _names(files, path, part)]
+        else:
+            found = [f"{path}/{part}" for path in found]
+    return found
+
+
+def _names(files: Files, path: str, pattern: str) -> list[str]:
+    try:
+        return fnmatch.filter(files.listing(path), pattern)
+    except Unreadable as error:
+        if error.missing:
+            return []
+        raise SegmendError(f"{path}: {error.reason}") from error
 
 
 class _FoundDir(NamedTuple):
