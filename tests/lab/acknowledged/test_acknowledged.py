@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from tests.lab.acknowledged.judge import World, faults_of_base, opened, play
+from tests.cli.run import Ran
+from tests.lab.acknowledged.judge import Record, Told, Trial, World, compare, faults_of_base, opened, play
 
 pytestmark = pytest.mark.slow
 SEEDS = {"1.1.0": (1, 2, 26), "4.3.1": (2, 3, 422, 133, 480, 403, 1206)}
@@ -73,3 +76,18 @@ def test_of_batches_that_are_gone_without_a_trace_none_is_lost(world: Callable[[
         for seed in seeds:
             trial = play(world(version), seed, only="lifted")
             assert trial.faults == [], (version, seed, trial.wounds)
+
+
+def test_the_judge_takes_a_loss_of_any_size(tmp_path: Path) -> None:
+    """Of a false base offset it may say that 2^60 offsets are missing, and of as many that nothing tells."""
+    line = {
+        "type": "partition", "topic": "compacted", "partition": 0, "missing": [[5, 1 << 60]],
+        "doubts": ["offsets 2 to 3: or not", f"offsets 4 to {1 << 61}: whether they are lost nothing tells"],
+    }  # fmt: skip
+    rows: list[Record] = [(offset, "a", "b", 0, ()) for offset in (1, 2, 3, 7, 8)]
+    told = Told(Ran(4, json.dumps(line), ""), {"compacted-0": rows[:4]})
+    world = World(tmp_path, tmp_path, {"compacted-0": []}, {"compacted-0": rows})
+    trial = Trial(1, [], [])
+    compare(world, trial, told, "compacted-0", {1, 2, 3})
+    assert trial.faults == ["compacted-0: 1 records too many: [7]"]
+    assert trial.invented == (1 << 60) - 4 - 2
