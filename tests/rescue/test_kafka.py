@@ -6,8 +6,10 @@ import json
 import signal
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,7 +26,7 @@ from tests.rescue.test_export import Growing
 
 from segmend.errors import SegmendError
 from segmend.rescue import live as live_cluster
-from segmend.rescue.live import Sender
+from segmend.rescue.live import LiveCluster, Sender
 
 Golden = Callable[[str], Path]
 TOPICS = "[chino]*"
@@ -87,8 +89,9 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 @pytest.mark.broker
 @pytest.mark.timeout(300)
 def test_each_record_is_sent_once_whatever_was_killed(
-    live: Cluster, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+    live: Cluster, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     dirs, out, boot = sorted(golden("4.3.1-killed").glob("b1/d*")), tmp_path / "out", live.bootstrap
     run(capsys, "rescue", *dirs, "--out", tmp_path / "whole", "--as", "jsonl", "--topic", TOPICS,
         "--isolation", "read_committed")  # fmt: skip
@@ -132,6 +135,7 @@ def test_each_record_is_sent_once_whatever_was_killed(
     client.delete_topics(["codec-zstd"])["codec-zstd"].result(60)
     while "codec-zstd" in client.list_topics(timeout=20).topics:
         time.sleep(0.1)
+    monkeypatch.setattr(live_cluster, "SETTLED", 1.0)
     ran = run(capsys, *asked, "--create-topics", "--json")
     assert (ran.code, "codec-zstd-0, which was sent, is gone" in ran.err, ran.out) == (8, True, ""), ran.err
 
@@ -170,6 +174,44 @@ def test_a_topic_made_anew_meanwhile_has_not_got_all(
 def test_settings_that_a_producer_cannot_have_are_a_line() -> None:
     with pytest.raises(SegmendError, match=r"^--client-config: .*acks"):
         Sender("127.0.0.1:1", {"acks": "1"}, ("t", 0, 1000), lambda _offset, _target: None)
+
+
+class Starting:
+    """A broker that has only just started: it tells of a topic when it is asked a third time."""
+
+    def __init__(self, *_args: object, **_more: object) -> None:
+        self.asked = 0
+
+    def list_topics(self, name: str, **_more: object) -> Any:
+        self.asked += 1
+        unknown = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART) if self.asked < 3 else None
+        return SimpleNamespace(topics={name: SimpleNamespace(error=unknown, partitions={0: None})})
+
+    def describe_configs(self, resources: list[Any], **_more: object) -> dict[Any, Future[Any]]:
+        said = {"message.timestamp.type": "CreateTime", "max.message.bytes": "9", "segment.bytes": "10"}
+        told: Future[Any] = Future()
+        told.set_result({name: SimpleNamespace(value=value) for name, value in said.items()})
+        return {resources[0]: told}
+
+    def create_topics(self, new: list[Any], **_more: object) -> dict[str, Future[Any]]:
+        told: Future[Any] = Future()
+        told.set_exception(KafkaException(KafkaError(KafkaError.TOPIC_ALREADY_EXISTS)))
+        return {new[0].topic: told}
+
+
+def test_a_topic_that_was_there_is_not_gone_because_its_broker_only_just_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("Consumer", "AdminClient"):
+        monkeypatch.setattr(live_cluster, name, Starting)
+    assert LiveCluster("127.0.0.1:1", {}).topic("t") is None
+    with pytest.raises(SegmendError, match=r"topic t is there, .*give the same command again"):
+        LiveCluster("127.0.0.1:1", {}).create("t", 1, 1, {})
+    found = LiveCluster("127.0.0.1:1", {}).topic("t", was_there=True)
+    assert found is not None
+    assert (found.partitions, found.largest) == (1, 9)
+    monkeypatch.setattr(live_cluster, "SETTLED", 0.0)
+    assert LiveCluster("127.0.0.1:1", {}).topic("t", was_there=True) is None
 
 
 class Purged:

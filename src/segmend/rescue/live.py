@@ -19,6 +19,8 @@ _ANSWER: Final = 20.0
 """Seconds that a cluster has to answer a question."""
 PATIENCE: Final = 60.0
 """Seconds without one acknowledgement after which sending stops."""
+SETTLED: Final = 15.0
+"""Seconds in which a broker that starts gets to know its topics."""
 _BATCH: Final = 1_000_000
 _QUIET: Final = logging.getLogger("segmend.librdkafka")
 _QUIET.addHandler(logging.NullHandler())
@@ -77,7 +79,14 @@ class LiveCluster:
                 f"{self.bootstrap}: no broker answers there ({self._last or _words(error)}); see --bootstrap"
             ) from None
 
-    def topic(self, name: str) -> LiveTopic | None:
+    def topic(self, name: str, *, was_there: bool = False) -> LiveTopic | None:
+        """None if there is no such topic; a broker that only just started tells of none for a moment."""
+        until = time.monotonic() + (SETTLED if was_there else 0)
+        while (found := self._topic(name)) is None and time.monotonic() < until:
+            time.sleep(0.2)
+        return found
+
+    def _topic(self, name: str) -> LiveTopic | None:
         topic_metadata = self._metadata(name).topics[name]
         if topic_metadata.error is not None:
             if topic_metadata.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
@@ -102,6 +111,14 @@ class LiveCluster:
         try:
             self._admin.create_topics([new], operation_timeout=_ANSWER)[name].result(3 * _ANSWER)
         except KafkaException as error:
+            if (
+                isinstance(error.args[0], KafkaError)
+                and error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS
+            ):
+                raise SegmendError(
+                    f"{self.bootstrap}: topic {name} is there, though a moment ago it was not told of, as by "
+                    "a broker that starts; give the same command again"
+                ) from None
             raise SegmendError(
                 f"{self.bootstrap}: topic {name} cannot be made as it was ({_words(error)}); make it yourself"
             ) from None

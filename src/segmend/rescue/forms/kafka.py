@@ -55,7 +55,7 @@ def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: Metadat
 def _still_there(cluster: LiveCluster, note: _Note) -> None:
     """Raise `SegmendError` if a partition has no more all that was sent to it."""
     topic, _, partition = note.name.rpartition("-")
-    live_topic = cluster.topic(topic)
+    live_topic = cluster.topic(topic, was_there=True)
     if live_topic is None or live_topic.partitions <= int(partition):
         raise SegmendError(f"{cluster.bootstrap}: {note.name}, which was sent, is gone; {_ANEW}")
     first, end = cluster.ends(topic, int(partition))
@@ -72,8 +72,9 @@ def _make_ready(
     for each in due:
         needed[each.topic] = max(needed.get(each.topic, 0), each.partition + 1)
     lacking = []
+    begun = {each.topic for each in due if _Note.read(outlet, f"{each.topic}-{each.partition}")}
     for topic, count in needed.items():
-        live_topic = cluster.topic(topic)
+        live_topic = cluster.topic(topic, was_there=topic in begun)
         if live_topic is None:
             lacking.append(topic)
         elif live_topic.partitions < count:
@@ -288,7 +289,7 @@ class _Sending:
     def __init__(self, job: Job, outlet: Folder, note: _Note) -> None:
         self._job, self._outlet, self._note = job, outlet, note
         self._cluster = _cluster(job.request)
-        topic = self._cluster.topic(job.topic)
+        topic = self._cluster.topic(job.topic, was_there=True)
         if topic is None or topic.partitions <= job.partition:
             raise SegmendError(f"{self._cluster.bootstrap}: {job.name} is gone")
         self._topic, self._tally, self._changed = topic, Tally(), _Changed(topic.append_time)
