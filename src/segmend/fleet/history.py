@@ -54,14 +54,17 @@ def changes(out: str, before: LookedAt, after: LookedAt) -> Changes:
     both = before.known & after.known
     # Of a replica that is behind nothing is known once those that it was compared with cannot be read.
     told = before.dirs <= after.dirs
-    then, now = _Found.of(out, before, both, after.dirs, told), _Found.of(out, after, both, after.dirs, told)
+    then, now = (
+        _Findings.of(out, before, both, after.dirs, told),
+        _Findings.of(out, after, both, after.dirs, told),
+    )
     left = then.without(now)
     looked = then.looked if after.level >= before.level else np.zeros_like(left)
     return Changes(new=now.without(then), gone=left & looked, unseen=left & ~looked)
 
 
 @frozen
-class _Found:
+class _Findings:
     """The findings of a run: what each is known by, and whether the later run would have it, were it there.
 
     A fingerprint has no path, for a disk may be mounted elsewhere; the log dirs of a broker often have one
@@ -76,7 +79,7 @@ class _Found:
     @classmethod
     def of(
         cls, out: str, run: LookedAt, both: Collection[str], seen: Collection[str], compared: bool
-    ) -> _Found:
+    ) -> _Findings:
         """Those of a run: of a million no more than these numbers are kept."""
         names = ("fingerprint", "dir", "offset", "message", "source")
         keys, same, looked = (array(code) for code in "qqb")
@@ -90,7 +93,7 @@ class _Found:
         once[np.unique(np.array(same, np.int64), return_index=True)[1]] = True
         return cls(keys=np.array(keys, np.int64), once=once, looked=np.array(looked, bool))
 
-    def without(self, others: _Found) -> Kept:
+    def without(self, others: _Findings) -> Kept:
         """Those that the others do not have."""
         known, counts = np.unique(others.keys[others.once], return_counts=True)
         rows = np.flatnonzero(self.once)

@@ -51,7 +51,7 @@ def without_uncleaned(branches: Sequence[Branch], look: Look) -> Uncleaned:
     """Each branch without the offsets that it seems to have compacted, but cannot have."""
     start = _first_difference(branches)
     kinds = [[dict[int, int | None]() for _ in branches] for _ in range(3)]
-    offsets = _Found(kinds[0], kinds[1], kinds[2], [])
+    offsets = _Offsets(kinds[0], kinds[1], kinds[2], [])
     while start is not None:
         start = _look_from(start, branches, look, offsets)
     lost, late, unsure = ([united((each, each) for each in one) for one in kind] for kind in kinds)
@@ -65,7 +65,7 @@ def without_uncleaned(branches: Sequence[Branch], look: Look) -> Uncleaned:
     )
 
 
-class _Found(NamedTuple):
+class _Offsets(NamedTuple):
     """Offsets of each replica, with the producer of their transaction."""
 
     lost: list[dict[int, int | None]]
@@ -86,7 +86,7 @@ def _first_difference(branches: Sequence[Branch]) -> int | None:
     return min(places, default=None)
 
 
-def _look_from(start: int, branches: Sequence[Branch], look: Look, offsets: _Found) -> int | None:
+def _look_from(start: int, branches: Sequence[Branch], look: Look, offsets: _Offsets) -> int | None:
     """One pass over the keys; the offset from which another one is needed, if there are very many."""
     end = max(branch.thinned for branch in branches)
     newest, lackers = _Newest(end, offsets.late), _Lackers(branches)
