@@ -6,6 +6,8 @@ import importlib
 import pkgutil
 import re
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -95,3 +97,13 @@ def test_recovery_begins_at_the_segment_that_holds_the_recovery_point(
     recovery_point: int, first: int
 ) -> None:
     assert recovery.first_recovered([0, 10, 20], recovery_point) == first
+
+
+@pytest.mark.parametrize("how", search.Search)
+@pytest.mark.parametrize(("target", "found"), [(0, 0), (4, 0), (5, 10), (10, 10), (14, 10), (15, None)])
+def test_the_batch_at_which_a_read_of_an_offset_begins(
+    target: int, found: int | None, how: search.Search
+) -> None:
+    batches: list[Any] = [SimpleNamespace(base_offset=at, last_offset=at + 4) for at in (0, 10)]
+    got = search.search(batches, target, how)
+    assert (None if got is None else got.base_offset) == found

@@ -29,6 +29,9 @@ SEEN = {
 CLOSED = EFFECTS.keys() | {"broker-refuses", "dir-offline", "none", None}
 """The values of `effect`."""
 
+STOPS = {"broker-refuses", "dir-offline", "partition-unserved"}
+"""What of these a start does over a fault, whatever else it does, is an error."""
+
 
 def findings(dirs: Sequence[Path], level: Level, release: str = "4.3") -> list[Finding]:
     return list(CheckRun(broker_of(filter(Path.is_dir, dirs), release), level=level, jobs=1))
@@ -57,6 +60,7 @@ def fires_exactly_its_codes(case: Case, dirs: Sequence[Path], level: Level) -> N
         assert effect.text
         assert effect.effect in CLOSED
         assert not (effect.records_lost and finding.severity == Severity.INFO)
+        assert finding.severity == Severity.ERROR or effect.effect not in STOPS, finding.to_json()
 
 
 @pytest.mark.parametrize(

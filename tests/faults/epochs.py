@@ -118,6 +118,8 @@ FAULTS = [
         "E05", "epochs-rewritten 0..220", since=V2, mend="repair"),
     fault("epochs-beyond-end", lambda p: with_lines(p, [*lines(p), f"9 {p.end + 50}"]),
         "E06+", "epochs-rewritten 0..220", since=V2),
+    written("epochs-at-the-end", epochs("0\n5\n0 0\n2 55\n4 110\n6 165\n9 220\n"),
+        "", "epochs-rewritten 0..220", clean=True),
     written("log-hollow", hollow, "E06+ P05",
         "epochs-rewritten high-watermark-reset snapshot-deleted 0..0 -220"),
     written("log-hollow-but-epochs", hollow_without_snapshots, "E06+",

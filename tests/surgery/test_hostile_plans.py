@@ -23,6 +23,8 @@ from tests.seeds import sampled
 from tests.surgery.picture import picture
 from tests.surgery.world import World, make, plan_of, steps
 
+from segmend.surgery.steps.make_dir import MakeDir
+
 Cap = pytest.CaptureFixture[str]
 SECRET = "not yours"
 
@@ -99,11 +101,13 @@ def test_a_path_outside_of_the_log_dirs_is_refused(world: World, path: str, caps
 )
 def test_the_place_beside_takes_nothing_but_new_logs(world: World, target: str, capsys: Cap) -> None:
     before, outside = world.tree(), _elsewhere(world)
-    data = _pointed_at(world, str(world.a / "append-0" / "5.log"), f"{world.root}/etc/{target}")
-    code, err = _apply(world, {**data, "extra": {"side": f"{world.root}/etc"}}, capsys)
-    assert (code, "refused: " in err) == (8, True), err
-    assert world.tree() == before
-    assert _elsewhere(world) == outside
+    append = _pointed_at(world, str(world.a / "append-0" / "5.log"), f"{world.root}/etc/{target}")
+    folder = plan_of(world, [MakeDir.like(f"{world.root}/{target.partition('/')[0]}", str(world.a), "new")])
+    for data in (append, folder.to_json()):
+        code, err = _apply(world, {**data, "extra": {"side": f"{world.root}/etc"}}, capsys)
+        assert (code, "refused: " in err) == (8, True), err
+        assert world.tree() == before
+        assert _elsewhere(world) == outside
 
 
 def test_the_lock_of_a_broker_is_no_step_s(world: World, capsys: Cap) -> None:
