@@ -14,6 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from tests.fleet.build import plain, write_broker
 
+import segmend.spark
 from segmend.errors import SegmendError
 from segmend.fleet.listing import find_places
 from segmend.spark import workers
@@ -85,6 +86,17 @@ def test_a_master_that_nobody_answers_at_is_a_line(monkeypatch: pytest.MonkeyPat
     with pytest.raises(SegmendError) as error:
         _start("spark://there:7077", None, {}, ())
     assert str(error.value) == "Spark did not start on spark://there:7077: Cannot call methods."
+
+
+def test_a_session_with_another_python_is_a_line(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert segmend.spark.session() is spark
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", "false")
+    with pytest.raises(
+        SegmendError, match=r"Python, \S+/false, has no segmend: set PYSPARK_PYTHON=/\S+ before"
+    ):
+        segmend.spark.session()
 
 
 def test_connect_without_its_packages_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -57,9 +58,12 @@ def session(
 
     `cache` keeps the class archive and the Java wrapper from one run to the next; None
     means a temporary directory and no archive. `conf` has the last word on every setting.
-    SegmendError, in one line, when there is no Java or Spark does not start.
+    SegmendError, in one line, when there is no Java, Spark does not start, or what runs has another Python.
     """
-    spark = SparkSession.getActiveSession() or _start(master, cache, conf or {}, java_options)
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        _refuse_other_python(running)
+    spark = running or _start(master, cache, conf or {}, java_options)
     spark.dataSource.register(KafkaLogDataSource)
     return spark
 
@@ -91,6 +95,19 @@ def _start(
     except (PySparkException, Py4JJavaError) as error:
         says = java_says(error) if isinstance(error, Py4JJavaError) else " ".join(str(error).split())
         raise SegmendError(f"Spark did not start on {master}: {says}") from error
+
+
+def _refuse_other_python(spark: SparkSession) -> None:
+    """SegmendError where a session of this machine has a Python without segmend: Spark shows its stack."""
+    context = getattr(spark, "_sc", None)
+    if context is None or not context.master.startswith("local"):
+        return
+    python = shutil.which(context.pythonExec)
+    if python is None or python == sys.executable:
+        return
+    if subprocess.run([python, "-c", "import segmend.spark"], capture_output=True, check=False).returncode:
+        remedy = f"set PYSPARK_PYTHON={sys.executable} before the session starts"
+        raise SegmendError(f"the session's Python, {python}, has no segmend: {remedy}")
 
 
 def _connected(url: str) -> SparkSession:
