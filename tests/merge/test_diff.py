@@ -17,6 +17,7 @@ from tests.golden.unpack import unpack
 from tests.lab.elections import HERE
 
 from segmend.formats.build import BatchProducer, NewRecord, build_batch
+from segmend.report.progress import Progress
 
 Golden = Callable[[str], Path]
 
@@ -98,6 +99,17 @@ def test_real_clusters_clean_and_killed(
 
 
 @pytest.mark.slow
+def test_how_far_it_is_is_told_of_all(
+    golden: Golden, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A total is what tells when it will be done."""
+    told: list[tuple[int, int]] = []
+    monkeypatch.setattr(Progress, "update", lambda _, done, total, _what: told.append((done, total)))
+    run(capsys, "diff", golden("4.3.1-fleet") / "b1" / "d0", golden("4.3.1-fleet") / "b2" / "d0")
+    assert told == [(number, len(told)) for number in range(len(told))]
+    assert len(told) > 5
+
+
 def test_a_directory_that_is_gone_is_a_difference(
     golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

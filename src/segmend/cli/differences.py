@@ -61,22 +61,23 @@ def tell(
     args: argparse.Namespace,
     dirs: Sequence[LogDir],
     every: Callable[[Callable[[str], bool | None]], Iterable[Compared]],
+    number: int,
     *,
     whole: bool = True,
 ) -> int:
     """Tell of each partition of `dirs` as it comes, and by the exit code whether all are equal.
 
-    `every` compares them, and is given what tells whether a topic is compacted. `whole`: the dirs were given,
-    and not some partitions in them.
+    `every` compares that `number` of them, and is given what tells whether a topic is compacted. `whole`: the
+    dirs were given, and not some partitions in them.
     """
     begun = time.monotonic()
     metadata = _metadata(dirs)
     counts: Counter[str] = Counter(partitions=0, replicas=0, batches=0, bytes=0, alone=0, doubtful=0)
     code, unlike = ExitCode.NOTHING_WRONG, set[str]()
-    progress = Progress(sys.stderr)
+    progress = Progress(sys.stderr, sizes=False)
     try:
         for partition in every(compacts_by(dirs, policies_of(args))):
-            progress.update(counts["partitions"], 0, f"{partition.topic}-{partition.partition}")
+            progress.update(counts["partitions"], number, f"{partition.topic}-{partition.partition}")
             absent = metadata.absent(partition)
             code |= _code(partition, absent)
             _count(counts, partition, absent)

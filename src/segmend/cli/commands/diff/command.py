@@ -49,4 +49,5 @@ def run(args: argparse.Namespace) -> int:
     targets = open_targets(args.paths)
     groups = replicas_in(args, targets.dirs, targets.names)
     every = partial(compared, groups, jobs=args.jobs if args.jobs > 0 else len(os.sched_getaffinity(0)))
-    return tell(args, targets.dirs, lambda compacts: every(compacts=compacts), whole=not targets.names)
+    whole = not targets.names
+    return tell(args, targets.dirs, lambda compacts: every(compacts=compacts), len(groups), whole=whole)

@@ -21,4 +21,4 @@ def run(args: argparse.Namespace) -> int:
     groups = replicas_in(args, dirs)
     with driver_of(args) as running:
         running.ready(places)
-        return code | tell(args, dirs, partial(compare_fleet, groups, running))
+        return code | tell(args, dirs, partial(compare_fleet, groups, running), len(groups))
