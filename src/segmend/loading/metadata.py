@@ -37,6 +37,7 @@ ANOTHER_HOME = (
     "whether metadata.log.dir is {0.path} (by default it is the first of log.dirs): else the broker refuses "
     "to start; server.properties, which tells it, was not given (--config)"
 )
+IN_ITS_HOME = "metadata.log.dir is {0.path}, where the metadata lies (by default it is the first of log.dirs)"
 IN_ZOOKEEPER = (
     "no settings of topics or dynamic ones, and no other partitions of it: ZooKeeper has them, and by them "
     "retention may delete more or less, and the broker refuse an index longer than segment.index.bytes"
@@ -141,7 +142,7 @@ def _lost(broker: BrokerDirs, *, whole: bool) -> str | None:
         gone is None and broker.given is None and (_of_zookeeper(broker) or (whole and broker.is_formatted))
     ):
         looked = broker.dirs if gone is None else [apart or home]
-        return f"there is no {CLUSTER_METADATA} in {', '.join(each.path for each in looked)}"
+        return f"there is no {CLUSTER_METADATA} in {', '.join(sorted(each.path for each in looked))}"
     return None
 
 

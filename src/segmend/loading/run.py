@@ -28,7 +28,7 @@ from segmend.loading.dirs import DirState
 from segmend.loading.expected import made_again, made_as_followers, missing_replicas
 from segmend.loading.futures import replaced
 from segmend.loading.led import aside, without_the_unled
-from segmend.loading.metadata import ANOTHER_HOME, IN_ZOOKEEPER
+from segmend.loading.metadata import ANOTHER_HOME, IN_ITS_HOME, IN_ZOOKEEPER
 from segmend.loading.prelude import Options, Prelude
 from segmend.loading.reads import Budget
 from segmend.loading.remote import assumed, untold
@@ -355,6 +355,8 @@ class _Run:
             yield self._prelude.metadata.assumed
         if not self._broker.kraft and self._prelude.metadata.image is None:
             yield IN_ZOOKEEPER
+        if self._broker.home_is_assumed:
+            yield IN_ITS_HOME.format(self._broker.metadata_dir)
         if self._broker.given is None:
             yield "Kafka's defaults, and no other log dirs: server.properties was not given (--config)"
         else:

@@ -140,8 +140,10 @@ class BrokerDirs:
 
     @property
     def stored_node_id(self) -> int | None:
-        """The id of this node in the first meta.properties that tells one."""
-        return next((value.node_id for value in self.identities if value.node_id is not None), None)
+        """The id of this node in the meta.properties beside the metadata, or in the first other with one."""
+        home = () if self.metadata_dir is None else (self.metadata_dir,)
+        values = (each.meta_properties.value for each in (*home, *self.dirs))
+        return next((each.node_id for each in values if each and each.node_id is not None), None)
 
     @property
     def node_id(self) -> int | None:
@@ -166,8 +168,7 @@ class BrokerDirs:
             return self._configured_home
         if self.given is not None and self.given.metadata_log_dir == "":
             return None  # `metadata.log.dir=`: none of these, to the broker
-        having = (each for each in self.dirs if each.cluster_metadata is not None)
-        return next(having, next(iter(self.dirs), None))
+        return min(self.dirs, key=_is_home, default=None)
 
     @cached_property
     def _configured_home(self) -> LogDir | None:
@@ -190,17 +191,20 @@ class BrokerDirs:
         return self._configured_home is not None
 
     @property
-    def home_is_doubtful(self) -> bool:
-        """Whether the metadata is not in the first dir, and nothing says that it is to be where it is.
+    def home_is_assumed(self) -> bool:
+        """Whether one of several dirs has the metadata, and only that tells where it is to be."""
+        alone = self.given is not None or not self.kraft or len(self.dirs) == 1
+        return not alone and self.own_metadata_log is not None and not self.home_is_doubtful
 
-        A dir that has it alone was made for it; the voters of the log may name one by its id (KIP-853).
-        """
+    @property
+    def home_is_doubtful(self) -> bool:
+        """Whether the voters of the metadata name another of these dirs by its id (KIP-853)."""
         home, log = self.metadata_dir, self.own_metadata_log
-        if log is None or home is None or self.given is not None or home is self.dirs[0]:
+        if log is None or home is None or self.given is not None or not self.kraft:
             return False
         own = None if self.node_id is None else log.image.voters.get(self.node_id)
-        named = own not in (None, ANY_DIRECTORY) and own == home.directory_id
-        return self.kraft and not home.is_metadata_apart and not named
+        others = (each.directory_id for each in self.dirs if each is not home)
+        return own not in (None, ANY_DIRECTORY, home.directory_id) and own in others
 
     @cached_property
     def metadata_elsewhere(self) -> LogDir | None:
@@ -323,3 +327,8 @@ def _noting(guess: Guess) -> Guess:
 def _metadata_is_in(log_dir: LogDir, touched: Iterable[str]) -> bool:
     home = f"{log_dir.path}/{CLUSTER_METADATA}/"
     return any(f"{path}/".startswith(home) for path in touched)
+
+
+def _is_home(log_dir: LogDir) -> tuple[bool, bool, str]:
+    """Whether the metadata is there, or may be: nobody can look into it. The dirs' order tells nothing."""
+    return log_dir.cluster_metadata is None, log_dir.unreadable is None, log_dir.path

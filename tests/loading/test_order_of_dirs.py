@@ -1,0 +1,62 @@
+"""Without server.properties the order in which the dirs of a broker are given changes no answer."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from tests.brokers import broker_of
+from tests.conftest import golden_params, one_in
+from tests.faults.table import Case, all_cases
+from tests.lab.disasters.bases import RELEASES
+from tests.lab.disasters.draw import Disaster
+from tests.lab.disasters.run import hurt_copy, record, rows_of, scratch
+
+from segmend.loading import Options, forecast
+from segmend.logdir.tree import LogDir
+
+
+def said(dirs: Sequence[Path], release: str) -> tuple[object, ...]:
+    """All but the words of a refusal, which name the dir that is looked at first."""
+    opened = [LogDir.attempt(str(path)) for path in dirs]
+    *lines, last = (line.to_json() for line in forecast(broker_of(opened, release), Options(now_ms=0)))
+    told = [last[key] for key in ("outcome", "lost", "unserved", "metadata_records_lost")]
+    words = [sorted(last[key]) for key in ("unknown", "assumed")]
+    return *told, *words, sorted(_told(lines))
+
+
+def _told(lines: Sequence[dict[str, object]]) -> Iterator[str]:
+    for line in lines:
+        effects = line.get("effects", ())
+        assert isinstance(effects, Sequence)
+        kept = {key: line.get(key) for key in ("type", "dir", "file", "outcome", "after", "what")}
+        yield json.dumps([kept, [each["effect"] for each in effects]])
+
+
+def assert_same(dirs: Sequence[Path], release: str) -> None:
+    first, *others = (said(given, release) for given in itertools.permutations(dirs))
+    for each in others:
+        assert each == first
+
+
+@pytest.mark.parametrize("name", golden_params())
+def test_of_healthy_dirs(name: str, golden: Callable[[str], Path]) -> None:
+    assert_same(sorted((golden(name) / "b1").glob("d*")), name.partition("-")[0])
+
+
+@pytest.mark.parametrize("case", one_in(9, list(all_cases())), ids=str)
+def test_of_hurt_dirs(case: Case, tmp_path: Path) -> None:
+    assert_same(case.hurt(tmp_path).dirs, case.scene.release)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", RELEASES)
+def test_of_disasters(version: str) -> None:
+    root = scratch("order")
+    for row in rows_of(record(version))[7::24]:
+        assert_same(hurt_copy(Disaster.from_json(version, row), root).dirs, version)
+    shutil.rmtree(root, ignore_errors=True)
