@@ -13,6 +13,9 @@ from tests.golden.judge import copy_tree
 from tests.rescue.test_gaps import cut_out
 
 from segmend.errors import SegmendError
+from segmend.fleet.options import parse_options
+from segmend.fleet.summary import summarize_task
+from segmend.fleet.tables import open_table
 
 pytestmark = pytest.mark.slow
 Golden = Callable[[str], Path]
@@ -39,6 +42,25 @@ def test_batches_that_one_replica_lacks_come_from_the_others(orders: list[Path],
     assert offsets(orders[0], mode="FAILFAST", offsets="100..500", splitBytes=split) == [*range(100, 501)]
     committed = {"isolation": "read_committed", "splitBytes": split}
     assert offsets(orders[0], mode="FAILFAST", **committed) == [*range(COUNT)]
+
+
+def summed(replica: Path, **options: str) -> int:
+    """Of the same, what their summary says."""
+    told = parse_options({"table": "records", "topics": "orders", "partitions": "0", **options})
+    works = open_table([str(replica.parents[2])], told, cores=1)
+    return sum(sum(summarize_task(work, by_day=True)["records"].to_pylist()) for work in works)
+
+
+@pytest.mark.parametrize("split", ["700", "100000000"])
+@pytest.mark.parametrize("gone", [0, 1, 2])
+def test_a_summary_counts_what_the_others_have(orders: list[Path], split: str, gone: int) -> None:
+    logs = sorted(orders[0].glob("*.log"))
+    for number, log in enumerate(logs):
+        cut_out(log, *((0, 3), (2,), (-1,), (1, -2))[number % 4])
+    logs[gone].unlink()
+    for options in ({}, {"offsets": "100..500"}, {"isolation": "read_committed"}, {"offsets": "131..133"}):
+        told = {"mode": "FAILFAST", "splitBytes": split, **options}
+        assert summed(orders[0], **told) == len(offsets(orders[0], **told))
 
 
 def _batch(replica: Path) -> None:
@@ -77,5 +99,7 @@ def test_what_nobody_has_is_said(
     assert "orders-0" in caplog.text
     with pytest.raises(SegmendError, match=r"orders-0.*FAILFAST"):
         offsets(orders[0], mode="FAILFAST")
+    with pytest.raises(SegmendError, match=r"orders-0.*FAILFAST"):
+        summed(orders[0], mode="FAILFAST")
     # Who reads what lies elsewhere is not stopped by it.
     assert rows_of(orders[0].parents[2], topics="orders", partitions="1", mode="FAILFAST")

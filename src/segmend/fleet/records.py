@@ -178,7 +178,7 @@ def _gap(
 
 def instead(damage: DamagedPlace, options: Options, report: Report) -> Iterator[pa.RecordBatch]:
     """What is told of a damaged place: what other replicas have, and of the rest that it is lost."""
-    if not _is_wanted(damage):
+    if not is_wanted(damage):
         return
     piece = damage.piece
     if not piece.others:
@@ -195,7 +195,7 @@ def instead(damage: DamagedPlace, options: Options, report: Report) -> Iterator[
                 first_offset=patch.first_offset,
                 last_offset=patch.last_offset if known else damage.last_offset,
             )
-            if _is_wanted(lost):
+            if is_wanted(lost):
                 report(lost)
                 yield from damage_rows(lost, options)
 
@@ -212,7 +212,7 @@ def _patched(piece: ByteRange, copy: ReplicaDir, patch: Patch, options: Options)
                     yield _finished(chunk.filter(pc.invert(kept)), each, options)
 
 
-def _is_wanted(damage: DamagedPlace) -> bool:
+def is_wanted(damage: DamagedPlace) -> bool:
     wanted = damage.piece.wanted
     first, last = damage.first_offset, damage.last_offset
     return (first is None or first <= wanted.high) and (last is None or last >= wanted.low)

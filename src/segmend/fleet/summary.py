@@ -2,7 +2,8 @@
 
 Only a batch whose header does not tell is decoded: one that compaction thinned, one of magic 0
 or 1, one with a delete horizon in the place of its time (KAFKA-8522), and, where they matter, one that
-lies across the end of a range or across midnight. No checksum is computed.
+lies across the end of a range or across midnight. No checksum is computed. Offsets that a replica lacks are
+counted where another one has them.
 """
 
 from __future__ import annotations
@@ -14,13 +15,17 @@ import numpy as np
 import pyarrow as pa
 
 from segmend.errors import UsageError
-from segmend.fleet.damaged import DamageTally, damage_of, is_loss, unreadable
-from segmend.fleet.ranges import ByteRange, verified
-from segmend.fleet.records import aborted_of
+from segmend.fleet.damaged import DamagedPlace, DamageTally, damage_of, is_loss, missing, unreadable
+from segmend.fleet.filling import Patch, forget, patches
+from segmend.fleet.options import PERMISSIVE
+from segmend.fleet.ranges import ByteRange, ReplicaDir, WantedRange, ranges_of, verified
+from segmend.fleet.records import aborted_of, is_wanted
 from segmend.fleet.tables import TableTask
 from segmend.formats.batch import DELETE_HORIZON
 from segmend.formats.java_number import LONG_MAX
+from segmend.frozen import replace
 from segmend.kernel.arrow import batch_headers, record_batches
+from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import BatchRange, Problem
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.transactions import Aborted
@@ -65,6 +70,7 @@ def check_clusters(by: tuple[str, ...], works: Iterable[TableTask]) -> None:
 
 def summarize_task(work: TableTask, *, by_day: bool) -> pa.RecordBatch:
     """The rows of one task; without `by_day` the day is null."""
+    forget()
     rows: dict[tuple[str | None, str, int, int | None], _Row] = {}
     tally = DamageTally(work.options.mode)
     for piece in work.ranges:
@@ -113,10 +119,21 @@ class _RangeRows:
     """One range on its way to rows."""
 
     def __init__(
-        self, piece: ByteRange, reader: OpenFile, work: TableTask, *, by_day: bool, tally: DamageTally
+        self,
+        piece: ByteRange,
+        reader: OpenFile,
+        work: TableTask,
+        *,
+        by_day: bool,
+        tally: DamageTally,
+        without: Iterable[int] = (),
     ) -> None:
         self._piece, self._reader, self._work = piece, reader, work
         self._by_day, self._tally = by_day, tally
+        self._without = np.array(sorted(without), np.int64)
+        self._end = piece.base_offset if piece.start == 0 else None
+        """The offset behind the last batch."""
+        self._hurt = False
 
     def days(self) -> Iterator[tuple[int | None, _Row]]:
         piece = self._piece
@@ -124,15 +141,66 @@ class _RangeRows:
         aborted = aborted_of(piece, self._reader, self._work.options, start, stop)
         batches = BatchRange(base_offset=piece.base_offset, start=start, stop=stop, crc=False)
         for chunk in batch_headers(self._reader, batches, problems=self._report):
+            yield from self._instead(self._left_out(chunk))
             kept = self._of_interest(chunk, aborted)
             plain = self._is_told(kept)
             yield from self._of_headers(kept.filter(pa.array(plain)))
             for row in kept.filter(pa.array(~plain)).select(["position", "size_bytes"]).to_pylist():
                 yield from self._decoded(row["position"], row["size_bytes"])
+        yield from self._instead(self._behind(stop))
 
     def _report(self, problem: Problem) -> None:
+        self._hurt = True
         if is_loss(self._piece, problem):
             self._tally.report(damage_of(self._piece, problem, problem.offset, None))
+
+    def _left_out(self, chunk: pa.RecordBatch) -> Iterator[DamagedPlace]:
+        """Offsets before a batch of a chunk that none has, if the topic is not compacted."""
+        first, last = chunk["base_offset"].to_numpy(), chunk["last_offset"].to_numpy()
+        if not len(first):
+            return
+        ends = np.concatenate(([first[0] if self._end is None else self._end], last[:-1] + 1))
+        self._end = int(last[-1]) + 1
+        gaps = (ends < first) & (chunk["magic"].to_numpy() == 2)
+        for row in np.flatnonzero(gaps) if self._piece.compacted is False else ():
+            position = chunk["position"][int(row)].as_py()
+            yield missing(self._piece, position, int(ends[row]), int(first[row]) - 1)
+
+    def _behind(self, stop: int) -> Iterator[DamagedPlace]:
+        """The same up to the next range, or to the next segment: one may be gone."""
+        piece, end = self._piece, self._end
+        if end is None:
+            return
+        first = piece.next_base if piece.is_last else None
+        if not piece.is_last and piece.compacted is False:
+            batch = next(iter_batches(self._reader, start=stop, stop=stop + 1), None)
+            first = batch.base_offset if batch is not None and batch.magic == 2 else None
+        if first is not None and end < first and (piece.others or piece.compacted is False):
+            yield missing(piece, stop, end, first - 1)
+
+    def _instead(self, places: Iterable[DamagedPlace]) -> Iterator[tuple[int | None, _Row]]:
+        """What others have there; the rest is lost."""
+        for place in filter(is_wanted, places):
+            lost = Patch(copy=None, first_offset=place.first_offset or 0, last_offset=place.last_offset or 0)
+            found = (
+                patches(self._piece, place.first_offset, place.last_offset) if self._piece.others else [lost]
+            )
+            for patch in found:
+                if patch.copy is not None:
+                    yield from self._patched(patch, patch.copy)
+                elif not self._hurt:
+                    told = replace(place, first_offset=patch.first_offset, last_offset=patch.last_offset)
+                    self._tally.report(told)
+
+    def _patched(self, patch: Patch, copy: ReplicaDir) -> Iterator[tuple[int | None, _Row]]:
+        partition, unheard = copy.opened(), DamageTally(PERMISSIVE)
+        wanted = self._piece.wanted & WantedRange(low=patch.first_offset, high=patch.last_offset)
+        for segment in partition.segments if partition else ():
+            for each in ranges_of(segment, copy.place, target=LONG_MAX, wanted=wanted):
+                with each.file(".log").reader() as reader:
+                    yield from _RangeRows(
+                        each, reader, self._work, by_day=self._by_day, tally=unheard, without=patch.without
+                    ).days()
 
     def _of_interest(self, chunk: pa.RecordBatch, aborted: list[Aborted]) -> pa.RecordBatch:
         wanted = self._piece.wanted
@@ -154,6 +222,7 @@ class _RangeRows:
         first, last = chunk["base_offset"].to_numpy(), chunk["last_offset"].to_numpy()
         told = (chunk["magic"].to_numpy() == 2) & (chunk["records"].to_numpy() == last - first + 1)
         told &= (first >= wanted.low) & (last <= wanted.high)
+        told &= np.searchsorted(self._without, first) == np.searchsorted(self._without, last, "right")
         told &= (chunk["attributes"].to_numpy() & DELETE_HORIZON) == 0
         begin, end = chunk["base_timestamp_ms"].to_numpy(), chunk["max_timestamp_ms"].to_numpy()
         if wanted.since is not None or wanted.until is not None:
@@ -193,7 +262,8 @@ class _RangeRows:
         batch = BatchRange(base_offset=base, start=position, stop=position + 1, crc=False)
         chunks = record_batches(self._reader, wanted, batch, problems=self._report)
         told = _Row(batches=1, size=size)
-        for chunk in chunks:
+        for each in chunks:
+            chunk = each.filter(pa.array(~np.isin(each["offset"].to_numpy(), self._without)))
             offsets, times = chunk["offset"].to_numpy(), chunk["timestamp"].to_numpy()
             for day, rows in self._grouped(times):
                 row = _Row(records=len(rows))
