@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from tests.golden.judge import copy_tree
 from tests.golden.unpack import unpack
 from tests.lab.elections import HERE
 
+from segmend.cli.output import emit_long_json
 from segmend.formats.build import BatchProducer, NewRecord, build_batch
 from segmend.report.progress import Progress
 
@@ -378,3 +379,17 @@ def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         ran = run(capsys, "diff", *order, "--json")
         reason = json.loads(ran.out.splitlines()[0])["reason"]
         assert (reason.startswith(f"{again}/"), reason.endswith("so leave it out")) == (True, True), reason
+
+
+def test_long_lists_are_written_as_they_come(capsys: pytest.CaptureFixture[str]) -> None:
+    """None is held as a whole: the next item is made once the one before is written."""
+    held: list[int] = []
+
+    def items() -> Iterator[dict[str, int]]:
+        for at in range(3):
+            held.append(len(capsys.readouterr().out))
+            yield {"at": at}
+
+    emit_long_json({"type": "x", "none": iter(()), "some": items(), "all": [1]})
+    assert capsys.readouterr().out == ',{"at":2}],"all":[1]}\n'
+    assert [bool(each) for each in held] == [True] * 3

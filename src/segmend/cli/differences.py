@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 
 from segmend.broker.cleanup_policy import COMPACTED_TOPICS
 from segmend.cli.options import policies_of
-from segmend.cli.output import emit, emit_json, style
+from segmend.cli.output import emit, emit_json, emit_long_json, style
 from segmend.cluster.members import members
 from segmend.cluster.newest_metadata import compacts_by, newest_image
 from segmend.cluster.vanished import vanished
@@ -137,8 +137,9 @@ def _tell(args: argparse.Namespace, partition: Compared, leader: int | None, abs
         emit([*partition_lines(partition, leader, absent, style(args)), ""])
         return
     if partition.merged is not None:
-        emit_json(replica_json(partition, number) for number in range(len(partition.replicas)))
-    emit_json([partition_json(partition, leader, absent)])
+        for number in range(len(partition.replicas)):
+            emit_long_json(replica_json(partition, number))
+    emit_long_json(partition_json(partition, leader, absent))
 
 
 def _notes(metadata: _Metadata) -> list[str]:

@@ -7,7 +7,7 @@ import codecs
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -54,6 +54,22 @@ def emit_json(objects: Iterable[Mapping[str, Any]]) -> None:
     encode = _JSON.encode
     for item in objects:
         _put(encode(item) + "\n")
+
+
+def emit_long_json(item: Mapping[str, Any]) -> None:
+    """One object as such a line; what it has as an iterator becomes a list, of which one item is held."""
+    encode, begin = _JSON.encode, "{"
+    for name, value in item.items():
+        _put(f"{begin}{encode(name)}:")
+        begin = ","
+        if isinstance(value, Iterator):
+            _put("[")
+            for number, each in enumerate(value):
+                _put(f",{encode(each)}" if number else encode(each))
+            _put("]")
+        else:
+            _put(encode(value))
+    _put("}\n")
 
 
 def emit(lines: Iterable[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from segmend.errors import UsageError
 from segmend.frozen import replace
@@ -269,7 +269,7 @@ class _Choice:
         """In order of offsets; neighbours of one replica are one."""
         held: Range | None = None
         places = sorted(place for place in self._places() if first < place < end)
-        for begin, behind in zip([first, *places], [*places, end], strict=True):
+        for begin, behind in pairwise(chain((first,), places, (end,))):
             chosen = self._range(begin, behind - 1) if begin < behind else None
             if chosen is None:
                 continue
@@ -286,15 +286,17 @@ class _Choice:
         if held is not None:
             yield held
 
-    def _places(self) -> set[int]:
-        """Where the choice may change."""
-        places = {place for cover in self._covers for span in cover for place in (span[0], span[1] + 1)}
-        places |= {place for branch in self._branches for place in (branch.authority, branch.thinned)}
-        for conflict in self._conflicts:
-            places |= {conflict.first_offset, conflict.last_offset + 1}
+    def _places(self) -> Iterator[int]:
+        """Where the choice may change; some come several times."""
+        spans = ((each.first_offset, each.last_offset) for each in self._conflicts)
+        for first, last in chain(*self._covers, spans):
+            yield from (first, last + 1)
+        for branch in self._branches:
+            yield from (branch.authority, branch.thinned)
         if self._staying is not None:
-            places.add(self._staying[1])
-        return places if self._watermark is None else places | {self._watermark}
+            yield self._staying[1]
+        if self._watermark is not None:
+            yield self._watermark
 
     def _range(self, first: int, last: int) -> Range | None:
         having = [number for number, cover in enumerate(self._covers) if has(cover, first)]

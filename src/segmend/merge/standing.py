@@ -75,13 +75,13 @@ def _hurt(replica: Replica, branch: Branch, branches: Sequence[Branch]) -> Itera
     """Its damage, cut where others have it or not; this replica has none of it sound."""
     known = ((d.first_offset, d.last_offset) for d in replica.damaged if d.last_offset is not None)
     bounded = united([*known, *branch.lost])
-    ends = {place for each in branches for first, last in each.cover for place in (first, last + 1)}
-    places = sorted(ends)
+    places = sorted(place for each in branches for first, last in each.cover for place in (first, last + 1))
     for first, last in bounded:
         cuts = places[bisect_right(places, first) : bisect_right(places, last)]
         for begin, behind in pairwise([first, *cuts, last + 1]):
             having = (n for n, each in enumerate(branches) if each is not branch and has(each.cover, begin))
-            yield Hurt(first_offset=begin, last_offset=behind - 1, sound_on=tuple(having))
+            if begin < behind:
+                yield Hurt(first_offset=begin, last_offset=behind - 1, sound_on=tuple(having))
     for each in replica.damaged:
         if each.last_offset is None:
             yield Hurt(first_offset=each.first_offset, last_offset=None, sound_on=())

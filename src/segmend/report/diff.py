@@ -20,7 +20,7 @@ _COLOURS = {"diverged": "red", "damaged": "red", "behind": "yellow"}
 
 
 def replica_json(partition: Compared, number: int) -> dict[str, object]:
-    """One replica as `diff` and `fleet diff` tell it."""
+    """One replica as `diff` and `fleet diff` tell it; of what may be very much, iterators."""
     replica, merged = partition.replicas[number], partition.merged
     assert merged is not None, "a refused partition has no replicas to tell"
     standing = merged.standings[number]
@@ -38,27 +38,27 @@ def replica_json(partition: Compared, number: int) -> dict[str, object]:
         "relation": standing.relation,
         "behind_records": standing.behind_records,
         "diverged_at": None if left is None else {"offset": left[0], "epoch": left[1]},
-        "diverged": [
+        "diverged": (
             {
                 "first_offset": each.first_offset, "last_offset": each.last_offset, "records": each.records,
                 "producers": list(each.producers),
             }
             for each in merged.diverged if each.replica == number
-        ],
-        "damaged": [
+        ),
+        "damaged": (
             {
                 "first_offset": each.first_offset, "last_offset": each.last_offset,
                 "sound_on": [partition.replicas[other].broker for other in each.sound_on],
             }
             for each in standing.hurt
-        ],
-        "unique": [
+        ),
+        "unique": (
             {
                 "first_offset": each.first_offset, "last_offset": each.last_offset, "records": each.records,
                 "above_high_watermark": each.above_high_watermark,
             }
             for each in standing.unique
-        ],
+        ),
     }  # fmt: skip
 
 
@@ -77,19 +77,19 @@ def partition_json(partition: Compared, leader: int | None, absent: Sequence[int
         **line,
         "verdict": verdict(merged, absent),
         "best": {"broker": best.broker, "dir": best.dir},
-        "missing": [list(each) for each in merged.missing],
+        "missing": map(list, merged.missing),
         "first_offset": merged.first_offset,
         "next_offset": merged.next_offset,
         "high_watermark": merged.high_watermark,
         "leader": leader,
         "absent": list(absent),
-        "conflicts": [
+        "conflicts": (
             {
                 "first_offset": each.first_offset, "last_offset": each.last_offset, "because": each.because,
                 "taken": [partition.replicas[number].broker for number in each.taken],
             }
             for each in merged.conflicts
-        ],
+        ),
         "doubts": list(merged.doubts),
     }  # fmt: skip
 
