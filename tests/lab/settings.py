@@ -140,6 +140,7 @@ SERVER_SETTINGS = (
 )  # fmt: skip
 
 FITTING = """
+    remote.log.storage.system.enable=true|remote.log.storage.manager.class.name=x|log.dirs=/d,/e
     log.cleaner.dedupe.buffer.size=1048576 log.cleaner.dedupe.buffer.size=8388608|log.cleaner.threads=8
     log.cleaner.dedupe.buffer.size=8388616|log.cleaner.threads=8 log.cleaner.threads=0
     replica.fetch.wait.max.ms=40000 replica.fetch.wait.max.ms=20000 replica.lag.time.max.ms=400

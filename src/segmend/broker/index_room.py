@@ -56,6 +56,11 @@ def outgrown(size: int, entry_size: int, longest: int) -> str | None:
     return SHORTER.format(position, limit) if position > limit else None
 
 
+def unmapped(size: int) -> str | None:
+    """The words over an index that no buffer can hold (`FileChannelImpl.map`)."""
+    return "Size exceeds Integer.MAX_VALUE" if size > INT_MAX else None
+
+
 def too_long(words: str, path: str) -> LoadFailure:
     """Nothing catches it."""
     return fatal(_KIND, words, path)

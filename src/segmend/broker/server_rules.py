@@ -5,13 +5,13 @@ Follows `KafkaConfig.validateValues` and `ConfigDef.parse`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from segmend.broker.features import knows_version, version_number
 from segmend.broker.rule import Rule, Words, new_in
 from segmend.broker.server_limits import limit_refusals
-from segmend.broker.server_listeners import ROLES
+from segmend.broker.server_listeners import LISTENERS, ROLES
 from segmend.broker.server_names import BOOTSTRAP, BOOTSTRAP_SERVERS, MIGRATION, VOTERS, name_refusals
 from segmend.broker.settings import MISSING, definitions, refusal
 from segmend.logdir.config import ServerConfig
@@ -58,6 +58,12 @@ MIGRATES_NOWHERE = Words.since(
     ((3, 4), f"If using `{MIGRATION}` in KRaft mode, `{ZOOKEEPER}` must also be set."),
     ((4, 0), None),
 )
+REMOTE_AND_MANY_DIRS = Words.since(
+    "KafkaConfig.validateValues; KIP-405",
+    ((3, 6), "Multiple log directories `{}` are not supported when remote log storage is enabled"),
+    ((3, 8), None),
+)
+REMOTE_WITHOUT_CLASS = Words.since("RemoteLogManager: it has no default", ((3, 6), "NullPointerException"))
 NO_CONTROLLER_LISTENER = Words.since(
     "KafkaConfig.validateValues; required of itself since 4.2",
     (
@@ -152,13 +158,9 @@ def server_refusals(given: Mapping[str, str], release: Release) -> Iterator[str]
         if refused is not None:
             yield refused
     if is_whole(given):
-        yield from _missing(given, release)
-        if MIGRATES_NOWHERE.of(release):
-            yield from _migration(given, release)
-        if not provided and FIT.of(release):
-            yield from name_refusals(given, release)
-            yield from limit_refusals(given, release)
-    if given.get("node.id", (mine := given.get("broker.id", "")) or "").strip() != mine.strip() != "":
+        yield from _of_whole(config, release)
+    node, broker = given.get("node.id"), given.get("broker.id")
+    if node is not None and broker is not None and node.strip() != broker.strip():
         yield from _said(OTHER_ID, release)
     if given.get(ROLES, "").strip():
         yield from _kraft(given, release)
@@ -166,6 +168,20 @@ def server_refusals(given: Mapping[str, str], release: Release) -> Iterator[str]
         yield from _said(NO_LOG_DIR, release)
     yield from _late(given, release)
     yield from _format(given, release)
+
+
+def _of_whole(config: ServerConfig, release: Release) -> Iterator[str]:
+    """What only a whole file can lack, or not fit; what a provider tells may fit."""
+    given = config.given
+    yield from _missing(given, release)
+    if MIGRATES_NOWHERE.of(release):
+        yield from _migration(given, release)
+    if not config.provided:
+        yield from _remote(given, config.log_dirs, release)
+    if not config.provided and FIT.of(release):
+        if LISTENERS in given:  # without them it is rather a part of a file
+            yield from name_refusals(given, release)
+        yield from limit_refusals(given, release)
 
 
 def _late(given: Mapping[str, str], release: Release) -> Iterator[str]:
@@ -200,6 +216,16 @@ def _kraft(given: Mapping[str, str], release: Release) -> Iterator[str]:
     spoken = given.get(INTER_BROKER, "").strip()
     if spoken and knows_version(release, spoken) and version_number(spoken) < (3, 0):
         yield from _said(NOT_OF_KRAFT, release, spoken)
+
+
+def _remote(given: Mapping[str, str], dirs: Sequence[str], release: Release) -> Iterator[str]:
+    """Remote storage, once it is switched on."""
+    if given.get("remote.log.storage.system.enable", "").strip().lower() != "true":
+        return
+    if len(dirs) > 1 and (words := REMOTE_AND_MANY_DIRS.say(release, ",".join(dirs))):
+        yield words
+    if not given.get("remote.log.storage.manager.class.name", "").strip():
+        yield from _said(REMOTE_WITHOUT_CLASS, release)
 
 
 def _migration(given: Mapping[str, str], release: Release) -> Iterator[str]:

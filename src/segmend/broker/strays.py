@@ -67,6 +67,14 @@ UNLED: Rule[str | None] = Rule(
     (((0, 8), None), ((3, 7), _UNLED), ((3, 9), _UNLED + OR_LED), ((4, 2), None)),
 )
 """Why nobody leads a replica whose log dir is gone; None where it is led."""
+UNLED_HERE: Words = Words.since(
+    "The same of a replica that lies where it lay; of a node that was killed, too, though more rarely",
+    (
+        (3, 7),
+        "the metadata has it in the log dir {}, which is none of this broker's: its log dir has another "
+        "directory.id now, nobody leads it, and the start after this one serves it" + OR_LED,
+    ),
+)
 
 ABANDONED_FUTURE = Words.since(
     "LogManager.recoverAbandonedFutureLogs; KAFKA-16082, 3.8",

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from segmend.broker.election import RESTARTED, Leaves
 from segmend.broker.failures import UNASSIGNED
 from segmend.broker.leading import ENDS_AT_OFFLINE, MADE_ASIDE, NOT_APPLIED, NOT_AVAILABLE, leading_order
-from segmend.broker.strays import NO_DIR_IDS
+from segmend.broker.strays import NO_DIR_IDS, UNLED_HERE
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from segmend.frozen import replace
 from segmend.loading.dirs import DirState
@@ -64,6 +64,31 @@ def without_the_unled(
         if image.directory(image.ids[key[0]], key[1], node_id) not in homes:
             behind[key] = order[first]
     return [_unled(one, behind) for one in loaded]
+
+
+def without_the_renamed(
+    loaded: Sequence[Loaded], image: MetadataImage | None, broker: BrokerDirs
+) -> list[Loaded]:
+    """The same, without service for what lies in a log dir that got another id.
+
+    The controller elects nobody whose log dir is none of those that its broker has registered.
+    """
+    says = UNLED_HERE.of(broker.release)
+    registered = () if image is None else image.log_dirs.get(broker.node_id or 0, ())
+    if image is None or says is None or not registered:
+        return list(loaded)
+    homes = {each.directory_id for each in broker.dirs} | NO_DIR_IDS | {None}
+
+    def told(one: Loaded) -> Loaded:
+        outcome = one.outcome
+        new = one.dir_state.log_dir.directory_id not in registered
+        if not new or not isinstance(outcome, PartitionOutcome) or outcome.unserved:
+            return one
+        home = image.directory(image.ids.get(outcome.topic, ""), outcome.partition, broker.node_id)
+        waits = home not in homes and image.alone(outcome.topic, outcome.partition)
+        return unserved(one, says.format(home)) if waits else one
+
+    return [told(one) for one in loaded]
 
 
 def _place(order: Sequence[tuple[tuple[str, int], str]], state: DirState) -> int:

@@ -5,7 +5,8 @@ Follows `LogLoader.loadSegmentFiles` and `LogSegment.sanityCheck`.
 
 from __future__ import annotations
 
-from segmend.broker.failures import LoadFailure, fatal
+from segmend.broker.failures import LoadFailure, fatal, io_failure
+from segmend.broker.index_room import unmapped
 from segmend.broker.recovery import CORRUPT_INDEX, MAX_FILE_BYTES, NO_INDEX, ORPHAN, TOO_LARGE
 from segmend.broker.sanity import (
     INDEX_SANITY,
@@ -36,7 +37,8 @@ def open_segments(state: LoadState) -> None:
     layout = state.partition.layout
     if not (layout.swap or layout.shadowed or layout.unpadded or layout.unparsable or layout.orphans):
         # Nothing but padded names, and every index has its log.
-        unseen = INDEX_SANITY.of(state.settings.release) == IndexSanity.NONE
+        folders = any(type in FOLDERS for type in state.partition.entries.values())
+        unseen = INDEX_SANITY.of(state.settings.release) == IndexSanity.NONE and not folders
         for base in sorted(layout.logs):
             if unseen and base in layout.index and base in layout.timeindex and base not in layout.txnindex:
                 _add(state, layout.logs[base], layout.index[base], base)
@@ -80,6 +82,9 @@ def _open(state: LoadState, name: str, base: int) -> None:
         state.note("segment-skipped", name, offset=base, lost=lost)
     check_writable(state, f"{stem}.log")
     check_writable(state, f"{stem}.txnindex")
+    if state.partition.entries.get(f"{stem}.txnindex") in FOLDERS and TXN_INDEX.of(state.settings.release):
+        path = state.path(f"{stem}.txnindex")  # `TransactionIndex` opens what is there
+        raise io_failure(state.settings.release, f"{path}: Is a directory", path)
     size = 0 if entry is None else entry.stat().size
     if size > MAX_FILE_BYTES:
         raise fatal("KafkaException", TOO_LARGE.format(state.path(name), size), state.path(name))
@@ -125,9 +130,11 @@ def _sanity_check(state: LoadState, segment: Segment, stem: str) -> None:
         state.note("index-created", index_name, offset=segment.base_offset)
     if OPENS_EVERY_INDEX.of(release):
         check_index_files(state, segment)
-    if state.partition.entries.get(index_name) in FOLDERS:
+    index, folder = state.file(index_name), state.partition.entries.get(index_name) in FOLDERS
+    says = "(Is a directory)" if folder else None if index is None else unmapped(index.stat().size)
+    if says is not None:
         # Only the active segment's indexes are opened now; a fetch from this one takes the dir offline.
-        state.note("reads-fail", index_name, offset=segment.base_offset, says="(Is a directory)")
+        state.note("reads-fail", index_name, offset=segment.base_offset, says=says)
     else:
         note_lazy(state, index_name, time_name)
     fault = None if INDEXES_JUDGED_LAST.of(release) else _fault(state, segment, stem)

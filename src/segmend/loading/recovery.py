@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from segmend.broker.checkpoints import OPENING_ASSIGNS_EPOCHS
 from segmend.broker.failures import fatal, io_failure
-from segmend.broker.index_room import IndexRoom, outgrown, too_long
+from segmend.broker.index_room import IndexRoom, outgrown, too_long, unmapped
 from segmend.broker.producer_state import UNKNOWN_MARKER
 from segmend.broker.recovery import (
     ENTRIES_NAME_FIRST_OFFSETS,
@@ -141,13 +141,19 @@ def _check_replay(state: LoadState, segment: Segment) -> None:
 
 
 def check_index_files(state: LoadState, segment: Segment) -> None:
-    """A folder in the place of an index that is opened to be written is an IOException; a closed one too."""
+    """A folder in the place of an index that is opened to be written is an IOException; a closed one too.
+
+    One that no buffer can hold ends the start.
+    """
     stem = file_prefix(segment.base_offset)
     for suffix in (".index", ".timeindex"):
         check_writable(state, stem + suffix)
         if state.partition.entries.get(stem + suffix) in FOLDERS:
             says = f"{state.path(stem + suffix)} (Is a directory)"
             raise io_failure(state.settings.release, says, state.path(stem + suffix))
+        entry = state.file(stem + suffix)
+        if entry is not None and (words := unmapped(entry.stat().size)):
+            raise too_long(words, state.path(stem + suffix))
 
 
 def check_room(state: LoadState, active: Segment) -> None:

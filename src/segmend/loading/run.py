@@ -27,7 +27,7 @@ from segmend.loading import places
 from segmend.loading.dirs import DirState
 from segmend.loading.expected import made_again, made_as_followers, missing_replicas
 from segmend.loading.futures import replaced
-from segmend.loading.led import aside, without_the_unled
+from segmend.loading.led import aside, without_the_renamed, without_the_unled
 from segmend.loading.metadata import ANOTHER_HOME, IN_ITS_HOME, IN_ZOOKEEPER
 from segmend.loading.prelude import Options, Prelude
 from segmend.loading.reads import Budget
@@ -121,6 +121,7 @@ class _Run:
         self._loaded = made_as_followers(self._loaded, states, broker)
         spare_the_unasked(self._loaded, states)
         self._loaded = without_the_unled(self._loaded, image, broker.node_id, broker.release)
+        self._loaded = without_the_renamed(self._loaded, image, broker)
         self._loaded = without_the_unmarked(self._loaded, image)
         self._duplicates()
         self._futures()

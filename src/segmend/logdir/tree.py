@@ -219,8 +219,9 @@ class LogDir:
 
     @cached_property
     def meta_properties(self) -> LoadedFile[MetaProperties]:
-        """meta.properties: whose dir this is."""
-        entry = self.entry(meta_properties.FILE_NAME)
+        """meta.properties: whose dir this is. A directory of that name is there, and cannot be read."""
+        type, name = self.entries.get(meta_properties.FILE_NAME), meta_properties.FILE_NAME
+        entry = None if type is None else FileEntry(self.files, self.path, name, type)
         if entry is not None and entry.known_size > _META_PROPERTIES_BYTES:
             return LoadedFile(entry=entry, unreadable=Unreadable(entry.path, "file too large", errno.EFBIG))
         return load(entry, meta_properties.parse)

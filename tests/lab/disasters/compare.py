@@ -134,7 +134,7 @@ def of_service(verdict: Verdict, said: Said) -> Iterator[str]:
         line = lines.get(name)
         if line is None:
             yield f"{left_open(said)}{name}: served {first}..{end}, said nothing"
-        elif line["outcome"] not in SERVED and (end or OR_LED not in line["reason"]):
+        elif line["outcome"] not in SERVED and not may_be_led(line, end):
             yield f"{name}: served {first}..{end}, said {line['outcome']}: {line['reason']}"
         elif line["outcome"] in SERVED:
             after = line["after"]
@@ -145,6 +145,11 @@ def of_service(verdict: Verdict, said: Said) -> Iterator[str]:
             if first != wanted[0] or not wanted[1] <= end <= wanted[1] + more:
                 yield f"{name}: offsets {[first, end]}, said {wanted}"
     yield from of_unserved(verdict, said)
+
+
+def may_be_led(line: Line, end: int) -> bool:
+    """Whether it says that it is a race: what is made anew is empty, what lay there ends where it ended."""
+    return OR_LED in line["reason"] and end in (0, line["before"]["log_end_offset"])
 
 
 def of_unserved(verdict: Verdict, said: Said) -> Iterator[str]:

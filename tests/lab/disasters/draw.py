@@ -41,6 +41,9 @@ SIGNED_KINDS = {**EXTREME_KINDS, "signs": 250}
 RIVAL = 600
 """From there on also two files of one number, of which the order of listing decides."""
 RIVAL_KINDS = {**SIGNED_KINDS, "rivals": 400}
+HANDS = 700
+"""From there on mostly what operators and other programs leave, and little beside it."""
+HANDS_KINDS = {"edits": 30, "things": 40, "setup": 40}
 SINCE = (
     (WIDER, KINDS),
     (ODD, WIDER_KINDS),
@@ -48,6 +51,7 @@ SINCE = (
     (EXTREME, NAMED_KINDS),
     (SIGNED, EXTREME_KINDS),
     (RIVAL, SIGNED_KINDS),
+    (HANDS, RIVAL_KINDS),
 )
 MOST = {
     "power": 6,
@@ -59,6 +63,7 @@ MOST = {
     "rows": 5,
     "signs": 4,
     "rivals": 8,
+    "edits": 3,
 }
 """How many wounds of one kind a disaster has at most, where that is not two."""
 AS_USER = 0.25
@@ -134,7 +139,7 @@ def writers(version: str, number: int) -> list[str]:
 def drawn_at(version: str, seed: int, number: int) -> Disaster:
     """The one of that number."""
     draw = random.Random(f"{version} {seed} {number}")
-    kinds = next((each for below, each in SINCE if number < below), RIVAL_KINDS)
+    kinds = next((each for below, each in SINCE if number < below), HANDS_KINDS)
     kind = draw.choices(list(kinds), list(kinds.values()))[0]
     writer, uid = version, None
     if draw.random() < OTHER_WRITER:
@@ -179,7 +184,11 @@ def words(draw: random.Random, kind: str, writer: str, stage: str) -> list[str]:
         return few(draw, inside, topics) if draw.random() < 0.5 else []
     most = MOST.get(kind, 2)
     found = [drawn_of(draw, kind, writer) for _ in range(draw.randint(1, most))]
-    return [*found, *few(draw, inside, topics)] if draw.random() < 0.6 else found
+    return (
+        [*found, *few(draw, inside, topics)]
+        if draw.random() < (0.15 if kind in HANDS_KINDS else 0.6)
+        else found
+    )
 
 
 def few(draw: random.Random, inside: list[Fault], topics: list[str]) -> list[str]:

@@ -41,7 +41,7 @@ class Judge(UserBroker):
         self.writer = release(scene.node.version)
         dirs = [path for path in scene.dirs if path.name not in scene.dropped]
         dirs = dirs[:: -1 if scene.reordered_mark.exists() else 1]
-        settings = {**QUIET, "log.dirs": ",".join(map(str, dirs))}
+        settings = {**QUIET, "log.dirs": ",".join(map(str, dirs)), **scene.settings}
         super().__init__(
             release(version),
             scene.root / "b1",

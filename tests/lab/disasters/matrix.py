@@ -8,10 +8,10 @@ from collections import Counter
 
 from tests.lab.disasters.bases import RELEASES
 from tests.lab.disasters.compare import wrong
-from tests.lab.disasters.draw import EXTREME_KINDS, Disaster
+from tests.lab.disasters.draw import HANDS_KINDS, RIVAL_KINDS, Disaster
 from tests.lab.disasters.run import Row, compared, record, rows_of, scratch
 
-COLUMNS = (*EXTREME_KINDS, "release")
+COLUMNS = (*RIVAL_KINDS, *HANDS_KINDS, "release")
 
 
 def replayable(version: str) -> list[Row]:

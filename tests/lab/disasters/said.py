@@ -77,7 +77,7 @@ def said(
 ) -> Said:
     """The forecast for these dirs and their server.properties, by the rules of that release."""
     settings = Judge(version, scene, "127.0.0.1:2181").configuration()
-    dirs = [Path(path) for path in settings["log.dirs"].split(",")]
+    dirs = [Path(path) for path in ServerConfig(given=settings).log_dirs]
     opened = [LogDir.open(str(path)) if path.is_dir() else LogDir(str(path), {}) for path in dirs]
     opened = [in_order(each, (order or {}).get(each.name)) for each in opened]
     options = Options(user=None if uid is None else User.of(uid))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from dataclasses import dataclass
@@ -40,6 +41,19 @@ class Scene:
     def reordered_mark(self) -> Path:
         """Is there if the configuration has the dirs the other way round."""
         return self.root / "reordered"
+
+    @property
+    def settings_file(self) -> Path:
+        """Where the settings stand that somebody changed."""
+        return self.root / "settings"
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Those settings."""
+        found: dict[str, str] = (
+            json.loads(self.settings_file.read_text()) if self.settings_file.exists() else {}
+        )
+        return found
 
     def log_dir(self, name: str) -> Path:
         """`d0` or `d1`."""

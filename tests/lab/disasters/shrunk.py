@@ -54,5 +54,11 @@ NAMED: dict[str, dict[str, int]] = {
         "4.3.1": 202611309003,
     },
     "snapshots whose numbers have a sign": {"1.1.0": 202612060405},
+    "a log dir with another directory.id than it had, after a clean stop": {"3.9.2": 202611240620},
+    "an index that no buffer can hold": {"4.3.1": 202611240622, "2.8.2": 202611240602},
+    "a directory in the place of meta.properties": {"2.8.2": 202611240614},
+    "a log dir with another directory.id than it had, after a kill": {"3.7.2": 202611240604},
+    "a directory in the place of an index of transactions": {"3.7.2": 202611240609},
+    "remote storage switched on without a class": {"4.3.1": 202611240623},
 }
 """By release the number in its record."""

@@ -19,11 +19,14 @@ from tests.faults.patient import patient_in
 from tests.faults.table import fault_called
 from tests.lab.disasters.bases import TOPICS
 from tests.lab.disasters.batches import BATCHES
+from tests.lab.disasters.edited import EDITED
 from tests.lab.disasters.extremes import EXTREMES
 from tests.lab.disasters.moments import MOMENTS
 from tests.lab.disasters.owners import OWNERS
 from tests.lab.disasters.scene import META, PAGE, Scene, chosen, files, recent, used
+from tests.lab.disasters.setups import SETUPS
 from tests.lab.disasters.strangers import STRANGERS
+from tests.lab.disasters.things import THINGS
 from tests.lab.disasters.wound import Hurt, Wound
 from tests.lab.pairs import CANNOT
 
@@ -351,7 +354,7 @@ for _name, _change in CHANGES.items():
         "meta", meta_file("leader-epoch-checkpoint", _change), ("d0",), KRAFT
     )
     WOUNDS[f"meta-bootstrap-{_name}"] = Wound("meta", bootstrap(_change), ("d0",), (3, 3))
-WOUNDS |= {**STRANGERS, **OWNERS, **BATCHES, **MOMENTS, **EXTREMES}
+WOUNDS |= {**STRANGERS, **OWNERS, **BATCHES, **MOMENTS, **EXTREMES, **EDITED, **THINGS, **SETUPS}
 
 
 def named(wound: str) -> Wound | None:
