@@ -85,6 +85,19 @@ def test_a_bad_crc_below_the_recovery_point_is_not_cut(point: int, cut: bool, tm
     assert "--from REPLICA_PARTITION_DIR" in finding.remedy.command
 
 
+@pytest.mark.parametrize(("lines", "command"), [("t 0 220", "plan graft"), ("u 0 0", "mkdir -p ")])
+def test_an_empty_directory_is_made_whole_where_it_had_records(
+    lines: str, command: str, tmp_path: Path
+) -> None:
+    dirs = clean_dir(tmp_path)
+    for path in (dirs[0] / "t-0").iterdir():
+        path.unlink()
+    for name in ("recovery-point", "replication"):
+        written(f"{name}-offset-checkpoint", f"0\n1\n{lines}\n")(dirs)
+    (remedy,) = {each.remedy.command for each in found(dirs[0]) if each.code == "N11" and each.remedy}
+    assert command in remedy
+
+
 def test_the_last_batch_of_a_killed_broker_weighs_less(tmp_path: Path) -> None:
     dirs = killed_dir(tmp_path)
     in_place(f"{ACTIVE}.log", flipped(-1))(dirs)

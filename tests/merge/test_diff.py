@@ -361,6 +361,18 @@ def test_same_epoch_other_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[st
     ]
 
 
+@pytest.mark.parametrize("gaps", [(), (20,), (20, 40), (70,)])
+@pytest.mark.parametrize("order", [(1, 2), (2, 1)])
+def test_other_bytes_are_seen_on_either_side_of_a_gap(
+    gaps: tuple[int, ...], order: tuple[int, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = [batch(at, 0, "other" if at == 50 else "") for at in range(0, 100, 10) if at not in gaps]
+    dirs = {1: broker(tmp_path, 1, PLAIN), 2: broker(tmp_path, 2, other)}
+    code, _, partition = told(capsys, *(dirs[number] for number in order))
+    assert code == 4
+    assert [(each["first_offset"], each["last_offset"]) for each in partition["conflicts"]] == [(50, 59)]
+
+
 def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one, other = broker(tmp_path, 1, PLAIN), broker(tmp_path, 2, PLAIN, cluster="d")
     ran = run(capsys, "diff", one, other)

@@ -299,7 +299,9 @@ def test_a_voter_gets_the_id_back_under_which_it_votes(apart: Desk) -> None:
     ids = [identity(each).directory_id for each in apart.dirs]
     rewrite(meta, "directory.id", str(identity(first).directory_id))
     (second / "meta.properties").unlink()
-    apart.plan("identity")
+    why = str(apart.plan("identity").of("plan"))
+    assert f"{ids[2]} is the id under which the node votes" in why
+    assert f"{ids[1]} is the id that the metadata assigns its replicas to" in why
     apart.apply()
     assert [identity(each).directory_id for each in apart.dirs] == ids
 
