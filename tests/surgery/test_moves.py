@@ -23,6 +23,7 @@ from segmend.surgery.ops.drain import operation as drain
 from segmend.surgery.ops.move import operation as move
 from segmend.surgery.plan import THROTTLE
 from segmend.surgery.planning import amounts
+from segmend.surgery.planning.harm import HarmOfStart
 from segmend.surgery.replicas import relocation
 from segmend.surgery.request import Request
 
@@ -168,3 +169,5 @@ def test_of_a_broker_with_very_many_partitions_those_that_move_are_forecast(
         assert start["seconds"] is None
     said = list(plan_lines(plan, PLAIN))
     assert sum("of 1 partition that it touches; the others were not looked at" in line for line in said) == 2
+    names = frozenset(f"{topic}-0" for topic in "wxyz")
+    assert "looked_at" not in HarmOfStart.of(request(dirs, asked).broker, only=names).line

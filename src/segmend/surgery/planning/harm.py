@@ -70,8 +70,9 @@ class HarmOfStart:
             if isinstance(line, PartitionOutcome)
         }
         line = {} if run.broker is None else {**run.broker.to_json(), "kafka_because": "as the plan"}
-        if only is not None:
-            others = sum(each.name not in only for log_dir in broker.dirs for each in log_dir.current)
+        names = (each.name for log_dir in broker.dirs for each in log_dir.current)
+        others = 0 if only is None else sum(name not in only for name in names)
+        if only is not None and others:
             unknown = [*line["unknown"], f"{plural(others, 'partition')} that the plan does not touch"]
             line |= {"looked_at": len(only), "unknown": unknown, "seconds": None, "breakdown": None}
         return cls(line=line, harm=harm)
