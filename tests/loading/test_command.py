@@ -262,6 +262,7 @@ def test_before_2_1_a_log_over_which_the_cleaner_throws_keeps_all_others(
     ran = run(capsys, "forecast", *dirs, "--kafka", kafka, "--config", config, "--json")
     (said,) = [each for each in ran.json[-1]["assumed"] if "ZooKeeper has them" in each]
     assert "retention may delete more or less" in said
+    assert "a topic go as a whole" in said  # seen on 2.8.2: a deletion was asked for while it was down
     whys = [line["why"] for line in ran.of("later")]
     assert len(whys) == 3
     assert {

@@ -39,8 +39,9 @@ ANOTHER_HOME = (
 )
 IN_ITS_HOME = "metadata.log.dir is {0.path}, where the metadata lies (by default it is the first of log.dirs)"
 IN_ZOOKEEPER = (
-    "no settings of topics or dynamic ones, and no other partitions of it: ZooKeeper has them, and by them "
-    "retention may delete more or less, and the broker refuse an index longer than segment.index.bytes"
+    "no settings of topics or dynamic ones, no other partitions of it, and no deletion of a topic that goes "
+    "on: ZooKeeper has them, and by them retention may delete more or less, a topic go as a whole, and the "
+    "broker refuse an index longer than segment.index.bytes"
 )
 _GONE = (
     "its copy of the cluster's metadata is gone, not in a dir that was not given, and no other voter has it"

@@ -356,10 +356,10 @@ class _Run:
             yield self._prelude.metadata.assumed
         if not self._broker.kraft and self._prelude.metadata.image is None:
             yield IN_ZOOKEEPER
-        if self._broker.home_is_assumed:
-            yield IN_ITS_HOME.format(self._broker.metadata_dir)
         if self._broker.given is None:
             yield "Kafka's defaults, and no other log dirs: server.properties was not given (--config)"
+            if self._broker.home_is_assumed:
+                yield IN_ITS_HOME.format(self._broker.metadata_dir)
         else:
             yield from _told_elsewhere(self._broker.config)
         if self._options.user_assumed is not None:
