@@ -1,5 +1,6 @@
 """`python -m tests.lab.disasters 4.3.1 --seed 7 --count 50`: draw, start the real broker, compare, shrink.
 
+With `--of 3.9.2` the release starts on disasters of another one, as after an upgrade or a downgrade.
 What was tried goes to `records/<release>.jsonl.xz`, and is not tried again. With `--do WOUND...` one
 disaster, which is not recorded; with `--matrix` nothing is started: the records against today's forecast.
 """
@@ -17,7 +18,7 @@ from collections.abc import Iterable
 
 from tests.lab.disasters.bases import RELEASES, STAGES
 from tests.lab.disasters.compare import wrong
-from tests.lab.disasters.draw import FIRST_SEED, Disaster, drawn
+from tests.lab.disasters.draw import FIRST_SEED, Disaster, drawn, of_another
 from tests.lab.disasters.judge import make_shared_classes
 from tests.lab.disasters.known import reason
 from tests.lab.disasters.matrix import matrix
@@ -46,7 +47,7 @@ def main() -> int:
     parser.add_argument("--kind", help="of the draw only the disasters of that kind")
     parser.add_argument("--matrix", action="store_true", help="trials by release and kind, with agreements")
     parser.add_argument("--stage", choices=STAGES, default="clean")
-    parser.add_argument("--of", choices=RELEASES, help="the release that wrote the dirs")
+    parser.add_argument("--of", choices=RELEASES, help="the release that wrote the dirs, of a draw too")
     parser.add_argument("--do", nargs="*", metavar="WOUND", help="these wounds instead of a draw")
     parser.add_argument("--shrink", action="store_true", help="drop wounds while the forecast disagrees")
     args = parser.parse_args()
@@ -64,7 +65,8 @@ def main() -> int:
                 Disaster(args.version, args.of or args.version, args.stage, wounds, uid=args.as_user),
                 shrink=args.shrink,
             )
-        numbered = itertools.islice(drawn(args.version, args.seed), args.first, args.count)
+        found = of_another(args.version, args.of, args.seed) if args.of else drawn(args.version, args.seed)
+        numbered = itertools.islice(found, args.first, args.count)
         wanted = (each for each in numbered if args.kind in (None, each.kind))
         return many(args.version, wanted, shrink=args.shrink)
     finally:

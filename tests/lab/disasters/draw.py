@@ -158,6 +158,14 @@ def numbered(seed: int, number: int) -> int:
     return number if seed == FIRST_SEED else seed * PER_SEED + number
 
 
+def of_another(version: str, writer: str, seed: int) -> Iterator[Disaster]:
+    """Those of the writer that a release of before or after it starts on, each with a number of its own."""
+    series = 100 * seed + 1 + RELEASES.index(writer)
+    for number, each in enumerate(drawn(writer, seed)):
+        if each.writer == writer:
+            yield replace(each, version=version, kind="pair", number=numbered(series, number))
+
+
 def draw_user(draw: random.Random, kind: str) -> int:
     """As whom the broker runs."""
     ordinary = (draw.random() < AS_USER) != (kind == "owners")

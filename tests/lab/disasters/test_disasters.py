@@ -15,11 +15,13 @@ import pytest
 
 from segmend.loading.state import LoadState
 from segmend.logdir import disk
+from tests.cli.run import run
 from tests.conftest import one_in
 from tests.lab.disasters.bases import RELEASES
 from tests.lab.disasters.compare import disagreements, wrong
-from tests.lab.disasters.draw import Disaster, drawn
+from tests.lab.disasters.draw import Disaster, drawn, of_another
 from tests.lab.disasters.files import Tree, look
+from tests.lab.disasters.judge import Judge
 from tests.lab.disasters.known import reasons
 from tests.lab.disasters.matrix import agreements, replayable
 from tests.lab.disasters.run import compared, hurt_copy, record, rows_of, scratch
@@ -79,6 +81,38 @@ def test_a_draw_is_the_same_each_time(version: str) -> None:
     first, again = (list(itertools.islice(drawn(version, 3), 20)) for _ in range(2))
     assert first == again
     assert [Disaster.from_json(version, each.to_json()) for each in first] == first
+
+
+def test_those_of_another_release_have_numbers_of_their_own() -> None:
+    pairs = [
+        itertools.islice(of_another("4.3.1", writer, seed), 20)
+        for writer in ("3.9.2", "4.0.1")
+        for seed in (7, 8)
+    ]
+    found = [each for pair in pairs for each in pair]
+    assert len({each.number for each in found}) == 80
+    assert {(each.version, each.writer) for each in found} == {("4.3.1", "3.9.2"), ("4.3.1", "4.0.1")}
+    assert all(Disaster.from_json("4.3.1", each.to_json()) == each for each in found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", RELEASES)
+def test_an_upgrade_over_damage_is_told_as_the_start_was(
+    version: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`explain upgrade` of dirs that another release wrote, where that is all that a start hangs on."""
+    root = scratch("upgrade")
+    for row in [row for row in rows_of(record(version)) if row["kind"] == "pair"][::4]:
+        scene = hurt_copy(Disaster.from_json(version, row), root)
+        settings = Judge(version, scene, "127.0.0.1:2181").configuration().items()
+        (root / "server.properties").write_text("".join(f"{key}={value}\n" for key, value in settings))
+        ran = run(
+            capsys, "explain", "upgrade", *scene.dirs, "--from", row["of"], "--to", version, "--json",
+            "--config", root / "server.properties",
+        )  # fmt: skip
+        (told,) = ran.of("broker")
+        assert told["outcome"] == row["verdict"]["outcome"] or told["unknown"], row["n"]
+    shutil.rmtree(root, ignore_errors=True)
 
 
 @pytest.mark.slow
