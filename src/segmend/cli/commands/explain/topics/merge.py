@@ -77,6 +77,11 @@ Above the high watermark
     other replica had confirmed it. A replica that left the branch counts only up to where it did.
     The checkpoint is written every 5 s, so what is above it may well have been acknowledged.
 
+Transactions
+    The marker says how one ended. Where offsets are lost, it may be among them: of those that were open
+    before, nothing is known but what an index of aborted transactions says. Where so many are open over so
+    many holes that it would take minutes to follow them, nothing is known of any.
+
 Magic 0 and 1
     Have no epochs: the longest log is taken, as the leaders of those releases did, and bytes that differ
     are decided as above. Lines of leader-epoch-checkpoint count from where batches have epochs. A replica to
@@ -93,7 +98,9 @@ What cannot be known
     Nothing shows, and so nothing is said, where the sound bytes of another place of the log stand inside a
     segment, with an offset that fits, and no other replica has that offset, of a compacted topic or one of
     which no metadata log is here; nor where a lost file of a
-    compacted log held nothing but tombstones, or records that came again, and no replica has damage there.
+    compacted log held nothing but tombstones, or records that came again, and no replica has damage there;
+    nor where a cleaner took the tombstone of a record that is damaged on its replica, and filled in from
+    another one that never had that tombstone.
     A log of which somebody took the first files away looks like one that lost them: it is said so.
 
 For your directories: segmend explain merge DIR... [--topic T]
