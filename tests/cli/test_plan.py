@@ -18,6 +18,7 @@ from tests.files import flip
 from tests.golden.judge import copy_tree
 from tests.surgery.picture import picture
 
+from segmend.formats import time_index
 from segmend.formats.offset_checkpoint import FILE_NAMES, parse
 from segmend.kernel.batches import iter_batches
 from segmend.kernel.types import BytesReader
@@ -141,6 +142,23 @@ def test_indexes_are_cut_with_their_log(dirs: tuple[Path, Path], tmp_path: Path,
     assert {"C04", "C10b"} <= set(codes)
     undone(capsys)
     assert trees(a, b) == before
+
+
+def test_indexes_of_a_later_segment_are_cut_as_well(
+    dirs: tuple[Path, Path], tmp_path: Path, capsys: Cap
+) -> None:
+    log = max((dirs[0] / "y-0").glob("*.log"))
+    assert int(log.stem) > 0
+    *_, last, torn, _ = iter_batches(BytesReader(log.read_bytes()))
+    log.write_bytes(log.read_bytes()[: torn.position + 20])
+    steps = planned(capsys, tmp_path, "trim", *dirs).of("step")
+    assert str(log.with_suffix(".timeindex")) in {
+        row["path"] for row in steps if row["kind"] == "replace_file"
+    }
+    assert applied(capsys, tmp_path).code in (1, 5)
+    assert [code for code, _ in errors(capsys, *dirs) if code.startswith("I")] == []
+    times, _ = time_index.parse(log.with_suffix(".timeindex").read_bytes())
+    assert times[-1].relative_offset == last.last_offset - int(log.stem)
 
 
 def test_whole_batches_go_only_by_name(dirs: tuple[Path, Path], tmp_path: Path, capsys: Cap) -> None:
