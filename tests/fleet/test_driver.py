@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import time
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -29,6 +32,37 @@ def test_a_ctrl_c_at_a_terminal_ends_the_workers_without_a_word(after: float) ->
     """It is sent to each process: to the one that workers are forked of while that still imports, too."""
     ran = python("-c", PRESSED, str(after), prefix=["setsid", "--wait"])
     assert (ran.stdout, ran.stderr) == ("pressed\n", "")
+
+
+KILLED = """
+import os, signal
+from segmend.fleet.driver import LocalDriver
+from tests.fleet.test_driver import parents
+print(*next(LocalDriver(2).run(parents, [1, 2])), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def parents(number: int) -> tuple[int, int]:
+    return os.getpid(), os.getppid()
+
+
+@pytest.mark.slow
+def test_a_driver_that_is_killed_leaves_no_process_behind() -> None:
+    left = [int(each) for each in python("-c", KILLED).stdout.split()]
+    assert len(left) == 2
+    end = time.monotonic() + 60
+    while any(map(alive, left)):
+        assert time.monotonic() < end, "its worker, or what that was forked of, is still there"
+        time.sleep(0.05)
+
+
+def alive(process: int) -> bool:
+    """One that has ended may wait for somebody to ask for its end."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2][0] != "Z"
+    except OSError:
+        return False
 
 
 def pandas_is_loaded(number: int) -> bool:

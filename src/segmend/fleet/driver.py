@@ -13,6 +13,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, closing, contextmanager
 from multiprocessing import forkserver, resource_tracker
+from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Event
 from typing import Any, Final, Protocol, TypeVar
 
@@ -120,12 +121,20 @@ def _begin(handed_in: Event) -> None:
     Not before all tasks are handed in: a pool that breaks meanwhile looks through them in a thread, and that
     dies of each that is added (Python 3.11).
     """
+    threading.Thread(target=_end_with, args=(multiprocessing.parent_process(),), daemon=True).start()
     handed_in.wait(_LONGEST)
     gc.set_threshold(*_SELDOM)
     sys.meta_path.insert(0, NoPandas())
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def _end_with(whom: BaseProcess | None) -> None:
+    """Else a worker whose driver was killed waits for tasks for ever, and what it was forked of for it."""
+    if whom is not None:
+        whom.join()
+        os._exit(1)
 
 
 def _result(future: Future[R]) -> R:
