@@ -102,11 +102,6 @@ def swap_unpadded(patient: Patient) -> None:
     shutil.copyfile(patient.file("rolled"), patient.partition / f"{base}.log.swap")
 
 
-def segment_far_below(patient: Patient) -> None:
-    """A segment once more, under a number from which its offsets are too far away."""
-    shutil.copyfile(patient.file("rolled"), patient.partition / "-00000000005000000000.log")
-
-
 def swap_empty_between(patient: Patient) -> None:
     """An empty swap log whose number lies within a segment."""
     (patient.partition / f"{patient.base('rolled') + 5:020d}.log.swap").touch()
@@ -300,10 +295,6 @@ FAULTS = [
         under("2.7", "N14",
             "index-rebuilt reads-fail snapshot-deleted snapshot-rebuilt swap-completed 0..220"),
         under("1.1", "N14", "refuses swap-completed", says="inconsistent range")),
-    written("segment-far-below", segment_far_below,
-        "I01 I17+ L23+", "index-created index-rebuilt snapshot-deleted snapshot-rebuilt 0..220",
-        under("2.7", "I01 I17+ L23+",
-            "index-created index-rebuilt snapshot-deleted snapshot-rebuilt 0..220")),
     fault("swap-alone", swap_alone,
         "I01 I22 N14 N16", "file-deleted index-created swap-completed 0..220",
         under("2.7",
