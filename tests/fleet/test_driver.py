@@ -38,20 +38,22 @@ KILLED = """
 import os, signal
 from segmend.fleet.driver import LocalDriver
 from tests.fleet.test_driver import parents
-print(*next(LocalDriver(2).run(parents, [1, 2])), flush=True)
+print(*next(LocalDriver(2).run(parents, [1] * 20))[:2], flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def parents(number: int) -> tuple[int, int]:
-    return os.getpid(), os.getppid()
+def parents(number: int) -> tuple[int, int, bytes]:
+    """With more than a pipe holds, so that somebody must read it."""
+    time.sleep(number / 10)
+    return os.getpid(), os.getppid(), bytes(1 << 20)
 
 
 @pytest.mark.slow
 def test_a_driver_that_is_killed_leaves_no_process_behind() -> None:
     left = [int(each) for each in python("-c", KILLED).stdout.split()]
     assert len(left) == 2
-    end = time.monotonic() + 60
+    end = time.monotonic() + 20
     while any(map(alive, left)):
         assert time.monotonic() < end, "its worker, or what that was forked of, is still there"
         time.sleep(0.05)
