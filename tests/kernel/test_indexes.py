@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 
 import pytest
 from tests.checks.build_partition import START_MS
@@ -52,6 +53,20 @@ def test_what_brokers_write_agrees(engine: str) -> None:
     assert (found.entries, found.padding, found.surplus_bytes, found.mismatched) == (2, 10, 0, 0)
     found = match_times(times((5, 9), (9, 19), (20, 35), (30, 49), tail=bytes(24 + 5)), engine)
     assert (found.entries, found.padding, found.surplus_bytes, found.mismatched) == (4, 2, 5, 0)
+
+
+def test_of_very_many_wrong_entries_the_first_are_named(engine: str) -> None:
+    """As in 10 MiB that a broker had allocated, of which the end is not zero any more."""
+    sound = [(19, STEP), (39, 3 * STEP)]
+    few = match_offsets(offsets(*sound, tail=bytes(1600) + b"\7" * 8), engine)
+    assert (few.mismatched, len(few.mismatches), few.mismatches[-1].entry) == (201, 100, 101)
+    if engine == "native":
+        tracemalloc.start()
+        found = match_offsets(offsets(*sound, tail=bytes(8_000_000) + b"\7" * 8), engine)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert (found.mismatched, found.mismatches) == (1_000_001, few.mismatches)
+        assert peak < 32 << 20, "some bytes an entry, not a tuple each"
 
 
 def test_a_follower_writes_the_last_offset_of_a_whole_fetch(engine: str) -> None:

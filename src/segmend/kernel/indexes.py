@@ -56,13 +56,13 @@ def counts_of(used: int, length: int, size: int) -> tuple[int, int, int]:
 def prepare_offsets(data: bytes | memoryview, count: int, base: int) -> Prepared:
     """Read `count` entries, and set aside those that are wrong by themselves."""
     entries = [(at, base + rel) for rel, at in OFFSET_ENTRY.iter_unpack(data[: count * OFFSET_ENTRY.size])]
-    return _prepare(entries, lambda n: _offset_fault(entries, n, base), key=lambda n: entries[n][0])
+    return _prepare(entries, lambda n: offset_fault(entries, n, base), key=lambda n: entries[n][0])
 
 
 def prepare_times(data: bytes | memoryview, count: int, base: int) -> Prepared:
     """As `prepare_offsets`, for a time index."""
     entries = [(stamp, base + rel) for stamp, rel in TIME_ENTRY.iter_unpack(data[: count * TIME_ENTRY.size])]
-    return _prepare(entries, lambda n: _time_fault(entries, n, base), key=lambda n: entries[n][1])
+    return _prepare(entries, lambda n: time_fault(entries, n, base), key=lambda n: entries[n][1])
 
 
 def _prepare(
@@ -73,7 +73,8 @@ def _prepare(
     return Prepared(entries, order, faults)
 
 
-def _offset_fault(entries: list[Entry], n: int, base: int) -> Verdict | None:
+def offset_fault(entries: Sequence[Entry], n: int, base: int) -> Verdict | None:
+    """What is wrong with entry `n` of an offset index by itself."""
     position, offset = entries[n]
     before = entries[n - 1] if n else None
     if position < 0:
@@ -87,7 +88,8 @@ def _offset_fault(entries: list[Entry], n: int, base: int) -> Verdict | None:
     return None
 
 
-def _time_fault(entries: list[Entry], n: int, base: int) -> Verdict | None:
+def time_fault(entries: Sequence[Entry], n: int, base: int) -> Verdict | None:
+    """As `offset_fault`, for a time index."""
     timestamp, offset = entries[n]
     before = entries[n - 1] if n else None
     if before is not None and timestamp <= before[0]:
@@ -183,9 +185,17 @@ def _judge_time(entry: Entry, batch: Walked) -> Verdict:
 
 
 def summarize(
-    counts: tuple[int, int, int], entries: Sequence[Entry], verdicts: dict[int, Verdict], *, positions: bool
+    counts: tuple[int, int, int],
+    entries: Sequence[Entry],
+    verdicts: dict[int, Verdict],
+    *,
+    positions: bool,
+    unlisted: int = 0,
 ) -> IndexMatch:
-    """The verdicts as an `IndexMatch`; `positions` tells an offset index from a time index."""
+    """The verdicts as an `IndexMatch`; `positions` tells an offset index from a time index.
+
+    `unlisted` counts more that are wrong, none of them among the first `MAX_MISMATCHES`.
+    """
     if not verdicts:
         return IndexMatch(
             entries=counts[0], padding=counts[1], surplus_bytes=counts[2],
@@ -200,6 +210,7 @@ def summarize(
         for n in wrong[:MAX_MISMATCHES]
     )  # fmt: skip
     return IndexMatch(
-        entries=counts[0], padding=counts[1], surplus_bytes=counts[2], mismatches=mismatches,
-        mismatched=len(wrong), unverifiable=sum(verdict[0] == "?" for verdict in verdicts.values()),
+        entries=counts[0], padding=counts[1], surplus_bytes=counts[2],
+        mismatches=mismatches, mismatched=len(wrong) + unlisted,
+        unverifiable=sum(verdict[0] == "?" for verdict in verdicts.values()),
     )  # fmt: skip

@@ -132,8 +132,8 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "segmend_load_producers": (c_int64, (c_void_p, c_void_p, c_int64)),
     "segmend_find": (c_int64, (c_void_p, c_int64, c_int64, c_int64, c_int64, c_int64)),
     "segmend_used_size": (c_int64, (c_void_p, c_int64)),
-    "segmend_offsets_in_order": (c_int64, (c_void_p, c_int64)),
-    "segmend_times_in_order": (c_int64, (c_void_p, c_int64)),
+    "segmend_offset_faults": (c_int64, (c_void_p, c_int64, c_void_p)),
+    "segmend_time_faults": (c_int64, (c_void_p, c_int64, c_void_p)),
 }
 
 

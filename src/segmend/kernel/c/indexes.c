@@ -74,23 +74,27 @@ EXPORT int64_t segmend_used_size(const uint8_t *p, int64_t n) {
     return n;
 }
 
-/* Whether no entry is wrong by itself: then the entries are in the order of the file. */
-EXPORT int64_t segmend_offsets_in_order(const uint8_t *p, int64_t count) {
-    int64_t position = -1, relative = -1;
-    for (; count > 0; count--, p += OFFSET_ENTRY) {
-        if (be32s(p) <= relative || be32s(p + 4) <= position) return 0;
-        relative = be32s(p);
-        position = be32s(p + 4);
+/* Marks the entries that are wrong by themselves, and counts them: without any they are in the order of the file. */
+EXPORT int64_t segmend_offset_faults(const uint8_t *p, int64_t count, uint8_t *marks) {
+    int64_t position = -1, relative = -1, marked = 0;
+    for (int64_t n = 0; n < count; n++, p += OFFSET_ENTRY) {
+        int64_t next = be32s(p + 4), offset = be32s(p);
+        marks[n] = next < 0 || next <= position || offset < 0 || offset <= relative;
+        marked += marks[n];
+        position = next;
+        relative = offset;
     }
-    return 1;
+    return marked;
 }
 
-EXPORT int64_t segmend_times_in_order(const uint8_t *p, int64_t count) {
-    int64_t timestamp = INT64_MIN, relative = 0;
+EXPORT int64_t segmend_time_faults(const uint8_t *p, int64_t count, uint8_t *marks) {
+    int64_t timestamp = 0, relative = 0, marked = 0;
     for (int64_t n = 0; n < count; n++, p += TIME_ENTRY) {
-        if (be32s(p + 8) < relative || (n && be64s(p) <= timestamp)) return 0;
-        timestamp = be64s(p);
-        relative = be32s(p + 8);
+        int64_t next = be64s(p), offset = be32s(p + 8);
+        marks[n] = offset < 0 || (n && (next <= timestamp || offset < relative));
+        marked += marks[n];
+        timestamp = next;
+        relative = offset;
     }
-    return 1;
+    return marked;
 }
