@@ -229,10 +229,12 @@ def test_what_hangs_on_remote_storage_is_not_known(
     assert outcome.nothing_lost == (told is None)
 
 
-def test_where_the_metadata_lies_it_is_to_be(dirs: list[Path]) -> None:
-    """Whatever the order of the dirs; nothing but server.properties tells that of log.dirs."""
-    for given in (dirs, dirs[::-1]):
-        outcome = last(started(given))
-        assert outcome.nothing_lost
-        assert any(f"metadata.log.dir is {dirs[0]}" in each for each in outcome.assumed)
-    assert not any("metadata.log.dir is" in each for each in last(started(dirs, node(dirs))).assumed)
+def test_where_the_metadata_is_to_be_is_not_known(dirs: list[Path]) -> None:
+    """The node ends where server.properties says another dir; played on 3.7.2, 3.9.2 and 4.3.1."""
+    doubtful = last(started(dirs[::-1]))
+    assert any(f"metadata.log.dir is {dirs[0]}" in each for each in doubtful.unknown)
+    assert not doubtful.nothing_lost
+    usual = last(started(dirs))
+    assert any(f"metadata.log.dir is {dirs[0]}" in each for each in usual.assumed)
+    for outcome in (usual, last(started(dirs[::-1], node(dirs)))):
+        assert not any("metadata.log.dir is" in each for each in outcome.unknown)

@@ -198,13 +198,17 @@ class BrokerDirs:
 
     @property
     def home_is_doubtful(self) -> bool:
-        """Whether the voters of the metadata name another of these dirs by its id (KIP-853)."""
+        """Whether another dir may be where it is to be: the voters' name for it (KIP-853), or else the first.
+
+        A dir that has the metadata alone was made for it.
+        """
         home, log = self.metadata_dir, self.own_metadata_log
         if log is None or home is None or self.given is not None or not self.kraft:
             return False
         own = None if self.node_id is None else log.image.voters.get(self.node_id)
-        others = (each.directory_id for each in self.dirs if each is not home)
-        return own not in (None, ANY_DIRECTORY, home.directory_id) and own in others
+        if own not in (None, ANY_DIRECTORY) and own in (each.directory_id for each in self.dirs):
+            return own != home.directory_id
+        return home is not self.dirs[0] and not home.is_metadata_apart
 
     @cached_property
     def metadata_elsewhere(self) -> LogDir | None:
