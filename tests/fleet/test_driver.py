@@ -35,11 +35,13 @@ def test_a_ctrl_c_at_a_terminal_ends_the_workers_without_a_word(after: float) ->
 
 
 KILLED = """
-import os, signal
+import os, signal, threading
 from segmend.fleet.driver import LocalDriver
 from tests.fleet.test_driver import parents
-print(*next(LocalDriver(2).run(parents, [1] * 20))[:2], flush=True)
-os.kill(os.getpid(), signal.SIGKILL)
+some = LocalDriver(2).run(parents, [1] * 200)
+print(*next(some)[:2], flush=True)
+threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGKILL)).start()
+list(some)
 """
 
 
