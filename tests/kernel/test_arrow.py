@@ -113,6 +113,28 @@ def test_sizes_take_none_of_the_bytes(engine: str) -> None:
     assert records(data, engine, columns=SIZES)[0].to_pylist() == [{"key_size": 1, "value_size": 3000}] * 100
 
 
+def test_few_batches_of_a_large_log_take_memory_and_reads_for_few(engine: str) -> None:
+    data = b"".join(batch_bytes(n, [Message(0, b"k", bytes(3000))]) for n in range(400))
+    asked: list[int] = []
+
+    class Counted(BytesReader):
+        def read_into(self, buffer: memoryview, position: int) -> int:
+            asked.append(len(buffer))
+            return super().read_into(buffer, position)
+
+    def allocate(size: int) -> bytearray:
+        asked.append(size)
+        return bytearray(size)
+
+    at = positions(data)
+    few = BatchRange(base_offset=0, start=at[7], stop=at[9])
+    pieces = record_columns(
+        Counted(data), WantedRecords(), few, lambda _: None, engine=engine, allocate=allocate
+    )  # fmt: skip
+    assert [piece.rows for piece in pieces] == [2]
+    assert sum(asked) < 100 * (at[9] - at[7]) < len(data)
+
+
 def test_bounds_by_offset_time_and_position(engine: str) -> None:
     data = b"".join(batch_bytes(100 + 3 * n, [Message(d, timestamp=n) for d in range(3)]) for n in range(5))
     found = records(data, engine, first_offset=104, last_offset=107)[0]

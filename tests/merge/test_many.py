@@ -8,12 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.cli.run import run
 from tests.merge.test_diff import broker
 from tests.merge.test_put_back import hurt
 
 from segmend.formats.build import NewRecord, build_batch
+from segmend.rescue.parquet_file import ParquetFile
 
 Log = list[bytes]
 
@@ -81,3 +84,21 @@ def test_eight_times_as_many_take_little_more_than_eight_times_the_work(
             work[-1] += ran
             shutil.rmtree(out)
     assert work[1] < 12 * work[0]
+
+
+def test_what_is_decoded_of_each_hole_is_not_held_by_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dirs = [broker(tmp_path, number, log, mark=200) for number, log in enumerate(holes_of_both(200))]
+    added, add = [], ParquetFile.add
+
+    def counted(file: ParquetFile, batch: pa.RecordBatch) -> None:
+        added.append(batch.num_rows)
+        add(file, batch)
+
+    monkeypatch.setattr(ParquetFile, "add", counted)
+    assert run(capsys, "rescue", *dirs, "--out", tmp_path / "out", "--as", "parquet").code == 0
+    assert (sum(added), len(added)) == (200, 4)
+    rows = pq.read_table(next((tmp_path / "out").rglob("*.parquet")))
+    assert rows["offset"].to_pylist() == [*range(200)]
+    assert rows["broker"].to_pylist() == [1, 0] * 100

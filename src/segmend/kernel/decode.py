@@ -7,6 +7,7 @@ batches with a wrong checksum, payloads that do not decompress, records that do 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from segmend.formats.batch import HEADER_SIZE_UP_TO_MAGIC, RecordBatch, read_header
 from segmend.formats.record import decode as decode_records
@@ -35,6 +36,9 @@ from segmend.kernel.window import Window
 TARGET = 4 << 20
 """About so many bytes of keys or values make one set of columns."""
 
+_LEAST: Final = 1 << 12
+"""Bytes of a window for few batches: of many small pieces none costs what a whole window does."""
+
 Report = Callable[[Problem], None]
 
 
@@ -53,6 +57,8 @@ def record_columns(
 
     A batch whose checksum is computed, and fails, is skipped.
     """
+    if batches.stop is not None:
+        window = min(window, max(batches.stop - batches.start, _LEAST))
     with Window(reader, size=window) as opened:
         limits = batches.limits(opened.end)
         decoder = decoder_class(engine)(wanted, limits, crc=batches.crc, target=target, allocate=allocate)

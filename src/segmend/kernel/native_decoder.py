@@ -7,7 +7,7 @@ from ctypes import c_int64, c_void_p
 from typing import Any, Final
 
 from segmend.crc32c import LIBRARY
-from segmend.formats.batch import RecordBatch, render_header
+from segmend.formats.batch import HEADER_SIZE_V0, RecordBatch, render_header
 from segmend.kernel.columns import Allocate, BatchRun, Binary, Buffer, Headers, RecordColumns, WantedRecords
 from segmend.kernel.decoder import DAMAGE, FULL, MORE, NO_MEMORY, RECORDS
 from segmend.kernel.layout import fits
@@ -19,6 +19,7 @@ ROWS: Final = 1 << 16
 """Records in one set of columns, at most, as long as one batch has fewer."""
 
 _RUNS: Final = 1 << 14
+_LEAST: Final = 1 << 10
 _SLACK: Final = 128
 _BINARY: Final = "{0}_offsets {0}_bytes {0}_valid {0}_size {0}_room {0}_nulls "
 _NUMBERS: Final = {
@@ -90,8 +91,8 @@ class NativeDecoder:
     ) -> None:
         self._wanted = wanted
         self._allocate = allocate
-        # A tiny segment takes tiny buffers; what is compressed in it may need more, and gets it.
-        size = max(limits[2] - limits[0], 1024)
+        # Few bytes take tiny buffers; what is compressed in them may need more, and gets it.
+        size = max(limits[1] - limits[0], _LEAST)
         rows = min(ROWS, size)
         self._room = {"rows": rows, "bytes": min(target, 8 * size) + _SLACK, "headers": rows}
         self._columns = Columns(
@@ -105,20 +106,24 @@ class NativeDecoder:
             high_offset=wanted.last_offset,
             low_time=wanted.since,
             high_time=wanted.until,
-            run_room=_RUNS,
+            run_room=min(_RUNS, size // HEADER_SIZE_V0 + 1),
         )
         self._at = ctypes.addressof(self._columns)
         self._buffers: dict[str, Buffer] = {}
-        self._renew()
 
     def __del__(self) -> None:
         if LIBRARY_OF_COLUMNS is not None:
             LIBRARY_OF_COLUMNS.segmend_free_columns(self._at)
 
+    def _make_room(self) -> None:
+        """Only where something is decoded: behind the last records nothing is."""
+        if not self._buffers:
+            self._renew()
+
     def _renew(self) -> None:
-        """Fresh buffers: the old ones now belong to whoever took them."""
+        """Fresh buffers: the old ones belong to whoever took them."""
         rows, size = self._room["rows"], self._room["bytes"]
-        sizes = {"runs": _RUNS * len(BatchRun._fields) * 8}
+        sizes = {"runs": self._columns.run_room * len(BatchRun._fields) * 8}
         for column, (field, width) in _NUMBERS.items():
             if column in self._wanted.columns:
                 sizes[field] = rows * width
@@ -167,11 +172,13 @@ class NativeDecoder:
         self._columns.end = end
 
     def decode(self, window: memoryview, window_start: int) -> Stop:
+        self._make_room()
         size = len(window)
         at = address(window) if size else None
         return self._step(LIBRARY_OF_COLUMNS.segmend_decode(self._at, at, size, window_start))
 
     def decode_payload(self, batch: RecordBatch, payload: bytes) -> Stop:
+        self._make_room()
         header = render_header(batch)
         status = LIBRARY_OF_COLUMNS.segmend_decode_payload(self._at, header, payload, len(payload))
         return self._step(status)
@@ -232,7 +239,7 @@ class NativeDecoder:
             runs=buffers["runs"],
             run_count=columns.run_count,
         )
-        self._renew()
+        self._buffers, columns.rows = {}, 0
         return taken
 
     def _binary(self, field: str) -> Binary:

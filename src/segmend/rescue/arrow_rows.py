@@ -44,6 +44,9 @@ _TYPES: Final = {
 _KERNEL: Final = {"transactional": "is_transactional", "position": "batch_position"}
 _TARGET: Final = 8 << 20
 """About so many bytes of keys or values make one batch."""
+_SMALL: Final = 1 << 16
+_FEW: Final = 64
+"""Smaller batches, so many of them, become one: of few records each, they hold far more than their bytes."""
 
 
 def schema(instant: pa.DataType, sides: Iterable[str] = (), *, salvage: bool = False) -> pa.Schema:
@@ -57,6 +60,26 @@ def batches(
     job: Job, wanted: pa.Schema, tally: Tally, told: Callable[[int], None]
 ) -> Iterator[pa.RecordBatch]:
     """The records of a partition, in order; `told` hears of the bytes that are behind."""
+    few: list[pa.RecordBatch] = []
+    for batch in _of_pieces(job, wanted, tally, told):
+        few.append(batch)
+        if len(few) == _FEW or batch.nbytes >= _SMALL:
+            yield from _joined(few)
+            few = []
+    yield from _joined(few)
+
+
+def _joined(few: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """These as one, which copies them: the memory that each was decoded into is free then."""
+    if len(few) < 2:
+        yield from few
+    else:
+        yield from pa.Table.from_batches(few).unify_dictionaries().combine_chunks().to_batches()
+
+
+def _of_pieces(
+    job: Job, wanted: pa.Schema, tally: Tally, told: Callable[[int], None]
+) -> Iterator[pa.RecordBatch]:
     for piece in job.pieces:
         if piece.salvaged:
             yield from _of_rows([*salvaged_rows(piece, job, tally)], wanted, tally.decoding)
