@@ -17,6 +17,7 @@ from typing import Any
 import obstore
 import pytest
 from obstore.store import MemoryStore, from_url
+from tests.cli.run import run
 from tests.conftest import GOLDEN
 from tests.fleet.bucket import s3_server, upload
 from tests.fleet.build import plain, write_broker
@@ -96,6 +97,22 @@ def test_an_audit_of_a_bucket(bucket: str, tmp_path: Path) -> None:
     outcome = audit(AuditRequest(paths=(bucket,), out=str(tmp_path), level=Level.DEEP), LocalDriver(1))
     assert set(outcome.codes) >= {"I13"}
     assert (outcome.row["brokers"], outcome.row["partitions"]) == (2, 4)
+
+
+@pytest.mark.slow
+def test_what_lies_in_a_bucket_is_read_again_and_that_is_said(
+    fleet: Path, bucket: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for out, paths, read_again in (
+        ("s3://snap/since/disk", [fleet], False),
+        (tmp_path / "store", [bucket], True),
+        (tmp_path / "both", [fleet / "b1", f"{bucket}/b2"], True),
+    ):
+        told = ("fleet", "audit", *paths, "--out", out, "--driver", "local", "--no-report")
+        assert "read again" not in run(capsys, *told, "--since-run", "last").out
+        again = run(capsys, *told, "--since-run", "last").out
+        assert ("\nread again: all that lies in an object store" in again) == read_again
+        assert ("not read again" in again) == (bucket not in paths)
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ summary.json. Auditing into the same OUT again adds a run.
 With --since-run RUN a sealed segment whose log and indexes have the inode, size and times that they had
 in RUN (or in an audit that was stopped after it) is not read again: what was read then is judged anew, and
 `carried_from` in the tables and --json names the run that read it. Damage that changes none of these is not
-seen; an audit without --since-run, or with --full, reads everything.
+seen; an audit without --since-run, or with --full, reads everything, and each reads all of an object store.
 
 exit codes: 0 no error and no warning, 4 findings, 8 something could not be read, 16 usage"""
 

@@ -12,7 +12,7 @@ from typing import Any
 from segmend import __version__
 from segmend.checks import Level
 from segmend.cli.output import emit, emit_json, note, style
-from segmend.fleet import carried, publish
+from segmend.fleet import carried, folder, publish
 from segmend.fleet.audit import SKIPPED, AuditOutcome, AuditRequest, audit
 from segmend.fleet.listing import find_places
 from segmend.report import text
@@ -133,3 +133,5 @@ def _totals(row: Mapping[str, Any]) -> Iterator[str]:
         yield f"not looked at: {text.clean(words)}"
     if carried:
         yield f"not read again: {row['skipped'][-1]} (--full)"
+    if row["since_run"] and any(map(folder.is_remote, row["paths"])):
+        yield "read again: all that lies in an object store, where no time of change tells what is as it was"
