@@ -191,8 +191,11 @@ def no_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def golden(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """`golden(name)` is the root of an unpacked golden directory. Read it only: all tests share it."""
+def golden(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Path]]:
+    """`golden(name)` is the root of an unpacked golden directory. Read it only: all tests share it.
+
+    Who writes into it is not told from here which test it was, but no longer goes unseen.
+    """
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
     root = shared / "golden"
@@ -206,9 +209,14 @@ def golden(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
                 part = root / f"{name}.part"
                 unpack(GOLDEN / f"{name}.tar.xz", part)
                 part.rename(target)
+                (root / f"{name}.unpacked").touch()
         return target
 
-    return unpacked
+    yield unpacked
+    stamps = {each.stem: each.stat().st_mtime_ns for each in root.glob("*.unpacked")}
+    files = ((root / name, path) for name in stamps for path in (root / name).rglob("*"))
+    written = [path for whole, path in files if path.lstat().st_mtime_ns > stamps[whole.name]]
+    assert written == [], "a test wrote into the golden directories that all share"
 
 
 @pytest.fixture

@@ -363,7 +363,8 @@ def test_two_clusters_are_refused(golden: Golden, capsys: pytest.CaptureFixture[
     assert "these are 2 clusters" in ran.err
 
 
-def test_an_empty_cluster_id_is_none(dirs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_cluster_id_is_none(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dirs = dirs_of(fleet)
     meta = dirs[-1] / "meta.properties"
     meta.write_text(re.sub(r"(?m)^cluster\.id=.*$", "cluster.id=", meta.read_text()))
     ran = run(capsys, "forecast", "--cluster", *dirs)

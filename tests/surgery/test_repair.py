@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.run import Ran
+from tests.cli.run import Ran, run_here
 from tests.faults.table import Case, all_cases, fault_called
 from tests.surgery.patient import PatientOf
 
@@ -130,3 +132,16 @@ def test_a_healthy_dir_needs_nothing(patient_of: PatientOf) -> None:
     assert "nothing to do" in planned.out
     assert "note: not looked at: CRCs, records (--deep does)" in planned.out
     assert "not looked at" not in patient.mend("--deep").out
+
+
+def test_the_command_of_what_is_left_can_be_pasted(tmp_path: Path) -> None:
+    """A name that is no UTF-8 is written as a shell reads it. No second snapshot of that offset is made."""
+    (case,) = (each for each in all_cases() if str(each) == "snapshot-unfound")
+    hurt = case.hurt(tmp_path)
+    asked = ("plan", "repair", "--kafka", case.scene.release, *hurt.dirs, "-o", tmp_path / "plan.json")
+    left = [line for line in run_here(*asked).out.splitlines() if line.startswith("left as it is: N22")]
+    assert run_here(*asked, "--json").of("plan")[0]["steps"] == 0
+    subprocess.run(["bash", "-c", left[0].partition("; next: ")[2]], check=True)
+    again = run_here(*asked)
+    assert "N22" not in again.out
+    assert "repair: 1 step" in again.out

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
+from segmend.frozen import replace
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 from segmend.report.table import columns, table
@@ -41,7 +42,9 @@ def plan_lines(plan: Plan, look: Style = PLAIN) -> Iterator[str]:
     for note in plan.notes:
         yield f"note: {text.clean(note)}"
     for left in plan.left:
-        yield f"{look('yellow', 'left as it is')}: {text.clean(str(left))}"
+        said = text.clean(str(replace(left, next=None)))
+        next = "" if left.next is None else f"; next: {look.command(left.next)}"
+        yield f"{look('yellow', 'left as it is')}: {said}{next}"
     yield from step_lines(plan)
     if _LIVE in plan.extra:
         yield f"the same for a running broker, {_LIVE}:"
