@@ -67,3 +67,14 @@ def test_lines_of_the_checkpoints_where_no_metadata_tells(golden: Golden, tmp_pa
     found = vanished([LogDir.open(str(path)) for path in dirs])
     assert list(found) == [("codec-gzip", 0)]
     assert "reach to offset" in found["codec-gzip", 0]
+
+
+def test_what_came_since_the_dirs_were_listed_is_not_gone(golden: Golden, tmp_path: Path) -> None:
+    """Beside a running broker: the metadata is read after the names, and has topics that came meanwhile."""
+    whole = golden("4.3.1-fleet")
+    paths = taken_from(whole, tmp_path / "fleet", "orders-0")
+    listed = [LogDir.open(str(path)) for path in paths]
+    assert {key for log_dir in listed for key in log_dir.recovery_points} > {("orders", 0)}
+    (from_dir,) = sorted(whole.glob("b1/d*/orders-0"))
+    copy_tree(from_dir, tmp_path / "fleet" / from_dir.relative_to(whole))
+    assert vanished(listed) == {}

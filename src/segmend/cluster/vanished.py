@@ -18,8 +18,10 @@ Key = tuple[str, int]
 
 
 def vanished(dirs: Sequence[LogDir]) -> dict[Key, str]:
-    """By topic and partition: how it is known, and that it is in none of these."""
-    there = {partition.key for log_dir in dirs for partition in log_dir.current}
+    """By topic and partition: how it is known, and that it is in none of these.
+
+    What a running broker made since they were listed is not gone.
+    """
     reasons: dict[Key, str] = {}
     for group in by_cluster(dirs):
         brokers = members(group).brokers
@@ -27,7 +29,14 @@ def vanished(dirs: Sequence[LogDir]) -> dict[Key, str]:
         reasons |= {} if image is None else dict(_assigned(image, brokers))
         for log_dir in group:
             reasons |= dict(_in_checkpoints(log_dir, image))
-    return {key: reasons[key] for key in sorted(reasons.keys() - there)}
+    gone = reasons.keys() - _in(dirs)
+    if gone:
+        gone -= _in([LogDir.attempt(log_dir.path, log_dir.files) for log_dir in dirs])
+    return {key: reasons[key] for key in sorted(gone)}
+
+
+def _in(dirs: Sequence[LogDir]) -> set[Key]:
+    return {partition.key for log_dir in dirs for partition in log_dir.current}
 
 
 def _assigned(image: MetadataImage, brokers: Mapping[int, BrokerDirs]) -> Iterator[tuple[Key, str]]:
