@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from segmend.formats.batch import RecordBatch
+from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch
 from segmend.merge.rows import HeaderRow
 from segmend.merge.second_look import Keyed
 from segmend.merge.spans import Span
@@ -40,6 +40,11 @@ class Stored:
     """A cleaner has written into it when its tombstones may go (KIP-534), and left its records."""
     magic: int = 2
     codec: int = 0
+
+    @property
+    def size(self) -> int:
+        """Its bytes: a cleaner that takes a record out leaves fewer."""
+        return HEADER_SIZE_V2 + 10 * (len(self.records) + (self.commits is not None))
 
 
 @dataclass
@@ -297,12 +302,12 @@ class History:
         position = 0
         for batch in node.log:
             header = RecordBatch(
-                position, 100, batch.last if batch.codec else batch.first, batch.last, batch.epoch,
+                position, batch.size, batch.last if batch.codec else batch.first, batch.last, batch.epoch,
                 batch.magic, batch.crc, batch.codec | batch.horizon << 6, batch.last - batch.first, 0, 0, -1,
                 -1, -1, -1 if batch.codec else len(batch.records) + (batch.commits is not None),
             )  # fmt: skip
             walks[bisect_right(starts, batch.first) - 1].take(HeaderRow(header, not batch.damaged))
-            position += 100
+            position += batch.size
         for walk in walks:
             walk.finish([], position)
         damaged: list[Damaged] = [each for walk in walks for each in walk.damaged]
@@ -336,7 +341,7 @@ class History:
 
     def batches(self, replica: int, first: int, last: int) -> Iterator[Batch]:
         for batch in self.sound(replica, first, last):
-            yield Batch(batch.first, batch.last, batch.epoch, 100, batch.crc)
+            yield Batch(batch.first, batch.last, batch.epoch, batch.size, batch.crc)
 
     def tally(self, replica: int, first: int, last: int) -> tuple[int, tuple[int, ...]]:
         found = (offset for b in self.sound(replica, first, last) for offset, _, _ in b.records)

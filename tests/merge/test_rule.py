@@ -16,8 +16,10 @@ from segmend.merge.walk import LONELY
 
 FOUND = (
     649, 1008, 1053, 1128, 1144, 1798, 2629, 3773, 8228, 22283, 32198, 32236, 40675, 42225, 42885, 43143,
+    50997, 52593, 52777,
 )  # fmt: skip
-"""Histories that were merged wrongly once. Of 40000 to 46000, all played on 2026-11-24, the last four are."""
+"""Histories that were merged wrongly once. The last seven are all of 40000 to 46000 and 50000 to 53000,
+played on 2026-11-24."""
 
 
 def taken(history: History, merged: Merged) -> dict[int, tuple[int, int, bytes, bool]]:

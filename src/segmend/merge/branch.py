@@ -8,11 +8,12 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
+from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import frozen, replace
 from segmend.merge.lineage import claims_of
 from segmend.merge.no_further import stayed
 from segmend.merge.second_look import Look
-from segmend.merge.spans import Span, common, united, without
+from segmend.merge.spans import Span, common, has, united, without
 from segmend.merge.superseded import unexplained
 from segmend.merge.values import NO_EPOCH, Epoch, Replica, Run
 
@@ -163,6 +164,17 @@ def unburied(within: Span, branches: Sequence[Branch], replicas: Sequence[Replic
         if _held(span, look, len(replicas)) < size
     ]
     return common(without([within], held), united(hurt))
+
+
+def holes(replica: Replica) -> Iterator[tuple[Span, int]]:
+    """What is damaged, and in how many bytes; not where nothing tells how many there were."""
+    joined = _hurt(replica, LONG_MAX)
+    sizes: list[list[int]] = [[] for _ in joined]
+    for each in replica.damaged:
+        at = bisect_right(joined, each.first_offset, key=itemgetter(0)) - 1
+        if has(joined, each.first_offset):
+            sizes[at].append(0 if each.last_offset is None else each.end - each.position)
+    return ((span, sum(each)) for span, each in zip(joined, sizes, strict=True) if all(each))
 
 
 def _held(span: Span, look: Look, count: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
@@ -10,7 +10,7 @@ from itertools import chain, pairwise
 from segmend.errors import UsageError
 from segmend.frozen import replace
 from segmend.merge.agreement import disagreements
-from segmend.merge.branch import Branch, gaps_alone, on_branch, unburied, untold, without_lost
+from segmend.merge.branch import Branch, gaps_alone, holes, on_branch, unburied, untold, without_lost
 from segmend.merge.lineage import claims_of, lineage
 from segmend.merge.no_further import without_false_checkpoints
 from segmend.merge.odd_epochs import believed
@@ -18,7 +18,7 @@ from segmend.merge.second_look import Look
 from segmend.merge.spans import Span, common, has, size, united, without
 from segmend.merge.standing import begins, diverged_of, standings_of
 from segmend.merge.strayed import without_strayed
-from segmend.merge.superseded import superseded
+from segmend.merge.superseded import left_of, superseded
 from segmend.merge.uncleaned import Uncleaned, without_uncleaned
 from segmend.merge.values import NO_EPOCH, Conflict, Epoch, Merged, Range, Replica
 from segmend.wording import plural
@@ -86,7 +86,7 @@ def merge(
             *_doubts(replicas, branches, marks, end),
             *_untold(replicas, branches, look, missing),
             *_unexplained(left_out),
-            *_unsure(replicas, uncleaned, ranges, look),
+            *_unsure(replicas, uncleaned, ranges, look, staying),
             *_elsewhere(replicas),
         ),
         left_out=left_out,
@@ -381,6 +381,37 @@ def _unburied(
             )
 
 
+def _shrunk(
+    ranges: Sequence[Range], branches: Sequence[Branch], replicas: Sequence[Replica], look: Look
+) -> Iterator[str]:
+    """Where a replica cleaned further had less than what is filled in for it, in words.
+
+    A cleaner took a record there that nothing supersedes: the tombstone went, too, and others never had it.
+    """
+    lasts = [part.last_offset for part in ranges]
+    for replica, branch in zip(replicas, branches, strict=True):
+        for (first, last), damaged in holes(replica):
+            if first >= branch.thinned:
+                continue
+            filled = [
+                (part, (max(first, part.first_offset), min(last, part.last_offset)))
+                for part in ranges[bisect_left(lasts, first) : bisect_left(lasts, last) + 1]
+                if branches[part.replica] is not branch
+                and part.first_offset <= last
+                and _filling(part, branches) is not None
+            ]
+            # Mostly they are as many, without a look at any key.
+            most = sum(batch.size for part, span in filled for batch in look.batches(part.replica, *span))
+            if damaged >= most:
+                continue
+            fewest = sum(left_of(look, part.replica, span, part.superseded) for part, span in filled)
+            if damaged < fewest:
+                yield (
+                    f"offsets {first} to {last}: fewer bytes are damaged in {replica.path} than what others "
+                    "fill in has; whether compaction had deleted some of it, nothing tells"
+                )
+
+
 def _untold(
     replicas: Sequence[Replica], branches: Sequence[Branch], look: Look, missing: Sequence[Span]
 ) -> Iterator[str]:
@@ -393,10 +424,17 @@ def _untold(
 
 
 def _unsure(
-    replicas: Sequence[Replica], uncleaned: Uncleaned, ranges: Sequence[Range], look: Look
+    replicas: Sequence[Replica],
+    uncleaned: Uncleaned,
+    ranges: Sequence[Range],
+    look: Look,
+    staying: tuple[int, int] | None,
 ) -> Iterator[str]:
     """Newest records of keys that a replica compacted further lacks, in words; and what that may hide."""
     yield from _unburied(ranges, uncleaned.branches, replicas, look)
+    # Who stays whole fills nothing in.
+    filled = [each for each in ranges if staying != (each.replica, 0)]
+    yield from _shrunk(filled, uncleaned.branches, replicas, look)
     for replica, spans in zip(replicas, uncleaned.unsure, strict=False):
         if spans:
             yield (

@@ -7,13 +7,17 @@ has nothing between two files, those that never came again show that a file is l
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from heapq import merge as in_order
+from itertools import groupby
 from typing import Final
 
+from segmend.formats.batch import HEADER_SIZE_V2
 from segmend.formats.java_number import LONG_MAX
 from segmend.merge.second_look import Keyed, Look
 from segmend.merge.spans import Span, has, united
+from segmend.merge.values import NO_EPOCH
 
 STEP: Final = 1 << 20
 """So many keys are held at a time."""
@@ -50,6 +54,28 @@ def unexplained(
             if not has(aborted, offset):
                 (possible if offset in tombstones and offset < proven else certain).append((offset, offset))
     return certain, possible
+
+
+def left_of(look: Look, replica: int, span: Span, gone: Sequence[int]) -> int:
+    """The bytes that a cleaner leaves at least of the batches there, if it takes no more than it has to.
+
+    That is what is `gone`, tombstones, what has no key, and what was aborted.
+    """
+    aborted = united(look.aborted(replica, *span))
+    taken = frozenset(gone[bisect_left(gone, span[0]) : bisect_right(gone, span[1])])
+    batches = [*look.batches(replica, *span)]
+    lasts = [batch.last_offset for batch in batches]
+    size = 0
+    for number, records in groupby(look.keys(replica, *span), lambda each: bisect_left(lasts, each.offset)):
+        stays = [
+            each.key is not None and not (each.tombstone or each.offset in taken or has(aborted, each.offset))
+            for each in records
+        ]
+        batch = batches[number]
+        # Nothing is left for sure of one that may have fewer bytes: of magic 0 or 1, or not all of it there.
+        if batch.epoch != NO_EPOCH and span[0] <= batch.first_offset and batch.last_offset <= span[1]:
+            size += batch.size if all(stays) else any(stays) * (HEADER_SIZE_V2 + 1)
+    return size
 
 
 def _noted(records: Iterator[Keyed], tombstones: set[int], keyless: list[Span]) -> Iterator[Keyed]:

@@ -99,8 +99,8 @@ What cannot be known
     segment, with an offset that fits, and no other replica has that offset, of a compacted topic or one of
     which no metadata log is here; nor where a lost file of a
     compacted log held nothing but tombstones, or records that came again, and no replica has damage there;
-    nor where a cleaner took the tombstone of a record that is damaged on its replica, and filled in from
-    another one that never had that tombstone.
+    nor where a cleaner took a record and its tombstone on a replica, damaged there now, of which another one
+    never had that tombstone and fills that record in, unless fewer bytes are damaged than that brings.
     A log of which somebody took the first files away looks like one that lost them: it is said so.
 
 For your directories: segmend explain merge DIR... [--topic T]
