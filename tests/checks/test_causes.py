@@ -186,6 +186,7 @@ def test_a_file_named_nearly_like_a_missing_segment_is_none_of_it(other: str, tm
 
     findings = found(custom(hurt, clean_dir).hurt(tmp_path).dirs)
     (missing,) = (each for each in findings if each.code == "N10")
+    assert missing.severity == Severity.ERROR
     stem = missing.message[:20]
     remain = [f"{stem}.{kind}" for kind in ("index", "snapshot", "timeindex", "txnindex")]
     assert missing.message.startswith(f"{stem}.log is gone, but {', '.join(remain)} remain")

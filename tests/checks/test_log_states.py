@@ -139,6 +139,20 @@ def test_where(hurt: Callable[[bytes], bytes], code: str, place: int, tmp_path: 
         assert finding.offset == field(healthy, 8, "offset")
 
 
+@pytest.mark.parametrize(
+    ("hurt", "command"),
+    [(zeroed(-3, -1), " plan repair "), (lambda data: data + b"\xa5" * 400, " plan trim ")],
+)
+def test_what_is_no_batch_is_cut_off_where_nothing_follows_it(
+    hurt: Callable[[bytes], bytes], command: str, tmp_path: Path
+) -> None:
+    dirs = clean_dir(tmp_path)
+    in_place(f"{ACTIVE}.log", hurt)(dirs)
+    (hole,) = (each for each in found(dirs[0]) if each.code == "L04")
+    assert hole.remedy is not None
+    assert command in hole.remedy.command
+
+
 def test_the_right_value_is_named(tmp_path: Path) -> None:
     dirs = clean_dir(tmp_path)
     healthy = (dirs[0] / f"{ROLLED}.log").read_bytes()

@@ -49,3 +49,26 @@ def test_a_sound_one_is_found(tmp_path: Path) -> None:
     *_, last = forecast(broker_of(with_last(sound(), tmp_path), "4.1"), Options())
     assert isinstance(last, BrokerOutcome)
     assert last.starts
+
+
+@pytest.mark.parametrize("release", ["2.7", "2.8"])
+@pytest.mark.parametrize("first", [0, 3])
+@pytest.mark.parametrize("ended", [(1,), (1, 2)])
+def test_two_transactions_that_begin_at_one_offset_are_one_entry(
+    ended: tuple[int, ...], first: int, release: str, tmp_path: Path
+) -> None:
+    """The end of the one takes it away, and the end of the other ends the start."""
+    writer = PartitionWriter("t")
+    if first:
+        writer.append(first)
+    for producer in (1, 2):
+        data = build.batch(first, [build.record(0, None, b"v")], producer=producer, attributes=0x10)
+        writer.write(data, producer - 1, writer.clock)
+    for producer in ended:
+        writer.write(build.marker_batch(writer.next_offset, producer, build.COMMIT), 1, writer.clock)
+    log_dir = build.write_log_dir(tmp_path / "a", [writer], clean=False)
+    (log_dir / "meta.properties").write_text("version=0\nbroker.id=1\n")
+    *_, last = forecast(broker_of([log_dir], release), Options())
+    assert isinstance(last, BrokerOutcome)
+    words = f"transaction of first offset {first} on partition t-0 which was not started"
+    assert (last.starts, words in str(last.reason)) == ((True, False) if ended == (1,) else (False, True))

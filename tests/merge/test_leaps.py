@@ -94,6 +94,25 @@ def test_an_epoch_of_one_batch_in_each_file_is_no_doubt(
     assert (code, line["doubts"], offsets) == (0, [], [0, 1, 2])
 
 
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_an_epoch_of_a_last_batch_is_in_doubt_unless_another_replica_has_it(
+    replicas: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dirs = [tmp_path / f"b{number}" for number in range(replicas)]
+    for home in dirs:
+        (home / "orders-0").mkdir(parents=True)
+        built = [
+            build_batch([NewRecord(value=b"v")], base_offset=at, leader_epoch=5 * (at == 2))
+            for at in range(3)
+        ]
+        (home / "orders-0" / f"{0:020}.log").write_bytes(b"".join(built))
+    _, line, offsets = told(capsys, tmp_path, dirs)
+    assert offsets == [0, 1, 2]
+    assert ["epoch 5 is told by nothing but one batch" in each for each in line["doubts"]] == [True][
+        replicas - 1 :
+    ]
+
+
 def test_of_two_batches_in_one_place_the_other_replica_knows_which_is_moved(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

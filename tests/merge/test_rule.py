@@ -9,6 +9,7 @@ from tests.merge.history import History, fates_of, played
 from tests.seeds import sampled
 
 from segmend.merge import uncleaned
+from segmend.merge.no_further import Stayed
 from segmend.merge.rule import merge
 from segmend.merge.runs import MANY
 from segmend.merge.values import Merged
@@ -217,3 +218,9 @@ def test_the_merge_is_the_true_log_in_many_histories() -> None:
     """More of them; a sweep takes all."""
     for seed in range(25, sampled(20_000, 1_000)):
         judge_all(seed)
+
+
+def test_a_key_that_came_again_says_how_far_the_cleaner_of_a_gap_behind_it_can_have_come() -> None:
+    stays = Stayed(keyless=90, again=((50, 30), (60, 10)))
+    assert [stays.bound(gap) for gap in (10, 11, 31)] == [90, 60, 50]
+    assert stays.bound() == 50

@@ -88,7 +88,7 @@ def told(disaster: Disaster, points: list[str], *, shrink: bool) -> int:
     if points:
         least = shrunk(disaster, scratch("disaster")) if shrink else disaster
         print(f"  {least.command()}", flush=True)
-    return 1 if points else 0
+    return 1 if wrong(points) else 0
 
 
 def many(version: str, disasters: Iterable[Disaster], *, shrink: bool) -> int:

@@ -12,13 +12,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from segmend.broker.checkpoints import EPOCHS_ASSIGNED
 from segmend.broker.recovery import BY_LISTING
-from segmend.broker.strays import OR_LED
 from segmend.formats import epoch_checkpoint
 from segmend.formats.names import file_prefix, parse_file_name
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
-from segmend.kernel.types import KINDS
 from segmend.loading.epochs import EpochCache
 from segmend.loading.load import LoadedLog
 from tests.lab.disasters.contents import of_indexes, of_snapshots, of_transactions
@@ -38,17 +35,28 @@ REPLACED = (".snapshot", ".swap", "-checkpoint.tmp")
 
 NOT_TOLD = "not told: "
 """Before a point that it names as unknown: not what the broker did, and no agreement either."""
+NAMED = "named as unknown: "
+"""Before what it names so, whether anything hung on that or not."""
 LISTED = BY_LISTING.partition("{}")[2]
 """What it says of files of one number; the disaster may lie on another file system now."""
 CAPPED = 210
 """Names from that length on are cut when a directory is set aside."""
 MOVED = "directory replaced"
 """What it says of a partition whose move between log dirs goes on."""
+RACE = "; or it is led at once"
+"""What it says where a race decides."""
+ASSIGNED = (2, 7)
+"""Since then the epochs of a file are assigned one by one when it is read."""
 
 
 def wrong(points: Sequence[str]) -> list[str]:
     """Those in which it is wrong; the others it has left open."""
-    return [each for each in points if not each.startswith(NOT_TOLD)]
+    return [each for each in differing(points) if not each.startswith(NOT_TOLD)]
+
+
+def differing(points: Sequence[str]) -> list[str]:
+    """Those that are not what the broker did, whether it is wrong or has left them open."""
+    return [each for each in points if not each.startswith(NAMED)]
 
 
 def left_open(said: Said, name: str = "") -> str:
@@ -134,8 +142,9 @@ def of_service(verdict: Verdict, said: Said) -> Iterator[str]:
         line = lines.get(name)
         if line is None:
             yield f"{left_open(said)}{name}: served {first}..{end}, said nothing"
-        elif line["outcome"] not in SERVED and not may_be_led(line, end):
-            yield f"{name}: served {first}..{end}, said {line['outcome']}: {line['reason']}"
+        elif line["outcome"] not in SERVED:
+            mark = NOT_TOLD if may_be_led(line, end) else ""
+            yield f"{mark}{name}: served {first}..{end}, said {line['outcome']}: {line['reason']}"
         elif line["outcome"] in SERVED:
             after = line["after"]
             more = appended(verdict, said, f"{line['dir']}/{name}")
@@ -149,7 +158,7 @@ def of_service(verdict: Verdict, said: Said) -> Iterator[str]:
 
 def may_be_led(line: Line, end: int) -> bool:
     """Whether it says that it is a race: what is made anew is empty, what lay there ends where it ended."""
-    return OR_LED in line["reason"] and end in (0, line["before"]["log_end_offset"])
+    return RACE in line["reason"] and end in (0, line["before"]["log_end_offset"])
 
 
 def of_unserved(verdict: Verdict, said: Said) -> Iterator[str]:
@@ -196,7 +205,7 @@ def of_reads(verdict: Verdict, said: Said) -> Iterator[str]:
 ENDING = ("tail-truncated", "segments-deleted")
 """Effects after which there may be nothing from their offset on, though the log ends above it."""
 OF_A_BATCH = ("magic", "crc", "size")
-BACKWARDS = KINDS["offset-backwards"]
+BACKWARDS = "the batch does not begin after the last offset of the batch before it"
 OFFLINE_ERRORS = ("error 6", "error 56")
 """NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR."""
 TOP = (".kafka_cleanshutdown", "meta.properties", "-checkpoint", ".tmp")
@@ -328,7 +337,7 @@ def of_epochs(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -> Iter
     rows = [(int(epoch), int(start)) for epoch, start in map(str.split, text.splitlines()[2:])]
     wanted, end = log.state.epochs.entries, log.after.log_end_offset
     if name not in did.get("changed", {}):  # as it is read, nothing is written
-        rows = EpochCache(rows, assigned=EPOCHS_ASSIGNED.of(log.state.settings.release)).entries
+        rows = EpochCache(rows, assigned=log.state.settings.release >= ASSIGNED).entries
     if rows not in (wanted, *led(wanted, rows[-1:], end)):
         yield f"epochs {rows}, said {wanted} and a new one at {end}"
 

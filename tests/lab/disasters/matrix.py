@@ -7,7 +7,7 @@ import shutil
 from collections import Counter
 
 from tests.lab.disasters.bases import RELEASES
-from tests.lab.disasters.compare import wrong
+from tests.lab.disasters.compare import differing, wrong
 from tests.lab.disasters.draw import HANDS_KINDS, RIVAL_KINDS, Disaster
 from tests.lab.disasters.run import Row, compared, record, rows_of, scratch
 
@@ -32,7 +32,7 @@ def agreements(version: str, every: int = 1) -> dict[int, list[str]]:
 
 
 def matrix() -> str:
-    """A row a release: `agreeing/trials` for each kind; beside it those in which an unknown was named."""
+    """A row a release: `agreeing/trials` for each kind; beside it those in which it left something open."""
     lines = ["release  " + "".join(f"{name:>10}" for name in (*COLUMNS, "all", "not told"))]
     sums: Counter[tuple[str, str]] = Counter()
     for version in RELEASES:
@@ -41,9 +41,9 @@ def matrix() -> str:
             for name in (row["kind"], "all"):
                 for whose in (version, "all"):
                     sums[whose, f"{name} trials"] += 1
-                    sums[whose, f"{name} good"] += not found[row["n"]]
+                    sums[whose, f"{name} good"] += not differing(found[row["n"]])
             for whose in (version, "all"):
-                sums[whose, "not told"] += bool(found[row["n"]]) and not wrong(found[row["n"]])
+                sums[whose, "not told"] += bool(differing(found[row["n"]])) and not wrong(found[row["n"]])
     for whose in (*RELEASES, "all"):
         cells = (
             f"{sums[whose, f'{name} good']}/{sums[whose, f'{name} trials']}" for name in (*COLUMNS, "all")

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.copies import make_tree, remembered
 from tests.lab.disasters.bases import node
-from tests.lab.disasters.compare import disagreements, wrong
+from tests.lab.disasters.compare import NAMED, disagreements, wrong
 from tests.lab.disasters.draw import Disaster
 from tests.lab.disasters.files import look
 from tests.lab.disasters.judge import judged
@@ -88,11 +88,11 @@ def record(version: str) -> Path:
 
 
 def compared(disaster: Disaster, verdict: dict[str, Any], root: Path) -> list[str]:
-    """In what the forecast differs from a verdict."""
+    """In what the forecast differs from a verdict, and what it names as unknown."""
     scene = hurt_copy(disaster, root)
-    return disagreements(
-        verdict, look(root), said(disaster.version, scene, disaster.uid, verdict.get("order"))
-    )
+    mine = said(disaster.version, scene, disaster.uid, verdict.get("order"))
+    named = (f"{NAMED}{each}" for each in mine.broker["unknown"])
+    return [*disagreements(verdict, look(root), mine), *named]
 
 
 def judged_and_compared(disaster: Disaster, root: Path) -> tuple[Row, list[str]]:
