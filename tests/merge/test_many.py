@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -84,6 +85,20 @@ def test_eight_times_as_many_take_little_more_than_eight_times_the_work(
             work[-1] += ran
             shutil.rmtree(out)
     assert work[1] < 12 * work[0]
+
+
+def test_a_hole_costs_little_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    peaks = []
+    for count in (50, 100, 500):  # the first imports what it needs:
+        root = tmp_path / str(count)
+        dirs = [broker(root, number, log, mark=count) for number, log in enumerate(holes_of_both(count))]
+        tracemalloc.start()
+        try:
+            run(capsys, "diff", *dirs)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+    assert peaks[2] - peaks[1] < 400 * 1500
 
 
 def test_what_is_decoded_of_each_hole_is_not_held_by_itself(

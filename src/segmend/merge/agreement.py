@@ -39,7 +39,10 @@ class Stretch:
                 return
             self.places.append(mark.next_offset)
             self._digests.append(digest + mark.digest)
-        if self.places[-1] <= part.last:
+        if self.places[-1] <= part.last == run.last_offset:
+            self.places.append(part.last + 1)
+            self._digests.append(digest + run.digest)
+        elif self.places[-1] <= part.last:
             self._jump(part.last + 1)
 
     def _jump(self, place: int) -> None:

@@ -98,8 +98,6 @@ class OpenRun:
         return Mark(self._last + 1, self.end, self._batches, self._records, self._digest & _MASK)
 
     def run(self, file: str, segment: int) -> Run:
-        if not self._marks or self._marks[-1].position != self.end:
-            self._marks.append(self._mark())
         return Run(
             first_offset=self._first, last_offset=self._last, epoch=self.epoch, segment=segment, file=file,
             first_position=self.start, end_position=self.end, batches=self._batches,

@@ -25,7 +25,8 @@ def without(spans: Sequence[Span], taken: Sequence[Span]) -> list[Span]:
     """What of `spans` is not in `taken`; both are `united`."""
     left = []
     at = 0
-    for first, last in spans:
+    for span in spans:
+        first, last = span
         here = at = _reaching(taken, first, at)
         while here < len(taken) and taken[here][0] <= last:
             if taken[here][0] > first:
@@ -33,7 +34,7 @@ def without(spans: Sequence[Span], taken: Sequence[Span]) -> list[Span]:
             first = max(first, taken[here][1] + 1)
             here += 1
         if first <= last:
-            left.append((first, last))
+            left.append(span if first == span[0] else (first, last))
     return left
 
 

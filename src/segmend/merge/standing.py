@@ -36,6 +36,7 @@ def standings_of(
     first, end, watermark = bounds
     whole = [(first, end - 1)] if first < end else []
     held = common(whole, united(span for branch in branches for span in branch.cover))
+    places = sorted(place for each in branches for first, last in each.cover for place in (first, last + 1))
     standings = []
     for number, (replica, branch) in enumerate(zip(replicas, branches, strict=True)):
         own = without(held, [(0, begins(replica) - 1)]) if begins(replica) else held
@@ -59,7 +60,7 @@ def standings_of(
         standings.append(
             Standing(
                 relation=relation, behind_records=size(lacking), lacking=tuple(lacking),
-                hurt=tuple(_hurt(replica, branch, branches)), unique=unique,
+                hurt=tuple(_hurt(replica, branch, branches, places)), unique=unique,
                 diverged_at=diverged_at,
             )
         )  # fmt: skip
@@ -71,17 +72,21 @@ def begins(replica: Replica) -> int:
     return min([replica.log_start_offset, *(each.first_offset for each in replica.damaged[:1])])
 
 
-def _hurt(replica: Replica, branch: Branch, branches: Sequence[Branch]) -> Iterator[Hurt]:
-    """Its damage, cut where others have it or not; this replica has none of it sound."""
+def _hurt(
+    replica: Replica, branch: Branch, branches: Sequence[Branch], places: Sequence[int]
+) -> Iterator[Hurt]:
+    """Its damage, cut at the `places` where others have it or not; this replica has none of it sound."""
+    shared: dict[tuple[int, ...], tuple[int, ...]] = {}
     known = ((d.first_offset, d.last_offset) for d in replica.damaged if d.last_offset is not None)
     bounded = united([*known, *branch.lost])
-    places = sorted(place for each in branches for first, last in each.cover for place in (first, last + 1))
     for first, last in bounded:
         cuts = places[bisect_right(places, first) : bisect_right(places, last)]
         for begin, behind in pairwise([first, *cuts, last + 1]):
-            having = (n for n, each in enumerate(branches) if each is not branch and has(each.cover, begin))
             if begin < behind:
-                yield Hurt(first_offset=begin, last_offset=behind - 1, sound_on=tuple(having))
+                others = (n for n, each in enumerate(branches) if each is not branch)
+                having = tuple(n for n in others if has(branches[n].cover, begin))
+                sound_on = shared.setdefault(having, having)
+                yield Hurt(first_offset=begin, last_offset=behind - 1, sound_on=sound_on)
     for each in replica.damaged:
         if each.last_offset is None:
             yield Hurt(first_offset=each.first_offset, last_offset=None, sound_on=())

@@ -43,7 +43,7 @@ class Run:
 
     `records` adds up their counts; of magic 0 and 1, which do not tell, an offset counts as a record.
     Offsets without record in between were removed by compaction. `digest` is the sum of the hashes of
-    its batches: those of neighbouring runs add up, too. The last mark is the end of the run. A run of one
+    its batches: those of neighbouring runs add up, too. Most short runs have no mark. A run of one
     batch may have another epoch `written` in its header, where it is proven that this is wrong.
     """
 
