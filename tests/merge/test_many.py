@@ -89,7 +89,7 @@ def test_eight_times_as_many_take_little_more_than_eight_times_the_work(
 
 def test_a_hole_costs_little_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     peaks = []
-    for count in (50, 100, 500):  # the first imports what it needs:
+    for count in (50, 100, 500):  # the first imports what it needs
         root = tmp_path / str(count)
         dirs = [broker(root, number, log, mark=count) for number, log in enumerate(holes_of_both(count))]
         tracemalloc.start()
