@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Callable
 
@@ -227,6 +228,8 @@ FAULTS = [
         "P03+", "0..220", since=V2, mend="repair"),
     fault("snapshot-only-newest", only_newest, "", "0..220", since=V2),
     alone("snapshot-name", left("foo.snapshot"), "P04", "refuses", since=V2, says='For input string: "foo"'),
+    written("snapshot-too-large", lambda p: os.truncate(p.snapshots[-1], 2**31), "P04", "refuses",
+        vast=True),
     fault("snapshot-beyond", lambda p: p.write(name(p.end + 500), EMPTY),
         "P05", "snapshot-deleted 0..220", since=V2),
     fault("snapshot-between", lambda p: p.write(name(p.base("rolled") + 3), EMPTY),

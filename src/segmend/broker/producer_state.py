@@ -13,6 +13,13 @@ FAILED_SNAPSHOT = Words.since(
     "ProducerStateManager.loadFromSnapshot; KIP-98",
     ((0, 11), "Failed to load producer snapshot from '{}': {}"),
 )
+NO_ARRAY = "Requested array size exceeds VM limit"
+"""`ProducerStateManager.readSnapshot` reads all of it by `Files.readAllBytes`: an OutOfMemoryError, which
+nothing that loads logs catches, over `recovery.MAX_FILE_BYTES` bytes and more (played on 4.1.1)."""
+UNREAD_SNAPSHOT = (
+    "the newest snapshot is {:,} bytes long and was not read: the broker reads all of it at once, and "
+    "ends with an OutOfMemoryError where its heap is too small"
+)
 LOADING_STATE = Words.since(
     "Log.loadProducerState, UnifiedLog.rebuildProducerState; the word changed in 2.0",
     ((0, 11), "Loading producer state from offset {}"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.failures import LOADING_FAILED, NUMBER_FORMAT
-from segmend.broker.producer_state import FAILED_SNAPSHOT, LOADING_STATE
-from segmend.broker.recovery import PRODUCER_STATE
+from segmend.broker.producer_state import FAILED_SNAPSHOT, LOADING_STATE, NO_ARRAY
+from segmend.broker.recovery import MAX_FILE_BYTES, PRODUCER_STATE
 from segmend.findings import Finding, Severity, Where
 from segmend.formats.names import file_prefix
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
@@ -23,7 +23,7 @@ CODES = (
     Code("P01", WARNING, "a snapshot cannot be read: wrong CRC, version or length", SLOW),
     Code("P02", ERROR, "there is no snapshot at all, and the clean marker is there", WRONG, SLOW),
     Code("P03", INFO, "the newest snapshot is missing", SLOW),
-    Code("P04", ERROR, "a snapshot's name is no number", REFUSES, fatal=True),
+    Code("P04", ERROR, "a snapshot's name is no number, or the newest has 2 GiB", REFUSES, fatal=True),
     Code("P05", INFO, "a snapshot lies beyond the end of the log", NONE),
 )
 PAGE = Page(
@@ -39,7 +39,7 @@ PAGE = Page(
             and starts from nothing: open transactions are forgotten (their records become visible to
             consumers that read committed ones) and producers may repeat or lose batches.""",
         "P03": "it replays from an older one.",
-        "P04": "it dies with a NumberFormatException.",
+        "P04": "it dies with a NumberFormatException, or an OutOfMemoryError.",
         "P05": """
             it deletes the file. Without a high watermark of the partition, the newest one tells of records
             that are gone, and is an error.""",
@@ -83,7 +83,15 @@ def _misnamed(context: PartitionContext, entry: FileEntry) -> Finding:
 def _damaged(context: PartitionContext, offset: int, entry: FileEntry) -> Iterator[Finding]:
     newest = offset == context.partition.snapshots[-1][0]
     damages = context.partition.newest_snapshot[1] if newest else parse(entry.read(LIMIT))[1]
-    if damages and entry.size <= LIMIT:
+    if newest and entry.size >= MAX_FILE_BYTES and PRODUCER_STATE.of(context.release):
+        yield context.finding(
+            "P04",
+            f"the newest snapshot is {entry.size:,} bytes long: the broker cannot hold it and does not start",
+            Where(entry.name, offset=offset),
+            broker_says=LOADING_FAILED.format(f"java.lang.OutOfMemoryError: {NO_ARRAY}"),
+            remedy=context.set_aside(entry.name),
+        )
+    elif damages and entry.size <= LIMIT:
         words = "; ".join(damage.reason for damage in damages)
         yield context.finding(
             "P01",

@@ -5,6 +5,8 @@ Follows `UnifiedLog.create` and `LogLoader.load`.
 
 from __future__ import annotations
 
+from errno import EFBIG
+
 from segmend.broker.checkpoints import (
     EPOCHS_AGREE,
     EPOCHS_ASSIGNED,
@@ -134,7 +136,7 @@ def _loaded(partition: PartitionDir, settings: Settings) -> LoadedLog:
         after, failure = None, raised
     except Unreadable as error:
         after = None
-        if error.forbidden:
+        if error.forbidden or error.errno == EFBIG:
             unknown = str(error)
         else:
             failure = failed_read(settings.release, error.path, str(error), opened=error.opened)

@@ -7,10 +7,17 @@ Follows `UnifiedLog.rebuildProducerState` and `ProducerStateManager` (`truncateA
 from __future__ import annotations
 
 from collections.abc import Sequence
+from errno import EFBIG
 
 from segmend.broker.failures import fatal, io_failure
-from segmend.broker.producer_state import FAILED_SNAPSHOT, LOADING_STATE, REPLAYS_TO_A_POSITION
-from segmend.broker.recovery import REBUILDS_ALIKE, REPLAYS_UNGUARDED
+from segmend.broker.producer_state import (
+    FAILED_SNAPSHOT,
+    LOADING_STATE,
+    NO_ARRAY,
+    REPLAYS_TO_A_POSITION,
+    UNREAD_SNAPSHOT,
+)
+from segmend.broker.recovery import MAX_FILE_BYTES, REBUILDS_ALIKE, REPLAYS_UNGUARDED
 from segmend.broker.search import search
 from segmend.formats import producer_snapshot
 from segmend.formats.names import file_prefix, is_found
@@ -20,6 +27,7 @@ from segmend.loading.ongoing import is_plain, replay
 from segmend.loading.segment import Prefix, Segment, check_end, position_of, searched
 from segmend.loading.state import LoadState, States
 from segmend.loading.usable import check_folder
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.second_looks import look_again
 
@@ -112,6 +120,11 @@ def _load(state: LoadState, log_start: int) -> tuple[States, int]:
         if not is_found(kept.name):
             path = state.path(kept.name)
             raise io_failure(state.settings.release, f"NoSuchFileException: {path}", path)
+        size = kept.stat().size
+        if size >= MAX_FILE_BYTES:
+            raise fatal("OutOfMemoryError", NO_ARRAY, state.path(kept.name))
+        if size > _LIMIT:
+            raise Unreadable(state.path(kept.name), UNREAD_SNAPSHOT.format(size), EFBIG)
         snapshot, damages = producer_snapshot.parse(kept.read(_LIMIT))
         if not damages:
             return {row.producer_id: row for row in snapshot.entries}, newest
