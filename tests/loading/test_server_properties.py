@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from tests.cli.run import run
-from tests.faults.written import known_dirs
+from tests.faults.written import known_dirs, two_dirs
 from tests.lab.settings import KRAFT
 
 
@@ -143,3 +144,19 @@ def test_a_log_dir_with_a_nul_is_no_path(tmp_path: Path, capsys: pytest.CaptureF
     given.write_text(r"log.dirs=/x\u0000y")
     ran = run(capsys, "forecast", "--config", given)
     assert (ran.code, ran.err) == (8, "segmend: /x\\0y: not a path\n")
+
+
+def test_zeros_of_a_preallocated_log_are_nothing_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`log.preallocate`: after a kill the active log is as long as a segment may be."""
+    dirs = two_dirs(tmp_path, clean=False)
+    active = max(dirs[0].glob("*-*/*.log"))
+    given, length = tmp_path / "server.properties", active.stat().st_size + 5000
+    os.truncate(active, length)
+    given.write_text(f"broker.id=1\nlog.dirs={dirs[0]},{dirs[1]}\nlog.preallocate=true\n")
+    asked = ("forecast", *dirs, "--config", given, "--json", "--kafka", "3.9.2")
+    before = run(capsys, *asked).json[-1]["lost"]["bytes"]
+    with given.open("a") as more:
+        more.write(f"log.segment.bytes={length}\n")
+    assert before - run(capsys, *asked).json[-1]["lost"]["bytes"] == 5000

@@ -22,6 +22,7 @@ from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import Problem, SegmentScan
 
 from .context import PartitionContext
+from .levels import Level
 from .segment_view import SegmentView
 
 T = TypeVar("T")
@@ -32,6 +33,8 @@ MOST_FINDINGS: Final = 20
 MOST_BATCHES: Final = 1_000_000
 # Bytes of one batch that are read to prove its size or its magic by its CRC.
 PROOF_LIMIT: Final = 64 << 20
+# At --startup so many bytes stand for the whole rest of a file.
+_LOOK: Final = 64 * 1024
 
 
 def healed_at_start(view: SegmentView) -> bool:
@@ -100,6 +103,14 @@ def is_sound(view: SegmentView, position: int) -> bool:
         return False
     _, damages = parse(view.reader.read(batch.size, position), position)
     return not damages
+
+
+def is_zero_from(view: SegmentView, position: int) -> bool:
+    """Whether the log has nothing but zeros from byte `position` on."""
+    if view.context.level == Level.STARTUP:
+        return not any(view.reader.read(_LOOK, position))
+    tail = view.scan.tail
+    return tail is not None and tail.kind == "zero-tail" and tail.position <= position
 
 
 def sound_with_size(view: SegmentView, position: int, end: int) -> bool:

@@ -12,7 +12,7 @@ from segmend.kernel.scan import iter_batches
 from segmend.logdir.index_file import last_entry
 
 from .context import PartitionContext
-from .evidence import batch_at, claimed_end, in_flight, is_sound, too_small
+from .evidence import batch_at, claimed_end, in_flight, is_sound, is_zero_from, too_small
 from .levels import Level, Scope
 from .manual import ERROR, LOSES, NONE, REFUSES, Code, Page
 from .segment_view import SegmentView
@@ -24,17 +24,17 @@ CODES = (
     Code(
         "L25",
         ERROR,
-        "the log ends before its index and its snapshot: the end of the log is lost",
+        "the log ends before its index: the end of the log is lost",
         LOSES,
         NONE,
-        explains=("C04", "C10b", "E06"),
+        explains=("C04", "C10b", "E06", "L03"),
     ),
 )
 PAGE = Page(
     meaning="""
         A broker finds the end of the log by reading from this entry. The entry may be wrong (I04 to I06), or
-        it is right and the log was cut (L25: a producer snapshot, the recovery point or the high watermark
-        lies beyond the end of the log, too).""",
+        it is right and the end of the log is gone (L25: a producer snapshot, the recovery point or the high
+        watermark lies beyond the end of the log, too, or there are zeros where the entry points).""",
     broker="""
         Without the clean marker it rebuilds the index, and the log end offset is where the log ends.""",
     more="""
@@ -109,6 +109,10 @@ def _off_boundary(view: SegmentView, context: PartitionContext, last: _Last) -> 
     batch = batch_at(view, last.position)
     if batch is not None and _fits(view, last, batch.base_offset, batch.magic):
         return
+    if is_zero_from(view, last.position):
+        words = f"zeros to the end of the log, where its index has a batch at byte {last.position:,}"
+        yield _finding(view, context, "L25", words, last)
+        return
     yield _finding(
         view, context, "I06", f"no batch begins at byte {last.position:,}, where the last entry points", last
     )
@@ -124,7 +128,7 @@ def _finding(view: SegmentView, context: PartitionContext, code: str, words: str
         words,
         Where(
             view.segment.name if code == "L25" else f"{file_prefix(view.base_offset)}.index",
-            position=view.size if code == "L25" else last.row * OFFSET_ENTRY.size,
+            position=min(view.size, last.position) if code == "L25" else last.row * OFFSET_ENTRY.size,
             offset=last.offset,
         ),
         broker_says=too_small(view) if code == "I06" else None,

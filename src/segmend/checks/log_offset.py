@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from segmend.broker.recovery import INVALID_OFFSET, SPLIT_REFUSED
 from segmend.findings import Finding, Where
-from segmend.formats.batch import RecordBatch
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.formats.offset_index import parse as parse_index
 
@@ -14,7 +13,7 @@ from .context import PartitionContext
 from .evidence import first, headers_before, in_flight
 from .levels import Level, Scope
 from .manual import ERROR, LOSES, REFUSES, WRONG, Code, Page
-from .offset_faults import offset_faults, one_bit
+from .offset_faults import OffsetFault, offset_faults, one_bit
 from .segment_view import SegmentView
 
 CODES = (
@@ -25,8 +24,16 @@ CODES = (
         WRONG,
         REFUSES,
         explains=("C04", "C10b", "E06", "L17"),
+        explains_beside=("I09",),
     ),
-    Code("L14", ERROR, "a batch's base offset breaks the order of offsets", WRONG, LOSES),
+    Code(
+        "L14",
+        ERROR,
+        "a batch's base offset breaks the order of offsets",
+        WRONG,
+        LOSES,
+        explains_beside=("I09",),
+    ),
     Code("L15", ERROR, "the last batch's base offset is far too high", WRONG, explains=("I16", "N15")),
 )
 PAGE = Page(
@@ -49,7 +56,7 @@ PAGE = Page(
     },
     advice="""
         Write the right offset back; it is not under the CRC, so nothing else changes. `segmend plan repair`
-        does where the batches on both sides prove it.""",
+        does where the batches on both sides prove it, also for several in a row; else take a replica's.""",
     kafka="""
         LogSegment.recover, LogSegment.readNextOffset, UnifiedLog.splitOverflowedSegment.""",
 )
@@ -65,14 +72,14 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     if view.misnamed:  # N05: all of the segment is elsewhere, not one batch
         return
     for fault in first(offset_faults(view, view.scan, "L13", "L14")):
-        yield _finding(view, context, fault.code, fault.batch, fault.expected)
+        yield _finding(view, context, fault)
     if not in_flight(view):
         yield from _far_away(view, context)
 
 
-def _finding(
-    view: SegmentView, context: PartitionContext, code: str, batch: RecordBatch, expected: int | None
-) -> Finding:
+def _finding(view: SegmentView, context: PartitionContext, fault: OffsetFault) -> Finding:
+    code, batch, expected = fault.code, fault.batch, fault.expected
+    of_metadata = context.partition.kind == "cluster-metadata"
     words = {
         "L13": SPLIT_REFUSED.say(context.release, f"{context.partition.path}/{view.segment.name}"),
         "L14": INVALID_OFFSET.format(view.base_offset),
@@ -82,16 +89,10 @@ def _finding(
         f"the batch says base offset {batch.base_offset}, its neighbours say {expected}",
         Where(view.segment.name, position=batch.position, offset=batch.base_offset),
         broker_says=words.get(code),
-        remedy=context.graft() if code == "L13" and _is_old(batch, context) else context.repair(),
+        remedy=context.repair() if fault.proven and not of_metadata else context.graft(),
         expected=expected,
+        proven=fault.proven,
     )
-
-
-def _is_old(batch: RecordBatch, context: PartitionContext) -> bool:
-    """Whether it is of an epoch before the newest: a batch written twice, and no wrong offset."""
-    epochs = context.epochs.value
-    newest = epochs.entries[-1].epoch if epochs is not None and epochs.entries else 0
-    return 0 <= batch.partition_leader_epoch < newest
 
 
 def _far_away(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
@@ -107,7 +108,7 @@ def _far_away(view: SegmentView, context: PartitionContext) -> Iterator[Finding]
     before, last = last_two
     expected = before.last_offset + 1
     if last.base_offset - expected >= _FAR and one_bit(last.base_offset, expected):
-        yield _finding(view, context, "L15", last, expected)
+        yield _finding(view, context, OffsetFault(code="L15", batch=last, expected=expected, proven=True))
 
 
 def _near_the_end(view: SegmentView) -> int:

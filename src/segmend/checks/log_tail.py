@@ -10,7 +10,7 @@ from segmend.formats.batch import HEADER_SIZE_UP_TO_MAGIC
 from segmend.wording import plural
 
 from .context import PartitionContext
-from .evidence import healed_at_start, in_flight, is_sound, too_small
+from .evidence import healed_at_start, in_flight, is_sound, is_zero_from, too_small
 from .levels import Level, Scope
 from .manual import ERROR, LOSES, NONE, REFUSES, Code, Page
 from .segment_view import SegmentView
@@ -53,7 +53,7 @@ PAGE = Page(
     broker="""
         Without the clean marker it cuts the active segment at the last whole batch and says "Found invalid
         messages in log segment F at byte offset P.": nothing is lost that was acknowledged and flushed, and
-        this is reported as info only (zeros not at all).""",
+        this is reported as info only. Where the index goes into the zeros, there were batches: L25.""",
     more="""
         With the marker nothing is cut. After L01 and L02 it appends behind the torn bytes, and whatever comes
         from then on can never be read: "Found record size 0 smaller than minimum record overhead (14) in file
@@ -69,8 +69,6 @@ SCOPE = Scope.SEGMENT
 LEVEL = Level.STARTUP
 
 _CODE_OF = {"torn-tail": "L01", "header-fragment": "L02", "zero-tail": "L03"}
-# At --startup so many bytes stand for the whole rest of the file.
-_LOOK = 64 * 1024
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
@@ -80,9 +78,8 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     if context.level == Level.STARTUP and not view.is_active:
         return
     tail = _seen_by_a_broker(view) if context.level == Level.STARTUP else _seen_by_the_scan(view)
-    if tail is None or (tail[0] == "zero-tail" and view.is_active and healed_at_start(view)):
-        return
-    yield _finding(view, context, *tail)
+    if tail is not None:
+        yield _finding(view, context, *tail)
 
 
 def _seen_by_the_scan(view: SegmentView) -> tuple[str, int, int] | None:
@@ -98,15 +95,11 @@ def _seen_by_a_broker(view: SegmentView) -> tuple[str, int, int] | None:
     end = view.tail
     size = view.size
     if end.failure is not None:
-        return ("zero-tail", end.position, size) if _all_zero(view, end.position) else None
+        return ("zero-tail", end.position, size) if is_zero_from(view, end.position) else None
     if end.ignored == 0 or (end.batches == 0 and end.position and not is_sound(view, end.position)):
         return None
     kind = "header-fragment" if end.ignored <= HEADER_SIZE_UP_TO_MAGIC else "torn-tail"
     return kind, size - end.ignored, size
-
-
-def _all_zero(view: SegmentView, position: int) -> bool:
-    return not any(view.reader.read(_LOOK, position))
 
 
 def _finding(view: SegmentView, context: PartitionContext, kind: str, position: int, end: int) -> Finding:

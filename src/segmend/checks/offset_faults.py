@@ -8,16 +8,17 @@ copy (L16), a stale write of an older history (L26), or a segment that grew too 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import chain
 from typing import Final
 
 from segmend.formats.batch import RecordBatch
-from segmend.frozen import frozen
+from segmend.formats.java_number import INT_MAX
+from segmend.frozen import frozen, replace
 from segmend.kernel.holes import ORDER_KINDS
-from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import Problem, SegmentScan
 
-from .evidence import MOST_BATCHES, batch_at, problems
+from .evidence import batch_at, problems
+from .offset_runs import Walked
 from .segment_view import SegmentView
 
 _LOOKED_AT: Final = 8
@@ -25,11 +26,15 @@ _LOOKED_AT: Final = 8
 
 @frozen
 class OffsetFault:
-    """A sound batch at a wrong offset; `expected` is the base offset that would fit, if known."""
+    """A sound batch at a wrong offset; `expected` is the base offset that would fit, if known.
+
+    `proven` if the batches on both sides say so, or it differs from it in one bit at the end of the log.
+    """
 
     code: str
     batch: RecordBatch
     expected: int | None
+    proven: bool = False
 
 
 @frozen
@@ -57,15 +62,41 @@ def offset_faults(view: SegmentView, scan: SegmentScan, *codes: str) -> Iterator
 
 
 def _faults(view: SegmentView, scan: SegmentScan) -> Iterator[OffsetFault]:
-    seen: set[tuple[str, int]] = set()
     looked_at = problems(scan, *ORDER_KINDS)[:_LOOKED_AT]
-    for problem, around in zip(looked_at, _look_around(view, scan, looked_at), strict=True):
-        fault = around and _judge(view, problem, around)
+    if not looked_at:
+        return
+    walked = Walked(view)
+    walk = iter(walked)
+    places = list(zip(looked_at, _look_around(view, scan, looked_at, walk), strict=True))
+    proven = walked.wrong_offsets(walk)
+    for wrong in proven:
+        code = "L13" if _is_outside(view, wrong.batch) else "L14"
+        yield OffsetFault(code=code, batch=wrong.batch, expected=wrong.expected, proven=True)
+    seen: set[tuple[str, int]] = set()
+    for problem, around in places:
+        if around is None or any(run.begins <= problem.position <= run.until for run in proven):
+            continue
+        fault = _judge(view, problem, around)
         # A batch too high is told twice: by itself and by the one after it. A wide segment is one fault.
-        key = (fault.code, 0 if fault.code == "L23" else fault.batch.position) if fault else ("", 0)
-        if fault and key not in seen:
+        key = fault.code, 0 if fault.code == "L23" else fault.batch.position
+        if key not in seen:
             seen.add(key)
-            yield fault
+            yield replace(fault, proven=_is_proven(fault, around))
+
+
+def _is_outside(view: SegmentView, batch: RecordBatch) -> bool:
+    return not 0 <= batch.base_offset - view.base_offset <= INT_MAX
+
+
+def _is_proven(fault: OffsetFault, around: _Around) -> bool:
+    """Whether the next batch goes on where this one would end; at the end, whether one bit is wrong."""
+    batch, expected = fault.batch, fault.expected
+    if expected is None or expected == batch.base_offset:
+        return False
+    after = around.this if batch is around.before else around.after
+    if after is None:
+        return one_bit(batch.base_offset, expected)
+    return after.base_offset == expected + batch.last_offset - batch.base_offset + 1
 
 
 def _judge(view: SegmentView, problem: Problem, around: _Around) -> OffsetFault:
@@ -76,12 +107,11 @@ def _judge(view: SegmentView, problem: Problem, around: _Around) -> OffsetFault:
     return _judge_backwards(view, around)
 
 
-def _look_around(view: SegmentView, scan: SegmentScan, places: list[Problem]) -> Iterator[_Around | None]:
+def _look_around(
+    view: SegmentView, scan: SegmentScan, places: list[Problem], walk: Iterator[RecordBatch]
+) -> Iterator[_Around | None]:
     """The neighbours of each place, in one walk over the headers up to the last of them."""
-    if not places:
-        return
-    walk = iter_batches(view.reader, stop=places[-1].position, resync=True, base_offset=view.base_offset)
-    headers = chain(islice(walk, MOST_BATCHES), (None,))
+    headers = chain(walk, (None,))
     older = before = None
     following = next(headers)
     seen: set[tuple[int, int, int]] = set()

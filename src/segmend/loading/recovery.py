@@ -113,7 +113,7 @@ def recover_segment(state: LoadState, segment: Segment, *, opening: bool = True)
         rest = scan_from(segment, segment.log, walk.valid)
         if walk.in_order and segment.size == segment.log.stat().size:
             segment.end_on_disk = max(walk.next_offset, end_in(rest))
-        lost = lost_in(segment, rest)
+        lost = Lost() if _is_preallocated(state, segment, rest) else lost_in(segment, rest)
         words = INVALID_MESSAGES.format(state.path(segment.name), walk.valid) if walk.invalid else None
         state.note("tail-truncated", segment.name, offset=walk.next_offset, says=words, lost=lost)
     if not opening or OPENING_ASSIGNS_EPOCHS.of(state.settings.release):
@@ -124,6 +124,13 @@ def recover_segment(state: LoadState, segment: Segment, *, opening: bool = True)
     if PRODUCER_STATE.of(state.settings.release):
         after_recovery(state, walk.map_end, walk.states)
     return cut
+
+
+def _is_preallocated(state: LoadState, segment: Segment, rest: SegmentScan) -> bool:
+    """Whether what is cut off was never written: the zeros of `FileRecords.open(preallocate)`."""
+    tail = rest.tail
+    zeros = tail is not None and tail.kind == "zero-tail" and tail.position == rest.start
+    return zeros and segment.size == state.settings.segment_bytes
 
 
 def _note_transactions(state: LoadState, segment: Segment) -> None:

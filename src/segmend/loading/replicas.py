@@ -188,6 +188,7 @@ def load_settings(dir_state: DirState, partition: PartitionDir, situation: Situa
         interval=interval or config.number("log.index.interval.bytes"),
         interval_known=interval is not None or situation.image is not None,
         longest_index=known_room(situation.broker.given, topic),
+        segment_bytes=parse_int(topic.get("segment.bytes", "")) or config.number("log.segment.bytes"),
         recover=partition.kind != "delete",
         remote=situation.retention(partition.topic).storage,
     )

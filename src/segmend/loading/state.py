@@ -29,9 +29,9 @@ States = dict[int, ProducerStateEntry]
 @frozen
 class Settings:
     """What `LogLoader` is given. `interval` is index.interval.bytes, a guess unless known; `longest_index` is
-    segment.index.bytes; `recover` is False for a directory that waits for its deletion; `remote` is what it
-    makes of segments that are in remote storage only. `turned` is an offset whose snapshots are listed the
-    other way round."""
+    segment.index.bytes, `segment_bytes` the length of a preallocated log; `recover` is False for a directory
+    that waits for its deletion; `remote` is what it makes of segments that are in remote storage only.
+    `turned` is an offset whose snapshots are listed the other way round."""
 
     release: Release
     clean: bool
@@ -40,6 +40,7 @@ class Settings:
     interval: int = 4096
     interval_known: bool = True
     longest_index: int = DEFAULTS[OF_BROKER]
+    segment_bytes: int = 1 << 30
     recover: bool = True
     remote: RemoteStorage = RemoteStorage.NONE
     turned: int | None = None

@@ -74,7 +74,10 @@ def _phrase(name: str, effects: Sequence[Effect]) -> str:
     records = sum(effect.records_lost for effect in effects)
     if name == "reads-fail" or (not records and name not in _LOSING):
         return phrase
-    return f"{phrase}, {plural(records, 'record')} lost" if records else f"{phrase}, no record lost"
+    if records:
+        return f"{phrase}, {plural(records, 'record')} lost"
+    torn = any(effect.bytes_lost for effect in effects)
+    return f"{phrase}, no whole record lost" if torn else f"{phrase}, no record lost"
 
 
 def _file(effect: Effect) -> str:

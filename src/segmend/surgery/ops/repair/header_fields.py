@@ -11,8 +11,6 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from segmend.findings import Finding
-from segmend.kernel.scan import iter_batches
-from segmend.logdir.disk import FileReader
 from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.ops.repair.scene import BeyondRepair
 from segmend.surgery.step import Step
@@ -45,23 +43,10 @@ def _magic(finding: Finding, _facts: Mapping[str, int]) -> tuple[int, bytes]:
     return _position(finding), bytes([_MAGIC])
 
 
-def _base_offset(finding: Finding, facts: Mapping[str, int | None]) -> tuple[int, bytes]:
-    expected, position = facts.get("expected"), _position(finding)
-    if expected is None or expected == finding.offset or not _fits_both_sides(finding, position, expected):
+def _base_offset(finding: Finding, facts: Mapping[str, int]) -> tuple[int, bytes]:
+    if not facts.get("proven"):
         raise BeyondRepair("the batches around it do not prove the right offset; compare the replicas")
-    return position, expected.to_bytes(8, "big")
-
-
-def _fits_both_sides(finding: Finding, position: int, expected: int) -> bool:
-    """Whether the next batch goes on where this one would end, or one bit makes the difference."""
-    with FileReader(f"{finding.dir}/{finding.file}") as reader:
-        batches = iter_batches(reader, start=position)
-        this, after = next(batches, None), next(batches, None)
-    if this is None:
-        return False
-    delta = this.last_offset - this.base_offset
-    one_bit = ((this.base_offset ^ expected) & (1 << 64) - 1).bit_count() == 1
-    return one_bit if after is None else after.base_offset == expected + delta + 1
+    return _position(finding), facts["expected"].to_bytes(8, "big")
 
 
 def _epoch(finding: Finding, facts: Mapping[str, int]) -> tuple[int, bytes]:

@@ -1,0 +1,63 @@
+"""Base offsets flipped in several batches in a row: what their neighbours prove needs no replica."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+from tests.cli.run import run
+from tests.golden.judge import copy_tree
+
+pytestmark = pytest.mark.usefixtures("no_other_processes")
+
+_HEAD = struct.Struct(">qi")
+RELEASES = ("4.3.1-clean", "2.8.2-clean", "1.1.0-clean")
+
+
+def positions(data: bytes) -> list[int]:
+    found, position = [], 0
+    while position + 12 <= len(data):
+        found.append(position)
+        position += 12 + int(_HEAD.unpack_from(data, position)[1])
+    return found
+
+
+def flipped(data: bytes, draw: Random) -> bytes:
+    """Two to four batches in a row, one bit each; the last batch is left as it is."""
+    hurt, places = bytearray(data), positions(data)
+    first = draw.randrange(len(places) - 4)
+    for place in places[first : first + draw.randint(2, 4)]:
+        base, size = _HEAD.unpack_from(hurt, place)
+        _HEAD.pack_into(hurt, place, base ^ 1 << draw.choice((0, 1, 2, 3, 5, 8, 16, 20, 30)), size)
+    return bytes(hurt)
+
+
+def full_logs(home: Path) -> list[Path]:
+    """Of v2 batches, none of them cleaned: `single-0` and what moved."""
+    logs = [log for name in ("single-0", "moved-0") for log in sorted(home.rglob(f"{name}/*.log"))]
+    return [log for log in logs if len(positions(log.read_bytes())) > 5]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("seed", range(3))
+def test_offsets_in_a_row_are_put_right(
+    golden: Callable[[str], Path], tmp_path: Path, release: str, seed: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home, draw = tmp_path / "home", Random(seed)
+    copy_tree(golden(release), home)
+    log = draw.choice(full_logs(home))
+    sound = log.read_bytes()
+    log.write_bytes(flipped(sound, draw))
+    found = run(capsys, "check", log.parent.parent, "--json")
+    wrong = [each for each in found.of("finding") if each["severity"] == "error"]
+    assert wrong
+    assert all(each["remedy"]["command"].startswith("segmend plan repair") for each in wrong), wrong
+    plan = tmp_path / "plan.json"
+    assert run(capsys, "plan", "repair", log.parent.parent, "-o", plan).code == 0
+    assert run(capsys, "apply", plan, "--yes", "--state-dir", tmp_path / "state").code == 1
+    assert log.read_bytes() == sound
+    shutil.rmtree(home)
