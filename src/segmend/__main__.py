@@ -36,7 +36,10 @@ def _fault(kind: type[BaseException], error: BaseException, trace: TracebackType
     """Nobody caught it, so it is ours; Python would end with 1, which is "a plan was applied"."""
     sys.__excepthook__(kind, error, trace)
     if issubclass(kind, Exception):
-        os._exit(ExitCode.OPERATIONAL)
+        try:
+            sys.stdout.flush()
+        finally:  # who read it may be gone
+            os._exit(ExitCode.OPERATIONAL)
 
 
 if __name__ == "__main__":

@@ -132,7 +132,7 @@ def test_errors_end_with_their_exit_code(
 def test_a_fault_of_ours_does_not_end_as_an_applied_plan() -> None:
     main = "lambda argv: print('told') or 1 / 0"
     fault = f"import segmend.cli.main as m, segmend.__main__ as s; m.main = {main}; s.entry()"
-    ran = python("-c", fault)
+    ran = python("-c", fault, PYTHONUNBUFFERED="")
     assert (ran.returncode, ran.stdout, "ZeroDivisionError" in ran.stderr) == (8, "told\n", True)
 
 

@@ -18,6 +18,7 @@ from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.candidates import each_release
 from segmend.wording import plural
 
+from .context import NOBODY, Keeper
 from .levels import Level
 from .registry import all_checks
 from .runner import CheckRun
@@ -35,10 +36,12 @@ class CheckOfAny(CheckRun):
     looks at.
     """
 
-    def __init__(self, broker: BrokerDirs, *, read_again: int | None = None, **options: Any) -> None:
-        super().__init__(broker, **options)
+    def __init__(
+        self, broker: BrokerDirs, *, read_again: int | None = None, keeper: Keeper = NOBODY, **options: Any
+    ) -> None:
+        super().__init__(broker, keeper=keeper, **options)
         self._given = broker
-        self._options = {**options, "on_progress": None, "on_partition": None, "stretches": None}
+        self._options = {**options, "on_progress": None, "keeper": Keeper(keeper.scanned)}
         most = READ_AGAIN if read_again is None else read_again
         self._shortened = self._level > Level.STARTUP and not (most and _size(broker) <= most)
         if self._shortened:

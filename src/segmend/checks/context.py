@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from segmend.broker.recovery import first_recovered
 from segmend.findings import NOWHERE, Finding, Remedy, Safety, Severity, Where
@@ -51,6 +51,19 @@ _PARTITION_NAME = re.compile(r".+?-\d+(?=\D)")
 MAX_MAP_COUNT = 65_530
 
 
+class Keeper(NamedTuple):
+    """Who keeps scans from one run to the next, and wants to see what was looked at."""
+
+    scanned: Scanned | None = None
+    """Asked before the log of a segment is read, which it is where there is no scan of it."""
+    stretches: Summed | None = None
+    done: Callable[[PartitionContext], None] | None = None
+    """Handed each partition with the scans of its segments when it is done."""
+
+
+NOBODY: Final = Keeper()
+
+
 @frozen
 class ReadFailure:
     """A file or directory that could not be read; `file` is relative to the log dir."""
@@ -70,8 +83,7 @@ class BrokerContext:
         level: Level,
         codes: Mapping[str, Entry],
         max_map_count: int = MAX_MAP_COUNT,
-        scanned: Scanned | None = None,
-        stretches: Summed | None = None,
+        keeper: Keeper = NOBODY,
     ) -> None:
         self.broker_dirs = broker_dirs
         self.dirs = broker_dirs.dirs
@@ -79,8 +91,7 @@ class BrokerContext:
         self.level = level
         self.codes = codes
         self.max_map_count = max_map_count
-        self.scanned = scanned
-        self.stretches = stretches
+        self.keeper = keeper
         self._contexts = {id(log_dir): DirContext(self, log_dir) for log_dir in self.dirs}
 
     def of(self, log_dir: LogDir) -> DirContext:
@@ -214,15 +225,18 @@ class DirContext:
         message: str,
         where: Where = NOWHERE,
         *,
-        topic: str | None = None,
-        partition: int | None = None,
+        of: tuple[str, int] | None = None,
         broker_says: str | None = None,
         remedy: Remedy | None = None,
         severity: Severity | None = None,
         detail: Mapping[str, Any] | None = None,
         **more: Any,
     ) -> Finding:
-        """A finding in this dir; `where.file` is relative to it, `severity` defaults to the code's."""
+        """A finding in this dir, perhaps `of` a topic's partition; `severity` defaults to the code's.
+
+        `where.file` is relative to the dir.
+        """
+        topic, partition = of or (None, None)
         return Finding(
             code=code,
             severity=severity or self.broker.codes[code].code.severity,
@@ -338,8 +352,7 @@ class PartitionContext:
             code,
             message,
             where._replace(file=f"{name}/{where.file}" if where.file else name),
-            topic=self.partition.topic,
-            partition=self.partition.partition,
+            of=self.key,
             broker_says=broker_says,
             remedy=remedy,
             severity=severity,

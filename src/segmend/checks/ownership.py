@@ -113,8 +113,7 @@ def _finding(
         "K13",
         f"the broker's user {user.uid} cannot read and write it ({what})",
         Where(name),
-        topic=partition.topic if partition else None,
-        partition=partition.partition if partition else None,
+        of=partition.key if partition else None,
         broker_says=NOT_READABLE.format(f"{context.path}/{name}"),
         remedy=remedy,
     )

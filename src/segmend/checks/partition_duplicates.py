@@ -48,8 +48,7 @@ def _finding(broker: BrokerContext, first: PartitionDir, other: PartitionDir) ->
         "N17",
         f"{name} lies in {first.path} too",
         Where(other.name),
-        topic=other.topic,
-        partition=other.partition,
+        of=other.key,
         broker_says=DUPLICATE.of(broker.release).format(name, first.path, other.path),
         remedy=remedies.set_aside(other.log_dir.path, other.name, safety=Safety.LOSSY),
     )

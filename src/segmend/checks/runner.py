@@ -22,7 +22,7 @@ from segmend.frozen import dataclass, field, frozen
 from segmend.logdir.file_system import Unreadable
 from segmend.threads import Jobs, slices
 
-from .context import MAX_MAP_COUNT, BrokerContext, DirContext, PartitionContext, ReadFailure
+from .context import MAX_MAP_COUNT, NOBODY, BrokerContext, DirContext, Keeper, PartitionContext, ReadFailure
 from .levels import Level, Scope
 from .registry import Check, all_checks, known_codes
 from .segment_view import SegmentView
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from segmend.logdir.tree import PartitionDir
     from segmend.node.broker_dirs import BrokerDirs
 
-    from .context import Scanned, Summed
     from .weighing.judge import Judge
 
 # Findings of one partition that are looked at together for causes; a ruined one has millions.
@@ -56,7 +55,6 @@ METADATA_UNSEEN = "the cluster's metadata"
 """What is not looked at where a KRaft node's metadata log is in none of the dirs, and may be elsewhere."""
 
 OnProgress = Callable[[int, int], None]
-OnPartition = Callable[[PartitionContext], None]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -163,11 +161,8 @@ class CheckRun:
     """The checks of one broker's log dirs; iterate to run them.
 
     Gives findings; `summary` is complete once they are exhausted. `on_progress` is told
-    (bytes done, bytes in all), `on_partition` is handed each partition with the scans of its
-    segments when it is done. `max_map_count` is the machine's vm.max_map_count, if known.
-    Without `effects` no start is forecast to tell what each finding means. What `scanned` has of a
-    segment is taken for its scan, and its log is not read for that. Where it is, `stretches` gives what is
-    to be filled.
+    (bytes done, bytes in all). `max_map_count` is the machine's vm.max_map_count, if known.
+    Without `effects` no start is forecast to tell what each finding means.
     """
 
     def __init__(
@@ -177,12 +172,10 @@ class CheckRun:
         level: Level = Level.DEFAULT,
         wanted: Wanted | None = None,
         on_progress: OnProgress | None = None,
-        on_partition: OnPartition | None = None,
+        keeper: Keeper = NOBODY,
         jobs: int = 1,
         max_map_count: int | None = None,
         effects: bool = True,
-        scanned: Scanned | None = None,
-        stretches: Summed | None = None,
     ) -> None:
         self._wanted = wanted or Wanted()
         checks = [c for c in all_checks() if c.level <= level and self._wanted.check(c)]
@@ -192,14 +185,13 @@ class CheckRun:
             level=level,
             codes=known_codes(),
             max_map_count=max_map_count or MAX_MAP_COUNT,
-            scanned=scanned,
-            stretches=stretches,
+            keeper=keeper,
         )
         self._plays = effects
         self._level = level
         self._jobs = jobs
         self._on_progress = on_progress
-        self._on_partition = on_partition
+        self._keeper = keeper
         self._total_bytes: int | None = None
         self.summary = Summary(level=level, dirs=tuple(str(d.path) for d in broker.dirs))
         self.summary.skipped.extend(_SKIPPED[level])
@@ -341,8 +333,8 @@ class CheckRun:
         findings = _guarded(self._checks[Scope.PARTITION], context.partition, context, context.dir.failures)
         yield from self._settled(context, [*context.held, *findings]) if context.running else findings
         yield None
-        if self._on_partition:
-            self._on_partition(context)
+        if self._keeper.done:
+            self._keeper.done(context)
 
     def _settled(self, context: PartitionContext, findings: list[Finding]) -> list[Finding]:
         """Of a partition whose names a running broker changed meanwhile, what is found of those of now."""

@@ -118,7 +118,7 @@ class SegmentView:
         return scan
 
     def _given(self) -> SegmentScan | None:
-        ask = self.context.dir.broker.scanned
+        ask = self.context.dir.broker.keeper.scanned
         return None if ask is None else ask(self)
 
     def _known(self) -> SegmentScan | None:
@@ -128,7 +128,7 @@ class SegmentView:
         return known_scan(self.log, base_offset=self.base_offset, crc=False)
 
     def _read(self) -> SegmentScan:
-        ask = self.context.dir.broker.stretches
+        ask = self.context.dir.broker.keeper.stretches
         return checked_scan(
             self.log,
             base_offset=self.base_offset,

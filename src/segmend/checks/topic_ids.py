@@ -124,8 +124,7 @@ def _finding(
         code,
         message,
         Where(f"{partition.name}/partition.metadata"),
-        topic=partition.topic,
-        partition=partition.partition,
+        of=partition.key,
         broker_says=says,
         remedy=_remedy(broker, code, partition),
     )

@@ -14,7 +14,7 @@ from itertools import groupby
 from segmend.broker.failures import DIR_FAILED
 from segmend.checks import CheckOfAny, CheckRun, Level, Scope, Wanted
 from segmend.checks.any_release import READ_AGAIN
-from segmend.checks.context import PartitionContext
+from segmend.checks.context import Keeper, PartitionContext
 from segmend.checks.registry import Check
 from segmend.checks.segment_view import SegmentView
 from segmend.findings import Finding, Severity
@@ -193,9 +193,8 @@ def _run_broker(job: AuditJob, share: Share, sink: Sink) -> None:
     scanned = readings.scanned if job.scans else None
     if names or job.findings:
         stretches = readings.stretches if job.digests else None
-        run = kind(
-            checked, level=job.level, wanted=wanted, on_partition=take, scanned=scanned, stretches=stretches
-        )
+        keeper = Keeper(scanned, stretches, take)
+        run = kind(checked, level=job.level, wanted=wanted, keeper=keeper)
         _collect(run, by_path, sink, readings)
     if whole:
         _dir_rows(share, dirs, sink)
