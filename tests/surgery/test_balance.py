@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from tests.surgery.small_fleet import Fleet
 
 from segmend.balancing.solver import Disk
 from segmend.logdir.tree import LogDir
+from segmend.report.plan import plan_lines
 from segmend.surgery.ops.balance import operation as balance
+from segmend.surgery.plan import Plan
 
 ROOM = 500_000
 
@@ -117,3 +121,17 @@ def test_wrong_options(whole: Fleet, options: tuple[str, str]) -> None:
     code, out, err = ask(whole, *options)
     assert (code, out) == (16, "")
     assert options[0] in err
+
+
+@pytest.mark.usefixtures("two_disks")
+def test_the_moves_for_a_running_broker_are_shown_while_a_person_can_read_them(fleet: Fleet) -> None:
+    """A thousand of them in one line drown the plan; `--json` has them."""
+    assert ask(fleet, "--spread", "5%", "--reserve", "0", "--days", "0")[0] == 0
+    plan = Plan.load(str(fleet.plan_file))
+    live = plan.extra["kafka-reassign-partitions"]
+    many = {**live, "partitions": live["partitions"] * 100}
+    few, lots = (
+        [*plan_lines(replace(plan, extra={"kafka-reassign-partitions": moves}))][-1] for moves in (live, many)
+    )
+    assert json.loads(few) == live
+    assert lots == f"  --json has it, of {len(many['partitions']):,} partitions"

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -135,6 +136,28 @@ def test_an_undo_by_a_journal_that_lost_its_end(
     ran = run(capsys, "undo", "1", "--yes", "--state-dir", world.state)
     assert (ran.code, world.tree()) == ((0, before) if lost < 3 else (8, after)), ran
     assert lost < 5 or "of which the journal says nothing: lines of it are lost" in ran.err
+
+
+def test_a_journal_without_a_line_is_named_and_what_it_hides_too(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a run that was stopped before its first step; how the directories were stood in the first line."""
+    path = Path(applied(world).journal)
+    first = path.read_bytes().splitlines(keepends=True)[0]
+    undo(find(str(world.state), None))
+    path.write_bytes(b"")
+    lock = world.a / ".lock"
+    lock.touch()
+    ran = run(capsys, "undo", "--yes", "--state-dir", world.state)
+    assert (ran.code, f"{path}: has no line, and no other journal here has" in ran.err) == (16, True), ran
+    command = ran.err.rpartition("; segmend ")[2].rpartition(" goes by")[0]
+    ran = run(capsys, *shlex.split(command), "--yes")
+    assert ran.code == 0, ran
+    assert f"changed the time of {world.a}" in ran.out
+    assert f"made {lock}, which stays" in ran.out
+    path.write_bytes(first)
+    ran = run(capsys, "undo", "--yes", "--state-dir", world.state)
+    assert (ran.code, "has no line" in ran.out) == (0, False)
 
 
 def test_no_byte_of_the_last_line_is_another_one_unseen(world: World) -> None:

@@ -133,11 +133,11 @@ def left_words(plan: Plan) -> str:
     return f"; {plural(len(plan.left), 'finding')} left as named above" if plan.left else ""
 
 
-def outcome_object(outcome: Outcome) -> dict[str, object]:
-    """The last `--json` line: its type is `applied` or `undone`."""
+def outcome_object(outcome: Outcome, note: str | None = None) -> dict[str, object]:
+    """The last `--json` line: its type is `applied` or `undone`; `note` is one more."""
     run = outcome.run
     return {
         "type": outcome.state, "journal": run.name, "path": run.path, "operation": run.plan.operation,
         "plan": run.plan.sha256, "steps": outcome.steps, "records_lost": run.plan.records_lost,
-        "notes": list(run.plan.notes), "left": list(map(str, run.plan.left)),
+        "notes": [*run.plan.notes, *filter(None, [note])], "left": list(map(str, run.plan.left)),
     }  # fmt: skip

@@ -48,7 +48,9 @@ def plan_lines(plan: Plan, look: Style = PLAIN) -> Iterator[str]:
     yield from step_lines(plan)
     if _LIVE in plan.extra:
         yield f"the same for a running broker, {_LIVE}:"
-        yield f"  {json.dumps(plan.extra[_LIVE])}"
+        live = plan.extra[_LIVE]
+        moves = len(live["partitions"])
+        yield f"  {json.dumps(live) if moves <= _SHOWN else f'--json has it, of {moves:,} partitions'}"
 
 
 def step_lines(plan: Plan) -> Iterator[str]:

@@ -364,6 +364,11 @@ def _latest(state_dir: str, home: str) -> Run:
     if newest and newest[0] not in [run.name for run in loaded]:
         raise SegmendError(f"the latest journal cannot be read: {problems[-1]} (others can be named)")
     begun = [run for run in loaded if run.events]
+    if loaded and not begun:
+        raise UsageError(
+            f"{loaded[-1].journal}: has no line, and no other journal here has: no plan was begun, or the "
+            f"lines are lost; segmend undo {loaded[-1].called} goes by what the files tell"
+        )
     if not begun:
         raise UsageError(f"{state_dir}: has no journal; give --state-dir if another one was used")
     return max(begun, key=lambda run: (run.turn, run.number))

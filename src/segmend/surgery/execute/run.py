@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
+from itertools import accumulate
 from typing import Final
 
 from segmend.errors import OUT_OF_MEMORY, Cancelled, SegmendError, system_words
@@ -37,7 +38,8 @@ from segmend.surgery.plan import Plan
 from segmend.surgery.step import Step
 from segmend.surgery.twins import twins
 from segmend.surgery.writing.effects import Effects, sync_dir
-from segmend.surgery.writing.work import Workplace, folder
+from segmend.surgery.writing.transfer import written
+from segmend.surgery.writing.work import Workplace, device_of, folder
 
 _ROOM: Final = {
     errno.ENOSPC: "; make room there (XFS keeps some for itself)",
@@ -221,8 +223,7 @@ def _take_steps(
     fx: Effects, run: Run, journal: JournalWriter, direction: Direction, watch: Watch, todo: Sequence[int],
     locks: lock.Locks,
 ) -> None:  # fmt: skip
-    total = sum(need.bytes for n in todo for need in run.plan.steps[n].needs(run.vault(n)))
-    counter = _Counter(watch, total, Throttle(run.plan, watch.stopped))
+    counter = _Counter(watch, [_amount(run, number) for number in todo], Throttle(run.plan, watch.stopped))
     vaults = {number: run.vault(number) for number in todo}
     synced = _make_vaults(fx, vaults.values())
     assert [*todo] == sorted(todo, reverse=direction is BACK), "steps are taken in order, and back in reverse"
@@ -245,6 +246,7 @@ def _take_steps(
             step.do(work) if direction == FORWARD else step.undo(work)
             # Synced together with the next line: until then the step is one that may be done again.
             journal.write("done", direction, step=number, synced=number == todo[-1])
+        counter.step_done()
         locks.take()
         watch.tell(number + 1, step, StepState.DONE if direction is FORWARD else StepState.UNDONE)
 
@@ -280,14 +282,35 @@ def _refuse_step(run: Run, number: int) -> None:
         raise SegmendError(f"{step.paths[0]}: {why}; stopped before step {number + 1}; {_ways(run)}")
 
 
+def _amount(run: Run, number: int) -> int:
+    """About how many bytes a step writes; not the blocks of a move, of which small files are a part."""
+    step = run.plan.steps[number]
+    needs = list(step.needs(run.vault(number)))
+    moved = next((path for path in step.paths if disk.path_type(path)), None)
+    if moved is None or all(need.origin is None for need in needs):
+        return sum(need.bytes for need in needs)
+    return sum(written(moved) for n in needs if n.origin and device_of(n.origin) != device_of(n.where))
+
+
 class _Counter:
-    def __init__(self, watch: Watch, total: int, throttle: Throttle) -> None:
-        self._watch, self._total, self._done, self._throttle = watch, total, 0, throttle
+    """Bytes written against those that steps were thought to write; one that is done counts as thought."""
+
+    def __init__(self, watch: Watch, amounts: Sequence[int], throttle: Throttle) -> None:
+        self._watch, self._throttle = watch, throttle
+        self._ends = list(accumulate(amounts))
+        self._steps = self._done = 0
 
     def add(self, count: int) -> None:
-        self._done += count
-        self._watch.progress(min(self._done, self._total), self._total)
+        self._tell(min(self._done + count, self._ends[self._steps]))
         self._throttle.wrote(count)
+
+    def step_done(self) -> None:
+        self._tell(self._ends[self._steps])
+        self._steps += 1
+
+    def _tell(self, done: int) -> None:
+        self._done = done
+        self._watch.progress(done, self._ends[-1])
 
 
 def _checker(watch: Watch, run: Run, taken: int, total: int) -> Callable[[], None]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
 from segmend.errors import SegmendError
+from segmend.logdir.tree import LOCK
 from segmend.surgery.execute.journal import Run, RunState, outdated, runs
 from segmend.surgery.execute.journal_events import BACK, FORWARD, Direction, Status
 from segmend.surgery.execute.quarantines import refuse_discarded
@@ -54,6 +57,23 @@ def undo(run: Run, *, fx: Effects | None = None, watch: Watch | None = None) -> 
             if not outdated(error, run, now):
                 raise
             run = now
+
+
+def not_told(run: Run) -> str | None:
+    """What an undo cannot know of, where the journal has no line; None if it has.
+
+    It was stopped before the first one, or has lost them. The files of the steps tell which, but not how the
+    directories were.
+    """
+    if run.begun is not None:
+        return None
+    dirs = [each.path for each in run.plan.dirs]
+    locks = [f"{path}/{LOCK}" for path in dirs if os.path.lexists(f"{path}/{LOCK}")]
+    left = f", and made {', '.join(locks)}" if locks else ""
+    return (
+        f"{run.journal} has no line: by the files no step was begun; if it had lines that were lost, this "
+        f"plan may have changed the time of {', '.join(dirs)}{left}, which stays"
+    )
 
 
 def rehearse(run: Run) -> list[int]:

@@ -10,12 +10,13 @@ from segmend.errors import SegmendError, UsageError
 from segmend.formats import clean_shutdown
 from segmend.formats.offset_checkpoint import CheckpointEntry, OffsetCheckpoint, render
 from segmend.frozen import field, frozen, replace
+from segmend.logdir import disk
 from segmend.logdir.release import AS_GIVEN, Release
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.boundaries import links
 from segmend.surgery.dir_fingerprint import DirFingerprint
-from segmend.surgery.fingerprint import Fingerprint
+from segmend.surgery.fingerprint import Fingerprint, below
 from segmend.surgery.plan import Left, Loss, Plan
 from segmend.surgery.planning.harm import HarmOfStart, left_by, still_harmful, without_harmful
 from segmend.surgery.planning.view import planned
@@ -23,10 +24,12 @@ from segmend.surgery.request import Request
 from segmend.surgery.step import Step
 from segmend.surgery.steps.append_file import AppendFile
 from segmend.surgery.steps.cut_file import CutFile
+from segmend.surgery.steps.move_dir import MoveDir
 from segmend.surgery.steps.patch_file import PatchFile
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
 from segmend.surgery.writing.atomic import other_names
+from segmend.surgery.writing.work import device_of
 from segmend.wording import plural
 
 Lines = Mapping[tuple[str, int], int | None]
@@ -127,6 +130,19 @@ def _parted(steps: Sequence[Step]) -> Iterator[str]:
                 "that is changed has none; an undo makes it one file with them again, if the old bytes are "
                 "kept on the same disk and those names were not changed"
             )
+        elif isinstance(step, MoveDir) and (linked := _linked_files(step)):
+            yield (
+                f"{step.source}: other names of {plural(linked, 'file')} in it (a snapshot of hard links?), "
+                "which the copy on the other disk does not have: what they hold does not come free here; an "
+                "undo makes them one file again, if the backups are kept on this disk"
+            )
+
+
+def _linked_files(step: MoveDir) -> int:
+    """Files with hard links that a move to another file system parts from them."""
+    if disk.path_type(step.source) != "dir" or device_of(step.source) == device_of(step.target):
+        return 0
+    return sum(status.type == "file" and status.nlink > 1 for _, status in below(step.source))
 
 
 def _forgotten(broker: BrokerDirs) -> Iterator[str]:

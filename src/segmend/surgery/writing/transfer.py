@@ -318,6 +318,17 @@ def allocated(path: str) -> int:
     return sum(status.allocated for _, status in below(path))
 
 
+def written(path: str) -> int:
+    """Bytes that a copy of a file, or of all files below a directory, writes: no holes, no ends of blocks."""
+    if look(path, content=False).kind == "file":
+        return _content(disk.file_stat(path))
+    return sum(_content(status) for _, status in below(path))
+
+
+def _content(status: FileStat) -> int:
+    return min(status.size, status.allocated)
+
+
 def vault_name(vault: str, path: str) -> str:
     """Where something set aside lies in a step's vault: under its own name."""
     return f"{vault}/{posixpath.basename(path)}"

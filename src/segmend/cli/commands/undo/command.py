@@ -24,7 +24,7 @@ from segmend.report.plan import plan_lines, step_lines
 from segmend.surgery.execute.journal import Run, find
 from segmend.surgery.execute.journal_events import FORWARD
 from segmend.surgery.execute.run import Outcome
-from segmend.surgery.execute.undo import direction_of, rehearse, undo
+from segmend.surgery.execute.undo import direction_of, not_told, rehearse, undo
 from segmend.wording import plural
 
 EXAMPLES = """\
@@ -50,22 +50,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     earlier = find(args.state_dir, args.journal)
-    again = direction_of(earlier) == FORWARD
+    again, unknown = direction_of(earlier) == FORWARD, not_told(earlier)
     if not args.json:
         emit(_what(earlier, again=again))
         emit(plan_lines(earlier.plan, style(args)) if again else step_lines(earlier.plan))
+        emit([f"note: {text.clean(unknown)}"] if unknown else [])
     if args.dry_run:
         return tell_rehearsal(args, earlier.plan, rehearse(earlier))
     confirm(args, "apply it again?" if again else "take it back?")
     carried_out(
-        args, lambda watch: undo(earlier, watch=watch), lambda outcome: _tell(args, outcome, again=again)
+        args,
+        lambda watch: undo(earlier, watch=watch),
+        lambda outcome: _tell(args, outcome, again=again, unknown=unknown),
     )
     return ExitCode.CHANGED + left_by(earlier.plan) if again else 0
 
 
-def _tell(args: argparse.Namespace, outcome: Outcome, *, again: bool) -> None:
+def _tell(args: argparse.Namespace, outcome: Outcome, *, again: bool, unknown: str | None) -> None:
     if args.json:
-        emit_json([outcome_object(outcome)])
+        emit_json([outcome_object(outcome, unknown)])
         return
     run, words = outcome.run, "applied again" if again else "taken back"
     steps = plural(outcome.steps, "step")

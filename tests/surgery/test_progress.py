@@ -1,0 +1,90 @@
+"""How far surgery is: it only grows, and ends at all of it, whatever the operation and the files are."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.golden.judge import copy_tree
+from tests.memory import another_disk, prefix, swift
+from tests.surgery.desk import Desk
+from tests.surgery.shows.bed import Bed
+from tests.surgery.test_every_operation_killed import WAYS
+
+from segmend.surgery.execute.apply import apply
+from segmend.surgery.execute.journal import find
+from segmend.surgery.execute.run import Watch
+from segmend.surgery.execute.undo import undo
+from segmend.surgery.plan import Plan
+
+Told = list[tuple[int, int]]
+
+
+def both_ways(plan_file: Path, state: Path) -> Iterator[Told]:
+    """What is told of the plan when it is applied, and when it is taken back."""
+    told: Told = []
+    watch = Watch(progress=lambda done, total: told.append((done, total)))
+    apply(Plan.load(str(plan_file)), str(state), watch=watch)
+    yield told.copy()
+    told.clear()
+    undo(find(str(state), None), watch=watch)
+    yield told
+
+
+def ends_with_all(told: Told) -> bool:
+    totals, done = {total for _, total in told}, [count for count, _ in told]
+    return len(totals) == 1 and done == sorted(done) and told[-1][0] == told[-1][1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WAYS)
+def test_progress_of_every_operation_ends_with_all(
+    name: str, golden: Callable[[str], Path], tmp_path: Path
+) -> None:
+    with swift(tmp_path) as folder:
+        copy_tree(golden("4.3.1-clean"), folder / "whole")
+        bed = Bed("4.3.1-clean", folder / "whole", folder)
+        WAYS[name](bed)
+        for told in both_ways(bed.plan_file, bed.root / "progress"):
+            assert ends_with_all(told), told[-3:]
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[Path]:
+    """A directory on another disk."""
+    if (disk := another_disk(tmp_path)) is None:
+        pytest.skip("needs a second file system: make /dev/shm writable")
+    place = Path(tempfile.mkdtemp(prefix=prefix("disk"), dir=disk))
+    yield place
+    shutil.rmtree(place)
+
+
+def moved_there(desk: Desk, elsewhere: Path) -> str:
+    """A plan that brings a partition to another disk; gives what it says."""
+    target = elsewhere / "d2"
+    target.mkdir()
+    shutil.copy2(desk.dirs[0] / "meta.properties", target)
+    ran = desk.run(
+        "plan", "move", *desk.dirs, target, "--partition", "codec-lz4-0", "--to", target, "-o", desk.plan_file
+    )
+    assert ran.code == 0, ran.err
+    return ran.out
+
+
+def test_small_files_brought_to_another_disk_count_by_their_bytes(clean: Desk, elsewhere: Path) -> None:
+    """Blocks of 4 KiB, of which most is empty, are never told of: it ended at a part of them."""
+    moved_there(clean, elsewhere)
+    for told in both_ways(clean.plan_file, clean.state):
+        assert ends_with_all(told), told[-3:]
+        copied = max(count for count, total in told if count < total)
+        assert copied > 0.9 * told[-1][1], told
+
+
+def test_a_move_that_parts_files_from_a_snapshot_of_hard_links_says_so(clean: Desk, elsewhere: Path) -> None:
+    (home,) = (path for log_dir in clean.dirs for path in log_dir.glob("codec-lz4-0"))
+    shutil.copytree(home, clean.root / "snapshot", copy_function=lambda old, new: Path(new).hardlink_to(old))
+    count = sum(path.is_file() for path in home.iterdir())
+    assert f"note: {home}: other names of {count} files in it (a snapshot of" in moved_there(clean, elsewhere)
