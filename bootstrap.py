@@ -17,6 +17,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -63,6 +64,10 @@ def audit(arguments):
 
 def test(arguments):
     """Run the tests: the fast ones, or every one with --all or CI=true."""
+    try:
+        tempfile.gettempdir()
+    except OSError as error:  # pytest would tell of it in eighty lines
+        return fail("tests need a place for their files: %s" % error.strerror)
     prepare("dev.txt")
     everything = "--all" in arguments or os.environ.get("CI") == "true"
     options = [each for each in arguments if each != "--all"]
@@ -71,7 +76,7 @@ def test(arguments):
         options += ["-m", ""]
         workers = "4"  # three quarters of a test with brokers is waiting for them
     os.chdir(HERE)
-    become([PYTHON, "-m", "pytest", "-n", workers, *options])
+    return become([PYTHON, "-m", "pytest", "-n", workers, *options])
 
 
 def segmend(arguments):

@@ -76,6 +76,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(trylast=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Where no files can be made, it is said once, and not by each worker and test."""
+    try:
+        session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
+    except OSError as error:
+        raise pytest.UsageError(f"no place for the files of tests: {error}") from error
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """What lies in memory goes at once, unless someone will want to look at it."""
     folder = session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]

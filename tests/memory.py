@@ -62,8 +62,10 @@ def remove_leftovers(memory: Path) -> None:
 def _made(memory: Path) -> Iterator[tuple[Path, int]]:
     """The folders of this user's tests, and the process that made each."""
     for folder in memory.glob("segmend-*"):
-        if (match := MADE.fullmatch(folder.name)) and folder.lstat().st_uid == os.geteuid():
-            yield folder, int(match[1])
+        if match := MADE.fullmatch(folder.name):
+            with suppress(FileNotFoundError):  # another run removes them, too
+                if folder.lstat().st_uid == os.geteuid():
+                    yield folder, int(match[1])
     # Those of pytest itself, which takes the lock of a killed run for alive for three days.
     for lock in memory.glob(f"pytest-of-{getpass.getuser()}/pytest-*/.lock"):
         with suppress(OSError, ValueError):

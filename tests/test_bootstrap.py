@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -125,6 +126,17 @@ def test_a_program_that_is_not_there_is_told(clone: Path) -> None:
     ran = run(clone, "tool", "nosuch")
     assert ran.returncode == 8
     assert "no program 'nosuch'" in ran.stderr
+
+
+def test_no_place_for_files_is_told_in_a_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/proc"])
+    assert bootstrap.main(["test"]) == 8
+    assert capsys.readouterr().err == (
+        "segmend: tests need a place for their files: No usable temporary directory found in ['/proc']\n"
+    )
 
 
 def test_the_commands(clone: Path) -> None:

@@ -56,6 +56,17 @@ def test_those_of_other_users_stay(tmp_path: Path, dead: int) -> None:
     assert theirs.is_dir()
 
 
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_no_place_for_files_is_told_in_a_line(workers: str) -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-n", workers, "--basetemp", "/proc/x", __file__]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    assert ran.returncode == pytest.ExitCode.USAGE_ERROR
+    assert ran.stderr.strip() == (
+        "ERROR: no place for the files of tests: [Errno 2] No such file or directory: '/proc/x'"
+    )
+    assert "INTERNALERROR" not in ran.stdout
+
+
 def test_a_name_tells_whose_it_is() -> None:
     match = MADE.fullmatch(prefix("story") + "ab_d1xyz")
     assert match is not None
