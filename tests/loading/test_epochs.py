@@ -59,3 +59,17 @@ def test_whatever_entries_come_they_always_ascend(
     cache.truncate_from_start(start)
     found = cache.entries
     assert all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(found))
+
+
+@examples(100)
+@given(ENTRIES, st.lists(st.tuples(st.integers(-1, 9), st.integers(-1, 30)), max_size=8))
+def test_an_entry_takes_the_place_of_all_that_contradict_it(
+    lines: list[tuple[int, int]], assigned: list[tuple[int, int]]
+) -> None:
+    """Also of those in a file whose lines do not ascend, of which the last says nothing of the others."""
+    cache, wanted = EpochCache(lines, assigned=False), lines
+    for epoch, start in assigned:
+        cache.assign(epoch, start)
+        if not (wanted and wanted[-1][0] == epoch and wanted[-1][1] <= start):
+            wanted = [*(each for each in wanted if each[0] < epoch and each[1] < start), (epoch, start)]
+    assert cache.entries == wanted

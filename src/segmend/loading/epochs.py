@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 Entry = tuple[int, int]
 """(epoch, start offset)."""
@@ -13,6 +14,7 @@ class EpochCache:
 
     def __init__(self, entries: Iterable[Entry] = (), *, assigned: bool = True) -> None:
         self.entries: list[Entry] = [] if assigned else list(entries)
+        self._ascending = all(a < b and x < y for (a, x), (b, y) in pairwise(self.entries))
         for epoch, start in entries if assigned else ():
             self.assign(epoch, start)
 
@@ -23,9 +25,11 @@ class EpochCache:
 
     def assign(self, epoch: int, start: int) -> None:
         """Add an entry; earlier ones that contradict it go ("caused truncation of conflicting entries")."""
-        if self.entries and epoch == self.entries[-1][0] and start >= self.entries[-1][1]:
+        last_epoch, last_start = self.entries[-1] if self.entries else (epoch - 1, start - 1)
+        if epoch == last_epoch and start >= last_start:
             return
-        self.entries = [e for e in self.entries if e[0] < epoch and e[1] < start]
+        if not (self._ascending and last_epoch < epoch and last_start < start):
+            self.entries = [e for e in self.entries if e[0] < epoch and e[1] < start]
         self.entries.append((epoch, start))
 
     def recover(self, epochs: Iterable[Entry]) -> None:

@@ -52,9 +52,13 @@ def lineage(
 
 def _before(epoch: int, claims: Iterable[Sequence[tuple[int, int]]], first: int) -> int | None:
     """The newest epoch that began earlier; each of the claims ascends."""
-    older = (reversed(each[: bisect_left(each, (epoch,))]) for each in claims)
-    found = (next((known for known, start in each if start < first), None) for each in older)
+    found = (_newest_before(epoch, each, first) for each in claims)
     return max((each for each in found if each is not None), default=None)
+
+
+def _newest_before(epoch: int, claims: Sequence[tuple[int, int]], first: int) -> int | None:
+    below = range(bisect_left(claims, (epoch,)) - 1, -1, -1)
+    return next((claims[at][0] for at in below if claims[at][1] < first), None)
 
 
 def claims_of(replica: Replica) -> Claims:

@@ -18,8 +18,8 @@ def require_space(request: Request, due: Sequence[Due]) -> None:
     available = disk.space(request.out).available + _begun(request.out)
     if needed > available:
         raise SegmendError(
-            f"{request.out}: {available:,} bytes are free there, and about {needed:,} are needed; make room, "
-            "or choose with --topic or --offsets"
+            f"{request.out}: {available:,} bytes are free there, and about {needed:,} or more are needed; "
+            "make room, or choose with --topic or --offsets"
         )
 
 
