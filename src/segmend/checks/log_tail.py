@@ -107,16 +107,17 @@ def _finding(view: SegmentView, context: PartitionContext, kind: str, position: 
     length = end - position
     words = {
         "torn-tail": f"the last batch is cut short: {plural(length, 'byte')} of it are there",
-        "header-fragment": f"{plural(length, 'byte')} follow the last batch",
-        "zero-tail": f"{plural(length, 'zero byte')} follow the last batch",
+        "header-fragment": f"{plural(length, 'byte')} after the last batch",
+        "zero-tail": f"{plural(length, 'zero byte')} after the last batch",
     }
     missing = _missing(view)
     cut = INVALID_MESSAGES.format(view.segment.name, position)
+    unread = kind == "header-fragment" and not view.is_active  # readers go on with the next segment
     return context.finding(
         _CODE_OF[kind],
         f"{words[kind]}; {_consequence(view, kind, healed, missing)}",
         Where(view.segment.name, position=position),
-        broker_says=cut if healed else too_small(view, 0),
+        broker_says=cut if healed else None if unread else too_small(view, 0),
         remedy=context.trim() if missing is None else context.good_batches(otherwise=context.trim()),
         detail={"bytes": length} if missing is None else {"bytes": length, "missing": list(missing)},
     )
