@@ -1,8 +1,10 @@
 """`python -m tests.lab.disasters 4.3.1 --seed 7 --count 50`: draw, start the real broker, compare, shrink.
 
 With `--of 3.9.2` the release starts on disasters of another one, as after an upgrade or a downgrade.
-What was tried goes to `records/<release>.jsonl.xz`, and is not tried again. With `--do WOUND...` one
-disaster, which is not recorded; with `--matrix` nothing is started: the records against today's forecast.
+What was tried goes to `records/<release>.jsonl.xz`, and is not tried again; a few digits beside it tell of
+which files it was, so that nobody holds a verdict against others that a changed wound leaves today. With
+`--do WOUND...` one disaster, which is not recorded; with `--matrix` nothing is started: the records against
+today's forecast.
 """
 
 from __future__ import annotations

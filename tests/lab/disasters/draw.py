@@ -83,10 +83,12 @@ class Disaster:
     kind: str = ""
     uid: int | None = None
     number: int = field(default=-1, compare=False)
+    hurt: str = field(default="", compare=False)
+    """The `fingerprint` of what the broker was started over, once it is recorded."""
 
     def without(self, number: int) -> Disaster:
         """One wound fewer."""
-        return replace(self, wounds=self.wounds[:number] + self.wounds[number + 1 :])
+        return replace(self, wounds=self.wounds[:number] + self.wounds[number + 1 :], hurt="")
 
     def command(self) -> str:
         """A line that does it again."""
@@ -113,6 +115,7 @@ class Disaster:
             row.get("kind", ""),
             row.get("uid"),
             row.get("n", -1),
+            row.get("hurt", ""),
         )
 
 

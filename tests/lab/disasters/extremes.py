@@ -26,7 +26,9 @@ FOREIGN = (b"\xff\xfe", b"caf\xe9", b"\xc3")
 
 def offset(draw: random.Random, folder: Path) -> int:
     """Of a log: near the base of one of its segments, or as far away as the type has room for."""
-    bases = [int(path.stem) for path in folder.glob("*.log") if path.stem.isdigit()] or [0]
+    bases = sorted(
+        (int(path.stem) for path in folder.glob("*.log") if path.stem.isdigit()), reverse=True
+    ) or [0]
     near = draw.choice(bases) + draw.choice((-1, 0, 1, 7))
     return draw.choice((near, near, max(bases) + 5000, -1, -2, 0, LONG_MAX, LONG_MIN, INT_MAX + 1))
 

@@ -33,10 +33,10 @@ Tree = dict[str, dict[str, Seen]]
 """By `d0` for the top of a log dir, `d0/f000-0` for a directory in it; then by name."""
 
 
-def look(root: Path) -> Tree:
-    """Everything in the log dirs below `root/b1`."""
+def look(root: Path, node: str = "b1") -> Tree:
+    """Everything in the log dirs of a node."""
     found: Tree = {}
-    for log_dir in sorted(path for path in (root / "b1").glob("d[0-9]") if path.is_dir()):
+    for log_dir in sorted(path for path in (root / node).glob("d[0-9]") if path.is_dir()):
         found[log_dir.name] = _of(log_dir)
         for folder in sorted(path for path in log_dir.iterdir() if path.is_dir()):
             found[f"{log_dir.name}/{folder.name}"] = _of(folder)
@@ -53,6 +53,16 @@ def _seen(path: Path) -> Seen:
     size = path.stat().st_size
     with open(path, "rb") as stream:
         return Seen(size, stream.read(LARGE))
+
+
+def fingerprint(*trees: Tree) -> str:
+    """A few digits that tell what was hurt from what is hurt today, should a wound or a base change."""
+    found = hashlib.blake2b(digest_size=4)
+    for tree in trees:
+        for folder, names in tree.items():
+            for name, seen in names.items():
+                found.update(f"{folder}/{name} {seen.size} ".encode(errors="surrogateescape") + seen.data)
+    return found.hexdigest()
 
 
 def grown(before: bytes, after: bytes) -> list[Any] | None:

@@ -14,7 +14,7 @@ from tests.copies import make_tree, remembered
 from tests.lab.disasters.bases import node
 from tests.lab.disasters.compare import NAMED, disagreements, wrong
 from tests.lab.disasters.draw import Disaster
-from tests.lab.disasters.files import look
+from tests.lab.disasters.files import fingerprint, look
 from tests.lab.disasters.judge import judged
 from tests.lab.disasters.said import said
 from tests.lab.disasters.scene import Scene
@@ -23,6 +23,7 @@ from tests.memory import MEMORY, may_be_used
 
 RECORDS = Path(__file__).parent / "records"
 Row = dict[str, Any]
+STALE = "other files are hurt than those that were recorded: record it again"
 
 
 def scratch(name: str) -> Path:
@@ -63,7 +64,8 @@ def of_owners(wound: str) -> bool:
 def tried(disaster: Disaster, root: Path) -> Row:
     """What the real broker does."""
     scene = hurt_copy(disaster, root)
-    return {**disaster.to_json(), "verdict": judged(disaster.version, scene, disaster.uid)}
+    hurt = fingerprint(look(root))
+    return {**disaster.to_json(), "hurt": hurt, "verdict": judged(disaster.version, scene, disaster.uid)}
 
 
 def rows_of(path: Path) -> list[Row]:
@@ -92,7 +94,9 @@ def compared(disaster: Disaster, verdict: dict[str, Any], root: Path) -> list[st
     scene = hurt_copy(disaster, root)
     mine = said(disaster.version, scene, disaster.uid, verdict.get("order"))
     named = (f"{NAMED}{each}" for each in mine.broker["unknown"])
-    return [*disagreements(verdict, look(root), mine), *named]
+    tree = look(root)
+    stale = [STALE] if disaster.hurt not in ("", fingerprint(tree)) else []
+    return [*stale, *disagreements(verdict, tree, mine), *named]
 
 
 def judged_and_compared(disaster: Disaster, root: Path) -> tuple[Row, list[str]]:

@@ -20,11 +20,11 @@ from tests.conftest import one_in
 from tests.lab.disasters.bases import RELEASES
 from tests.lab.disasters.compare import differing, disagreements, wrong
 from tests.lab.disasters.draw import Disaster, drawn, of_another
-from tests.lab.disasters.files import Tree, look
+from tests.lab.disasters.files import Tree, fingerprint, look
 from tests.lab.disasters.judge import Judge
 from tests.lab.disasters.known import LEFT_OPEN, UNKNOWN, reasons
 from tests.lab.disasters.matrix import agreements, replayable
-from tests.lab.disasters.run import compared, hurt_copy, record, rows_of, scratch
+from tests.lab.disasters.run import STALE, compared, hurt_copy, record, rows_of, scratch
 from tests.lab.disasters.said import Said, said
 from tests.lab.disasters.shrunk import NAMED
 from tests.seeds import sampled
@@ -126,14 +126,34 @@ def test_an_upgrade_over_damage_is_told_as_the_start_was(
     shutil.rmtree(root, ignore_errors=True)
 
 
+def with_every_wound() -> list[Disaster]:
+    """As few recorded disasters as have every wound that any has, in dirs of every release."""
+    rows = [(version, row) for version in RECORDED for row in replayable(version)]
+    every = [Disaster.from_json(*each) for each in rows]
+    kinds = {each: {each.writer, *(wound.partition("@")[0] for wound in each.wounds)} for each in every}
+    missing, found = set().union(*kinds.values()), []
+    while missing:
+        found.append(max(every, key=lambda each: len(kinds[each] & missing)))
+        missing -= kinds[found[-1]]
+    return found
+
+
 @pytest.mark.slow
-def test_the_same_wounds_hurt_the_same_bytes(tmp_path: Path) -> None:
-    for disaster in itertools.islice(drawn("4.3.1", 5), 6):
-        hurt = []
-        for name in ("one", "two"):
-            hurt_copy(disaster, tmp_path / name)
-            hurt.append(look(tmp_path / name))
-        assert hurt[0] == hurt[1]
+def test_wounds_hurt_what_they_hurt_when_they_were_recorded() -> None:
+    """Each wound and each base once; the other records are held as they are compared."""
+    root, found = scratch("wounds"), with_every_wound()
+    assert all(each.hurt for each in found)
+    hurt = {each: fingerprint(look(hurt_copy(each, root).root)) for each in found}
+    shutil.rmtree(root)
+    assert [each.command() for each, now in hurt.items() if now != each.hurt] == []
+
+
+def test_a_record_of_other_files_is_told(tmp_path: Path) -> None:
+    row = rows_of(record("3.3.2"))[0]
+    disaster = Disaster.from_json("3.3.2", row)
+    assert STALE not in compared(disaster, row["verdict"], tmp_path / "one")
+    another = replace(disaster, wounds=(*disaster.wounds, "torn-empty@f001#7"))
+    assert wrong(compared(another, row["verdict"], tmp_path / "one"))[0] == STALE
 
 
 @pytest.mark.parametrize("listed", [dict, lambda entries: dict(reversed(entries.items()))])

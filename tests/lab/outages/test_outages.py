@@ -12,7 +12,7 @@ import pytest
 from tests.lab.disasters.compare import wrong
 from tests.lab.outages.compare import complaints
 from tests.lab.outages.draw import Outage
-from tests.lab.outages.trial import HERE, prepared, said
+from tests.lab.outages.trial import HERE, hurt, prepared, said
 
 ROWS: list[dict[str, Any]] = [
     json.loads(line) for path in sorted(HERE.glob("*.jsonl")) for line in path.read_text().splitlines()
@@ -33,6 +33,7 @@ CASES = [
 def lines_of(row: dict[str, Any], root: Path) -> list[dict[str, Any]]:
     outage = Outage.of(row["outage"])
     prepared(outage, root)
+    assert hurt(root) == row["hurt"], "other files than those that were recorded: record it again"
     return said(root, outage.up, outage.version)
 
 

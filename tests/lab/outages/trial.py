@@ -16,9 +16,10 @@ from segmend.cli.main import main
 from tests.golden.unpack import unpack
 from tests.lab.broker import Broker
 from tests.lab.cluster import Cluster
+from tests.lab.disasters.files import fingerprint, look
 from tests.lab.outages.asked import Answers, answers, takes
 from tests.lab.outages.base import LAST, needed, nodes, votes
-from tests.lab.outages.draw import Outage, archive
+from tests.lab.outages.draw import NODES, Outage, archive
 from tests.lab.trial import offline_dirs, shortened
 
 HERE = Path(__file__).with_name("records")
@@ -52,6 +53,11 @@ def prepared(outage: Outage, root: Path) -> Cluster:
     return cluster
 
 
+def hurt(root: Path) -> str:
+    """The digits of what the nodes are started over."""
+    return fingerprint(*(look(root, f"b{number}") for number in NODES))
+
+
 def last_said(root: Path, outage: Outage) -> Answers:
     """What the cluster said of its partitions before the end: without what no disk can tell any more."""
     found = next(path for name in (LAST, "isr.json") if (path := root / name).exists())
@@ -68,7 +74,7 @@ def tried(
     """What is said, and what became of it."""
     cluster = prepared(outage, root)
     lines = said(root, outage.up, outage.version)
-    last = last_said(root, outage)
+    became: dict[str, Any] = {"hurt": hurt(root), "last": last_said(root, outage)}
     with cluster:
         if cluster.zookeeper:
             cluster.zookeeper.start()
@@ -82,7 +88,6 @@ def tried(
                 broker.launch()
             waited(mine, PATIENCE, voters)
         waited(some, LONGER if any(line.get("leaders_possible") for line in lines) else 0, voters)
-        became: dict[str, Any] = {"last": last}
         if any(broker.running for broker in some):
             became["partitions"] = settled(some)
             led = [name for name, one in became["partitions"].items() if one["leader"] >= 0]
