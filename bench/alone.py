@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
+import os
 import resource
 import time
 from collections.abc import Callable
@@ -11,6 +13,8 @@ from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+
+from segmend.cli.main import main
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +44,12 @@ def alone(function: Callable[..., Any], *arguments: Any) -> Cost:
     return found
 
 
+def command(*words: object) -> None:
+    """Of segmend, as its process begins: nothing but this module was loaded."""
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+        main([str(word) for word in words])
+
+
 def _call(to: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
     started = time.perf_counter()
     result = function(*arguments)
@@ -56,9 +66,14 @@ def _call(to: Connection, function: Callable[..., Any], arguments: tuple[Any, ..
 
 
 def _of_pools() -> float:
-    """The processes of a pool are children of the fork server, which has waited for them by now."""
+    """The processes of a pool are children of the fork server, which has waited for them by now.
+
+    Where it was a fork of this process it has ended, too.
+    """
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    waited = children.ru_utime + children.ru_stime
     server = getattr(forkserver._forkserver, "_forkserver_pid", None)
     if server is None:
-        return 0.0
+        return waited
     fields = Path(f"/proc/{server}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / 100
+    return waited + sum(map(int, fields[11:15])) / 100

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from deltalake import DeltaTable
 
-from bench.alone import Cost, alone
+from bench.alone import Cost, alone, command
 from bench.data import many_brokers
 from bench.scale import Scale
-from segmend.cli.main import main
 
 DRIVER_MIB = 512
 """Goal: the driver of a million segments takes no more."""
@@ -43,7 +42,8 @@ def run(scale: Scale) -> None:
 
 def _measured(fleet: Path) -> Cost:
     with tempfile.TemporaryDirectory() as out:
-        return alone(_audit, fleet, Path(out))
+        cost = alone(command, "fleet", "audit", fleet, "--out", out, "--driver", "local")
+        return replace(cost, result=int(DeltaTable(Path(out, "segments")).count()))
 
 
 def _cpu(cost: Cost) -> float:
@@ -73,9 +73,3 @@ def _fitted(costs: Sequence[Cost]) -> str:
         f"{', '.join(f'{us:.0f}' for us in beyond)}, {ratio:.2f} from the least to the most "
         f"(<= {CONSTANT} {'reached' if ratio <= CONSTANT else 'MISSED'})"
     )
-
-
-def _audit(fleet: Path, out: Path) -> int:
-    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
-        main(["fleet", "audit", str(fleet), "--out", str(out), "--driver", "local"])
-    return int(DeltaTable(out / "segments").count())

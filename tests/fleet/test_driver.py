@@ -13,14 +13,20 @@ from tests.cli.run import python
 
 from segmend.fleet.driver import LocalDriver
 
+EITHER = pytest.mark.parametrize("forked", ["nullcontext()", "forks_of_this()"])
+"""Whether workers are forks of the driver, as of a command, or of a Python that imports all again."""
+
 PRESSED = """
 import os, signal, sys, threading
 from segmend.fleet.compare import compare_group
 from segmend.fleet.driver import LocalDriver
+from segmend.fleet.workers import forks_of_this
+from contextlib import nullcontext
 signal.signal(signal.SIGINT, signal.default_int_handler)
-threading.Timer(float(sys.argv[1]), os.killpg, (0, signal.SIGINT)).start()
 try:
-    list(LocalDriver(2).run(compare_group, [[]] * 40_000))
+    with {forked}:
+        threading.Timer(float(sys.argv[1]), os.killpg, (0, signal.SIGINT)).start()
+        list(LocalDriver(2).run(compare_group, [[]] * 40_000))
 except KeyboardInterrupt:
     print("pressed")
 """
@@ -28,20 +34,24 @@ except KeyboardInterrupt:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("after", [0.05, 0.3])
-def test_a_ctrl_c_at_a_terminal_ends_the_workers_without_a_word(after: float) -> None:
+@EITHER
+def test_a_ctrl_c_at_a_terminal_ends_the_workers_without_a_word(forked: str, after: float) -> None:
     """It is sent to each process: to the one that workers are forked of while that still imports, too."""
-    ran = python("-c", PRESSED, str(after), prefix=["setsid", "--wait"])
+    ran = python("-c", PRESSED.format(forked=forked), str(after), prefix=["setsid", "--wait"])
     assert (ran.stdout, ran.stderr) == ("pressed\n", "")
 
 
 KILLED = """
 import os, signal, threading
 from segmend.fleet.driver import LocalDriver
+from segmend.fleet.workers import forks_of_this
+from contextlib import nullcontext
 from tests.fleet.test_driver import parents
-some = LocalDriver(2).run(parents, [1] * 200)
-print(*next(some)[:2], flush=True)
-threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGKILL)).start()
-list(some)
+with {forked}:
+    some = LocalDriver(2).run(parents, [1] * 200)
+    print(*next(some)[:2], flush=True)
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    list(some)
 """
 
 
@@ -52,8 +62,9 @@ def parents(number: int) -> tuple[int, int, bytes]:
 
 
 @pytest.mark.slow
-def test_a_driver_that_is_killed_leaves_no_process_behind() -> None:
-    left = [int(each) for each in python("-c", KILLED).stdout.split()]
+@EITHER
+def test_a_driver_that_is_killed_leaves_no_process_behind(forked: str) -> None:
+    left = [int(each) for each in python("-c", KILLED.format(forked=forked)).stdout.split()]
     assert len(left) == 2
     end = time.monotonic() + 20
     while any(map(alive, left)):
@@ -83,3 +94,48 @@ def test_what_workers_are_forked_of_has_not_loaded_it_either() -> None:
     """It imports what the tasks need, before anything keeps pandas out."""
     ran = python("-c", "import sys, segmend.fleet.task; print('pandas' in sys.modules)")
     assert ran.stdout == "False\n"
+
+
+AUDITED = """
+import os, sys
+from multiprocessing import forkserver
+from segmend.cli.main import main
+fork = os.fork
+def told():
+    print("forked", flush=True)
+    return fork()
+os.fork = told
+print(main(["fleet", "audit", sys.argv[1], "--out", sys.argv[2], "--driver", "local", "--no-report"]))
+print(forkserver._forkserver._forkserver_pid)
+"""
+
+
+@pytest.mark.slow
+def test_workers_of_a_command_are_forks_of_it_which_end_with_it(tmp_path: Path) -> None:
+    topic = tmp_path / "b0" / "t-0"
+    topic.mkdir(parents=True)
+    (topic / f"{0:020d}.log").write_bytes(b"")
+    lines = python("-c", AUDITED, tmp_path, tmp_path / "out").stdout.splitlines()
+    assert (lines[0], lines[-1]) == ("forked", "None")
+
+
+HAS_THE_MARK = """
+import sys
+from segmend.fleet.driver import LocalDriver
+from segmend.fleet.workers import forks_of_this
+from tests.fleet.test_driver import has_the_mark
+sys.modules["the mark"] = sys
+with forks_of_this():
+    print([*LocalDriver(2).run(has_the_mark, [1, 2])], [*LocalDriver(2).run(has_the_mark, [1, 2])])
+print([*LocalDriver(2).run(has_the_mark, [1, 2])])
+"""
+
+
+def has_the_mark(number: int) -> bool:
+    return "the mark" in sys.modules
+
+
+@pytest.mark.slow
+def test_forks_have_what_was_loaded_before_them() -> None:
+    ran = python("-c", HAS_THE_MARK)
+    assert ran.stdout == "[True, True] [True, True]\n[False, False]\n"

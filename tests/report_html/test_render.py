@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from tests.conftest import examples
 from tests.report_html import sample
 from tests.report_html.conftest import html
 
-from segmend.report.html.render import inert_json
+from segmend.report.html.render import _environment, inert_json
 
 VOID = {"meta", "link", "input", "img", "br", "path", "circle"}
 
@@ -229,3 +230,18 @@ def test_findings_that_no_page_can_carry_are_said_to_be_elsewhere(monkeypatch: p
     assert told
     printed, elsewhere = (int(number.replace(",", "")) for number in told.groups())
     assert printed + 100 + elsewhere == 4000
+
+
+def test_what_templates_are_compiled_to_is_kept_where_there_is_room(tmp_path: Path, page_html: str) -> None:
+    kept, full = tmp_path / "kept", tmp_path / "full"
+    kept.mkdir()
+    full.write_text("no folder")
+    assert html(compiled=str(full)) == html(compiled=str(kept)) == page_html
+    times = {each: each.stat().st_mtime_ns for each in kept.iterdir()}
+    _environment.cache_clear()
+    assert times
+    assert html(compiled=str(kept)) == page_html
+    assert {each: each.stat().st_mtime_ns for each in kept.iterdir()} == times
+    next(iter(times)).write_bytes(b"damaged")
+    _environment.cache_clear()
+    assert html(compiled=str(kept)) == page_html

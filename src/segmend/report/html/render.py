@@ -19,6 +19,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from importlib import resources
@@ -26,6 +27,7 @@ from importlib.resources.abc import Traversable
 from typing import Final
 
 import jinja2
+from jinja2.bccache import Bucket
 from markupsafe import Markup, escape
 
 from segmend.checks.manual import Entry
@@ -49,6 +51,7 @@ def render(
     level: str,
     manual: Mapping[str, Entry] | None = None,
     past: Past | None = None,
+    compiled: str | None = None,
 ) -> str:
     """The HTML of an audit.
 
@@ -56,7 +59,7 @@ def render(
     replicas runs`. One that is missing leaves its section empty; of several runs the newest counts.
     `generated_at` carries its time zone, `level` is `startup`, `default` or `deep`. `manual`
     gives codes the headline and the text behind it; without it the first message is the headline.
-    `past` is what earlier audits tell.
+    `past` is what earlier audits tell. In the folder `compiled` templates are kept as Jinja2 compiles them.
     """
     report = build(
         tables,
@@ -67,13 +70,13 @@ def render(
         manual=manual or {},
         past=past,
     )
-    return page(report)
+    return page(report, compiled)
 
 
-def page(report: Report) -> str:
+def page(report: Report, compiled: str | None = None) -> str:
     script = _joined("assets", ".js")
     return (
-        _environment()
+        _environment(compiled)
         .get_template("report.html.j2")
         .render(
             report=report,
@@ -98,14 +101,27 @@ def inline(text: str) -> Markup:
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(" ".join(text.split())))))
 
 
+class _Compiled(jinja2.FileSystemBytecodeCache):
+    """No report fails for want of what is compiled anew in a tenth of a second."""
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        with suppress(OSError):
+            super().load_bytecode(bucket)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        with suppress(OSError):
+            super().dump_bytecode(bucket)
+
+
 @cache
-def _environment() -> jinja2.Environment:
+def _environment(compiled: str | None) -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader(_PACKAGE, "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        bytecode_cache=_Compiled(compiled, f"jinja2-{jinja2.__version__}-%s") if compiled else None,
     )
     environment.filters.update(count=units.count, size=units.size, plural=plural, inline=inline)
     return environment

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import argparse
 import pkgutil
+import sys
 from contextlib import nullcontext
 from functools import partial
 from importlib import import_module
 
 from segmend.cli.parser import Formatter, LateParser
 from segmend.fleet.no_pandas import without_pandas
+from segmend.fleet.workers import forks_of_this
 
 from .audit import EXAMPLES as EXAMPLES
 from .needs import need
 
 _HOME = "segmend.cli.commands.fleet"
+_WITH_THREADS = ("deltalake", "obstore", "pyarrow")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -39,5 +42,10 @@ def _fill(name: str, parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Do it, if the extras that it needs are there."""
     need(*import_module(f"{_HOME}.{args.room}").NEEDS)
-    with nullcontext() if getattr(args, "driver", "local") == "spark" else without_pandas():
-        return int(import_module(f"{_HOME}.{args.room}.command").run(args))
+    driver = getattr(args, "driver", None)
+    # Of a process that has done something before, a notebook or a test, threads may be there.
+    forked = driver == "local" and sys.modules.keys().isdisjoint(_WITH_THREADS)
+    with nullcontext() if driver == "spark" else without_pandas():
+        room = import_module(f"{_HOME}.{args.room}.command")
+        with forks_of_this() if forked else nullcontext():
+            return int(room.run(args))

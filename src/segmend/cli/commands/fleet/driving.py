@@ -6,12 +6,12 @@ import argparse
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from segmend.fleet.driver import Driver, LocalDriver
 from segmend.fleet.listing import absolute
 from segmend.frozen import replace
 
+from .caching import cache_folder
 from .needs import need
 
 
@@ -45,20 +45,9 @@ def driver_of(args: argparse.Namespace) -> Iterator[Driver]:
     from segmend.spark.driver import SparkDriver
     from segmend.spark.session import session
 
-    spark = session(args.master, cache=_cache())
+    spark = session(args.master, cache=cache_folder())
     yield SparkDriver(spark)
     # Here the JVM ends with this process, and a stop would only make the user wait. A cluster is told,
     # or it starts executors anew for one that has gone, and complains.
     if not _is_here(args):
         spark.stop()
-
-
-def _cache() -> Path | None:
-    """Where Spark's class archive is kept; None when there is no such place."""
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    folder = Path(home) / "segmend"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return None
-    return folder if os.access(folder, os.W_OK) else None

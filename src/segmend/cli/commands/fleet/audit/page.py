@@ -9,8 +9,11 @@ from segmend.fleet.cross import whole_manual
 from segmend.fleet.history import finished
 from segmend.report.html import DRAWN, Past, render
 
+from ..caching import cache_folder
+
 
 def write_page(outcome: AuditOutcome, out: str) -> str:
+    kept = cache_folder()
     page = render(
         publish.tables_of(out, outcome.run.run_id),
         title="Kafka fleet audit",
@@ -19,6 +22,7 @@ def write_page(outcome: AuditOutcome, out: str) -> str:
         level=outcome.row["level"],
         manual=whole_manual(),
         past=_past(outcome, out),
+        compiled=None if kept is None else str(kept),
     )
     return publish.write_report(out, page)
 
