@@ -50,7 +50,6 @@ OUT_OF_MEMORY = "the system gives no more memory or threads (ulimit -a, limits o
 
 
 def system_words(error: OSError) -> str:
-    """What the system says when it refuses something."""
     return (error.strerror or str(error)).lower()
 
 

@@ -95,8 +95,6 @@ class BrokerEffect:
 
 @frozen
 class Cause:
-    """The finding that explains another one."""
-
     code: str
     dir: str
     file: str | None
@@ -139,12 +137,10 @@ class Finding:
 
     @property
     def name(self) -> str:
-        """Of the file, without its directory."""
         return (self.file or "").rpartition("/")[2]
 
     @property
     def segment(self) -> int | None:
-        """The base offset in the file's name."""
         return parse_file_name(self.name).base_offset
 
     def to_json(self) -> dict[str, Any]:

@@ -69,7 +69,6 @@ class Threads:
     def submit(
         self, work: Callable[Arguments, Result], *args: Arguments.args, **named: Arguments.kwargs
     ) -> Callable[[], Result]:
-        """Gives what waits for the result."""
         job = _Job(lambda: work(*args, **named))
         self._waiting.put(job)
         if len(self._threads) < self._most:
@@ -109,7 +108,6 @@ class Jobs:
     def submit(
         self, size: int, work: Callable[Arguments, Result], *args: Arguments.args, **named: Arguments.kwargs
     ) -> Callable[[], Result]:
-        """Gives what waits for the result; `size` is how many bytes it looks at."""
         self._bytes += size
         if self._threads < 2 or self._bytes < SLICE_BYTES:
             result = work(*args, **named)

@@ -98,7 +98,6 @@ class BalanceProblem:
         return tuple(u / disk.capacity for u, disk in zip(used, self.disks, strict=True))
 
     def spread(self, used: Sequence[int]) -> float:
-        """The largest fill less the smallest."""
         fills = self.fills(used)
         return max(fills) - min(fills)
 

@@ -162,7 +162,6 @@ def epoch_file_failure(damage: Damage, release: Release, file: str) -> LoadFailu
 
 
 def topic_id_failure(damage: Damage, release: Release, file: str) -> LoadFailure:
-    """The exception of a damaged partition.metadata."""
     if damage.kind == "malformed":
         return storage_failure(release, damage.reason, file)
     kind = "NullPointerException" if damage.kind == "too-short" else "IllegalArgumentException"

@@ -116,8 +116,6 @@ class CleanerView:
 
 @frozen
 class CleanerLimits:
-    """The settings of its topic."""
-
     dirty_ratio: float = 0.5
     min_lag_ms: int = 0
     max_lag_ms: int = 2**63 - 1
@@ -172,7 +170,6 @@ class CleanerVerdict:
 
 
 def judge(view: CleanerView, limits: CleanerLimits, release: Release, now_ms: int) -> CleanerVerdict:
-    """What the next look of the cleaner makes of a log."""
     first, reset = first_dirty(view, release)
     uncleanable, bound = _uncleanable(view, limits, release, first, now_ms)
     if CLAMPS.of(release):
@@ -219,7 +216,6 @@ def first_dirty(view: CleanerView, release: Release) -> tuple[int, Reset | None]
 
 
 def dirty_part(view: CleanerView, release: Release, first: int, stop: int) -> list[Cleanable]:
-    """The segments that count as dirty."""
     if first < stop:
         return view.between(first, stop)
     return [] if EMPTY_RANGES.of(release) else view.between(first, first)

@@ -52,7 +52,6 @@ NO_UP_TO_DATE = "no voter that comes up has a log that a majority would vote for
 
 
 def majority(voters: int) -> int:
-    """How many voters a quorum needs."""
     return voters // 2 + 1
 
 

@@ -46,8 +46,6 @@ _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(?:\.\d+)*(?:-IV\d+)?")
 
 @frozen
 class Supported:
-    """The levels of a feature that a release supports."""
-
     lowest: int
     highest: int
 

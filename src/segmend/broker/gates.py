@@ -46,19 +46,14 @@ LEVEL_FIRST: Final = gone_in("FeaturesDelta, since 4.0 once all is read", (4, 0)
 
 
 class GateImage(Protocol):
-    """What the metadata image must tell."""
+    @property
+    def features(self) -> Mapping[str, int]: ...
 
     @property
-    def features(self) -> Mapping[str, int]:
-        """The cluster's level of each feature."""
+    def configs(self) -> Mapping[str, Mapping[str, str]]: ...
 
     @property
-    def configs(self) -> Mapping[str, Mapping[str, str]]:
-        """The own settings of topics, by name."""
-
-    @property
-    def ids(self) -> Mapping[str, str]:
-        """Topic ids by name."""
+    def ids(self) -> Mapping[str, str]: ...
 
 
 def metadata_refusals(

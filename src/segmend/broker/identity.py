@@ -82,7 +82,6 @@ class Identity:
 
     @property
     def reserved(self) -> bool:
-        """Whether its directory id is one of Kafka's own."""
         return any(damage.kind == "reserved-directory-id" for damage in self.damages)
 
     @property

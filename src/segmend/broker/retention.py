@@ -41,8 +41,6 @@ class Clock(StrEnum):
 
 
 class RetentionLimit(StrEnum):
-    """What retention deletes by."""
-
     TIME = "retention.ms"
     SIZE = "retention.bytes"
     LOG_START = "log start offset"
@@ -133,11 +131,9 @@ class RetentionLook:
     reach: int | None = None
 
     def rules(self, limits: Limits) -> tuple[RetentionLimit, ...]:
-        """The rules that look at this log, in their order."""
         return rules_of(limits, self.release)
 
     def reached(self, end_offset: int) -> bool:
-        """Whether a segment that ends there may go."""
         return self.high_watermark >= end_offset or not UP_TO_HIGH_WATERMARK.of(self.release)
 
     @property
@@ -162,7 +158,6 @@ class Breach:
 
 
 def breaches(segments: Sequence[Retained], limits: Limits, look: RetentionLook) -> list[Breach]:
-    """What one look deletes, rule by rule."""
     broken: list[Breach] = []
     left = segments
     for rule in look.rules(limits):
@@ -410,7 +405,6 @@ def outlook(fates: Iterable[SegmentFate], now_ms: int, log_start: int = 0) -> Ou
 
 
 def amount(segments: Iterable[Retained], log_start: int = 0) -> Amount:
-    """How much these segments hold."""
     count = size = records = 0
     for each in segments:
         count, size = count + 1, size + each.size

@@ -96,7 +96,6 @@ _GREATER: Final = Rule(
 
 
 def limit_refusals(given: Mapping[str, str], release: Release) -> Iterator[str]:
-    """Kafka's words on all of it; nothing if it fits."""
     for each in LIMITS:
         numbers = [_number(given, name, default, release) for name, default in each.defaults.items()]
         if each.broken(*numbers) and (words := each.words.say(release, *numbers)):

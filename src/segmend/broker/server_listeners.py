@@ -53,7 +53,6 @@ def entries_of(text: str) -> list[str]:
 
 
 def unmapped(name: str, entry: str) -> str:
-    """Kafka's words on an entry of a map that has no colon."""
     return _NO_MAP.format(name, len(entry))
 
 
@@ -87,12 +86,10 @@ class Server:
         self.release = release
 
     def text(self, name: str) -> str:
-        """A setting, empty if it is not given."""
         return self.given.get(name, "").strip()
 
     @cached_property
     def roles(self) -> set[str]:
-        """Of `process.roles`."""
         return {*entries_of(self.text(ROLES))}
 
     @cached_property

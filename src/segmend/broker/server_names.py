@@ -231,7 +231,6 @@ def _of_controllers(server: Server, opened: list[str]) -> Iterator[str]:
 
 
 def _of_voters(server: Server) -> Iterator[str]:
-    """The addresses of voters, and whether this node is one of them."""
     for entry in entries_of(server.text(BOOTSTRAP)) if BOOTSTRAP_SERVERS.of(server.release) else ():
         if _ADDRESS.fullmatch(entry) is None:
             yield _NO_HOST.format("", entry, _SERVER)

@@ -64,8 +64,6 @@ class Definition:
 
 @frozen
 class Refused:
-    """A setting that a release refuses, and what it says."""
-
     name: str
     said: str
 

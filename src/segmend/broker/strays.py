@@ -15,8 +15,6 @@ from segmend.logdir.release import Release
 
 
 class StrayHandling(StrEnum):
-    """What happens to a stray."""
-
     NONE = "none"
     DELETE = "delete"
     RENAME = "rename"
@@ -100,15 +98,11 @@ def knows(kind: str, release: Release) -> bool:
 
 
 class TopicsImage(Protocol):
-    """What the metadata image must tell."""
+    @property
+    def replicas(self) -> Mapping[tuple[str, int], Sequence[int]]: ...
 
     @property
-    def replicas(self) -> Mapping[tuple[str, int], Sequence[int]]:
-        """Replicas by (topic id, partition)."""
-
-    @property
-    def names(self) -> Mapping[str, str]:
-        """Topic names by topic id."""
+    def names(self) -> Mapping[str, str]: ...
 
 
 def stray_reason(

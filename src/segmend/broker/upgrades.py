@@ -231,6 +231,5 @@ def _named(line: Line, names: dict[str, str]) -> Line:
 
 
 def modes_of(release: Release) -> frozenset[Mode]:
-    """The modes that a release runs in."""
     zookeeper = {Mode.ZOOKEEPER} if release < ZOOKEEPER_ENDS else set()
     return frozenset(zookeeper | ({Mode.KRAFT} if release >= KRAFT_BEGINS else set()))

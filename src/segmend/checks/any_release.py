@@ -105,7 +105,6 @@ def _size(broker: BrokerDirs) -> int:
 
 
 def _codes(level: Level) -> frozenset[str]:
-    """Those that a check of this level may report."""
     return frozenset(code.name for check in all_checks() if check.level <= level for code in check.codes)
 
 

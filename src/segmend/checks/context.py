@@ -95,7 +95,6 @@ class BrokerContext:
         self._contexts = {id(log_dir): DirContext(self, log_dir) for log_dir in self.dirs}
 
     def of(self, log_dir: LogDir) -> DirContext:
-        """The context of one of the dirs."""
         return self._contexts[id(log_dir)]
 
     def has_current(self, key: tuple[str, int]) -> bool:
@@ -161,7 +160,6 @@ class DirContext:
         return bool(self.log_dir.broker_running())
 
     def failure(self, error: Unreadable) -> ReadFailure:
-        """What could not be read, as a value."""
         path = error.path.removeprefix(self.path).lstrip("/")
         return ReadFailure(file=path, errno=error.errno, reason=error.reason)
 
@@ -365,7 +363,6 @@ class PartitionContext:
         return remedies.repair(self.dir.path, self.partition.name, deep=deep)
 
     def trim(self) -> Remedy:
-        """`segmend plan trim` of this partition."""
         return remedies.trim(self.dir.path, self.partition.name)
 
     def good_batches(self, otherwise: Remedy | None = None) -> Remedy:

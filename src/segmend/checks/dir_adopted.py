@@ -43,7 +43,6 @@ LEVEL = Level.STARTUP
 
 
 def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
-    """At most one finding a directory."""
     if partition.kind != "current":
         return
     if len(partition.topic) > MAX_TOPIC_LENGTH:

@@ -32,7 +32,6 @@ LEVEL = Level.STARTUP
 
 
 def applies(context: PartitionContext) -> bool:
-    """Whether any log lacks its index."""
     names = context.partition.layout
     return not names.logs.keys() <= names.index.keys()
 

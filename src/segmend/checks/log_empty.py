@@ -29,7 +29,6 @@ LEVEL = Level.DEFAULT
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
-    """Rolled segments only."""
     if view.next_base is None or view.size:
         return
     if compacted(context) and not (view.offset_index or b"").strip(b"\0"):

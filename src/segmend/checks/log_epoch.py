@@ -40,7 +40,6 @@ OF_PROBLEMS = True
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
-    """One finding for each place where the epoch goes back."""
     for problem in first(problems(view.scan, "epoch-backwards")):
         odd_one = _odd_one(view, problem)
         if odd_one is not None:

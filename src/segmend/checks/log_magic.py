@@ -48,7 +48,6 @@ OF_PROBLEMS = True
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
-    """One finding for each batch whose magic is proven wrong."""
     for damage in first(breaks(view, view.scan, *(code.name for code in CODES))):
         refused = UNKNOWN_MAGIC.say(context.release, damage.magic)
         cut = INVALID_MESSAGES.format(view.segment.name, damage.position)

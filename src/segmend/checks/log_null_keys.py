@@ -31,7 +31,6 @@ LEVEL = Level.DEEP
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
-    """One finding for each segment that has such records."""
     if not compacted(context) or not view.scan.null_keys:
         return
     count = view.scan.null_keys

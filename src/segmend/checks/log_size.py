@@ -68,7 +68,6 @@ _CONSEQUENCE = {
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
-    """One finding for each batch whose size is proven wrong."""
     for damage in first(breaks(view, view.scan, *(code.name for code in CODES))):
         right = damage.end - damage.position - 12
         yield context.finding(

@@ -46,7 +46,6 @@ OF_PROBLEMS = True
 
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
-    """One finding for each place where the offsets go back."""
     for fault in first(offset_faults(view, view.scan, *(code.name for code in CODES))):
         if not in_flight(view):
             yield context.finding(

@@ -36,7 +36,6 @@ LEVEL = Level.STARTUP
 
 
 def applies(context: PartitionContext) -> bool:
-    """The KRaft log only."""
     return context.partition.kind == "cluster-metadata"
 
 

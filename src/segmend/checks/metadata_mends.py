@@ -56,7 +56,6 @@ def vote(context: PartitionContext) -> Remedy:
 
 
 def is_alone(broker: BrokerDirs) -> bool:
-    """Whether the metadata shows that no other node has a copy."""
     log = broker.own_metadata_log
     registered = set() if log is None else log.image.registered
     return registered == {broker.node_id} and not broker.others

@@ -150,5 +150,4 @@ def _judge_backwards(view: SegmentView, around: _Around) -> OffsetFault:
 
 
 def one_bit(actual: int, expected: int) -> bool:
-    """Whether two offsets differ in exactly one bit."""
     return ((actual ^ expected) & (2**64 - 1)).bit_count() == 1

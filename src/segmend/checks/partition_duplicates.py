@@ -30,7 +30,6 @@ LEVEL = Level.STARTUP
 
 
 def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
-    """One finding for each directory beyond the first."""
     futures: dict[tuple[str, int], list[PartitionDir]] = {}
     for log_dir in broker.dirs:
         for partition in log_dir.partitions:

@@ -28,7 +28,6 @@ def repair_together(*log_dirs: str) -> Remedy:
 
 
 def trim(log_dir: str, partition: str) -> Remedy:
-    """Plan to cut a torn end off the logs of a partition."""
     target = shlex.quote(f"{log_dir.rstrip('/')}/{partition}")
     return Remedy(command=f"segmend plan trim {target} -o plan.json", safety=Safety.SAFE)
 
@@ -58,7 +57,6 @@ def graft(
 
 
 def merge(log_dir: str, partition: str, *others: str) -> Remedy:
-    """Plan to make one log out of what is sound in all replicas."""
     target, name = map(shlex.quote, (log_dir, partition))
     sources = "".join(f" --from {shlex.quote(each)}" for each in others)
     return advice(f"segmend plan merge {target} --partition {name}{sources} -o plan.json")
@@ -121,12 +119,10 @@ def show(log_dir: str, name: str) -> Remedy:
 
 
 def check_alone(*brokers: Sequence[str]) -> Remedy:
-    """Look at the log dirs of each broker by themselves."""
     return advice("; ".join(f"segmend check {' '.join(map(shlex.quote, dirs))}" for dirs in brokers))
 
 
 def check_deep(path: str) -> Remedy:
-    """Look at all batches of a log dir or a partition."""
     return advice(f"segmend check --deep {shlex.quote(path)}")
 
 

@@ -125,7 +125,6 @@ class Wanted:
         return (not self.only or code in self.only) and code not in self.ignore
 
     def partition(self, partition: PartitionDir) -> bool:
-        """Whether the topic of `partition` matches the glob."""
         if self.names and partition.name not in self.names:
             return False
         return self.topic is None or fnmatch.fnmatchcase(partition.topic, self.topic)
@@ -141,8 +140,6 @@ class Wanted:
 
 @dataclass(slots=True)
 class _SliceResult:
-    """What came of one slice of a partition's segments."""
-
     findings: list[Finding] = field(default_factory=list)
     scans: list[SegmentScan | None] = field(default_factory=list)
     failures: list[ReadFailure] = field(default_factory=list)

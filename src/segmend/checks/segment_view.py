@@ -47,7 +47,6 @@ class SegmentView:
 
     @property
     def base_offset(self) -> int:
-        """The base offset in the file name."""
         return self.segment.base_offset
 
     @property
@@ -67,8 +66,6 @@ class SegmentView:
 
     @property
     def txn_index(self) -> bytes | None:
-        """The bytes of `.txnindex`, None when the file is missing."""
-
         def read() -> bytes | None:
             entry = self.file("txnindex")
             return None if entry is None else entry.read(LIMIT_BYTES)
@@ -95,7 +92,6 @@ class SegmentView:
 
     @property
     def size(self) -> int:
-        """Size of the log in bytes."""
         return self.length("log") or 0
 
     def _index(self, name: str, entry_size: int) -> tuple[bytes | None, int]:

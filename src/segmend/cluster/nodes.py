@@ -95,11 +95,9 @@ class NodeStart:
 
 class Playing(Protocol):
     @property
-    def node_ids(self) -> Iterable[int]:
-        """Those whose dirs are there."""
+    def node_ids(self) -> Iterable[int]: ...
 
-    def sights(self) -> dict[int, Sight]:
-        """What each node's disks tell."""
+    def sights(self) -> dict[int, Sight]: ...
 
     def image(self, node_id: int) -> MetadataImage | None:
         """The metadata of that node."""
@@ -135,7 +133,6 @@ class Nodes:
 
 
 def sight(broker: BrokerDirs) -> Sight:
-    """Look at the disks of one node."""
     log, marks = _metadata_log(broker), dict[Name, int]()
     given = {} if broker.given is None else broker.given.given
     settings = {name: given[name].strip() for name in (UNCLEAN_ELECTION, MIN_INSYNC) if name in given}

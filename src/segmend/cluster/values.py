@@ -49,7 +49,6 @@ class Quorum:
 
     @property
     def voters_up(self) -> list[int]:
-        """Those that come up, and have a vote."""
         return [voter.node_id for voter in self.voters if voter.up]
 
     @property
@@ -122,7 +121,6 @@ class ReplicaCopy:
 
     @property
     def serves(self) -> bool:
-        """Whether a client could be served from it."""
         return self.outcome in (Service.SERVED, Service.EMPTY)
 
     def to_json(self) -> dict[str, Any]:

@@ -114,12 +114,10 @@ class Compaction:
 
     @property
     def settings_known(self) -> bool:
-        """Whether all settings are what the broker goes by."""
         return all(each.known for each in self.settings)
 
     @property
     def ratio(self) -> float:
-        """How much of it is dirty."""
         return 0.0 if self.verdict is None else self.verdict.ratio
 
     @property

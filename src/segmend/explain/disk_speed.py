@@ -72,7 +72,6 @@ def batch_bytes(logs: Sequence[FileEntry]) -> float:
 
 
 def _spread(files: Sequence[FileEntry], most: int) -> Sequence[FileEntry]:
-    """At most so many of the files, evenly over all."""
     return files[:: max(1, -(-len(files) // most))]
 
 

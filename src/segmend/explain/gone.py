@@ -182,7 +182,6 @@ class ServerLogReader:
         self._turns: dict[tuple[str, int | None], int] = {}
 
     def read(self, lines: Iterable[str]) -> None:
-        """Take the lines of one file."""
         for text in lines:
             self.account.lines += 1
             if self._ident is not None or any(word in text for word in _HEADS) or _is_folded(text):

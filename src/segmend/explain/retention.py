@@ -56,12 +56,10 @@ class Reasons:
 
     @property
     def outlook(self) -> Outlook:
-        """What goes now, within a day, within a week, ever."""
         return outlook(self.verdicts, self.now_ms, self.log_start_offset)
 
     @property
     def settings_known(self) -> bool:
-        """Whether all settings are what the broker goes by."""
         return self.retention.known
 
     @property
@@ -102,7 +100,6 @@ class Reasons:
 
     @property
     def size(self) -> int:
-        """Bytes of its logs."""
         return sum(each.segment.size for each in self.verdicts)
 
 

@@ -183,7 +183,6 @@ def _segments(partition: PartitionDir, recovery_point: int) -> PartitionSegments
 
 
 def _scanned(each: PartitionSegments, case: str) -> Sequence[int]:
-    """The sizes of the segments that are recovered."""
     if case == "clean" or not each.sizes:
         return ()
     if case == "everything":

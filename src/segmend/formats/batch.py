@@ -79,7 +79,6 @@ class RecordBatch(NamedTuple):
 
     @property
     def is_transactional(self) -> bool:
-        """Part of a transaction (data or its marker)."""
         return self.magic >= 2 and bool(self.attributes & TRANSACTIONAL)
 
     @property
@@ -119,7 +118,6 @@ class RecordBatch(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Position in the file of the first byte after the batch."""
         return self.position + self.size
 
 

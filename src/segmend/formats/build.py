@@ -30,8 +30,6 @@ class NewRecord(NamedTuple):
 
 
 class BatchProducer(NamedTuple):
-    """The producer of a batch, as its header names it."""
-
     id: int = -1
     epoch: int = -1
     base_sequence: int = -1

@@ -24,7 +24,6 @@ class CleanShutdown:
 
 
 def parse(data: bytes) -> tuple[CleanShutdown, tuple[Damage, ...]]:
-    """The broker epoch, if the file tells one."""
     if not data:
         return CleanShutdown(), ()
     try:

@@ -80,8 +80,6 @@ class SnapshotFooter(NamedTuple):
 
 
 class KRaftVersion(NamedTuple):
-    """The feature level `kraft.version`."""
-
     version: int
     kraft_version: int
 

@@ -58,19 +58,15 @@ class Cursor:
         return number
 
     def i16(self) -> int:
-        """A big-endian signed 16-bit integer."""
         return self._unpack(_I16)
 
     def u16(self) -> int:
-        """A big-endian unsigned 16-bit integer."""
         return self._unpack(_U16)
 
     def i32(self) -> int:
-        """A big-endian signed 32-bit integer."""
         return self._unpack(_I32)
 
     def i64(self) -> int:
-        """A big-endian signed 64-bit integer."""
         return self._unpack(_I64)
 
     def uvarint(self) -> int:

@@ -19,8 +19,6 @@ FILE_NAME = "leader-epoch-checkpoint"
 
 
 class EpochEntry(NamedTuple):
-    """An epoch and the offset of its first record."""
-
     epoch: int
     start_offset: int
 
@@ -58,7 +56,6 @@ def _value_damages(entries: Sequence[tuple[int, EpochEntry]]) -> Iterator[Damage
 
 
 def render(checkpoint: EpochCheckpoint) -> bytes:
-    """The file as the broker writes it."""
     return render_entries(
         checkpoint.header_lines, [f"{epoch} {offset}" for epoch, offset in checkpoint.entries]
     )

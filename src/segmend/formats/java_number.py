@@ -38,10 +38,8 @@ def parse_long(text: str) -> int | None:
 
 
 def wrap_int(number: int) -> int:
-    """What a Java int holds after an overflow."""
     return (number - INT_MIN & 0xFFFFFFFF) + INT_MIN
 
 
 def wrap_long(number: int) -> int:
-    """What a Java long holds after an overflow."""
     return (number - LONG_MIN & 0xFFFFFFFFFFFFFFFF) + LONG_MIN

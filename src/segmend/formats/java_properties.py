@@ -44,7 +44,6 @@ class JavaProperties:
         return self.as_dict().get(key)
 
     def line_of(self, key: str) -> PropertyLine | None:
-        """The line that decides the value of `key`."""
         return next((line for line in reversed(self.lines) if line.key == key), None)
 
     def as_dict(self) -> dict[str, str]:

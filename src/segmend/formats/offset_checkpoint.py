@@ -53,7 +53,6 @@ def _convert(tokens: Sequence[str]) -> CheckpointEntry | None:
 
 
 def render(checkpoint: OffsetCheckpoint) -> bytes:
-    """The file as the broker writes it."""
     return render_entries(
         checkpoint.header_lines,
         [f"{topic} {partition} {offset}" for topic, partition, offset in checkpoint.entries],

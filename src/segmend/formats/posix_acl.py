@@ -31,8 +31,6 @@ class AclEntry:
 
 @frozen
 class Acl:
-    """Its entries, in order."""
-
     entries: tuple[AclEntry, ...]
 
 
@@ -48,6 +46,5 @@ def parse(data: bytes) -> tuple[Acl | None, tuple[Damage, ...]]:
 
 
 def render(acl: Acl) -> bytes:
-    """The attribute as Linux has it."""
     rows = (_ENTRY.pack(each.tag, each.permissions, each.id) for each in acl.entries)
     return _HEAD.pack(VERSION) + b"".join(rows)

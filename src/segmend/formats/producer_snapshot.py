@@ -77,7 +77,6 @@ def parse(data: bytes) -> tuple[ProducerSnapshot, tuple[Damage, ...]]:
 
 
 def render(snapshot: ProducerSnapshot) -> bytes:
-    """The file's bytes."""
     rows = b"".join(ENTRY.pack(*entry) for entry in snapshot.entries)
     body = len(snapshot.entries).to_bytes(4, "big") + rows + snapshot.trailing
     crc = crc32c(body) if snapshot.crc is None else snapshot.crc

@@ -64,5 +64,4 @@ def _damages(index: TransactionIndex) -> Iterator[Damage]:
 
 
 def render(index: TransactionIndex) -> bytes:
-    """The file's bytes."""
     return b"".join(ENTRY.pack(*entry) for entry in index.entries) + index.trailing

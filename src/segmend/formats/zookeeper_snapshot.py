@@ -56,7 +56,6 @@ def text(cursor: Cursor) -> str:
 
 
 def skip_acl(cursor: Cursor) -> None:
-    """The access list of a node."""
     for _ in range(cursor.i32()):
         cursor.take(4)
         buffer(cursor)

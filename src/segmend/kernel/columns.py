@@ -105,12 +105,10 @@ class BatchRun(NamedTuple):
 
     @property
     def is_transactional(self) -> bool:
-        """Part of a transaction (data or its marker)."""
         return self.magic >= 2 and bool(self.attributes & TRANSACTIONAL)
 
     @property
     def is_control(self) -> bool:
-        """Holds a control record."""
         return self.magic >= 2 and bool(self.attributes & CONTROL)
 
 

@@ -68,7 +68,6 @@ def record_columns(
 
 
 def decoder_class(name: str) -> type[NativeDecoder] | type[ReferenceDecoder]:
-    """The record decoder of the engine of this name."""
     return NativeDecoder if name == "native" and native_decoder.available() else ReferenceDecoder
 
 

@@ -74,7 +74,6 @@ def _prepare(
 
 
 def offset_fault(entries: Sequence[Entry], n: int, base: int) -> Verdict | None:
-    """What is wrong with entry `n` of an offset index by itself."""
     position, offset = entries[n]
     before = entries[n - 1] if n else None
     if position < 0:
@@ -89,7 +88,6 @@ def offset_fault(entries: Sequence[Entry], n: int, base: int) -> Verdict | None:
 
 
 def time_fault(entries: Sequence[Entry], n: int, base: int) -> Verdict | None:
-    """As `offset_fault`, for a time index."""
     timestamp, offset = entries[n]
     before = entries[n - 1] if n else None
     if before is not None and timestamp <= before[0]:

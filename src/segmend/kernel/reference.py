@@ -317,7 +317,6 @@ def prefix_fault(size: int, magic: int, left: int) -> ProblemKind | NoProblem:
 
 
 def checksum(body: bytes, magic: int) -> int:
-    """The checksum of one whole batch."""
     if magic == 2:
         return crc32c(memoryview(body)[CRC_START_V2:])
     return zlib.crc32(memoryview(body)[CRC_START_LEGACY:])

@@ -354,7 +354,6 @@ class SegmentScan:
 
     @property
     def tail(self) -> Problem | None:
-        """The problem that ends the file, if one does."""
         return next((problem for problem in self.problems if problem.kind in TAIL_KINDS), None)
 
 

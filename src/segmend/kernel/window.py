@@ -65,7 +65,6 @@ class Window:
             self._buffer = bytearray(wanted)
 
     def covers(self, position: int, need: int) -> bool:
-        """Whether `need` bytes from `position` are here."""
         return self.start <= position and position + need <= self.start + len(self.view)
 
     def at(self, position: int, need: int) -> memoryview:
@@ -76,7 +75,6 @@ class Window:
         return self.view[offset:]
 
     def pieces(self, start: int, end: int) -> Iterator[memoryview]:
-        """The bytes [start, end) window by window."""
         while start < end:
             view = self.load(start)[: end - start]
             if not view:

@@ -88,7 +88,6 @@ class _Becomes:
 
     @property
     def is_told(self) -> bool:
-        """Whether anything is to be said of it."""
         return bool(self.effects) or self.state != _SERVED
 
     def is_worse_than(self, other: _Becomes) -> bool:

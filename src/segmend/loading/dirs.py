@@ -82,7 +82,6 @@ class DirState:
         self.offline, self.late = reason if self.late else self.offline or reason, None
 
     def of(self, checkpoint: str, key: tuple[str, int]) -> int | None:
-        """The offset of a partition in one of the checkpoints."""
         return self.offsets[checkpoint].get(key)
 
 

@@ -160,7 +160,6 @@ def unserved(one: Loaded, reason: str) -> Loaded:
 
 
 def key_of(outcome: object) -> tuple[str, int]:
-    """Topic and number of a partition."""
     assert isinstance(outcome, PartitionOutcome)
     return outcome.topic, outcome.partition
 

@@ -179,7 +179,6 @@ def setting_of(
     default: str,
     known: Known | None = None,
 ) -> Setting:
-    """The setting called `name` for topics and `key` for brokers."""
     settings = _Settings(config=config, topic=topic, dynamic=dynamic, known=known or Known())
     if name in topic:
         return settings.own(name, topic[name])
@@ -244,7 +243,6 @@ class _Settings:
         return self.given(name, str(value), f"server.properties: {key}={value}")
 
     def own(self, name: str, value: str) -> Setting:
-        """The topic's own."""
         source = f"the topic's own, {self.known.topic_source}"
         return Setting(name=name, value=value, source=source, origin=Origin.TOPIC)
 

@@ -108,7 +108,6 @@ class LoadedLog:
 
     @property
     def open_transactions(self) -> bool:
-        """Whether a producer's transaction is open after the load."""
         return any(state.current_txn_first_offset >= 0 for state in self.state.states.values())
 
 

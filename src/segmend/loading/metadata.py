@@ -65,7 +65,6 @@ class Metadata:
     supposed: str | None = None
 
     def line(self) -> DirectoryOutcome | None:
-        """The `directory` line of a metadata log that is gone."""
         if self.lost is None or self.where is None or self.where.cluster_metadata is not None:
             return None
         return DirectoryOutcome(

@@ -93,7 +93,6 @@ class Prelude:
         return replace(verdict, refusal=self._list_refusal() or verdict.refusal)
 
     def _list_refusal(self) -> str | None:
-        """Why the process ends over `log.dirs` as it is written."""
         given = self.broker.given
         if given is None:
             return None

@@ -81,7 +81,6 @@ def remove_strays(state: LoadState) -> None:
 
 
 def note_snapshots(state: LoadState, before: Sequence[tuple[int, FileEntry]]) -> None:
-    """Say which snapshot files are gone in the end."""
     for offset, file in before:
         if file.name in state.snapshot_faults:
             release, why = state.settings.release, state.snapshot_faults[file.name]

@@ -43,11 +43,9 @@ class Budget:
 
     @property
     def spent(self) -> bool:
-        """Whether no segment may be read any more."""
         return not self.unlimited and self.segments <= 0
 
     def takes(self, size: int) -> bool:
-        """Whether a segment of this size may be read."""
         if self.spent or (not self.unlimited and self.bytes < size):
             self.refused += 1
             return False

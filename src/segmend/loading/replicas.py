@@ -153,7 +153,6 @@ def searched(situation: Situation) -> Situation:
 
 
 def load_directory(dir_state: DirState, partition: PartitionDir, situation: Situation) -> Loaded:
-    """Load one partition directory as the broker does."""
     loaded = load(partition, load_settings(dir_state, partition, situation))
     dir_state.jobs.append(LoadJob(name=partition.name, work=loaded.state.work))
     stray, failure = _stray(loaded, partition, situation)

@@ -71,7 +71,6 @@ class Segment:
 
     @property
     def name(self) -> str:
-        """The name of the log file."""
         return f"{file_prefix(self.base_offset)}.log"
 
 

@@ -42,7 +42,6 @@ class _Asked(Budget):
     sizes: list[int] = field(default_factory=list)
 
     def takes(self, size: int) -> bool:
-        """Whether a segment of this size may be read."""
         self.sizes.append(size)
         return False
 

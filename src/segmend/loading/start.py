@@ -50,11 +50,9 @@ class Start:
 
     @property
     def identity(self) -> IdentityVerdict:
-        """What comes of the meta.properties of all dirs."""
         return self._prelude.verdict
 
     def loaded(self, state: DirState, partition: PartitionDir) -> Loaded:
-        """What becomes of one directory."""
         key = state.path, partition.name
         if key not in self._loaded:
             situation = replace(self._prelude.situation(), budget=replace(self._reads))

@@ -105,17 +105,14 @@ class Snapshots:
             self._put(offset, left)
 
     def delete(self, offset: int) -> None:
-        """Delete all that are known of an offset."""
         while offset in self.known:
             self.discard(offset)
 
     def clear(self) -> None:
-        """Delete all that are known."""
         for offset in [*self.known]:
             self.delete(offset)
 
     def is_there(self, offset: int, name: str) -> bool:
-        """Whether a file has that name in the end."""
         return name in self.disk.get(offset, {})
 
 

@@ -129,7 +129,6 @@ class PartitionOutcome:
 
     @property
     def unserved(self) -> bool:
-        """Whether no client gets anything of it from this broker."""
         return self.outcome not in (Service.SERVED, Service.EMPTY)
 
     @property

@@ -73,7 +73,6 @@ class ServerConfig:
         return {name: value for name, value in self.given.items() if there and "${" in value}
 
     def is_provided(self, name: str) -> bool:
-        """Whether a provider tells this setting, in whatever unit."""
         return not self.provided.keys().isdisjoint(key for key, _ in _written(name))
 
     @property
@@ -122,7 +121,6 @@ class ServerConfig:
 
     @property
     def cleaner_runs(self) -> bool:
-        """`log.cleaner.enable`, which is true by default."""
         return self.given.get("log.cleaner.enable", "true").strip().lower() != "false"
 
     def number(self, name: str) -> int:

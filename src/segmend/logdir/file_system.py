@@ -50,18 +50,15 @@ class Unreadable(SegmendError):
 
     @classmethod
     def of(cls, error: OSError, path: str) -> Unreadable:
-        """The `Unreadable` for what the system said about `path`."""
         number = error.errno or 0
         return cls(path, (os.strerror(number) if number else str(error)).lower(), number)
 
     @classmethod
     def nothing_at(cls, path: str) -> Unreadable:
-        """The `Unreadable` for a path that is not there."""
         return cls(path, "no such file or directory", errno.ENOENT)
 
     @property
     def missing(self) -> bool:
-        """Whether the path simply is not there."""
         return self.errno in (errno.ENOENT, errno.ENOTDIR)
 
     @property

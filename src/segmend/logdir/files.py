@@ -34,12 +34,10 @@ class FileEntry:
 
     @property
     def path(self) -> str:
-        """The full path, as the log dir was given."""
         return f"{self.dir_path}/{self.name}"
 
     @property
     def parsed(self) -> FileName:
-        """What the name means to a broker."""
         return parse_file_name(self.name)
 
     @property

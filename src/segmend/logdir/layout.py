@@ -54,7 +54,6 @@ class Layout:
 
     @property
     def base_offsets(self) -> list[int]:
-        """Base offsets of the segments the broker would load, ascending."""
         return sorted({*self.logs, *(base for base, _ in self.shadowed)})
 
     @property

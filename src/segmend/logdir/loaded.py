@@ -30,7 +30,6 @@ class LoadedFile(Generic[T]):
 
     @property
     def healthy(self) -> bool:
-        """Whether the file is there and nothing is wrong with it."""
         return self.data is not None and not self.damages
 
     def readable(self) -> Self:

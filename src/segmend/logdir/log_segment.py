@@ -35,7 +35,6 @@ class LogSegment:
 
     @property
     def log(self) -> FileEntry | None:
-        """The record batches (`FileRecords`)."""
         return self._file(".log")
 
     @property
@@ -63,7 +62,6 @@ class LogSegment:
 
     @property
     def next_base_offset(self) -> int | None:
-        """Base offset of the following segment, None for the active one."""
         bases = self.partition.base_offsets
         at = bisect_left(bases, self.base_offset) + 1
         return bases[at] if at < len(bases) else None

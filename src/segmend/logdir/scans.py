@@ -242,7 +242,6 @@ def _remember(key: _Key | None, known: _KnownScan) -> None:
 
 
 def _weight(scan: SegmentScan) -> int:
-    """About how many bytes it takes."""
     built = 0 if scan.built is None else len(scan.built.offset_index) + len(scan.built.time_index)
     rows = len(scan.producers) + len(scan.aborted) + len(scan.problems)
     rows += sum(len(match.mismatches) for match in (scan.offset_index, scan.time_index) if match)

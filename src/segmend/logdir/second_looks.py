@@ -35,7 +35,6 @@ class _Pages:
         self.missing = set(range(-(-size // _PAGE)))
 
     def need(self, start: int, end: int, reader: OpenFile | None) -> None:
-        """Make sure that bytes [start, end) are there."""
         wanted = sorted(self.missing.intersection(range(start // _PAGE, -(-end // _PAGE))))
         while wanted and reader is not None:
             first, run = wanted[0], 1

@@ -121,7 +121,6 @@ class LogDir:
 
     @property
     def name(self) -> str:
-        """The last part of the path."""
         return self.path.rstrip("/").rpartition("/")[2] or self.path
 
     @property
@@ -211,7 +210,6 @@ class LogDir:
         return self.entries.get(CLUSTER_METADATA, "link-broken") != "link-broken"
 
     def entry(self, name: str) -> FileEntry | None:
-        """A file of the top level by its name, None if it is not there."""
         type = self.entries.get(name)
         if type is None or type in FOLDERS:
             return None
@@ -293,7 +291,6 @@ class PartitionDir:
 
     @property
     def path(self) -> str:
-        """The full path, as the log dir was given."""
         return f"{self.log_dir.path}/{self.name}"
 
     @property
@@ -338,24 +335,20 @@ class PartitionDir:
 
     @cached_property
     def layout(self) -> Layout:
-        """The names grouped by what they mean to a broker."""
         return layout(self.entries)
 
     @cached_property
     def files(self) -> dict[str, FileEntry]:
-        """All files (no sub-directories) by name."""
         files, path, entries = self.log_dir.files, self.path, self.entries.items()
         return {n: FileEntry(files, path, n, type) for n, type in entries if type not in FOLDERS}
 
     def file(self, name: str) -> FileEntry | None:
-        """A file by its exact name, None if it is not there."""
         type = self.entries.get(name)
         if type is None or type in FOLDERS:
             return None
         return FileEntry(self.log_dir.files, self.path, name, type)
 
     def entry(self, name: str) -> FileEntry:
-        """What the listing has under this name."""
         return FileEntry(self.log_dir.files, self.path, name, self.entries[name])
 
     @cached_property
@@ -365,7 +358,6 @@ class PartitionDir:
 
     @cached_property
     def segments(self) -> list[LogSegment]:
-        """The segments a broker would load, in its order."""
         return [LogSegment(self, base) for base in self.base_offsets]
 
     def _files(self, names: list[str]) -> list[FileEntry]:

@@ -64,8 +64,6 @@ class Selection:
 
 @frozen
 class BatchItem:
-    """A batch header, and whether its checksum fits."""
-
     batch: RecordBatch
     valid: bool
 

@@ -51,7 +51,6 @@ class Stretch:
         self._digests.append(self._digests[-1] + (id(self) | 1))
 
     def digest(self, first: int, behind: int) -> int:
-        """The sum between two of its places."""
         at, to = bisect_left(self.places, first), bisect_left(self.places, behind)
         return (self._digests[to] - self._digests[at]) & _MASK
 

@@ -242,7 +242,6 @@ def _removed(branch: Branch) -> list[Span]:
 
 
 def _has_keyless(look: Look, branches: Sequence[Branch], gap: Span) -> bool:
-    """Whether any replica has a record without a key there."""
     return any(
         each.is_keyless
         for number, branch in enumerate(branches)

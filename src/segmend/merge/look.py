@@ -59,7 +59,6 @@ class Second:
                     yield run, begin, batch
 
     def _runs(self, replica: int, first: int, last: int) -> Iterator[Run]:
-        """Those with any of these offsets."""
         runs = self._replicas[replica].runs
         at = bisect_left(runs, first, key=lambda run: run.last_offset)
         return takewhile(lambda run: run.first_offset <= last, map(runs.__getitem__, range(at, len(runs))))

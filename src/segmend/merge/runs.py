@@ -158,7 +158,6 @@ class _Reading:
         return self
 
     def add(self, more: _Reading) -> None:
-        """What further segments say."""
         self.runs += more.runs
         self.damaged += more.damaged
         self.unreadable += more.unreadable

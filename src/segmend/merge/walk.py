@@ -63,7 +63,6 @@ class Walk:
         self._unsound: list[tuple[int, int, str, int | None]] = []
 
     def take(self, row: HeaderRow) -> None:
-        """The next batch of the file."""
         batch = row.batch
         if not row.sound:
             self._doubt(batch, "crc-mismatch")
@@ -206,7 +205,6 @@ class Walk:
             self._open = None
 
     def give_up(self, last: int | None, size: int) -> None:
-        """The system refused the rest."""
         self._accept()
         at = self._open.end if self._open else 0
         self.damaged.append(damage_at(self._last + 1, last, self._file, at, max(size, at), "unreadable"))

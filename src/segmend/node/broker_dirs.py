@@ -66,7 +66,6 @@ class BrokerDirs:
         return planned
 
     def configured(self, given: ServerConfig | None) -> BrokerDirs:
-        """The same dirs with a server.properties."""
         broker = self._with(self.dirs, given)
         broker._same = {log_dir.path: log_dir for log_dir in self.dirs}
         return broker
@@ -120,7 +119,6 @@ class BrokerDirs:
 
     @property
     def release(self) -> Release:
-        """The release whose rules count."""
         return self.guess.release
 
     @property
@@ -153,7 +151,6 @@ class BrokerDirs:
 
     @cached_property
     def kraft(self) -> bool:
-        """Whether the broker runs in KRaft mode."""
         return is_kraft(
             self.release,
             self.identities,

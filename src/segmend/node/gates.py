@@ -44,7 +44,6 @@ def metadata_reasons(broker: BrokerDirs) -> Iterator[str]:
 
 
 def refused_topics(broker: BrokerDirs) -> dict[str, Refused]:
-    """The topics of whose own settings the release refuses one."""
     image = broker.image
     if image is None:
         return {}
@@ -53,5 +52,4 @@ def refused_topics(broker: BrokerDirs) -> dict[str, Refused]:
 
 
 def others(number: int) -> str:
-    """How many more there are."""
     return f", and {number} others" if number > 1 else ", and 1 other" if number else ""

@@ -174,7 +174,6 @@ class MetadataCopy:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing of a log or a snapshot."""
         return not self.snapshots and not any(run.parts for run in self.runs)
 
     def _standings(self) -> Iterator[MetadataStanding]:

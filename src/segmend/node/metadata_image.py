@@ -82,12 +82,10 @@ class MetadataImage:
         return "cleanup.policy" in self.configs.get(topic, {}) or POLICY in self.brokers.get("", {})
 
     def assigned(self, topic: str, partition: int, node_id: int | None) -> bool:
-        """Whether this node is to hold a replica of the partition."""
         topic_id = self.ids.get(topic)
         return topic_id is not None and node_id in self.replicas.get((topic_id, partition), ())
 
     def alone(self, topic: str, partition: int) -> bool:
-        """Whether the partition has a single replica."""
         topic_id = self.ids.get(topic)
         return topic_id is not None and len(self.replicas.get((topic_id, partition), ())) == 1
 

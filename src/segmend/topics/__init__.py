@@ -16,7 +16,6 @@ Decoder = Callable[[bytes | None, bytes | None], Mapping[str, Any]]
 
 
 def decoder_for(topic: str) -> Decoder | None:
-    """The decoder of an internal topic, None for any other topic."""
     if not topic.startswith("__"):
         return None
     for name in modules_in(__path__):

@@ -64,7 +64,6 @@ def is_mended(finding: Finding, effect: BrokerEffect) -> bool:
 
 
 def _of_dir(finding: Finding, start: Start, state: DirState) -> BrokerEffect:
-    """A fault at the top of a log dir."""
     name = finding.file or ""
     if name in state.foreign:
         said = NOT_A_PARTITION.of(start.broker.release).format(f"{state.path}/{name}", name)

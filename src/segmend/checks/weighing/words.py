@@ -48,12 +48,10 @@ def told(effects: Sequence[Effect]) -> BrokerEffect:
 
 
 def refusal(reason: str) -> BrokerEffect:
-    """The broker does not start."""
     return BrokerEffect(text=f"refuses to start: {reason}", effect=REFUSES)
 
 
 def offline(reason: str) -> BrokerEffect:
-    """The log dir does not serve."""
     return BrokerEffect(text=f"takes the log dir offline: {reason}", effect=OFFLINE)
 
 
