@@ -18,8 +18,7 @@ the context and say what is wrong, where, in Kafka's words, and what command com
 from __future__ import annotations
 
 from .any_release import CheckOfAny
-from .levels import Level, Scope
-from .manual import Code, Consequence, Entry, Page
+from .manual import Code, Consequence, Entry, Level, Page, Scope
 from .registry import Check, all_checks, known_codes
 from .runner import CheckRun, Summary, Wanted
 

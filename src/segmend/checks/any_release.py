@@ -19,7 +19,7 @@ from segmend.node.candidates import each_release
 from segmend.wording import plural
 
 from .context import NOBODY, Keeper
-from .levels import Level
+from .manual import Level
 from .registry import all_checks
 from .runner import CheckRun
 

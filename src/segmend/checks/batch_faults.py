@@ -82,17 +82,14 @@ def _proven(view: SegmentView, problem: Problem, end: int, *, walk: bool) -> Bre
     if sound_with_size(view, position, end):
         size, magic = size_field(view, position), _magic(view, position)
         if size != end - position - 12:
-            code = "L09" if size < 14 else _past_end_or_inside(view, position, size)
+            past_end = position + 12 + size > view.reader.size
+            code = "L09" if size < 14 else "L08" if past_end else "L10"
             return Break(code=code, position=position, end=end, offset=problem.offset, size=size)
         code = "L12" if magic < 2 else "L11"
         return Break(code=code, position=position, end=end, offset=problem.offset, magic=magic)
     if walk and problem.kind != "crc-mismatch" and not view.scan.crc_checked:
         return _swallowed(view, problem, end)
     return None
-
-
-def _past_end_or_inside(view: SegmentView, position: int, size: int) -> str:
-    return "L08" if position + 12 + size > view.reader.size else "L10"
 
 
 def _swallowed(view: SegmentView, problem: Problem, end: int) -> Break | None:

@@ -12,8 +12,7 @@ from segmend.node.bootstrap import bootstrap_level
 
 from . import remedies
 from .context import DirContext
-from .levels import Level, Scope
-from .manual import ERROR, REFUSES, Code, Page
+from .manual import ERROR, REFUSES, Code, Level, Page, Scope
 
 CODES = (Code("K26", ERROR, "bootstrap.checkpoint tells no metadata.version", REFUSES),)
 PAGE = Page(

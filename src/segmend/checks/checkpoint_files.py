@@ -12,8 +12,7 @@ from segmend.logdir.tree import LogDir
 
 from . import remedies
 from .context import DirContext
-from .levels import Level, Scope
-from .manual import ERROR, LOSES, OFFLINE, REFUSES, SLOW, WARNING, WRONG, Code, Page
+from .manual import ERROR, LOSES, OFFLINE, REFUSES, SLOW, WARNING, WRONG, Code, Level, Page, Scope
 
 CODES = (
     Code("C01", ERROR, "recovery-point-offset-checkpoint is malformed: the log dir goes offline", OFFLINE),

@@ -11,8 +11,7 @@ from segmend.logdir.tree import LogDir
 
 from . import remedies
 from .context import DirContext
-from .levels import Level, Scope
-from .manual import INFO, NONE, SLOW, WARNING, Code, Page
+from .manual import INFO, NONE, SLOW, WARNING, Code, Level, Page, Scope
 
 CODES = (
     Code("C03", WARNING, "recovery-point-offset-checkpoint is missing after an unclean stop", NONE, SLOW),

@@ -11,23 +11,16 @@ from segmend.logdir.tree import PartitionDir
 from segmend.node.older import mark_is_older
 
 from .context import PartitionContext
-from .levels import Level, Scope
-from .manual import ERROR, LOSES, NONE, SLOW, WARNING, WRONG, Code, Page
+from .manual import ERROR, LOSES, NONE, SLOW, WARNING, WRONG, Code, Level, Page, Scope
 
 CODES = (
     Code("C04", WARNING, "the recovery point is beyond the log end offset", NONE, WRONG),
-    Code(
-        "C08", ERROR, "the log start offset is beyond the log end offset: all segments will be deleted", LOSES
-    ),
-    Code(
-        "C10b",
-        ERROR,
-        "the high watermark is beyond the log end offset: records are missing at the end",
-        WRONG,
-        explains=("C04",),
-    ),
+    Code("C08", ERROR, "the log start offset is beyond the log end offset: all segments will be deleted",
+         LOSES),
+    Code("C10b", ERROR, "the high watermark is beyond the log end offset: records are missing at the end",
+         WRONG, explains=("C04",)),
     Code("C11b", WARNING, "the cleaner's offset is beyond the log end offset: it will be reset", SLOW),
-)
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         The log once reached further than it does now: its end was cut off or lost, segments were put back

@@ -13,21 +13,14 @@ from segmend.logdir.tree import LogDir
 
 from . import remedies
 from .context import DirContext
-from .levels import Level, Scope
-from .manual import ERROR, INFO, LOSES, NONE, SLOW, Code, Page
+from .manual import ERROR, INFO, LOSES, NONE, SLOW, Code, Level, Page, Scope
 
 CODES = (
-    Code(
-        "C12",
-        ERROR,
-        "the marker is there, but the files look like those of a broker that was killed",
-        LOSES,
-        NONE,
-        explains=("I12", "I14", "I26", "P03"),
-    ),
+    Code("C12", ERROR, "the marker is there, but the files look like those of a broker that was killed",
+         LOSES, NONE, explains=("I12", "I14", "I26", "P03")),
     Code("C13", INFO, "the marker is missing, but the files look like those of a clean stop", NONE, SLOW),
     Code("C14", INFO, "the marker's broker epoch cannot be read, or differs from that of another dir", NONE),
-)
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         The marker alone decides whether a broker recovers. A broker that stops in order trims the indexes of

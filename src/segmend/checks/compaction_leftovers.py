@@ -11,27 +11,16 @@ from segmend.logdir.layout import Layout
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
-from .levels import Level, Scope
-from .manual import INFO, NONE, WARNING, WRONG, Code, Page
+from .manual import INFO, NONE, WARNING, WRONG, Code, Level, Page, Scope
 
 CODES = (
     Code("N12", INFO, "`.deleted` files: removed by the next start", NONE),
-    Code(
-        "N13",
-        INFO,
-        "`.cleaned` files: removed by the next start, with any `.swap` at or above them",
-        NONE,
-        explains_beside=("N08",),
-    ),
-    Code(
-        "N14",
-        INFO,
-        "a finished `.swap`: the next start puts it in the place of the segments it covers",
-        NONE,
-        explains=("I22", "I01", "N16"),
-    ),
+    Code("N13", INFO, "`.cleaned` files: removed by the next start, with any `.swap` at or above them", NONE,
+         explains_beside=("N08",)),
+    Code("N14", INFO, "a finished `.swap`: the next start puts it in the place of the segments it covers",
+         NONE, explains=("I22", "I01", "N16")),
     Code("N16", WARNING, "an index `.swap` without its `.log.swap`: put over the real index", WRONG),
-)
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         The log cleaner writes its output to `.cleaned`, renames it to `.swap` when it is complete, and then

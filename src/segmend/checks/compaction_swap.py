@@ -12,18 +12,12 @@ from segmend.logdir.scans import whole_scan
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
-from .levels import Level, Scope
-from .manual import ERROR, LOSES, Code, Page
+from .manual import ERROR, LOSES, Code, Level, Page, Scope
 
 CODES = (
-    Code(
-        "N15",
-        ERROR,
-        "a damaged `.log.swap`: real segments are deleted to make room for it",
-        LOSES,
-        explains_beside=("N14",),
-    ),
-)
+    Code("N15", ERROR, "a damaged `.log.swap`: real segments are deleted to make room for it", LOSES,
+         explains_beside=("N14",)),
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         A `.swap` file is the output of a compaction, about to replace the segments between its base offset

@@ -22,7 +22,7 @@ from segmend.frozen import frozen
 from segmend.logdir.file_system import Unreadable
 
 from . import metadata_mends, remedies
-from .levels import Level
+from .manual import Level
 from .segment_view import SegmentView
 
 if TYPE_CHECKING:

@@ -9,25 +9,14 @@ from segmend.formats.names import MAX_TOPIC_LENGTH, is_legal_topic
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
-from .levels import Level, Scope
-from .manual import NONE, WARNING, Code, Page
+from .manual import NONE, WARNING, Code, Level, Page, Scope
 
 CODES = (
-    Code(
-        "N02",
-        WARNING,
-        "a foreign directory with a partition's name: the broker makes segments inside it",
-        NONE,
-        explains=("N11",),
-    ),
-    Code(
-        "N25",
-        WARNING,
-        "a topic name longer than 249 characters: no topic can be called so",
-        NONE,
-        explains=("N11",),
-    ),
-)
+    Code("N02", WARNING, "a foreign directory with a partition's name: the broker makes segments inside it",
+         NONE, explains=("N11",)),
+    Code("N25", WARNING, "a topic name longer than 249 characters: no topic can be called so", NONE,
+         explains=("N11",)),
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         `backup-7` or `.Trash-1000` ends in a dash and a number, which is all a broker asks for. It does not

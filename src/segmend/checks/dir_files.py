@@ -11,18 +11,13 @@ from segmend.logdir.tree import LogDir
 from . import remedies
 from .context import DirContext
 from .file_names import HALF
-from .levels import Level, Scope
-from .manual import INFO, NONE, Code, Page
+from .manual import INFO, NONE, Code, Level, Page, Scope
 
 CODES = (
-    Code(
-        "N28",
-        INFO,
-        "a file at the top of a log dir that is not Kafka's, or a name that is no UTF-8: ignored",
-        NONE,
-        ignored=True,
-    ),
-)
+    Code("N28", INFO,
+         "a file at the top of a log dir that is not Kafka's, or a name that is no UTF-8: ignored", NONE,
+         ignored=True),
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         A dump, an archive, an editor's copy of a checkpoint. It takes room that the logs need, and no

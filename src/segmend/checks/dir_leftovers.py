@@ -11,8 +11,7 @@ from segmend.logdir.tree import PartitionDir
 
 from . import remedies
 from .context import PartitionContext
-from .levels import Level, Scope
-from .manual import INFO, NONE, Code, Page
+from .manual import INFO, NONE, Code, Level, Page, Scope
 
 CODES = (
     Code("N18", INFO, "a `-future` directory whose current replica is nowhere", NONE),

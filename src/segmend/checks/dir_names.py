@@ -17,19 +17,14 @@ from segmend.logdir.tree import LogDir
 
 from . import remedies
 from .context import DirContext
-from .levels import Level, Scope
-from .manual import ERROR, REFUSES, Code, Page
+from .manual import ERROR, REFUSES, Code, Level, Page, Scope
 
 CODES = (
     Code("N01", ERROR, "a directory that is no partition: the broker does not start", REFUSES),
-    Code(
-        "N21",
-        ERROR,
-        "a `-delete`, `-future` or `-stray` name without its unique id: the broker does not start",
-        REFUSES,
-    ),
+    Code("N21", ERROR,
+         "a `-delete`, `-future` or `-stray` name without its unique id: the broker does not start", REFUSES),
     Code("N24", ERROR, "the name of a partition, mangled by a copy: the broker does not start", REFUSES),
-)
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         A broker takes every directory in a log dir for a partition. `lost+found`, a backup like `t-0.bak` or

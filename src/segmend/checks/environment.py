@@ -11,8 +11,7 @@ from segmend.logdir.tree import LOCK, LogDir
 
 from . import remedies
 from .context import DirContext
-from .levels import Level, Scope
-from .manual import FAILING, INFO, REFUSES, WARNING, Code, Page
+from .manual import FAILING, INFO, REFUSES, WARNING, Code, Level, Page, Scope
 
 CODES = (
     Code("K14", WARNING, "the file system is read-only or full", FAILING),

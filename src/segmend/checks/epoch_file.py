@@ -9,21 +9,15 @@ from segmend.formats.epoch_checkpoint import FILE_NAME
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
-from .levels import Level, Scope
-from .manual import ERROR, OFFLINE, REFUSES, WARNING, WRONG, Code, Page
+from .manual import ERROR, OFFLINE, REFUSES, WARNING, WRONG, Code, Level, Page, Scope
 
 CODES = (
-    Code(
-        "E01",
-        ERROR,
-        "wrong count, number of tokens or version: the log dir goes offline",
-        OFFLINE,
-        fatal=True,
-    ),
+    Code("E01", ERROR, "wrong count, number of tokens or version: the log dir goes offline", OFFLINE,
+         fatal=True),
     Code("E02", ERROR, "a token that is no number: the broker does not start", REFUSES, fatal=True),
     Code("E03", ERROR, "a negative epoch or offset: the broker does not start", REFUSES, fatal=True),
     Code("E05", WARNING, "epochs or offsets that do not increase: earlier entries are dropped", WRONG),
-)
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         The file says at which offset each leader epoch began. Replicas compare epochs to find where their

@@ -13,8 +13,7 @@ from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
 from .epoch_file import mend
-from .levels import Level, Scope
-from .manual import INFO, NONE, WARNING, WRONG, Code, Page
+from .manual import INFO, NONE, WARNING, WRONG, Code, Level, Page, Scope
 
 CODES = (
     Code("E04", WARNING, "the file is missing or empty although the batches have epochs", WRONG),

@@ -22,7 +22,7 @@ from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import Problem, SegmentScan
 
 from .context import PartitionContext
-from .levels import Level
+from .manual import Level
 from .segment_view import SegmentView
 
 T = TypeVar("T")

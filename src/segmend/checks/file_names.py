@@ -16,35 +16,19 @@ from segmend.logdir.tree import PartitionDir
 from . import remedies
 from .compaction_leftovers import is_finished
 from .context import PartitionContext
-from .levels import Level, Scope
-from .manual import ERROR, INFO, LOSES, NONE, REFUSES, WARNING, WRONG, Code, Page
+from .manual import ERROR, INFO, LOSES, NONE, REFUSES, WARNING, WRONG, Code, Level, Page, Scope
 from .text_directory import is_text
 
 CODES = (
-    Code(
-        "N03",
-        ERROR,
-        "a segment file without a number in its name: the broker does not start",
-        REFUSES,
-        fatal=True,
-    ),
-    Code(
-        "N04",
-        ERROR,
-        "an offset that is not written with 20 digits: the file is shadowed by an empty segment",
-        LOSES,
-    ),
-    Code(
-        "N22",
-        INFO,
-        "a file or directory that is not Kafka's, or half of one that segmend wrote: ignored",
-        NONE,
-        ignored=True,
-        explains_beside=("P03",),
-    ),
+    Code("N03", ERROR, "a segment file without a number in its name: the broker does not start", REFUSES,
+         fatal=True),
+    Code("N04", ERROR,
+         "an offset that is not written with 20 digits: the file is shadowed by an empty segment", LOSES),
+    Code("N22", INFO, "a file or directory that is not Kafka's, or half of one that segmend wrote: ignored",
+         NONE, ignored=True, explains_beside=("P03",)),
     Code("N26", WARNING, "an unpadded copy beside the real segment: never read", LOSES, ignored=True),
     Code("N31", WARNING, "two producer snapshots of one offset: the order of listing decides", WRONG),
-)
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         A broker takes the number before the first dot for the base offset. `foo.log` has none. `688.log` has

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from segmend.findings import Finding, Where
 
 from .context import PartitionContext
-from .levels import Level, Scope
-from .manual import INFO, NONE, Code, Page
+from .manual import INFO, NONE, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (

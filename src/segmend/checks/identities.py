@@ -14,20 +14,15 @@ from segmend.node.metadata_copy import MetadataCopy
 
 from . import remedies
 from .context import BrokerContext, DirContext
-from .levels import Level, Scope
-from .manual import ERROR, REFUSES, Code, Page
+from .manual import ERROR, REFUSES, Code, Level, Page, Scope
 
 CODES = (
-    Code(
-        "K03",
-        ERROR,
-        "the cluster id, node id or (2.8 to 3.6) any other property differs between the dirs",
-        REFUSES,
-        explains=("K03", "K04", "K05", "K06", "K21", "C14", "M05", "M06", "M07", "N17", "N27", "M01"),
-    ),
+    Code("K03", ERROR, "the cluster id, node id or (2.8 to 3.6) any other property differs between the dirs",
+         REFUSES,
+         explains=("K03", "K04", "K05", "K06", "K21", "C14", "M05", "M06", "M07", "N17", "N27", "M01")),
     Code("K04", ERROR, "two dirs have the same directory id", REFUSES),
     Code("K06", ERROR, "two dirs hold a `__cluster_metadata-0`", REFUSES),
-)
+)  # fmt: skip
 PAGE = Page(
     meaning="A disk was moved from another broker or cluster, or cloned.",
     broker="It does not start.",

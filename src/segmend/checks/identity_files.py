@@ -13,8 +13,7 @@ from segmend.logdir.tree import LogDir
 
 from . import remedies
 from .context import BrokerContext, DirContext
-from .levels import Level, Scope
-from .manual import ERROR, OFFLINE, REFUSES, WRONG, Code, Page
+from .manual import ERROR, OFFLINE, REFUSES, WRONG, Code, Level, Page, Scope
 
 CODES = (
     Code("K01", ERROR, "meta.properties is missing", REFUSES),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.findings import Finding, Where
-from segmend.formats.names import file_prefix
 from segmend.frozen import frozen
 from segmend.kernel.indexes import OFFSET_ENTRY
 from segmend.kernel.scan import iter_batches
@@ -13,23 +12,16 @@ from segmend.logdir.index_file import last_entry
 
 from .context import PartitionContext
 from .evidence import batch_at, claimed_end, in_flight, is_sound, is_zero_from, too_small
-from .levels import Level, Scope
-from .manual import ERROR, LOSES, NONE, REFUSES, Code, Page
+from .manual import ERROR, LOSES, NONE, REFUSES, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (
     Code("I04", ERROR, "its offset is above the last offset in the log", LOSES, NONE, derived=True),
     Code("I05", ERROR, "its position is past the end of the log", LOSES, NONE, derived=True),
     Code("I06", ERROR, "no batch begins at its position", REFUSES, NONE, derived=True),
-    Code(
-        "L25",
-        ERROR,
-        "the log ends before its index: the end of the log is lost",
-        LOSES,
-        NONE,
-        explains=("C04", "C10b", "E06", "L03"),
-    ),
-)
+    Code("L25", ERROR, "the log ends before its index: the end of the log is lost", LOSES, NONE,
+         explains=("C04", "C10b", "E06", "L03")),
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         A broker finds the end of the log by reading from this entry. The entry may be wrong (I04 to I06), or
@@ -127,7 +119,7 @@ def _finding(view: SegmentView, context: PartitionContext, code: str, words: str
         code,
         words,
         Where(
-            view.segment.name if code == "L25" else f"{file_prefix(view.base_offset)}.index",
+            view.segment.name if code == "L25" else view.named("index"),
             position=min(view.size, last.position) if code == "L25" else last.row * OFFSET_ENTRY.size,
             offset=last.offset,
         ),

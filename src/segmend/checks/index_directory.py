@@ -10,18 +10,12 @@ from segmend.logdir.file_system import FOLDERS
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
-from .levels import Level, Scope
-from .manual import ERROR, OFFLINE, Code, Page
+from .manual import ERROR, OFFLINE, Code, Level, Page, Scope
 
 CODES = (
-    Code(
-        "I23",
-        ERROR,
-        "a directory is named like a log, an index or a snapshot",
-        OFFLINE,
-        explains_beside=("N08",),
-    ),
-)
+    Code("I23", ERROR, "a directory is named like a log, an index or a snapshot", OFFLINE,
+         explains_beside=("N08",)),
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         Something created it by mistake: a container mount, a script, an unpacked archive.""",

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from segmend.findings import Finding, Where
 
 from .context import PartitionContext
-from .levels import Level, Scope
-from .manual import SLOW, WARNING, Code, Page
+from .manual import SLOW, WARNING, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (Code("I02", WARNING, "the .index file has 0 bytes although the log is large", SLOW, derived=True),)

@@ -5,36 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.findings import Finding, Severity, Where
-from segmend.formats.names import file_prefix
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.kernel.types import ASTRAY_KINDS, IndexMatch, IndexMismatch
 from segmend.wording import plural
 
 from .context import PartitionContext
 from .evidence import in_flight, too_small
-from .levels import Level, Scope
-from .manual import ERROR, INFO, NONE, WRONG, Code, Page
+from .manual import ERROR, INFO, NONE, WRONG, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (
     Code("I07", INFO, "an entry has a negative position", NONE),
     Code("I08", ERROR, "entries of a rolled segment point past the end of its log", WRONG, derived=True),
     Code("I09", ERROR, "entries point behind the batch that holds their offset", WRONG, derived=True),
-    Code(
-        "I10",
-        ERROR,
-        "most entries point into the middle of batches: the index is not of this log",
-        WRONG,
-        derived=True,
-    ),
-    Code(
-        "I11",
-        ERROR,
-        "single entries are out of order or point into the middle of a batch",
-        WRONG,
-        derived=True,
-    ),
-)
+    Code("I10", ERROR, "most entries point into the middle of batches: the index is not of this log", WRONG,
+         derived=True),
+    Code("I11", ERROR, "single entries are out of order or point into the middle of a batch", WRONG,
+         derived=True),
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         The index was copied from another segment or another generation of this one (I10), shifted (I09), or a
@@ -83,7 +71,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     yield context.finding(
         code,
         _WORDS[code].format(n=f"{plural(number, 'entry', 'entries')} of {match.entries:,}"),
-        Where(f"{file_prefix(view.base_offset)}.index", position=one.entry * ENTRY_SIZE, offset=one.offset),
+        Where(view.named("index"), position=one.entry * ENTRY_SIZE, offset=one.offset),
         broker_says=too_small(view) if code in ("I10", "I11") else None,
         remedy=context.repair(),
         severity=None if code == "I07" else _severity(wrong),

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding, Where
 from segmend.formats import offset_index, time_index
-from segmend.formats.names import file_prefix
 from segmend.wording import plural
 
 from .context import PartitionContext
 from .evidence import in_flight
-from .levels import Level, Scope
-from .manual import INFO, NONE, Code, Page
+from .manual import INFO, NONE, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (Code("I03", INFO, "an .index is no multiple of 8 bytes long, or a .timeindex of 12", NONE),)
@@ -37,6 +35,6 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
             yield context.finding(
                 "I03",
                 f"{plural(size % unit, 'byte')} after the last whole entry",
-                Where(f"{file_prefix(view.base_offset)}.{name}", position=size - size % unit),
+                Where(view.named(name), position=size - size % unit),
                 remedy=context.repair(),
             )

@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from segmend.broker.recovery import NO_INDEX
 from segmend.broker.sanity import REBUILDS_MISSING_INDEX
 from segmend.findings import Finding, Where
-from segmend.formats.names import file_prefix
 
 from .context import PartitionContext
 from .evidence import in_flight
-from .levels import Level, Scope
-from .manual import SLOW, WARNING, Code, Page
+from .manual import SLOW, WARNING, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (Code("I01", WARNING, "the .index file of a segment is missing", SLOW, explains_beside=("I17",)),)
@@ -40,17 +38,14 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """From names alone; a broker that rolls a segment makes the log first, then its indexes."""
     if in_flight(view):
         return
-    if (
-        view.file("index") is None
-        and f"{file_prefix(view.base_offset)}.index" not in context.partition.entries
-    ):
+    if view.file("index") is None and view.named("index") not in context.partition.entries:
         looked_for = REBUILDS_MISSING_INDEX.of(context.release)
         rebuilt = looked_for or context.dir.recovers(context.partition, view.base_offset)
         what = "rescans it and rebuilds its indexes" if rebuilt else "makes an empty one and never fills it"
         yield context.finding(
             "I01",
             f"the segment has no offset index; the next start {what}",
-            Where(f"{file_prefix(view.base_offset)}.index", offset=view.base_offset),
+            Where(view.named("index"), offset=view.base_offset),
             broker_says=NO_INDEX.say(context.release, view.segment.name) if looked_for else None,
             remedy=context.repair(),
         )

@@ -9,8 +9,7 @@ from segmend.findings import Finding, Where
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
-from .levels import Level, Scope
-from .manual import NONE, WARNING, Code, Page
+from .manual import NONE, WARNING, Code, Level, Page, Scope
 
 CODES = (
     Code("I22", WARNING, "an .index, .timeindex or .txnindex stands alone", NONE, explains_beside=("I22",)),

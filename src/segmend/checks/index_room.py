@@ -9,15 +9,13 @@ from segmend.broker.sanity import TIME_INDEX
 from segmend.findings import Finding, Remedy, Severity, Where
 from segmend.formats import offset_index, time_index
 from segmend.formats.java_number import parse_int
-from segmend.formats.names import file_prefix
 from segmend.logdir.config import DEFAULTS
 from segmend.logdir.files import FileEntry
 from segmend.logdir.index_file import last_entry
 
 from . import remedies
 from .context import PartitionContext
-from .levels import Level, Scope
-from .manual import ERROR, REFUSES, Code, Page
+from .manual import ERROR, REFUSES, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (Code("I26", ERROR, "an index has more entries than `segment.index.bytes` has room for", REFUSES),)
@@ -94,7 +92,7 @@ def _finding(
     return context.finding(
         "I26",
         words,
-        Where(f"{file_prefix(view.base_offset)}.{kind}"),
+        Where(view.named(kind)),
         remedy=context.repair() if zeros else _setting(context),
         severity=severity,
         zeros=zeros,

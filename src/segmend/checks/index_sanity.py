@@ -15,8 +15,7 @@ from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
 from .evidence import in_flight
-from .levels import Level, Scope
-from .manual import INFO, SLOW, Code, Page
+from .manual import INFO, SLOW, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (Code("I25", INFO, "a broker up to 2.2 takes the segment's index for corrupt and rebuilds it", SLOW),)

@@ -5,25 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.findings import Finding, Where
-from segmend.formats.names import file_prefix
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.wording import plural
 
 from .context import PartitionContext
 from .evidence import healed_at_start, in_flight
-from .levels import Level, Scope
-from .manual import SLOW, WARNING, Code, Page
+from .manual import SLOW, WARNING, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (
-    Code(
-        "I12",
-        WARNING,
-        "the .index file ends in zeros and the next start does not trim it",
-        SLOW,
-        derived=True,
-    ),
-)
+    Code("I12", WARNING, "the .index file ends in zeros and the next start does not trim it", SLOW,
+         derived=True),
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         A broker preallocates the index of the active segment and trims it when it rolls the segment or stops.
@@ -50,11 +43,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     yield context.finding(
         "I12",
         f"{plural(match.padding, 'zero entry', 'zero entries')} after the last one, as preallocated",
-        Where(
-            f"{file_prefix(view.base_offset)}.index",
-            position=match.entries * ENTRY_SIZE,
-            offset=view.base_offset,
-        ),
+        Where(view.named("index"), position=match.entries * ENTRY_SIZE, offset=view.base_offset),
         remedy=context.repair(),
         zero_entries=match.padding,
     )

@@ -10,19 +10,12 @@ from segmend.logdir.tree import PartitionDir
 
 from . import remedies
 from .context import PartitionContext
-from .levels import Level, Scope
-from .manual import ERROR, LOSES, Code, Page
+from .manual import ERROR, LOSES, Code, Level, Page, Scope
 
 CODES = (
-    Code(
-        "N29",
-        ERROR,
-        "a symbolic link to nothing, or what is no file, in place of a file of the log",
-        LOSES,
-        unplayed=True,
-        explains=("N08", "N10", "N11", "K14b"),
-    ),
-)
+    Code("N29", ERROR, "a symbolic link to nothing, or what is no file, in place of a file of the log", LOSES,
+         unplayed=True, explains=("N08", "N10", "N11", "K14b")),
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         What the link leads to is not there: a volume that is not mounted, a file that was moved away. What

@@ -11,28 +11,16 @@ from segmend.findings import Finding, Severity, Where
 from .batch_faults import Break, breaks
 from .context import PartitionContext
 from .evidence import first, healed_at_start, in_flight
-from .levels import Level, Scope
-from .manual import ERROR, LOSES, WRONG, Code, Page
+from .manual import ERROR, LOSES, WRONG, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (
     Code("L05", ERROR, "a batch in a rolled segment has a wrong CRC", WRONG, LOSES, explains=("I21", "P11")),
-    Code(
-        "L06",
-        ERROR,
-        "a batch has a wrong CRC and the segment has no offset index",
-        LOSES,
-        explains_beside=("I01",),
-    ),
-    Code(
-        "L07",
-        ERROR,
-        "a batch in the active segment has a wrong CRC",
-        WRONG,
-        LOSES,
-        explains=("C04", "C10b", "E06", "I21", "P11"),
-    ),
-)
+    Code("L06", ERROR, "a batch has a wrong CRC and the segment has no offset index", LOSES,
+         explains_beside=("I01",)),
+    Code("L07", ERROR, "a batch in the active segment has a wrong CRC", WRONG, LOSES,
+         explains=("C04", "C10b", "E06", "I21", "P11")),
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         Bytes of the batch changed after it was written: a failing disk or memory, a lost or misdirected

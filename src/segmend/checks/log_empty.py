@@ -8,8 +8,7 @@ from segmend.findings import Finding, Where
 
 from .context import PartitionContext
 from .evidence import compacted
-from .levels import Level, Scope
-from .manual import ERROR, WRONG, Code, Page
+from .manual import ERROR, WRONG, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (Code("L24", ERROR, "the log of a segment that is not the last one has 0 bytes", WRONG),)

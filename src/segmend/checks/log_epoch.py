@@ -11,8 +11,7 @@ from segmend.kernel.types import Problem
 
 from .context import PartitionContext
 from .evidence import batch_at, first, headers_before, problems
-from .levels import Level, Scope
-from .manual import WARNING, WRONG, Code, Page
+from .manual import WARNING, WRONG, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (

@@ -10,20 +10,13 @@ from segmend.wording import plural
 from .batch_faults import Break, breaks
 from .context import PartitionContext
 from .evidence import first, healed_at_start, size_field, too_small
-from .levels import Level, Scope
-from .manual import ERROR, LOSES, WRONG, Code, Page
+from .manual import ERROR, LOSES, WRONG, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (
-    Code(
-        "L04",
-        ERROR,
-        "bytes in the middle of the log are zeros or garbage",
-        WRONG,
-        LOSES,
-        explains=("C04", "C10b", "E06"),
-    ),
-)
+    Code("L04", ERROR, "bytes in the middle of the log are zeros or garbage", WRONG, LOSES,
+         explains=("C04", "C10b", "E06")),
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         A block of the disk was lost, zeroed or overwritten, or a write went to the wrong place. The batches

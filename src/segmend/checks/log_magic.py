@@ -11,21 +11,14 @@ from segmend.findings import Finding, Where
 from .batch_faults import breaks
 from .context import PartitionContext
 from .evidence import first
-from .levels import Level, Scope
-from .manual import ERROR, LOSES, WRONG, Code, Page
+from .manual import ERROR, LOSES, WRONG, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (
     Code("L11", ERROR, "the magic byte is 3 to 127", WRONG, ignored=True, explains=("C04", "C10b", "E06")),
-    Code(
-        "L12",
-        ERROR,
-        "the magic byte makes an old-format message of the batch (0, 1 or above 127)",
-        WRONG,
-        LOSES,
-        explains=("I16",),
-    ),
-)
+    Code("L12", ERROR, "the magic byte makes an old-format message of the batch (0, 1 or above 127)", WRONG,
+         LOSES, explains=("I16",)),
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         The magic byte is not covered by the CRC. Read as version 2 the batch is sound, so nothing but this

@@ -10,8 +10,7 @@ from segmend.wording import plural
 
 from .context import PartitionContext
 from .evidence import compacted
-from .levels import Level, Scope
-from .manual import WARNING, WRONG, Code, Page
+from .manual import WARNING, WRONG, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (Code("L27", WARNING, "records without a key in a compacted topic", WRONG),)

@@ -11,31 +11,17 @@ from segmend.formats.offset_index import parse as parse_index
 
 from .context import PartitionContext
 from .evidence import first, headers_before, in_flight
-from .levels import Level, Scope
-from .manual import ERROR, LOSES, REFUSES, WRONG, Code, Page
+from .manual import ERROR, LOSES, REFUSES, WRONG, Code, Level, Page, Scope
 from .offset_faults import OffsetFault, offset_faults, one_bit
 from .segment_view import SegmentView
 
 CODES = (
-    Code(
-        "L13",
-        ERROR,
-        "a batch's base offset lies outside its segment",
-        WRONG,
-        REFUSES,
-        explains=("C04", "C10b", "E06", "L17"),
-        explains_beside=("I09",),
-    ),
-    Code(
-        "L14",
-        ERROR,
-        "a batch's base offset breaks the order of offsets",
-        WRONG,
-        LOSES,
-        explains_beside=("I09",),
-    ),
+    Code("L13", ERROR, "a batch's base offset lies outside its segment", WRONG, REFUSES,
+         explains=("C04", "C10b", "E06", "L17"), explains_beside=("I09",)),
+    Code("L14", ERROR, "a batch's base offset breaks the order of offsets", WRONG, LOSES,
+         explains_beside=("I09",)),
     Code("L15", ERROR, "the last batch's base offset is far too high", WRONG, explains=("I16", "N15")),
-)
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         The base offset is not covered by the CRC; the batch is sound in everything else. Its neighbours say

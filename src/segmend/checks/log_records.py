@@ -10,21 +10,15 @@ from segmend.kernel.types import Problem
 
 from .context import PartitionContext
 from .evidence import first, problems
-from .levels import Level, Scope
-from .manual import ERROR, WRONG, Code, Page
+from .manual import ERROR, WRONG, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (
     Code("L18", ERROR, "the attributes name a compression codec that does not exist", WRONG, ignored=True),
     Code("L19", ERROR, "the compressed records cannot be decompressed", WRONG, ignored=True),
-    Code(
-        "L20",
-        ERROR,
-        "the records do not fit the header: their number, lengths or offsets are wrong",
-        WRONG,
-        ignored=True,
-    ),
-)
+    Code("L20", ERROR, "the records do not fit the header: their number, lengths or offsets are wrong", WRONG,
+         ignored=True),
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         The bytes are those that were written: the fault was there before the CRC was made. A client wrote it,

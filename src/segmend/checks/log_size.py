@@ -10,36 +10,17 @@ from segmend.findings import Finding, Where
 from .batch_faults import Break, breaks
 from .context import PartitionContext
 from .evidence import first, too_small
-from .levels import Level, Scope
-from .manual import ERROR, LOSES, WRONG, Code, Page
+from .manual import ERROR, LOSES, WRONG, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (
-    Code(
-        "L08",
-        ERROR,
-        "the size field points past the end of the log",
-        WRONG,
-        LOSES,
-        explains=("C04", "C10b", "E06"),
-    ),
-    Code(
-        "L09",
-        ERROR,
-        "the size field is smaller than the smallest batch",
-        WRONG,
-        LOSES,
-        explains=("C04", "C10b", "E06"),
-    ),
-    Code(
-        "L10",
-        ERROR,
-        "the size field points into the middle of this or a later batch",
-        WRONG,
-        LOSES,
-        explains=("C04", "C10b", "E06", "L04"),
-    ),
-)
+    Code("L08", ERROR, "the size field points past the end of the log", WRONG, LOSES,
+         explains=("C04", "C10b", "E06")),
+    Code("L09", ERROR, "the size field is smaller than the smallest batch", WRONG, LOSES,
+         explains=("C04", "C10b", "E06")),
+    Code("L10", ERROR, "the size field points into the middle of this or a later batch", WRONG, LOSES,
+         explains=("C04", "C10b", "E06", "L04")),
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         The size is not covered by the CRC. With the size that leads to the next batch the CRC is right, so

@@ -8,21 +8,15 @@ from segmend.findings import Finding, Where
 
 from .context import PartitionContext
 from .evidence import first, in_flight
-from .levels import Level, Scope
-from .manual import ERROR, LOSES, WARNING, WRONG, Code, Page
+from .manual import ERROR, LOSES, WARNING, WRONG, Code, Level, Page, Scope
 from .offset_faults import OffsetFault, offset_faults
 from .segment_view import SegmentView
 
 CODES = (
     Code("L16", WARNING, "the same batch stands in the log twice", WRONG, explains=("I10",)),
-    Code(
-        "L26",
-        ERROR,
-        "an older or foreign batch stands behind newer ones",
-        LOSES,
-        explains=("C04", "C10b", "E06"),
-    ),
-)
+    Code("L26", ERROR, "an older or foreign batch stands behind newer ones", LOSES,
+         explains=("C04", "C10b", "E06")),
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         A write was repeated (L16), or a write that should have gone elsewhere, or long ago, landed here

@@ -11,39 +11,17 @@ from segmend.wording import plural
 
 from .context import PartitionContext
 from .evidence import healed_at_start, in_flight, is_sound, is_zero_from, too_small
-from .levels import Level, Scope
-from .manual import ERROR, LOSES, NONE, REFUSES, Code, Page
+from .manual import ERROR, LOSES, NONE, REFUSES, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (
-    Code(
-        "L01",
-        ERROR,
-        "the last batch is shorter than its size field says",
-        LOSES,
-        NONE,
-        trimmed=True,
-        explains=("C04", "C10b", "E06"),
-    ),
-    Code(
-        "L02",
-        ERROR,
-        "up to 17 bytes follow the last batch, less than a header",
-        LOSES,
-        NONE,
-        trimmed=True,
-        explains=("C04", "C10b", "E06"),
-    ),
-    Code(
-        "L03",
-        ERROR,
-        "the log ends in zero bytes",
-        REFUSES,
-        NONE,
-        trimmed=True,
-        explains=("C04", "C10b", "E06"),
-    ),
-)
+    Code("L01", ERROR, "the last batch is shorter than its size field says", LOSES, NONE, trimmed=True,
+         explains=("C04", "C10b", "E06")),
+    Code("L02", ERROR, "up to 17 bytes follow the last batch, less than a header", LOSES, NONE, trimmed=True,
+         explains=("C04", "C10b", "E06")),
+    Code("L03", ERROR, "the log ends in zero bytes", REFUSES, NONE, trimmed=True,
+         explains=("C04", "C10b", "E06")),
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         The broker died, or the machine lost power, while a batch was written or while the file system had

@@ -8,8 +8,7 @@ from segmend.findings import Finding, Where
 
 from .context import PartitionContext
 from .evidence import first, problems
-from .levels import Level, Scope
-from .manual import NONE, WARNING, Code, Page
+from .manual import NONE, WARNING, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (

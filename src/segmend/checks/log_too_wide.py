@@ -8,8 +8,7 @@ from segmend.broker.recovery import MAX_FILE_BYTES, OVERFLOW, TOO_LARGE
 from segmend.findings import Finding, Severity, Where
 
 from .context import PartitionContext
-from .levels import Level, Scope
-from .manual import ERROR, REFUSES, Code, Page
+from .manual import ERROR, REFUSES, Code, Level, Page, Scope
 from .offset_faults import offset_faults
 from .segment_view import SegmentView
 

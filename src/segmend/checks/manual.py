@@ -1,4 +1,4 @@
-"""The manual, as data: what there is to say of each code, and the page that the codes of a check share.
+"""What a check declares: how deep it looks, at what, and its codes with their page in the manual.
 
 `segmend explain`, the reports and the line about the broker in each finding are rendered from it.
 """
@@ -14,6 +14,26 @@ from segmend.frozen import dataclass, field, frozen
 
 # Columns of the text under a heading.
 _WIDTH = 88
+
+
+class Level(enum.IntEnum):
+    """STARTUP: what a broker reads while loading. DEFAULT: all metadata and indexes against
+    the batch headers. DEEP: every CRC and every record."""
+
+    STARTUP = 0
+    DEFAULT = 1
+    DEEP = 2
+
+
+class Scope(enum.IntEnum):
+    """What `run` is called with: a `BrokerContext`, a `LogDir`, a `PartitionDir`, a `SegmentView`, or
+    a `ReadFailure`: a thing in a dir that could not be read while the others were looked at."""
+
+    BROKER = 0
+    DIR = 1
+    PARTITION = 2
+    SEGMENT = 3
+    FAILURE = 4
 
 
 class Consequence(enum.Enum):

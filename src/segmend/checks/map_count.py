@@ -10,8 +10,7 @@ from segmend.findings import Finding, Severity
 
 from . import remedies
 from .context import BrokerContext
-from .levels import Level, Scope
-from .manual import REFUSES, WARNING, Code, Page
+from .manual import REFUSES, WARNING, Code, Level, Page, Scope
 
 CODES = (
     Code("K20", WARNING, "the indexes of all segments need more memory maps than vm.max_map_count", REFUSES),

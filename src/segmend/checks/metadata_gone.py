@@ -10,8 +10,7 @@ from segmend.logdir.tree import LogDir
 
 from . import metadata_mends, remedies
 from .context import BrokerContext
-from .levels import Level, Scope
-from .manual import ERROR, INFO, LOSES, Code, Page
+from .manual import ERROR, INFO, LOSES, Code, Level, Page, Scope
 
 CODES = (Code("K23", ERROR, "the log dirs of a KRaft node are without the cluster's metadata", LOSES),)
 PAGE = Page(

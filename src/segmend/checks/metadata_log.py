@@ -11,8 +11,7 @@ from segmend.logdir.scans import whole_scan
 
 from . import metadata_mends
 from .context import PartitionContext
-from .levels import Level, Scope
-from .manual import ERROR, LOSES, Code, Page
+from .manual import ERROR, LOSES, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (

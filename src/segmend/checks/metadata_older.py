@@ -10,8 +10,7 @@ from segmend.node.older import IDS, OWN, Name, ahead, given_again, newest_epoch,
 
 from . import remedies
 from .context import BrokerContext
-from .levels import Level, Scope
-from .manual import ERROR, LOSES, Code, Page
+from .manual import ERROR, LOSES, Code, Level, Page, Scope
 
 CODES = (
     Code(

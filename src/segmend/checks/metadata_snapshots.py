@@ -12,8 +12,7 @@ from segmend.node.metadata_copy import snapshot_damage
 
 from . import metadata_mends
 from .context import PartitionContext
-from .levels import Level, Scope
-from .manual import ERROR, INFO, NONE, REFUSES, Code, Page
+from .manual import ERROR, INFO, NONE, REFUSES, Code, Level, Page, Scope
 
 CODES = (
     Code("K08", ERROR, "a snapshot of the metadata without its footer, or with a damaged batch", REFUSES),

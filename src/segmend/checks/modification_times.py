@@ -8,8 +8,7 @@ from segmend.findings import Finding, Where
 
 from .context import PartitionContext
 from .evidence import in_flight, lacks_time_index
-from .levels import Level, Scope
-from .manual import INFO, NONE, Code, Page
+from .manual import INFO, NONE, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (

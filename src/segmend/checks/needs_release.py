@@ -14,17 +14,12 @@ from segmend.logdir.second_looks import look_again
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
-from .levels import Level, Scope
-from .manual import ERROR, NONE, Code, Page
+from .manual import ERROR, NONE, Code, Level, Page, Scope
 
 CODES = (
-    Code(
-        "K19",
-        ERROR,
-        "a message format, codec, batch attribute or file version that this release does not know",
-        NONE,
-    ),
-)
+    Code("K19", ERROR,
+         "a message format, codec, batch attribute or file version that this release does not know", NONE),
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         A broker was downgraded, or the disk was moved to an older cluster, or `--kafka` names the wrong

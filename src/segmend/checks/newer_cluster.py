@@ -13,17 +13,13 @@ from segmend.formats.names import CLUSTER_METADATA
 from segmend.logdir.release import release_of_level
 
 from .context import BrokerContext
-from .levels import Level, Scope
-from .manual import ERROR, REFUSES, Code, Page
+from .manual import ERROR, REFUSES, Code, Level, Page, Scope
 
 CODES = (
-    Code(
-        "K21",
-        ERROR,
-        "meta.properties or the cluster's metadata is of a version that this release does not know",
-        REFUSES,
-    ),
-)
+    Code("K21", ERROR,
+         "meta.properties or the cluster's metadata is of a version that this release does not know",
+         REFUSES),
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         A broker was downgraded after the cluster's features were upgraded, or upgraded to 4.0 before

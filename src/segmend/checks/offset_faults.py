@@ -70,7 +70,8 @@ def _faults(view: SegmentView, scan: SegmentScan) -> Iterator[OffsetFault]:
     places = list(zip(looked_at, _look_around(view, scan, looked_at, walk), strict=True))
     proven = walked.wrong_offsets(walk)
     for wrong in proven:
-        code = "L13" if _is_outside(view, wrong.batch) else "L14"
+        inside = 0 <= wrong.batch.base_offset - view.base_offset <= INT_MAX
+        code = "L14" if inside else "L13"
         yield OffsetFault(code=code, batch=wrong.batch, expected=wrong.expected, proven=True)
     seen: set[tuple[str, int]] = set()
     for problem, around in places:
@@ -82,10 +83,6 @@ def _faults(view: SegmentView, scan: SegmentScan) -> Iterator[OffsetFault]:
         if key not in seen:
             seen.add(key)
             yield replace(fault, proven=_is_proven(fault, around))
-
-
-def _is_outside(view: SegmentView, batch: RecordBatch) -> bool:
-    return not 0 <= batch.base_offset - view.base_offset <= INT_MAX
 
 
 def _is_proven(fault: OffsetFault, around: _Around) -> bool:

@@ -12,19 +12,12 @@ from segmend.logdir.tree import LOCK, LogDir, PartitionDir
 
 from . import remedies
 from .context import DirContext
-from .levels import Level, Scope
-from .manual import ERROR, OFFLINE, Code, Page
+from .manual import ERROR, OFFLINE, Code, Level, Page, Scope
 
 CODES = (
-    Code(
-        "K13",
-        ERROR,
-        "a file or directory that the user who owns the log dir cannot read or write",
-        OFFLINE,
-        unplayed=True,
-        explains=("K13",),
-    ),
-)
+    Code("K13", ERROR, "a file or directory that the user who owns the log dir cannot read or write", OFFLINE,
+         unplayed=True, explains=("K13",)),
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         A broker opens every .log and index for reading and writing and renames them, so it must own them or

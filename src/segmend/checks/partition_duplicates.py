@@ -10,8 +10,7 @@ from segmend.logdir.tree import PartitionDir
 
 from . import remedies
 from .context import BrokerContext
-from .levels import Level, Scope
-from .manual import ERROR, REFUSES, Code, Page
+from .manual import ERROR, REFUSES, Code, Level, Page, Scope
 
 CODES = (Code("N17", ERROR, "two directories are the same partition: the broker does not start", REFUSES),)
 PAGE = Page(

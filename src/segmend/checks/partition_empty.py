@@ -12,21 +12,14 @@ from segmend.logdir.tree import PartitionDir
 
 from . import remedies
 from .context import PartitionContext
-from .levels import Level, Scope
-from .manual import ERROR, INFO, LOSES, NONE, Code, Page
+from .manual import ERROR, INFO, LOSES, NONE, Code, Level, Page, Scope
 
 CODES = (
     Code("N09", INFO, "the checkpointed log start offset lies before the first segment", NONE, ignored=True),
-    Code(
-        "N10",
-        ERROR,
-        "indexes or snapshots remain of an active segment whose `.log` is gone",
-        LOSES,
-        explains=("C04", "C10b", "E06"),
-        explains_beside=("N12",),
-    ),
+    Code("N10", ERROR, "indexes or snapshots remain of an active segment whose `.log` is gone", LOSES,
+         explains=("C04", "C10b", "E06"), explains_beside=("N12",)),
     Code("N11", ERROR, "the directory has no segment at all", LOSES),
-)
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         N09: the offsets in between are not on this disk; after retention that is normal for a moment, after a

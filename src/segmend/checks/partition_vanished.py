@@ -10,8 +10,7 @@ from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, 
 
 from . import remedies
 from .context import BrokerContext, DirContext
-from .levels import Level, Scope
-from .manual import ERROR, LOSES, Code, Page
+from .manual import ERROR, LOSES, Code, Level, Page, Scope
 
 CODES = (Code("N27", ERROR, "a partition's directory is gone, but the checkpoints have its lines", LOSES),)
 PAGE = Page(

@@ -11,8 +11,7 @@ from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
 from .evidence import first, problems
-from .levels import Level, Scope
-from .manual import NONE, REFUSES, WARNING, WRONG, Code, Page
+from .manual import NONE, REFUSES, WARNING, WRONG, Code, Level, Page, Scope
 from .producer_replay import Regress, replay_of
 from .segment_view import SegmentView
 

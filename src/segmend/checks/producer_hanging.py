@@ -17,8 +17,7 @@ from segmend.logdir.tree import PartitionDir
 from . import remedies
 from .context import PartitionContext
 from .evidence import MOST_BATCHES, compacted
-from .levels import Level, Scope
-from .manual import WARNING, WRONG, Code, Page
+from .manual import WARNING, WRONG, Code, Level, Page, Scope
 from .producer_replay import replay_of
 
 CODES = (

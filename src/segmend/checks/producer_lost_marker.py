@@ -9,8 +9,7 @@ from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
 from .evidence import first
-from .levels import Level, Scope
-from .manual import ERROR, WRONG, Code, Page
+from .manual import ERROR, WRONG, Code, Level, Page, Scope
 from .producer_replay import replay_of
 
 CODES = (Code("P09", ERROR, "a transaction marker was removed from the log", WRONG),)

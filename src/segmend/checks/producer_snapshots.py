@@ -15,8 +15,7 @@ from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
-from .levels import Level, Scope
-from .manual import ERROR, INFO, NONE, REFUSES, SLOW, WARNING, WRONG, Code, Page
+from .manual import ERROR, INFO, NONE, REFUSES, SLOW, WARNING, WRONG, Code, Level, Page, Scope
 from .producer_replay import replay_of
 
 CODES = (

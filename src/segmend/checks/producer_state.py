@@ -9,8 +9,7 @@ from segmend.logdir.tree import PartitionDir
 from segmend.wording import plural
 
 from .context import PartitionContext
-from .levels import Level, Scope
-from .manual import ERROR, WRONG, Code, Page
+from .manual import ERROR, WRONG, Code, Level, Page, Scope
 from .producer_replay import replay_of
 
 CODES = (Code("P06", ERROR, "a snapshot is intact, but the log contradicts it", WRONG),)

@@ -12,8 +12,7 @@ from segmend.logdir.tree import PartitionDir
 
 from . import metadata_mends
 from .context import PartitionContext
-from .levels import Level, Scope
-from .manual import ERROR, INFO, NONE, REFUSES, Code, Page
+from .manual import ERROR, INFO, NONE, REFUSES, Code, Level, Page, Scope
 
 CODES = (
     Code("K11", ERROR, "quorum-state cannot be read: the process ends", REFUSES),

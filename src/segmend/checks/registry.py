@@ -12,8 +12,7 @@ from segmend.discovery import modules_in
 from segmend.findings import Finding
 from segmend.frozen import frozen
 
-from .levels import Level, Scope
-from .manual import Code, Entry, entries
+from .manual import Code, Entry, Level, Scope, entries
 
 
 @frozen

@@ -14,17 +14,13 @@ from segmend.logdir.tree import LogDir, PartitionDir
 
 from . import remedies
 from .context import DirContext
-from .levels import Level, Scope
-from .manual import ERROR, REFUSES, Code, Page
+from .manual import ERROR, REFUSES, Code, Level, Page, Scope
 
 CODES = (
-    Code(
-        "K16",
-        ERROR,
-        "an index in remote-log-index-cache is corrupt: a broker with tiered storage does not start",
-        REFUSES,
-    ),
-)
+    Code("K16", ERROR,
+         "an index in remote-log-index-cache is corrupt: a broker with tiered storage does not start",
+         REFUSES),
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         With tiered storage a broker keeps the indexes of remote segments it has used in

@@ -23,7 +23,7 @@ from segmend.logdir.file_system import Unreadable
 from segmend.threads import Jobs, slices
 
 from .context import MAX_MAP_COUNT, NOBODY, BrokerContext, DirContext, Keeper, PartitionContext, ReadFailure
-from .levels import Level, Scope
+from .manual import Level, Scope
 from .registry import Check, all_checks, known_codes
 from .segment_view import SegmentView
 

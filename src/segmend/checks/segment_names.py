@@ -8,20 +8,13 @@ from segmend.broker.recovery import SPLIT_REFUSED
 from segmend.findings import Finding, Where
 
 from .context import PartitionContext
-from .levels import Level, Scope
-from .manual import ERROR, REFUSES, WRONG, Code, Page
+from .manual import ERROR, REFUSES, WRONG, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (
-    Code(
-        "N05",
-        ERROR,
-        "the name is higher than the first offset: the segment was renamed",
-        WRONG,
-        REFUSES,
-        explains=("I04", "I11", "I19", "I17", "C04", "C10b"),
-    ),
-)
+    Code("N05", ERROR, "the name is higher than the first offset: the segment was renamed", WRONG, REFUSES,
+         explains=("I04", "I11", "I19", "I17", "C04", "C10b")),
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         The number in the name is the base offset, and the offsets in the index files count from it. All

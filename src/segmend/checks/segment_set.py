@@ -13,21 +13,14 @@ from segmend.logdir.tree import PartitionDir
 
 from .compaction_leftovers import finished_swaps
 from .context import PartitionContext
-from .levels import Level, Scope
-from .manual import ERROR, WRONG, Code, Page
+from .manual import ERROR, WRONG, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (
     Code("N07", ERROR, "two segments hold the same offsets", WRONG, ignored=True),
-    Code(
-        "N08",
-        ERROR,
-        "offsets are missing between two segments",
-        WRONG,
-        ignored=True,
-        explains_beside=("I22",),
-    ),
-)
+    Code("N08", ERROR, "offsets are missing between two segments", WRONG, ignored=True,
+         explains_beside=("I22",)),
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         N07: a segment was copied or put back, or a split or compaction was undone half-way; a reader gets

@@ -10,6 +10,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from segmend.formats import offset_index, time_index
+from segmend.formats.names import file_prefix
 from segmend.frozen import dataclass, field, replace
 from segmend.kernel.scan import iter_batches, next_offset_from
 from segmend.logdir.file_system import OpenFile
@@ -19,7 +20,7 @@ from segmend.logdir.scans import checked_scan, known_scan
 from segmend.logdir.second_looks import look_again
 from segmend.logdir.tail import indexed_start
 
-from .levels import Level
+from .manual import Level
 
 if TYPE_CHECKING:
     from segmend.kernel.types import BrokerEnd, SegmentScan
@@ -71,6 +72,10 @@ class SegmentView:
             return None if entry is None else entry.read(LIMIT_BYTES)
 
         return self.once("txnindex", read)
+
+    def named(self, kind: str) -> str:
+        """What its file of that kind is called, whether it is there or not."""
+        return f"{file_prefix(self.base_offset)}.{kind}"
 
     def file(self, name: str) -> FileEntry | None:
         """The file `log`, `index`, `timeindex` or `txnindex`; None when it is missing."""

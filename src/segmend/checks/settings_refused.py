@@ -11,8 +11,7 @@ from segmend.node.gates import refused_topics, server_reasons
 
 from . import remedies
 from .context import BrokerContext
-from .levels import Level, Scope
-from .manual import ERROR, REFUSES, Code, Page
+from .manual import ERROR, REFUSES, Code, Level, Page, Scope
 
 CODES = (
     Code("K22", ERROR, "a setting that this release refuses: of a topic, or in server.properties", REFUSES),

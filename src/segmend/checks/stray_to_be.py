@@ -10,8 +10,7 @@ from segmend.logdir.tree import PartitionDir
 
 from . import remedies
 from .context import BrokerContext
-from .levels import Level, Scope
-from .manual import LOSES, WARNING, Code, Page
+from .manual import LOSES, WARNING, Code, Level, Page, Scope
 
 CODES = (
     Code(

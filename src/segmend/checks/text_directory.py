@@ -10,8 +10,7 @@ from segmend.logdir.file_system import FOLDERS
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
-from .levels import Level, Scope
-from .manual import ERROR, OFFLINE, Code, Page
+from .manual import ERROR, OFFLINE, Code, Level, Page, Scope
 
 CODES = (Code("N30", ERROR, "a directory is named like leader-epoch-checkpoint or its like", OFFLINE),)
 PAGE = Page(

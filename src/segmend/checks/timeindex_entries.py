@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from segmend.broker.deletions import FUTURE
 from segmend.broker.serving import TIME_BACKWARDS
 from segmend.findings import Finding, Where
-from segmend.formats.names import file_prefix
 from segmend.formats.time_index import ENTRY_SIZE
 from segmend.kernel.holes import ORDER_KINDS
 from segmend.kernel.types import IndexMatch, IndexMismatch, SegmentScan
@@ -16,28 +15,15 @@ from segmend.wording import plural
 
 from .context import PartitionContext
 from .evidence import in_flight, problems, was_cut
-from .levels import Level, Scope
-from .manual import NONE, WARNING, WRONG, Code, Page
+from .manual import NONE, WARNING, WRONG, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (
-    Code(
-        "I15",
-        WARNING,
-        "the last timestamp is larger than that of any batch",
-        NONE,
-        ignored=True,
-        derived=True,
-    ),
-    Code(
-        "I16",
-        WARNING,
-        "entries are out of order, outside the segment, or have another batch's timestamp",
-        WRONG,
-        ignored=True,
-        derived=True,
-    ),
-)
+    Code("I15", WARNING, "the last timestamp is larger than that of any batch", NONE, ignored=True,
+         derived=True),
+    Code("I16", WARNING, "entries are out of order, outside the segment, or have another batch's timestamp",
+         WRONG, ignored=True, derived=True),
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         Bits flipped, or the file belongs to another segment. An entry may name any offset of the batch that
@@ -95,7 +81,7 @@ def _too_large(view: SegmentView, context: PartitionContext, match: IndexMatch, 
         "I15",
         f"the last timestamp is {timestamp}, the largest in the log is {view.scan.max_timestamp}",
         Where(
-            f"{file_prefix(view.base_offset)}.timeindex",
+            view.named("timeindex"),
             position=(match.entries - 1) * ENTRY_SIZE,
             offset=view.scan.offset_of_max_timestamp,
         ),
@@ -111,9 +97,7 @@ def _finding(view: SegmentView, context: PartitionContext, match: IndexMatch, on
         "I16",
         f"{plural(match.mismatched, 'entry', 'entries')} of {match.entries:,} do not agree with the log;"
         f" the first: timestamp {one.timestamp}, offset {one.offset} ({one.kind}, expected {one.expected})",
-        Where(
-            f"{file_prefix(view.base_offset)}.timeindex", position=one.entry * ENTRY_SIZE, offset=one.offset
-        ),
+        Where(view.named("timeindex"), position=one.entry * ENTRY_SIZE, offset=one.offset),
         broker_says=TIME_BACKWARDS.of(context.release) if one.kind == "offset-past-end" else None,
         remedy=context.repair(),
         kind=one.kind,

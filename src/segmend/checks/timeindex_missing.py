@@ -6,13 +6,11 @@ from collections.abc import Iterator
 
 from segmend.broker.deletions import BY_MTIME, going
 from segmend.findings import Finding, Where
-from segmend.formats.names import file_prefix
 from segmend.kernel.scan import iter_batches
 
 from .context import PartitionContext
 from .evidence import in_flight, lacks_time_index
-from .levels import Level, Scope
-from .manual import LOSES, WARNING, Code, Page
+from .manual import LOSES, WARNING, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (
@@ -42,7 +40,7 @@ applies = lacks_time_index
 
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """From names, and of the logs that lack one from the first batch."""
-    name = f"{file_prefix(view.base_offset)}.timeindex"
+    name = view.named("timeindex")
     if view.file("index") is None or name in context.partition.entries or in_flight(view):
         return
     if not context.partition.layout.timeindex and _has_no_times(view, context):

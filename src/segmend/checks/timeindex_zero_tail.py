@@ -6,25 +6,18 @@ from collections.abc import Iterator
 
 from segmend.broker.deletions import BY_RECORDS, NO_TIME, going
 from segmend.findings import Finding, Where
-from segmend.formats.names import file_prefix
 from segmend.formats.time_index import ENTRY_SIZE
 from segmend.wording import plural
 
 from .context import PartitionContext
 from .evidence import healed_at_start, in_flight
-from .levels import Level, Scope
-from .manual import ERROR, LOSES, Code, Page
+from .manual import ERROR, LOSES, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (
-    Code(
-        "I14",
-        ERROR,
-        "the .timeindex file ends in zeros and the next start does not trim it",
-        LOSES,
-        derived=True,
-    ),
-)
+    Code("I14", ERROR, "the .timeindex file ends in zeros and the next start does not trim it", LOSES,
+         derived=True),
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         As I12: normal in the active segment of a running or killed broker, wrong in a rolled segment and
@@ -53,11 +46,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         "I14",
         f"{plural(match.padding, 'zero entry', 'zero entries')} at the end: a broker takes 1970 for the"
         " largest timestamp, and retention by time deletes the segment",
-        Where(
-            f"{file_prefix(view.base_offset)}.timeindex",
-            position=match.entries * ENTRY_SIZE,
-            offset=view.base_offset,
-        ),
+        Where(view.named("timeindex"), position=match.entries * ENTRY_SIZE, offset=view.base_offset),
         broker_says=going(BY_RECORDS, context.release, "...", segments=NO_TIME.say(context.release) or "..."),
         remedy=context.repair(),
         zero_entries=match.padding,

@@ -12,8 +12,7 @@ from segmend.logdir.tree import PartitionDir
 
 from . import remedies
 from .context import PartitionContext
-from .levels import Level, Scope
-from .manual import ERROR, LOSES, OFFLINE, REFUSES, Code, Page
+from .manual import ERROR, LOSES, OFFLINE, REFUSES, Code, Level, Page, Scope
 
 CODES = (
     Code("M01", ERROR, "the file is missing: in KRaft mode the directory becomes a stray", LOSES),

@@ -13,8 +13,7 @@ from segmend.node.topic_identity import of_no_topic, why_not_the_file
 
 from . import remedies
 from .context import BrokerContext
-from .levels import Level, Scope
-from .manual import ERROR, LOSES, WRONG, Code, Page
+from .manual import ERROR, LOSES, WRONG, Code, Level, Page, Scope
 
 CODES = (
     Code("M05", ERROR, "a partition's topic id is not the one that the topic has in this cluster", LOSES),

@@ -7,15 +7,13 @@ from collections.abc import Iterator
 from segmend.broker.recovery import CORRUPT_INDEX
 from segmend.broker.sanity import less_than_start, txn_version_fault
 from segmend.findings import Finding, Where
-from segmend.formats.names import file_prefix
 from segmend.formats.txn_index import ENTRY_SIZE, VERSION, TransactionIndex, parse
 from segmend.logdir.tree import PartitionDir
 from segmend.wording import plural
 
 from .context import PartitionContext
 from .evidence import in_flight
-from .levels import Level, Scope
-from .manual import ERROR, REFUSES, SLOW, WARNING, WRONG, Code, Page
+from .manual import ERROR, REFUSES, SLOW, WARNING, WRONG, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (
@@ -55,7 +53,7 @@ def _check(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     if in_flight(view) or not view.txn_index:
         return
     index, _ = parse(view.txn_index)
-    name = f"{file_prefix(view.base_offset)}.txnindex"
+    name = view.named("txnindex")
     yield from _unreadable(view, context, index, name)
     if index.trailing:
         yield context.finding(

@@ -6,26 +6,19 @@ from collections.abc import Iterator
 
 from segmend.broker.serving import ABORTS_BACKWARDS
 from segmend.findings import Finding, Where
-from segmend.formats.names import file_prefix
 from segmend.formats.txn_index import ENTRY_SIZE
 from segmend.logdir.tree import PartitionDir
 from segmend.wording import plural
 
 from .context import PartitionContext
-from .levels import Level, Scope
-from .manual import ERROR, WRONG, Code, Page
+from .manual import ERROR, WRONG, Code, Level, Page, Scope
 from .producer_replay import TxnIndexFacts, replay_of
 
 CODES = (
-    Code(
-        "I17",
-        ERROR,
-        "aborted transactions are missing from the index, or the index is missing",
-        WRONG,
-        derived=True,
-    ),
+    Code("I17", ERROR, "aborted transactions are missing from the index, or the index is missing", WRONG,
+         derived=True),
     Code("I21", ERROR, "the index has entries that no ABORT marker stands for", WRONG, derived=True),
-)
+)  # fmt: skip
 PAGE = Page(
     meaning="""
         I17: the file was deleted or emptied. A segment without aborted transactions has no `.txnindex`, so
@@ -64,7 +57,7 @@ def _missing(context: PartitionContext, facts: TxnIndexFacts) -> Finding:
         "I17",
         f"{number} of this segment not in the transaction index ({where}); the first, of producer"
         f" {first.producer_id}, ends at offset {first.last_offset}",
-        Where(f"{file_prefix(facts.view.base_offset)}.txnindex", offset=first.last_offset),
+        Where(facts.view.named("txnindex"), offset=first.last_offset),
         remedy=context.repair(),
         producer_id=first.producer_id,
         missing=len(facts.missing),
@@ -77,11 +70,7 @@ def _surplus(context: PartitionContext, facts: TxnIndexFacts) -> Finding:
         "I21",
         f"{plural(len(facts.surplus), 'entry', 'entries')} that no ABORT marker here stands for; the first:"
         f" producer {entry.producer_id}, offsets {entry.first_offset} to {entry.last_offset}",
-        Where(
-            f"{file_prefix(facts.view.base_offset)}.txnindex",
-            position=row * ENTRY_SIZE,
-            offset=entry.last_offset,
-        ),
+        Where(facts.view.named("txnindex"), position=row * ENTRY_SIZE, offset=entry.last_offset),
         broker_says=ABORTS_BACKWARDS.of(context.release),
         remedy=context.repair(),
         producer_id=entry.producer_id,

@@ -11,8 +11,7 @@ from segmend.findings import Finding, Where
 
 from . import remedies
 from .context import DirContext, ReadFailure
-from .levels import Level, Scope
-from .manual import ERROR, OFFLINE, Code, Page
+from .manual import ERROR, OFFLINE, Code, Level, Page, Scope
 
 CODES = (
     Code(
