@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from segmend.formats.batch import CODEC_NAMES
+from segmend.formats.batch import CODEC_NAMES, CONTROL, TRANSACTIONAL
 from segmend.kernel.batch_rows import CRC_OK, batch_rows
-from segmend.kernel.columns import BatchRun, Binary, Buffer, Headers, RecordColumns, WantedRecords
+from segmend.kernel.columns import BatchRun, Binary, Headers, RecordColumns, WantedRecords
 from segmend.kernel.decode import TARGET, record_columns
 from segmend.kernel.engine import ENGINE
 from segmend.kernel.types import WINDOW, BatchRange, Problem, Reader
@@ -102,7 +102,7 @@ def record_batches(
     )
     for piece in pieces:
         makers = _Makers(piece)
-        arrays = [getattr(makers, name)() for name in names]
+        arrays = [makers.column(name) for name in names]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema) if names else _rows_only(piece.rows)
 
 
@@ -115,69 +115,42 @@ def _rows_only(rows: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
 
 
+_NUMBERS = {
+    "offset": "offsets", "timestamp": "timestamps", "sequence": "sequences",
+    "key_size": "key_sizes", "value_size": "value_sizes",
+}  # fmt: skip
+"""Where `RecordColumns` has the columns that are numbers of each record."""
+_OF_RUNS = {"batch_position": 1, "leader_epoch": 4, "producer_id": 5, "producer_epoch": 6}
+"""Which field of `BatchRun` the columns are that all records of a batch have in common."""
+_FLAGS = {"is_transactional": TRANSACTIONAL, "is_control": CONTROL}
+
+
 class _Makers:
-    """One method a column, named as it."""
+    """Makes the columns of one piece, by name."""
 
     def __init__(self, piece: RecordColumns) -> None:
         self._piece = piece
         runs = np.frombuffer(memoryview(piece.runs), np.int64, piece.run_count * len(BatchRun._fields))
         self._runs = runs.reshape(-1, len(BatchRun._fields))
 
-    def _numbers(self, buffer: Buffer | None, kind: pa.DataType) -> pa.Array:
-        return pa.Array.from_buffers(kind, self._piece.rows, [None, pa.py_buffer(buffer)])
+    def column(self, name: str) -> pa.Array:
+        piece, kind = self._piece, RECORD_FIELDS[name]
+        if name in _NUMBERS:
+            buffer = pa.py_buffer(getattr(piece, _NUMBERS[name]))
+            return pa.Array.from_buffers(kind, piece.rows, [None, buffer])
+        if name == "headers":
+            return _headers(piece.headers, piece.rows)
+        if name in ("key", "value"):
+            return _binary(getattr(piece, name), piece.rows, kind)
+        return pa.array(np.repeat(self._of_runs(name).astype(kind.to_pandas_dtype()), self._runs[:, 0]))
 
-    def _repeat(self, values: Any, kind: type[np.generic]) -> Any:
-        return np.repeat(values.astype(kind), self._runs[:, 0])
-
-    def _attribute(self, bit: int) -> pa.Array:
-        flags = (self._runs[:, 3] & bit != 0) & (self._runs[:, 2] >= 2)
-        return pa.array(self._repeat(flags, np.bool_))
-
-    def offset(self) -> pa.Array:
-        return self._numbers(self._piece.offsets, pa.int64())
-
-    def timestamp(self) -> pa.Array:
-        return self._numbers(self._piece.timestamps, pa.int64())
-
-    def sequence(self) -> pa.Array:
-        return self._numbers(self._piece.sequences, pa.int32())
-
-    def key_size(self) -> pa.Array:
-        return self._numbers(self._piece.key_sizes, pa.int32())
-
-    def value_size(self) -> pa.Array:
-        return self._numbers(self._piece.value_sizes, pa.int32())
-
-    def timestamp_type(self) -> pa.Array:
+    def _of_runs(self, name: str) -> Any:
         magic, attributes = self._runs[:, 2], self._runs[:, 3]
-        return pa.array(self._repeat(np.where(magic == 0, -1, attributes >> 3 & 1), np.int32))
-
-    def key(self) -> pa.Array:
-        return _binary(self._piece.key, self._piece.rows, pa.binary())
-
-    def value(self) -> pa.Array:
-        return _binary(self._piece.value, self._piece.rows, pa.binary())
-
-    def headers(self) -> pa.Array:
-        return _headers(self._piece.headers, self._piece.rows)
-
-    def leader_epoch(self) -> pa.Array:
-        return pa.array(self._repeat(self._runs[:, 4], np.int32))
-
-    def producer_id(self) -> pa.Array:
-        return pa.array(self._repeat(self._runs[:, 5], np.int64))
-
-    def producer_epoch(self) -> pa.Array:
-        return pa.array(self._repeat(self._runs[:, 6], np.int32))
-
-    def is_transactional(self) -> pa.Array:
-        return self._attribute(0x10)
-
-    def is_control(self) -> pa.Array:
-        return self._attribute(0x20)
-
-    def batch_position(self) -> pa.Array:
-        return pa.array(self._repeat(self._runs[:, 1], np.int64))
+        if name in _FLAGS:
+            return (attributes & _FLAGS[name] != 0) & (magic >= 2)
+        if name == "timestamp_type":
+            return np.where(magic == 0, -1, attributes >> 3 & 1)
+        return self._runs[:, _OF_RUNS[name]]
 
 
 def _binary(column: Binary | None, count: int, kind: pa.DataType) -> pa.Array:
