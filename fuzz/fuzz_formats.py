@@ -159,7 +159,8 @@ def built_seeds() -> Iterator[tuple[str, bytes]]:
     for magic in (0, 1, 2):
         for number in range(5 if magic == 2 else 4):
             yield "log", build.build_batch(rows, magic=magic, codec=number, base_offset=100)
-    yield "log", build.build_marker(offset=1, commit=True, producer_id=1, producer_epoch=0)
+    marker = build.NewRecord(key=b"\0\0\0\1", value=bytes(6))
+    yield "log", build.build_batch([marker], is_control=True, producer=build.BatchProducer(1, 0, -1, True))
     payload = b"".join(row.value or b"" for row in rows) * 40
     for name, number in (("gzip", 1), ("snappy", 2), ("lz4", 3), ("zstd", 4)):
         yield name, codec_write.compress(number, payload)

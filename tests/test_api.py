@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 import segmend
-from segmend.formats.build import BatchProducer, NewRecord, build_batch, build_marker
+from segmend.formats.build import BatchProducer, NewRecord, build_batch
 from segmend.loading import PartitionOutcome
 from tests.cli.run import python
 from tests.conftest import expected, golden_names
 from tests.files import flip
+from tests.markers import build_marker
 
 
 def data(tmp_path: Path) -> Path:

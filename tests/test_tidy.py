@@ -213,7 +213,6 @@ def test_the_net_for_changes_catches(line: str) -> None:
 
 
 CALLED_FROM_ELSEWHERE = {
-    "build_marker": "tests and fuzzing make batches with it",
     "BytesReader": "a log in memory, for tests and fuzzing",
     "ABOUT": "docs/make_kafka_log.py",
     "ABOUT_AUDIT": "docs/make_kafka_log.py",

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import run
+from tests.markers import build_marker
 
 from segmend.formats import control
-from segmend.formats.build import BatchProducer, NewRecord, build_batch, build_marker
+from segmend.formats.build import BatchProducer, NewRecord, build_batch
 
 ZERO = "00000000000000000000"
 NOW = 1_761_955_200_000

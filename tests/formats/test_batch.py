@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import examples
+from tests.markers import build_marker
 
 from segmend.crc32c import crc32c
 from segmend.formats.batch import (
@@ -19,7 +20,7 @@ from segmend.formats.batch import (
     read_header,
     render_header,
 )
-from segmend.formats.build import BatchProducer, NewRecord, build_batch, build_marker
+from segmend.formats.build import BatchProducer, NewRecord, build_batch
 
 # A transaction marker, written out field by field.
 V2 = bytes.fromhex(

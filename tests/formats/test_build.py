@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from aiokafka.record.memory_records import MemoryRecords
+from tests.markers import build_marker
 
 from segmend.formats.batch import parse, read_header
-from segmend.formats.build import BatchProducer, NewRecord, build_batch, build_marker, render, seal
+from segmend.formats.build import BatchProducer, NewRecord, build_batch, render, seal
 from segmend.formats.record import decode
 
 ROWS = [

@@ -10,7 +10,6 @@ from importlib import import_module
 from struct import Struct
 from typing import Final, NamedTuple
 
-from segmend.formats import control
 from segmend.formats.batch import HEADER_SIZE_V2, LOG_OVERHEAD, RecordBatch, compute_crc, render_header
 from segmend.formats.codec import NONE
 from segmend.formats.cursor import write_varint
@@ -84,29 +83,6 @@ def build_batch(
         records_count=len(numbered),
     )
     return seal(header, _packed(codec, body))
-
-
-def build_marker(
-    *,
-    offset: int,
-    commit: bool,
-    producer_id: int,
-    producer_epoch: int,
-    coordinator_epoch: int = 0,
-    timestamp: int = 0,
-    leader_epoch: int = 0,
-) -> bytes:
-    """The 78 bytes of a transaction marker."""
-    kind = control.COMMIT if commit else control.ABORT
-    marker = control.ControlRecord(type=kind, value=control.EndTxnMarker(0, coordinator_epoch))
-    key, value = control.render(marker)
-    return build_batch(
-        [NewRecord(key=key, value=value, timestamp=timestamp)],
-        base_offset=offset,
-        producer=BatchProducer(producer_id, producer_epoch, transactional=True),
-        is_control=True,
-        leader_epoch=leader_epoch,
-    )
 
 
 def seal(header: RecordBatch, payload: bytes) -> bytes:

@@ -178,27 +178,10 @@ def _voter_set_entry(data: Mapping[str, Any]) -> VoterSetEntry:
     return VoterSetEntry(data["id"], data["directory"], endpoints, supported["min"], supported["max"])
 
 
-def render(record: ControlRecord) -> tuple[bytes, bytes]:
-    """(key, value) as Kafka writes them; ValueError without a value."""
-    if record.value is None:
-        raise ValueError(f"a control record of type {record.type} without a value cannot be written")
-    return _KEY.pack(record.key_version, record.type), _render_value(record.value)
-
-
-def _render_value(value: ControlValue) -> bytes:
-    if isinstance(value, EndTxnMarker):
-        return _i(2, value.version) + _i(4, value.coordinator_epoch)
-    if isinstance(value, LeaderChange):
-        groups = (value.voters, value.granting_voters)
-        voters = b"".join(_array([_render_voter(voter) for voter in group]) for group in groups)
-        return _i(2, value.version) + _i(4, value.leader_id) + voters + b"\0"
-    if isinstance(value, Voters):
-        return (
-            _i(2, value.version) + _array([_render_voter_set_entry(voter) for voter in value.voters]) + b"\0"
-        )
-    if isinstance(value, SnapshotHeader):
-        return _i(2, value.version) + _i(8, value.last_contained_log_timestamp) + b"\0"
-    return b"".join(_i(2, number) for number in value) + b"\0"
+def render_voters(voters: Voters) -> tuple[bytes, bytes]:
+    """(key, value) as Kafka writes them."""
+    entries = _array([_render_voter_set_entry(voter) for voter in voters.voters])
+    return _KEY.pack(0, KRAFT_VOTERS), _i(2, voters.version) + entries + b"\0"
 
 
 def _i(size: int, number: int) -> bytes:
@@ -212,11 +195,6 @@ def _array(items: list[bytes]) -> bytes:
 def _string(text: str) -> bytes:
     raw = text.encode()
     return write_uvarint(len(raw) + 1) + raw
-
-
-def _render_voter(voter: Voter) -> bytes:
-    directory_id = b"" if voter.directory_id is None else parse_uuid(voter.directory_id)
-    return _i(4, voter.voter_id) + directory_id + b"\0"
 
 
 def _render_voter_set_entry(voter: VoterSetEntry) -> bytes:

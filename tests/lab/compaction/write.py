@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from segmend.formats.batch import compute_crc
-from segmend.formats.build import BatchProducer, NewRecord, build_batch, build_marker
+from segmend.formats.build import BatchProducer, NewRecord, build_batch
 from segmend.formats.producer_snapshot import ProducerSnapshot, ProducerStateEntry, render
 from tests.faults.hands import positions
 from tests.lab.compaction.draw import DrawnBatch, DrawnLog, DrawnRecord, DrawnSegment
+from tests.markers import build_marker
 
 FILES = {
     "cleaner": "cleaner-offset-checkpoint",

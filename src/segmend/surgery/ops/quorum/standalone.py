@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from segmend.errors import SegmendError, UsageError
-from segmend.formats import control
 from segmend.formats.build import NewRecord, build_batch
-from segmend.formats.control import ControlRecord, Voters, VoterSetEntry
+from segmend.formats.control import Voters, VoterSetEntry, render_voters
 from segmend.frozen import frozen
 from segmend.logdir.config import ServerConfig
 from segmend.surgery.new_bytes import NewBytes
@@ -74,8 +73,7 @@ def voters_step(ending: Ending, last_voter: Survivor, epoch: int, time: int) -> 
     """The VotersRecord behind the log, of an epoch that nobody else has written in."""
     if last_voter.entry is None:
         return
-    record = ControlRecord(type=control.KRAFT_VOTERS, value=Voters(0, (last_voter.entry,)))
-    key, value = control.render(record)
+    key, value = render_voters(Voters(0, (last_voter.entry,)))
     data = build_batch(
         [NewRecord(key=key, value=value, timestamp=time)], base_offset=ending.offset, is_control=True,
         leader_epoch=epoch,
