@@ -55,10 +55,16 @@ def test_wants(broker: int, topic: str, partition: int, wanted: bool) -> None:
     [
         {"tabel": "records"}, {"table": "recrods"}, {"columns": "offset,nope"}, {"partitions": "x"},
         {"partitions": "0-99999999"}, {"offsets": "9..5"}, {"since": "yesterday"}, {"crc": "maybe"},
-        {"level": "very"}, {"splitbytes": "-1"}, {"partitions": "٣"},
+        {"level": "very"}, {"splitbytes": "-1"}, {"partitions": "٣"}, {"partitions": "7-3"},
+        {"topics": ""}, {"topics": " , "}, {"subscribe": ","}, {"brokers": ""}, {"config": ""},
+        {"assign": "{}"}, {"assign": '{"orders":[]}'}, {"assign": "[" * 100_000}, {"subscribePattern": ""},
+        {"startingOffsets": "{}"}, {"endingOffsets": '{"orders":{}}'}, {"columns": "offset,offset"},
+        {"subscribePattern": "[a-z&&[^b]]+"},
+        {"isolation": "read_committed", "kafka.isolation.level": "read_uncommitted"},
     ],
 )  # fmt: skip
 def test_nonsense_is_one_line(given: dict[str, str]) -> None:
+    """Also what names nothing: to a script whose variable is empty, all there is would be the wrong rows."""
     with pytest.raises(UsageError) as error:
         _ = parse_options(given).schema
     assert "\n" not in str(error.value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -243,17 +244,68 @@ def test_damage_is_told_by_the_mode(tmp_path: Path, caplog: pytest.LogCaptureFix
     assert rows_of(tmp_path, mode="FAILFAST", offsets="6..")
 
 
+NOWHERE = "on none of these log dirs; no row comes of it"
+
+
 @pytest.mark.parametrize(
-    ("asked", "told"), [({"subscribe": "t,orders"}, "orders"), ({"assign": '{"t":[0,7]}'}, "t-7")]
+    ("asked", "told"),
+    [
+        ({"subscribe": "t,orders"}, f"orders: {NOWHERE}"),
+        ({"assign": '{"t":[0,7]}'}, f"t-7: {NOWHERE}"),
+        ({"topics": "t,order*"}, f"order*: {NOWHERE}"),
+        ({"brokers": "1,9"}, "broker 9: has none of these log dirs; no row comes of it"),
+    ],
 )
 def test_what_is_named_and_not_there_is_told(
     asked: dict[str, str], told: str, timed: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A broker refuses to be asked for it; a name with a slip would give fewer rows, or none, and no word."""
     assert len(rows_of(timed, **asked)) == len(rows_of(timed))
-    assert caplog.messages == [f"kafka-log: {told}: on none of these log dirs; no row comes of it"]
-    with pytest.raises(SegmendError, match=f"{told}: on none of these log dirs.*FAILFAST"):
+    assert caplog.messages == [f"kafka-log: {told}"]
+    with pytest.raises(SegmendError, match=re.escape(f"{told} (mode FAILFAST)")):
         rows_of(timed, mode="FAILFAST", **asked)
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"table": "segments", "topics": "order*"}, f"order*: {NOWHERE}"),
+        ({"table": "damage", "subscribePattern": "T"}, f"T: {NOWHERE}"),
+        (
+            {"table": "batches", "partitions": "7"},
+            "option partitions: there is none of these in the log dirs",
+        ),
+        ({"table": "transactions"}, f"__transaction_state: {NOWHERE}"),
+    ],
+)
+def test_a_table_that_is_empty_for_a_slip_says_so(
+    asked: dict[str, str], told: str, timed: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert rows_of(timed, **asked) == []
+    assert [told in message for message in caplog.messages] == [True]
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"startingOffsets": '{"t":{"0":29}}'}, "begins at offset 30, behind the startingOffsets 29"),
+        ({"startingOffsets": '{"t":{"0":29}}', "aged": "true"}, None),
+        ({"startingOffsets": '{"t":{"0":30}}'}, None),
+        ({"startingOffsets": '{"t":{"0":29}}', "startingTimestamp": "0"}, None),
+        ({"endingOffsets": '{"t":{"0":120}}'}, None),
+        ({"endingOffsets": '{"t":{"0":121}}'}, "ends at offset 120, before the endingOffsets 121"),
+        ({"startingOffsets": '{"t":{"0":121}}'}, "ends at offset 120, before the startingOffsets 121"),
+    ],
+)
+def test_offsets_that_are_named_and_gone_are_told(
+    asked: dict[str, str], told: str | None, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Spark throws over them (`failOnDataLoss`)."""
+    home = write_broker(tmp_path, 1, [plain("t", 0)])
+    (home / "log-start-offset-checkpoint").write_text("0\n1\nt 0 30\n")
+    first = 29 if "aged" in asked else 121 if "121" in str(asked.get("startingOffsets")) else 30
+    assert offsets(rows_of(tmp_path, **asked)) == [*range(first, 120)]
+    assert caplog.messages == ([] if told is None else [f"kafka-log: {home}/t-0: {told}"])
 
 
 def test_what_one_replica_lost_comes_from_another(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

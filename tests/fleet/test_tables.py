@@ -92,7 +92,7 @@ def test_records_of_every_golden_dir_are_those_of_the_plain_decoder(
 
 @pytest.mark.parametrize("table", sorted(TABLES.keys() - DECODED))
 def test_every_table_reads_and_says_whose_rows_they_are(tmp_path: Path, table: str) -> None:
-    found = rows_of(three_brokers(tmp_path), table=table, columns="", topics="")
+    found = rows_of(three_brokers(tmp_path), table=table, columns="")
     if table in ("findings", "damage"):
         assert found == []
         return

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from typing import Final
 
 from segmend.explain.timestamp_units import stated_ms
@@ -21,9 +22,20 @@ TopicOffsets = tuple[tuple[tuple[str, int], int], ...]
 """((topic, partition), offset) pairs."""
 
 
+def columns(text: str) -> tuple[str, ...]:
+    """`a,b,c`, each once; none are those that a table has by default."""
+    given = tuple(part.strip() for part in text.split(",") if part.strip())
+    if len(set(given)) < len(given):
+        raise ValueError(f"'{text}' names a column twice")
+    return given
+
+
 def names(text: str) -> tuple[str, ...]:
-    """`a,b,c`."""
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+    """`a,b,c`; none would be no limit, for a script whose variable is empty."""
+    given = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not given:
+        raise ValueError(f"'{text}' names nothing")
+    return given
 
 
 def numbers(text: str) -> frozenset[int]:
@@ -32,8 +44,8 @@ def numbers(text: str) -> frozenset[int]:
     for part in names(text):
         low, dash, high = part.partition("-")
         first, last = integer(low), integer(high if dash else low)
-        if last - first > 1_000_000:
-            raise ValueError(f"'{part}' are too many")
+        if not 0 <= last - first <= 1_000_000:
+            raise ValueError(f"'{part}' are too many" if first < last else f"'{part}' begins behind its end")
         values.update(range(first, last + 1))
     return frozenset(values)
 
@@ -85,10 +97,13 @@ def choice(text: str, choices: tuple[str, ...]) -> str:
 
 
 def pattern(text: str) -> str:
-    """A regular expression that a whole topic name must match."""
+    """A regular expression that a whole topic name must match; none that Java reads in another way."""
+    if not text:
+        raise ValueError("it is empty")
     try:
-        re.compile(text)
-    except re.error as error:
+        with warnings.catch_warnings(action="error"):
+            re.compile(text)
+    except (re.error, FutureWarning) as error:
         raise ValueError(f"'{text}' is no regular expression: {error}") from None
     return text
 
@@ -100,6 +115,8 @@ def assignment(text: str) -> frozenset[tuple[str, int]]:
         if not isinstance(partitions, list) or not all(type(p) is int and p >= 0 for p in partitions):
             raise ValueError(f"'{text}' is not of the form {{\"orders\":[0,1]}}")
         pairs.update((topic, partition) for partition in partitions)
+    if not pairs:
+        raise ValueError(f"'{text}' names no partition")
     return frozenset(pairs)
 
 
@@ -131,13 +148,15 @@ def _offsets(text: str, *, other: int) -> TopicOffsets:
             if type(offset) is not int or not (offset == other or 0 <= offset <= LONG_MAX):
                 raise ValueError(f"{topic}-{partition}: {offset} is no offset, nor {other}")
             offsets[topic, integer(partition)] = offset
+    if not offsets:
+        raise ValueError(f"'{text}' names no partition")
     return tuple(sorted(offsets.items()))
 
 
 def _object(text: str, form: str) -> dict[str, object]:
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise ValueError(f"'{text}' is not of the form {form}")

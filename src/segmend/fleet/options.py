@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 import pyarrow as pa
@@ -109,6 +110,25 @@ class Options:
             return re.fullmatch(self.subscribe_pattern, topic) is not None
         return not self.topics or any(fnmatch.fnmatchcase(topic, glob) for glob in self.topics)
 
+    def nowhere(self, brokers: AbstractSet[int], partitions: AbstractSet[tuple[str, int]]) -> Iterator[str]:
+        """In words: what is named and not among the brokers that are there, or the partitions wanted of them.
+
+        A slip in a name would give fewer rows, or none, and no word; where it is a topic's, a broker throws
+        (UnknownTopicOrPartitionException).
+        """
+        topics = {topic for topic, _ in partitions}
+        unmatched = (glob for glob in self.topics if glob not in topics and not fnmatch.filter(topics, glob))
+        pattern = () if self.subscribe_pattern is None or topics else (self.subscribe_pattern,)
+        decoded = {DECODED[self.table]} if self.table in DECODED else set[str]()
+        for name in (*unmatched, *sorted({*self.subscribe, *decoded} - topics), *pattern):
+            yield f"{name}: on none of these log dirs; no row comes of it"
+        for topic, partition in sorted(self.assign - partitions):
+            yield f"{topic}-{partition}: on none of these log dirs; no row comes of it"
+        for broker in sorted(self.brokers - brokers):
+            yield f"broker {broker}: has none of these log dirs; no row comes of it"
+        if self.partitions and not partitions:
+            yield "option partitions: there is none of these in the log dirs; no row comes of it"
+
     @property
     def chooses_topics(self) -> bool:
         """Whether only some partitions are asked for."""
@@ -166,7 +186,7 @@ _ISOLATION: Final = ("read_uncommitted", "read_committed")
 
 OPTIONS: Final = (
     _read("table", _ALL, " ".join(TABLES), str.lower, "which table; the default is records"),
-    _read("columns", _ALL, "a,b,c", values.names,
+    _read("columns", _ALL, "a,b,c", values.columns,
      "columns of the table, in this order; what no column needs is not read or decompressed"),
     _read("topics", _OF_ANY_TOPIC, "glob,glob", values.names, "topics by name, with * and ?"),
     _read("subscribe", _OF_ANY_TOPIC, "a,b", values.names,
@@ -233,9 +253,12 @@ def parse_options(given: Mapping[str, str]) -> Options:
             known = ", ".join(sorted(option.name for option in OPTIONS))
             raise UsageError(f"kafka-log has no option {name}; it has {known}")
         try:
-            parsed |= _BY_NAME[key].parse(text.strip())
+            read = _BY_NAME[key].parse(text.strip())
         except ValueError as error:
             raise UsageError(f"option {_BY_NAME[key].name}: {error}") from None
+        if any(parsed.get(field, value) != value for field, value in read.items()):
+            raise UsageError(f"option {_BY_NAME[key].name}: another option says something else")
+        parsed |= read
     options = Options(**parsed)
     if options.table not in TABLES:
         raise UsageError(f"there is no table {options.table}; there are {', '.join(TABLES)}")

@@ -38,8 +38,11 @@ def wanted_logs(everything: Sequence[Found], options: Options) -> list[WantedLog
     UsageError where Spark's own options name partitions that are not there, or leave some out.
     """
     groups = _by_partition(everything)
-    _all_named("startingOffsets", options.starting_offsets, groups)
-    _all_named("endingOffsets", options.ending_offsets, groups)
+    # As in Spark nobody looks at them where a time wins.
+    if options.starting_timestamp is None:
+        _all_named("startingOffsets", options.starting_offsets, groups)
+    if options.ending_timestamp is None:
+        _all_named("endingOffsets", options.ending_offsets, groups)
     logs: list[WantedLog] = []
     for replicas in groups.values():
         if options.consumes and options.replicas == "best":
@@ -51,10 +54,11 @@ def wanted_logs(everything: Sequence[Found], options: Options) -> list[WantedLog
     return logs
 
 
-def lacking(log: WantedLog) -> Iterator[str]:
+def lacking(log: WantedLog, options: Options) -> Iterator[str]:
     """In words: what the files beside a log know to have been before its first segment, or behind its last.
 
-    Damage between them is told by who reads it.
+    And offsets that are asked for by Spark's names and are not there, over which Spark throws
+    (`failOnDataLoss`). Damage between them is told by who reads it.
     """
     partition, wanted = log.partition, log.wanted
     beside, key, loaded = partition.log_dir, partition.key, partition.leader_epochs.value
@@ -65,13 +69,21 @@ def lacking(log: WantedLog) -> Iterator[str]:
                 f"{partition.path}: has nothing from offset {each.first_offset} to {each.last_offset}, where "
                 "its leader-epoch-checkpoint begins"
             )
+    start, stop = _asked_start(key, options), _asked_end(key, options)
+    if start is not None and start < (first := place_start(partition, aged=options.aged)):
+        yield f"{partition.path}: begins at offset {first}, behind the startingOffsets {start}"
     try:
         end = tail(partition.segments[-1]) if partition.segments else None
     except Unreadable:
         return
+    if end and end.unread_bytes:
+        return
     last, mark = end.next_offset if end else 0, beside.high_watermarks.get(key, 0)
-    if last < mark and last <= wanted.high and not (end and end.unread_bytes):
+    if last < mark and last <= wanted.high:
         yield f"{partition.path}: ends at offset {last}, below its high watermark {mark}"
+    for name, asked in (("startingOffsets", start), ("endingOffsets", stop)):
+        if asked is not None and last < asked:
+            yield f"{partition.path}: ends at offset {last}, before the {name} {asked}"
 
 
 def _by_partition(replicas: Iterable[Found]) -> dict[tuple[str, str, int], list[Found]]:
@@ -102,9 +114,9 @@ def _last_epoch(partition: PartitionDir, of_tail: int) -> int:
     return of_tail if of_tail >= 0 else known
 
 
-def place_start(partition: PartitionDir) -> int:
+def place_start(partition: PartitionDir, *, aged: bool = False) -> int:
     first = partition.base_offsets[0] if partition.base_offsets else 0
-    return max(first, partition.log_dir.log_start_offsets.get(partition.key, 0))
+    return first if aged else max(first, partition.log_dir.log_start_offsets.get(partition.key, 0))
 
 
 def _wanted_log(
@@ -131,16 +143,26 @@ def _start(partition: PartitionDir, options: Options) -> int:
                 "or later; `since` takes what there is"
             )
         return offset
-    given = dict(options.starting_offsets).get(partition.key, EARLIEST)
-    return 0 if given == EARLIEST else given
+    return _asked_start(partition.key, options) or 0
+
+
+def _asked_start(key: tuple[str, int], options: Options) -> int | None:
+    """The offset that is named; None if it is the earliest, or a time is given."""
+    given = dict(options.starting_offsets).get(key, EARLIEST)
+    return None if given == EARLIEST or options.starting_timestamp is not None else given
 
 
 def _end(partition: PartitionDir, options: Options) -> int:
     if options.ending_timestamp is not None:
         offset = _offset_at(partition, options.ending_timestamp)
         return LONG_MAX if offset is None else offset
-    given = dict(options.ending_offsets).get(partition.key, LATEST)
-    return LONG_MAX if given == LATEST else given
+    asked = _asked_end(partition.key, options)
+    return LONG_MAX if asked is None else asked
+
+
+def _asked_end(key: tuple[str, int], options: Options) -> int | None:
+    given = dict(options.ending_offsets).get(key, LATEST)
+    return None if given == LATEST or options.ending_timestamp is not None else given
 
 
 def _offset_at(partition: PartitionDir, time: int) -> int | None:

@@ -27,7 +27,7 @@ from segmend.fleet.plan import pack_shares
 from segmend.fleet.ranges import ByteRange, ranges_of
 from segmend.fleet.records import instead
 from segmend.fleet.schemas import DECODED
-from segmend.fleet.selection import WantedLog, lacking, wanted_logs
+from segmend.fleet.selection import Found, lacking, wanted_logs
 from segmend.fleet.task import AuditJob, Share, Task, TaskPiece, gather
 from segmend.frozen import frozen
 from segmend.logdir.config import ServerConfig
@@ -88,8 +88,8 @@ def _by_range(
     target = _target(sum(log.partition.size for log in logs), options, cores)
     whole = 1 << 62 if options.table == "index_entries" else target
     compacts = _told_by_metadata(places, options)
-    tell_gone((words for log in logs if options.consumes for words in lacking(log)), options.mode)
-    tell_gone(_nowhere(logs, options) if options.consumes else (), options.mode)
+    tell_gone((words for log in logs if options.consumes for words in lacking(log, options)), options.mode)
+    tell_gone(options.nowhere(*_there(places, (log.partition for log in logs))), options.mode)
     pieces: Iterator[ByteRange] = (
         each
         for log in logs
@@ -115,13 +115,11 @@ def _told_by_metadata(places: Sequence[Place], options: Options) -> Callable[[st
     return compacts_by(dirs, [ServerConfig.load(path) for path in options.config])
 
 
-def _nowhere(logs: Iterable[WantedLog], options: Options) -> Iterator[str]:
-    """What was named and is not there, over which a broker throws: UnknownTopicOrPartitionException."""
-    there = {(log.partition.topic, log.partition.partition) for log in logs}
-    topics = set(options.subscribe) - {topic for topic, _ in there}
-    missing = [f"{topic}-{partition}" for topic, partition in sorted(set(options.assign) - there)]
-    for name in [*sorted(topics), *missing]:
-        yield f"{name}: on none of these log dirs; no row comes of it"
+def _there(
+    places: Iterable[Place], partitions: Iterable[PartitionDir]
+) -> tuple[set[int], set[tuple[str, int]]]:
+    """The brokers and the partitions that options can name."""
+    return {place.broker for place in places}, {each.key for each in partitions}
 
 
 def _only(
@@ -156,7 +154,12 @@ def _by_partition(places: Sequence[Place], options: Options, cores: int) -> list
         digests=options.table == "partitions",
         scans=False,
     )
-    shares = (share for group in brokers(places).values() if (share := _share(group, options)).pieces)
+    groups = brokers(places).values()
+    wanted = [(group, list(_partitions(group, options))) for group in groups]
+    tell_gone(
+        options.nowhere(*_there(places, (each for _, found in wanted for _, each in found))), options.mode
+    )
+    shares = (share for group, found in wanted if (share := _share(group, found, options)).pieces)
     packed = pack_shares(shares, cores=cores, target=options.split_bytes)
     return [
         TableTask(options=options, task=Task(job=job, shares=tuple(packed_shares)))
@@ -164,12 +167,12 @@ def _by_partition(places: Sequence[Place], options: Options, cores: int) -> list
     ]
 
 
-def _share(group: Sequence[Place], options: Options) -> Share:
+def _share(group: Sequence[Place], wanted: Iterable[Found], options: Options) -> Share:
     """What is wanted of one broker."""
     broker = group[0].broker
     pieces = [
         TaskPiece(log_dir_id=place.log_dir_id, name=p.name, bytes=p.size, files=len(p.entries))
-        for place, p in _partitions(group, options)
+        for place, p in wanted
     ]
     if not options.chooses_topics and (not options.brokers or broker in options.brokers):
         pieces.append(TaskPiece(log_dir_id=group[0].log_dir_id, name=None, bytes=0, files=len(group)))
