@@ -95,9 +95,7 @@ def of_two_brokers(tmp_path: Path) -> list[Path]:
 
 
 @pytest.mark.slow
-def test_the_dirs_of_two_brokers_are_no_twelve_errors(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_dirs_of_two_brokers_are_no_twelve_errors(tmp_path: Path) -> None:
     dirs = of_two_brokers(tmp_path)
     findings = found(dirs)
     assert len(findings) > 4
@@ -107,10 +105,10 @@ def test_the_dirs_of_two_brokers_are_no_twelve_errors(
     one, other = (" ".join(map(str, pair)) for pair in (dirs[:2], dirs[2:]))
     assert head.remedy is not None
     assert head.remedy.command == f"segmend check {one}; segmend check {other}"
-    out = run(capsys, "check", *dirs).out
+    out = run("check", *dirs).out
     assert out.count("next:") == 1
     assert " mv " not in out
-    assert run(capsys, "check", "--all", *dirs).out.count("because of K03: ") == len(findings) - 1
+    assert run("check", "--all", *dirs).out.count("because of K03: ") == len(findings) - 1
 
 
 def test_a_dir_with_a_wrong_node_id_is_still_the_brokers(tmp_path: Path) -> None:
@@ -121,7 +119,7 @@ def test_a_dir_with_a_wrong_node_id_is_still_the_brokers(tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_one_chown_is_one_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_chown_is_one_finding(tmp_path: Path) -> None:
     dirs = two_dirs(tmp_path)
     for path in [dirs[0], *dirs[0].rglob("*")]:
         os.chown(path, 1234, 1234)
@@ -131,7 +129,7 @@ def test_one_chown_is_one_finding(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert len(findings) > 10
     heads = [finding for finding in findings if finding.cause is None]
     assert [each.remedy and each.remedy.command for each in heads] == [f"chown -hR 1234:1234 {dirs[0]}"]
-    assert f"explains: {len(findings) - 1} x K13" in run(capsys, "check", dirs[0]).out
+    assert f"explains: {len(findings) - 1} x K13" in run("check", dirs[0]).out
 
 
 def test_a_loss_is_told_once(tmp_path: Path) -> None:
@@ -144,7 +142,7 @@ def test_a_loss_is_told_once(tmp_path: Path) -> None:
     assert causes(findings) == {"M01"}
 
 
-def test_one_dir_of_two_is_said_to_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_dir_of_two_is_said_to_be(tmp_path: Path) -> None:
     dirs = two_dirs(tmp_path)
     ids = [
         path.read_text().rpartition("directory.id=")[2].strip()
@@ -152,11 +150,11 @@ def test_one_dir_of_two_is_said_to_be(tmp_path: Path, capsys: pytest.CaptureFixt
     ]
     shutil.rmtree(tmp_path)
     dirs = with_metadata(cluster(["t", "u", "v"], directory_ids=ids), two_dirs)(tmp_path, True)
-    alone = run(capsys, "check", dirs[0])
+    alone = run("check", dirs[0])
     assert "not given: 1 more log dir of this broker" in alone.out
     assert "nothing wrong" in alone.out
-    assert run(capsys, "check", "--json", dirs[0]).of("summary")[0]["dirs_not_given"] == 1
-    assert run(capsys, "check", "--json", *dirs).of("summary")[0]["dirs_not_given"] == 0
+    assert run("check", "--json", dirs[0]).of("summary")[0]["dirs_not_given"] == 1
+    assert run("check", "--json", *dirs).of("summary")[0]["dirs_not_given"] == 0
 
 
 @pytest.mark.parametrize("damaged", [False, True])

@@ -80,14 +80,14 @@ def wanted(findings: Sequence[Finding], case: Case, looks: list[str]) -> dict[Re
 
 @pytest.mark.parametrize("case", list(params()))
 def test_the_next_command_does_what_it_promises(
-    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = found(case.hurt(tmp_path / "the disks").dirs, case)
     monkeypatch.chdir(tmp_path)
     looks: list[str] = []
     commands = wanted(before, case, looks)
     for command in dict.fromkeys(looks):
-        assert run(capsys, *shlex.split(command)[1:]).code in (0, 4), command
+        assert run(*shlex.split(command)[1:]).code in (0, 4), command
     for remedy, findings in commands.items():
         for name in os.listdir(tmp_path):
             shutil.rmtree(name) if Path(name).is_dir() else Path(name).unlink()
@@ -97,7 +97,7 @@ def test_the_next_command_does_what_it_promises(
         command = remedy.command.replace("LEADER_PARTITION_DIR", shlex.quote(str(other.dirs[0] / place)))
         command = command.replace("OTHER_METADATA_DIR", shlex.quote(str(of_another_node(other.dirs))))
         command = command.replace("REPLICA_PARTITION_DIR", shlex.quote(str(other.dirs[0] / place)))
-        done = pasted(command, case, capsys)
+        done = pasted(command, case)
         if done is None:
             assert {finding.code for finding in findings} <= ASKS.keys(), remedy.command
             continue
@@ -122,18 +122,18 @@ def of_another_node(dirs: Sequence[Path]) -> Path:
     return found
 
 
-def pasted(command: str, case: Case, capsys: pytest.CaptureFixture[str]) -> bool | None:
+def pasted(command: str, case: Case) -> bool | None:
     """Whether it loses nothing; None where there is no plan, because something must be said first."""
     if not command.startswith("segmend "):
         subprocess.run(["bash", "-c", command], check=True)
         return True
-    ran = run(capsys, *shlex.split(command)[1:], "--kafka", case.scene.release)
+    ran = run(*shlex.split(command)[1:], "--kafka", case.scene.release)
     if not Path("plan.json").exists():
         assert ran.code == 16
         return None
     plan = json.loads(Path("plan.json").read_text())
     assert plan["steps"], f"{command}: {ran.out}"
-    assert run(capsys, "apply", "plan.json", "--yes", "--state-dir", "state").code & ~4 in (0, 1)
+    assert run("apply", "plan.json", "--yes", "--state-dir", "state").code & ~4 in (0, 1)
     return not plan["losses"]
 
 

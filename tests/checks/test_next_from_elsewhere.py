@@ -49,11 +49,7 @@ def alone(dirs: Sequence[Path]) -> Path:
 
 @pytest.mark.parametrize("code", ["M01", "M05"])
 def test_a_topic_id_is_known_in_another_dir(
-    code: str,
-    dirs: list[Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    code: str, dirs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     hurt = alone(dirs)
@@ -67,17 +63,15 @@ def test_a_topic_id_is_known_in_another_dir(
         shutil.copyfile(other, hurt)
     remedy = findings(dirs, code)[0].remedy
     assert remedy is not None
-    assert run(capsys, *shlex.split(remedy.command)[1:]).code == 0
+    assert run(*shlex.split(remedy.command)[1:]).code == 0
     assert len(json.loads(Path("plan.json").read_text())["steps"]) > 0
-    assert run(capsys, "apply", "plan.json", "--yes", "--state-dir", "state").code == 1
+    assert run("apply", "plan.json", "--yes", "--state-dir", "state").code == 1
     assert hurt.read_bytes() == right
     assert findings(dirs, code) == []
 
 
 @pytest.mark.parametrize("hurt", HURTS)
-def test_the_metadata_log_is_mended_by_its_own_operation(
-    hurt: str, dirs: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_metadata_log_is_mended_by_its_own_operation(hurt: str, dirs: list[Path]) -> None:
     """No leader's files are taken for it, which `plan graft` refuses."""
     log = dirs[0] / "__cluster_metadata-0/00000000000000000000.log"
     log.write_bytes(HURTS[hurt](log.read_bytes()))
@@ -87,7 +81,7 @@ def test_the_metadata_log_is_mended_by_its_own_operation(
     for command in commands:
         assert command.startswith(f"segmend plan quorum {dirs[0]} "), command
         if "OTHER_METADATA_DIR" not in command:
-            assert run(capsys, *shlex.split(command.replace(" -o plan.json", ""))[1:]).code == 0, command
+            assert run(*shlex.split(command.replace(" -o plan.json", ""))[1:]).code == 0, command
 
 
 def test_a_copy_under_the_name_of_another_topic_is_not_missed(dirs: list[Path]) -> None:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from io import StringIO
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -63,16 +63,12 @@ class Ran:
         return [row for row in self.json if row["type"] == type]
 
 
-def run(capsys: pytest.CaptureFixture[str], *argv: object) -> Ran:
-    """`segmend ARGV...`"""
-    code = main([str(part) for part in argv])
-    captured = capsys.readouterr()
-    return Ran(code, captured.out, captured.err)
-
-
-def run_here(*argv: object) -> Ran:
-    """The same where there is no pytest."""
-    out, err = StringIO(), StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        code = main([str(part) for part in argv])
-    return Ran(code, out.getvalue(), err.getvalue())
+def run(*argv: object) -> Ran:
+    """`segmend ARGV...`, with or without pytest."""
+    streams = [TextIOWrapper(BytesIO(), "utf-8", newline="", write_through=True) for _ in range(2)]
+    with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
+        try:
+            code = main([str(part) for part in argv if not isinstance(part, pytest.CaptureFixture)])
+        except SystemExit as stop:  # as argparse ends `--help`
+            code = int(stop.code or 0)
+    return Ran(code, *(stream.buffer.getvalue().decode() for stream in streams))

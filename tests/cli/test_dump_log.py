@@ -80,24 +80,24 @@ def test_each_command_of_the_page_runs(
     capsys.readouterr()
 
 
-def test_files(golden: Golden, capsys: Capsys) -> None:
+def test_files(golden: Golden) -> None:
     names = [log_of("txn")[0], log_of("single")[0]]
-    ran = run(capsys, "show", *(golden(NAME) / name for name in names), "--json")
+    ran = run("show", *(golden(NAME) / name for name in names), "--json")
     assert len(ran.of("file")) == 2
     assert len(ran.of("batch")) == sum(len(FILES[name]["batches"]) for name in names)
 
 
-def test_deep_iteration_and_print_data_log(golden: Golden, capsys: Capsys) -> None:
+def test_deep_iteration_and_print_data_log(golden: Golden) -> None:
     name, dumped = log_of("codec-zstd")
-    shown = run(capsys, "show", golden(NAME) / name, "--records", "--as", "hex", "--json").of("record")
+    shown = run("show", golden(NAME) / name, "--records", "--as", "hex", "--json").of("record")
     facts = ("offset", "timestamp", "sequence", "key", "value")
     ours = [[row[fact] for fact in facts] for row in shown]
     assert ours == [[row.get(fact) for fact in facts] for row in dumped["records"]]
 
 
-def test_skip_record_metadata(golden: Golden, capsys: Capsys) -> None:
+def test_skip_record_metadata(golden: Golden) -> None:
     name, dumped = log_of("codec-none")
-    shown = run(capsys, "show", golden(NAME) / name, "--records", "--full", "--json").of("record")
+    shown = run("show", golden(NAME) / name, "--records", "--full", "--json").of("record")
     texts = [bytes.fromhex(row["value"]) for row in dumped["records"] if row.get("value")]
     assert [as_bytes(row["value"]) for row in shown if row["value"]] == texts
 
@@ -107,10 +107,10 @@ def as_bytes(value: Any) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ["text", "hex", "json"])
-def test_decoder_classes(kind: str, tmp_path: Path, capsys: Capsys) -> None:
+def test_decoder_classes(kind: str, tmp_path: Path) -> None:
     log = tmp_path / f"{0:020d}.log"
     log.write_bytes(build_batch([NewRecord(b'{"a": 1}', key=b"k")]))
-    (row,) = run(capsys, "show", log, "--records", "--as", kind, "--json").of("record")
+    (row,) = run("show", log, "--records", "--as", kind, "--json").of("record")
     wanted = {"text": ("k", '{"a": 1}'), "hex": ("6b", b'{"a": 1}'.hex()), "json": ("k", {"a": 1})}
     assert (row["key"], row["value"]) == wanted[kind]
 
@@ -122,42 +122,42 @@ def copied(golden: Golden, tmp_path: Path) -> Path:
     return tmp_path / Path(name).parent.name / Path(name).name
 
 
-def told(capsys: Capsys, *arguments: object) -> list[str]:
-    return [str(row["file"]) for row in run(capsys, "check", *arguments, "--json").of("finding")]
+def told(*arguments: object) -> list[str]:
+    return [str(row["file"]) for row in run("check", *arguments, "--json").of("finding")]
 
 
-def test_verify_index_only(golden: Golden, tmp_path: Path, capsys: Capsys) -> None:
+def test_verify_index_only(golden: Golden, tmp_path: Path) -> None:
     """Kafka's dump says "Mismatches in" of an entry that leads to another batch."""
     index = copied(golden, tmp_path)
-    assert told(capsys, index) == []
+    assert told(index) == []
     content = bytearray(index.read_bytes())
     first, second = (struct.unpack_from(">ii", content, at) for at in (0, 8))
     struct.pack_into(">i", content, 4, (first[1] + second[1]) // 2)
     index.write_bytes(content)
-    assert any(file.endswith(".index") for file in told(capsys, index))
+    assert any(file.endswith(".index") for file in told(index))
 
 
-def test_index_sanity_check(golden: Golden, tmp_path: Path, capsys: Capsys) -> None:
+def test_index_sanity_check(golden: Golden, tmp_path: Path) -> None:
     """`OffsetIndex.sanityCheck`: the length is a multiple of 8."""
     index = copied(golden, tmp_path)
     arguments = ("check", "--startup", "--kafka", "2.2", index.parent, "--json")
-    assert run(capsys, *arguments).of("finding") == []
+    assert run(*arguments).of("finding") == []
     with open(index, "ab") as file:
         file.write(b"\0\0\1")
-    (finding,) = run(capsys, *arguments).of("finding")
+    (finding,) = run(*arguments).of("finding")
     assert finding["code"] == "I25"
     assert "neither positive nor a multiple of 8" in finding["message"]
 
 
-def test_max_bytes(golden: Golden, capsys: Capsys) -> None:
+def test_max_bytes(golden: Golden) -> None:
     name, dumped = log_of("txn")
     third = dumped["batches"][2]
     last = third["position"] + third["size"] - 1
-    shown = run(capsys, "show", golden(NAME) / name, "--position", f"0..{last}", "--json").of("batch")
+    shown = run("show", golden(NAME) / name, "--position", f"0..{last}", "--json").of("batch")
     assert [row["position"] for row in shown] == [row["position"] for row in dumped["batches"][:3]]
 
 
-def test_max_message_size(tmp_path: Path, capsys: Capsys) -> None:
+def test_max_message_size(tmp_path: Path) -> None:
     """Kafka's default of 5 MiB fails on the larger batch that an entry leads to."""
     small = build_batch([NewRecord(b"v", timestamp=1)])
     large = build_batch([NewRecord(bytes(6 << 20), timestamp=2)], base_offset=1)
@@ -165,15 +165,15 @@ def test_max_message_size(tmp_path: Path, capsys: Capsys) -> None:
     root.mkdir()
     (root / f"{0:020d}.log").write_bytes(small + large)
     (root / f"{0:020d}.index").write_bytes(struct.pack(">ii", 1, len(small)))
-    assert not [file for file in told(capsys, root) if file.endswith(".index")]
-    rows = run(capsys, "show", root / f"{0:020d}.log", "--json").of("batch")
+    assert not [file for file in told(root) if file.endswith(".index")]
+    rows = run("show", root / f"{0:020d}.log", "--json").of("batch")
     assert [row["is_valid"] for row in rows] == [True, True]
 
 
 @pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state", "__cluster_metadata"])
-def test_decoders(topic: str, golden: Golden, capsys: Capsys) -> None:
+def test_decoders(topic: str, golden: Golden) -> None:
     name, lines = next((n, found) for n, found in expected(NAME)["decoded"].items() if f"/{topic}-" in n)
-    shown = run(capsys, "show", golden(NAME) / name, "--records", "--json").of("record")
+    shown = run("show", golden(NAME) / name, "--records", "--json").of("record")
     decoded = {row["offset"]: row["decoded"] for row in shown if "decoded" in row}
     assert len(decoded) >= len(lines) > 4
     for line in lines:
@@ -189,18 +189,18 @@ def test_decoders(topic: str, golden: Golden, capsys: Capsys) -> None:
         (".timeindex", "timeindex-entry", {0: "timestamp", 1: "offset"}),
     ],
 )
-def test_index_entries(suffix: str, type: str, facts: dict[int, str], golden: Golden, capsys: Capsys) -> None:
+def test_index_entries(suffix: str, type: str, facts: dict[int, str], golden: Golden) -> None:
     name = indexed_log().replace(".index", suffix)
-    shown = run(capsys, "show", golden(NAME) / name, "--json").of(type)
+    shown = run("show", golden(NAME) / name, "--json").of(type)
     ours = [[row[fact] for fact in facts.values()] for row in shown]
     assert ours == [entry for entry in FILES[name]["entries"] if entry != [0, 0]]
 
 
 @pytest.mark.parametrize("suffix", [".txnindex", ".snapshot"])
-def test_the_other_files(suffix: str, golden: Golden, capsys: Capsys) -> None:
+def test_the_other_files(suffix: str, golden: Golden) -> None:
     """Aborted transactions and producer states: every number that Kafka prints is there."""
     name, dumped = next((n, d) for n, d in FILES.items() if n.endswith(suffix) and d.get("entries"))
-    shown = run(capsys, "show", golden(NAME) / name, "--json").json
+    shown = run("show", golden(NAME) / name, "--json").json
     for entry in dumped["entries"]:
         (row,) = [row for row in shown if row.get("producer_id") == entry["producerId"]]
         theirs = {re.sub("([A-Z])", r"_\1", name).lower(): value for name, value in entry.items()}

@@ -42,8 +42,8 @@ TRUTH = {
 TELLS_THE_CLOCK = (2, 4)
 
 
-def told(capsys: Capture, *argv: object) -> Ran:
-    return run(capsys, "explain", "gone", *argv)
+def told(*argv: object) -> Ran:
+    return run("explain", "gone", *argv)
 
 
 def of_topics(ran: Ran) -> dict[str, set[tuple[str, str | None, str]]]:
@@ -54,9 +54,9 @@ def of_topics(ran: Ran) -> dict[str, set[tuple[str, str | None, str]]]:
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-def test_what_real_brokers_logged(path: Path, capsys: Capture) -> None:
+def test_what_real_brokers_logged(path: Path) -> None:
     release = tuple(map(int, path.stem.split(".")))
-    found = of_topics(told(capsys, path, "--json"))
+    found = of_topics(told(path, "--json"))
     for topic, seen in found.items():
         by, was, verdict = TRUTH[topic]
         if by == "retention.ms" and release < TELLS_THE_CLOCK:
@@ -92,52 +92,52 @@ def test_what_was_said_before_each_start_is_what_went(path: Path) -> None:
     assert starts[2]["said"]["closed"] == [["does not load", None, None]]
 
 
-def test_the_write_up(tmp_path: Path, capsys: Capture) -> None:
+def test_the_write_up(tmp_path: Path) -> None:
     """Lines as somebody pasted them: the message folded onto the next line, and no time."""
     (tmp_path / "server.log").write_text(WRITE_UP)
-    ran = told(capsys, tmp_path / "server.log")
+    ran = told(tmp_path / "server.log")
     assert ran.code == 4
     assert "wrong: largestTime=0 is no record's time: the time index ended in an entry of zeros" in ran.out
     assert "last written 2020-04-21 10:42:43; by that it was due at 2020-04-22 10:42:43" in ran.out
     assert "plan repair /var/kafkadata/data01/data/test-0 -o plan.json" in ran.out
     assert "kafka-configs --zookeeper HOST:2181 --alter --entity-type topics --entity-name test " in ran.out
-    (line,) = told(capsys, tmp_path / "server.log", "--json").of("deletion")
+    (line,) = told(tmp_path / "server.log", "--json").of("deletion")
     assert (line["kafka_since"], line["kafka_before"], line["clock"]) == ("2.4", "2.7", "time-index")
 
 
-def test_packed_rotated_and_piped(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packed_rotated_and_piped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = RECORDED[-1].read_bytes()
-    expected = told(capsys, RECORDED[-1], "--json").of("deletion")
+    expected = told(RECORDED[-1], "--json").of("deletion")
     half = whole.index(b"\n", len(whole) // 2) + 1
     (tmp_path / "server.log.1.gz").write_bytes(gzip.compress(whole[:100]) + gzip.compress(whole[100:half]))
     (tmp_path / "server.log").write_bytes(whole[half:])
     both = [tmp_path / "server.log.1.gz", tmp_path / "server.log"]
-    assert told(capsys, *both, "--json").of("deletion") == expected
+    assert told(*both, "--json").of("deletion") == expected
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(whole))))
-    assert told(capsys, "--json", "-").of("deletion") == expected
+    assert told("--json", "-").of("deletion") == expected
 
 
-def test_a_broken_gzip_is_told_and_what_was_read_counts(tmp_path: Path, capsys: Capture) -> None:
+def test_a_broken_gzip_is_told_and_what_was_read_counts(tmp_path: Path) -> None:
     packed = gzip.compress(WRITE_UP.encode() + random.Random(1).randbytes(99_999).hex().encode())
     (tmp_path / "cut.gz").write_bytes(packed[:-30_000])
-    ran = told(capsys, tmp_path / "cut.gz")
+    ran = told(tmp_path / "cut.gz")
     assert ran.code == 4 + 8
     assert "cut.gz: the gzip ends too early; the lines before that were read" in ran.err
     assert "wrong: largestTime=0" in ran.out
 
 
-def test_the_zone_and_the_setting(tmp_path: Path, capsys: Capture) -> None:
+def test_the_zone_and_the_setting(tmp_path: Path) -> None:
     config = tmp_path / "server.properties"
     config.write_text("log.retention.hours=24\n")
-    ran = told(capsys, RECORDED[-1], "--zone", "+02:00", "--config", config, "--topic", "zeros")
+    ran = told(RECORDED[-1], "--zone", "+02:00", "--config", config, "--topic", "zeros")
     assert "retention.ms=86400000 (1 d; server.properties: log.retention.hours=24)" in ran.out
     assert "seconds-0" not in ran.out
-    here = told(capsys, RECORDED[-1], "--json", "--partition", "zeros-0").of("deletion")[0]["at"]
-    there = told(capsys, RECORDED[-1], "--json", "--zone", "+02:00").of("summary")[0]["from"]
+    here = told(RECORDED[-1], "--json", "--partition", "zeros-0").of("deletion")[0]["at"]
+    there = told(RECORDED[-1], "--json", "--zone", "+02:00").of("summary")[0]["from"]
     assert here - there == pytest.approx(7_200_000, abs=60_000)
 
 
-def test_old_timestamps_of_young_files_are_told(tmp_path: Path, capsys: Capture) -> None:
+def test_old_timestamps_of_young_files_are_told(tmp_path: Path) -> None:
     segment = (
         "LogSegment(baseOffset=0, size=9, lastModifiedTime=1768003000000, largestRecordTimestamp=Some(7))"
     )
@@ -146,30 +146,30 @@ def test_old_timestamps_of_young_files_are_told(tmp_path: Path, capsys: Capture)
         "[2026-01-10 00:00:00,000] INFO [UnifiedLog partition=a-0, dir=/d] Deleting segment "
         f"{segment.replace('7)', '1700000000000)')} {reason} (kafka.log.UnifiedLog)\n"
     )
-    ran = told(capsys, tmp_path / "server.log", "--all")
+    ran = told(tmp_path / "server.log", "--all")
     assert ran.code == 0
     assert "its records came with old timestamps (a mirror, a restored topic, a backfill)" in ran.out
 
 
-def test_acknowledged_records_that_a_follower_gave_up(tmp_path: Path, capsys: Capture) -> None:
+def test_acknowledged_records_that_a_follower_gave_up(tmp_path: Path) -> None:
     (tmp_path / "server.log").write_text(
         "[2026-01-10 00:00:00,000] WARN [ReplicaFetcher replicaId=1, leaderId=2, fetcherId=0] "
         "Truncating a-0 to offset 70 below high watermark 100 (kafka.server.ReplicaFetcherThread)\n"
         "[2026-01-10 00:00:00,001] INFO [Log partition=a-0, dir=/d] Truncating to offset 70 (kafka.log.Log)\n"
     )
-    ran = told(capsys, tmp_path / "server.log")
+    ran = told(tmp_path / "server.log")
     assert ran.code == 4
     assert "offset 70: cut below the high watermark: acknowledged records are gone" in ran.out
 
 
 @pytest.mark.parametrize("path", UNCLEAN, ids=lambda path: path.stem)
-def test_a_truncation_is_not_called_right(path: Path, capsys: Capture) -> None:
+def test_a_truncation_is_not_called_right(path: Path) -> None:
     """Two brokers, an unclean election: 32 acknowledged records went so."""
-    ran = told(capsys, path, "--json")
+    ran = told(path, "--json")
     found = {(line["base_offset"], line["by"], line["verdict"]) for line in ran.of("deletion")}
     assert found == {(base, "truncation", "unknown") for base in (24, 32, 40)}
     assert [line["offset"] for line in ran.of("remark")] == [16]
-    assert "an unclean election loses such records" in told(capsys, path).out
+    assert "an unclean election loses such records" in told(path).out
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,7 +199,7 @@ def test_every_saying_is_heard() -> None:
             assert {each.kind for each in sayings() if each.words.search(line)} == {kind}, line
 
 
-def test_names_that_are_no_partitions(tmp_path: Path, capsys: Capture) -> None:
+def test_names_that_are_no_partitions(tmp_path: Path) -> None:
     lines = (
         f"INFO [Log partition={name}, dir=/d] {said} (kafka.log.Log)\n"
         for name in ("x", "a-x1", "-", "a-\u0663", "a-99999999999999999999", "\x1b[31m-0")
@@ -212,20 +212,20 @@ def test_names_that_are_no_partitions(tmp_path: Path, capsys: Capture) -> None:
         )
     )
     (tmp_path / "server.log").write_text("".join(lines))
-    ran = told(capsys, tmp_path / "server.log", "--json")
+    ran = told(tmp_path / "server.log", "--json")
     assert {line["partition"] for line in ran.of("deletion") + ran.of("remark")} == {None, 0}
-    assert "\x1b" not in told(capsys, tmp_path / "server.log", "--all").out
+    assert "\x1b" not in told(tmp_path / "server.log", "--all").out
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_whatever_bytes_a_file_has_there_is_no_traceback(seed: int, tmp_path: Path, capsys: Capture) -> None:
+def test_whatever_bytes_a_file_has_there_is_no_traceback(seed: int, tmp_path: Path) -> None:
     dice = random.Random(seed)
     data = bytearray(RECORDED[seed % len(RECORDED)].read_bytes())
     for _ in range(400):
         data[dice.randrange(len(data))] = dice.randrange(256)
     (tmp_path / "server.log").write_bytes(data)
     for output in ((), ("--json",)):
-        ran = told(capsys, tmp_path / "server.log", *output)
+        ran = told(tmp_path / "server.log", *output)
         assert ran.code in (0, 4)
         assert ran.err == ""
 
@@ -240,7 +240,7 @@ def test_whatever_bytes_a_file_has_there_is_no_traceback(seed: int, tmp_path: Pa
         (["FILE", "--threads", "2"], "--threads is for `segmend explain startup DIR...`", 16),
     ],
 )
-def test_bad_input_is_one_line(arguments: list[str], words: str, code: int, capsys: Capture) -> None:
-    ran = told(capsys, *(RECORDED[-1] if word == "FILE" else word for word in arguments))
+def test_bad_input_is_one_line(arguments: list[str], words: str, code: int) -> None:
+    ran = told(*(RECORDED[-1] if word == "FILE" else word for word in arguments))
     assert (ran.code, len(ran.err.splitlines())) == (code, 1)
     assert words in ran.err.lower() if code == 8 else words in ran.err

@@ -45,7 +45,7 @@ def words(action: argparse.Action, files: dict[str, str]) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("topic", TOPICS)
-def test_any_order_means_the_same(topic: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_any_order_means_the_same(topic: str, tmp_path: Path) -> None:
     dirs = two_dirs(tmp_path)
     config = tmp_path / "server.properties"
     config.write_text("log.retention.ms=1\n")
@@ -62,20 +62,18 @@ def test_any_order_means_the_same(topic: str, tmp_path: Path, capsys: pytest.Cap
         "PAGE": str(tmp_path / "page.html"),
     }
     options = [words(each, files) for each in actions(topic)]
-    options = [each for each in options if run(capsys, "explain", topic, *given, *each).code != 16]
+    options = [each for each in options if run("explain", topic, *given, *each).code != 16]
     dice = random.Random(topic)
     for chosen in [[each] for each in options] + [dice.sample(options, 2) for _ in range(6)]:
-        want = told(capsys, [[topic], *([each] for each in given), *chosen, ["--json"]])
+        want = told([[topic], *([each] for each in given), *chosen, ["--json"]])
         for _ in range(4):
             parts = [[topic], *([each] for each in given)]
             for option in [*chosen, ["--json"]]:
                 parts.insert(dice.randint(0, len(parts)), option)
-            assert told(capsys, parts) == want, parts
+            assert told(parts) == want, parts
 
 
-def told(
-    capsys: pytest.CaptureFixture[str], parts: list[list[str]]
-) -> tuple[int, list[tuple[str, list[str]]]]:
+def told(parts: list[list[str]]) -> tuple[int, list[tuple[str, list[str]]]]:
     """The exit code, and what kinds of lines there were."""
-    ran = run(capsys, "explain", *(word for part in parts for word in part))
+    ran = run("explain", *(word for part in parts for word in part))
     return ran.code, [(line["type"], sorted(line)) for line in ran.json]

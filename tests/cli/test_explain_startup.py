@@ -17,22 +17,22 @@ def dirs(golden: Golden) -> list[Path]:
     return sorted(golden("4.3.1-killed").glob("b1/d*"))
 
 
-def test_bare_it_is_a_page(capsys: Capture) -> None:
-    ran = run(capsys, "explain", "startup")
+def test_bare_it_is_a_page() -> None:
+    ran = run("explain", "startup")
     assert ran.code == 0
     for words in ("num.recovery.threads.per.data.dir", "KIP-263", "KAFKA-7283", "startupProbe"):
         assert words in ran.out
     assert len(ran.out.splitlines()) < 60
 
 
-def test_the_page_as_json(capsys: Capture) -> None:
-    (page,) = run(capsys, "explain", "startup", "--json").json
+def test_the_page_as_json() -> None:
+    (page,) = run("explain", "startup", "--json").json
     assert (page["type"], page["topic"]) == ("explanation", "startup")
     assert "KIP-263" in page["text"]
 
 
-def test_for_people(dirs: list[Path], capsys: Capture) -> None:
-    ran = run(capsys, "explain", "startup", *dirs, "--kafka", "4.3", "--brokers", 7)
+def test_for_people(dirs: list[Path]) -> None:
+    ran = run("explain", "startup", *dirs, "--kafka", "4.3", "--brokers", 7)
     assert ran.code == 0
     assert "recovery scan" in ran.out
     assert "num.recovery.threads.per.data.dir=2 (Kafka's default)" in ran.out
@@ -41,8 +41,8 @@ def test_for_people(dirs: list[Path], capsys: Capture) -> None:
     assert "terminationGracePeriodSeconds: " in ran.out
 
 
-def test_json(dirs: list[Path], capsys: Capture) -> None:
-    ran = run(capsys, "explain", "startup", *dirs, "--json", "--read-speed", 123, "--threads", 3)
+def test_json(dirs: list[Path]) -> None:
+    ran = run("explain", "startup", *dirs, "--json", "--read-speed", 123, "--threads", 3)
     (machine,) = ran.of("machine")
     assert (machine["read_speed"], machine["read_speed_given"], machine["threads"]) == (123e6, True, 3)
     cases = {line["case"]: line for line in ran.of("startup")}
@@ -56,31 +56,31 @@ def test_json(dirs: list[Path], capsys: Capture) -> None:
     assert probe["failure_threshold"] * probe["period_seconds"] >= 2 * probe["worst_seconds"]
 
 
-def test_a_slower_disk_takes_longer(dirs: list[Path], capsys: Capture) -> None:
+def test_a_slower_disk_takes_longer(dirs: list[Path]) -> None:
     fast, slow = (
-        run(capsys, "explain", "startup", *dirs, "--json", "--read-speed", speed).of("startup")
+        run("explain", "startup", *dirs, "--json", "--read-speed", speed).of("startup")
         for speed in (1000, 0.01)
     )
     assert slow[1]["seconds"] > fast[1]["seconds"]
     assert slow[0]["seconds"] == fast[0]["seconds"]
 
 
-def test_settings_come_from_the_configuration(dirs: list[Path], tmp_path: Path, capsys: Capture) -> None:
+def test_settings_come_from_the_configuration(dirs: list[Path], tmp_path: Path) -> None:
     config = tmp_path / "server.properties"
     config.write_text("num.recovery.threads.per.data.dir=6\nlisteners=PLAINTEXT://:19092\n")
-    ran = run(capsys, "explain", "startup", *dirs, "--config", config)
+    ran = run("explain", "startup", *dirs, "--config", config)
     assert "(server.properties: num.recovery.threads.per.data.dir=6)" in ran.out
     assert "port: 19092" in ran.out
 
 
-def test_an_old_broker_checks_every_index(golden: Golden, capsys: Capture) -> None:
+def test_an_old_broker_checks_every_index(golden: Golden) -> None:
     old = sorted(golden("1.1.0-killed").glob("b1/d*"))
-    cases = run(capsys, "explain", "startup", *old, "--json").of("startup")
+    cases = run("explain", "startup", *old, "--json").of("startup")
     assert cases[0]["breakdown"]["sanity_checks"] > 0
 
 
-def test_an_empty_log_dir(tmp_path: Path, capsys: Capture) -> None:
-    ran = run(capsys, "explain", "startup", tmp_path)
+def test_an_empty_log_dir(tmp_path: Path) -> None:
+    ran = run("explain", "startup", tmp_path)
     assert ran.code == 0
     assert "too little here to measure it on" in ran.out
 
@@ -106,10 +106,8 @@ def test_an_empty_log_dir(tmp_path: Path, capsys: Capture) -> None:
         (["start"], "no finding is called 'start', and no topic", 16),
     ],
 )
-def test_bad_input_is_one_line(
-    arguments: list[str], words: str, code: int, tmp_path: Path, capsys: Capture
-) -> None:
-    ran = run(capsys, "explain", *(tmp_path if word == "DIR" else word for word in arguments))
+def test_bad_input_is_one_line(arguments: list[str], words: str, code: int, tmp_path: Path) -> None:
+    ran = run("explain", *(tmp_path if word == "DIR" else word for word in arguments))
     assert ran.code == code
     assert words in ran.err
     assert len(ran.err.splitlines()) == 1

@@ -38,34 +38,32 @@ def test_each_refusal_that_was_seen_is_on_the_page(written: str, started: str) -
         assert any("empty metadata" in text for text in page[Topic.ONE_WAY])
 
 
-def test_the_pair_of_two_releases(capsys: pytest.CaptureFixture[str]) -> None:
-    told = run(capsys, "explain", "upgrade", "--from", "3.9", "--to", "4.1")
+def test_the_pair_of_two_releases() -> None:
+    told = run("explain", "upgrade", "--from", "3.9", "--to", "4.1")
     assert told.code == 0
     assert "topic segment.bytes: INT [14,...] becomes INT [1048576,...]" in told.out
     assert "inter.broker.protocol.version" in told.out
-    back = run(capsys, "explain", "upgrade", "--from", "4.1", "--to", "3.9")
+    back = run("explain", "upgrade", "--from", "4.1", "--to", "3.9")
     assert "topic segment.bytes:" not in back.out  # limits that are wider refuse nothing
 
 
-def test_a_pair_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    told = run(capsys, "explain", "upgrade", "--from", "4.3", "--to", "3.9", "--json").json[0]
+def test_a_pair_as_json() -> None:
+    told = run("explain", "upgrade", "--from", "4.3", "--to", "3.9", "--json").json[0]
     assert (told["type"], told["direction"]) == ("upgrade", "down")
     assert any("3.9-IV0 (21)" in line["text"] for line in told["refuses"])
 
 
-def test_these_dirs_name_the_topics_that_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_these_dirs_name_the_topics_that_are_refused(tmp_path: Path) -> None:
     root = Path(unpack(ARCHIVES / "3.9.2+segment-bytes.tar.xz", tmp_path / "x")) / "b1"
-    told = run(capsys, "explain", "upgrade", root / "d0", root / "d1", "--kafka", "4.1", "--json")
+    told = run("explain", "upgrade", root / "d0", root / "d1", "--kafka", "4.1", "--json")
     assert told.code == 4
     assert [each["topic"] for each in told.json[1]["refused_topics"]] == ["plain"]
     assert told.json[2]["outcome"] == "refuses"
-    told = run(capsys, "explain", "upgrade", root / "d0", root / "d1", "--kafka", "4.0")
+    told = run("explain", "upgrade", root / "d0", root / "d1", "--kafka", "4.0")
     assert told.code == 0
 
 
-def test_server_properties_of_another_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_server_properties_of_another_release(tmp_path: Path) -> None:
     root = Path(unpack(ARCHIVES / "3.9.2.tar.xz", tmp_path / "x")) / "b1"
     config = tmp_path / "server.properties"
     config.write_text(
@@ -73,11 +71,11 @@ def test_server_properties_of_another_release(tmp_path: Path, capsys: pytest.Cap
         f"log.dirs={root / 'd0'},{root / 'd1'}\n"
     )
     dirs = root / "d0", root / "d1"
-    told = run(capsys, "explain", "upgrade", *dirs, "--kafka", "4.0", "--config", config, "--json")
+    told = run("explain", "upgrade", *dirs, "--kafka", "4.0", "--config", config, "--json")
     assert told.code == 4
     assert told.json[1]["ignored"] == ["log.message.format.version", "zookeeper.connect"]
     assert len(told.json[1]["refused_server"]) == 3  # the size, and no process.roles, and no node.id
 
 
-def test_options_of_two_targets_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, "explain", "retention", "--from", "3.9").code == 16
+def test_options_of_two_targets_are_refused() -> None:
+    assert run("explain", "retention", "--from", "3.9").code == 16

@@ -24,58 +24,58 @@ def fleet(tmp_path: Path) -> Path:
     return three_brokers(tmp_path / "fleet")
 
 
-def audit(capsys: pytest.CaptureFixture[str], fleet: Path, *options: object) -> Ran:
+def audit(fleet: Path, *options: object) -> Ran:
     out = ("--out", fleet.parent / "out", "--driver", "local", "--no-report")
-    return run(capsys, "fleet", "audit", fleet, *out, *options)
+    return run("fleet", "audit", fleet, *out, *options)
 
 
-def told(capsys: pytest.CaptureFixture[str], command: str, fleet: Path, *options: object) -> list[Any]:
-    ran = run(capsys, "fleet", command, fleet.parent / "out", *options, "--json")
+def told(command: str, fleet: Path, *options: object) -> list[Any]:
+    ran = run("fleet", command, fleet.parent / "out", *options, "--json")
     return [ran.code, *map(json.loads, ran.out.splitlines())]
 
 
 @pytest.mark.slow
-def test_what_changed_between_two_audits(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    audit(capsys, fleet)
+def test_what_changed_between_two_audits(fleet: Path) -> None:
+    audit(fleet)
     for file in (fleet / "b2").rglob("*.timeindex"):
         file.unlink()
-    audit(capsys, fleet)
-    code, *found, last = told(capsys, "diff-runs", fleet)
+    audit(fleet)
+    code, *found, last = told("diff-runs", fleet)
     assert code == 4
     assert {(each["change"], each["broker"]) for each in found} == {("new", 2)}
     assert "I13" in {each["code"] for each in found}
     assert (last["new"], last["gone"], last["unseen"]) == (len(found), 0, 0)
     # Nobody looked at broker 2 again: what was wrong there is not gone, it is not known.
     (fleet / "b2").rename(fleet.parent / "b2")
-    audit(capsys, fleet)
-    code, *_, last = told(capsys, "diff-runs", fleet)
+    audit(fleet)
+    code, *_, last = told("diff-runs", fleet)
     assert (last["gone"], last["unseen"]) == (0, len(found))
-    assert "not looked at again" in run(capsys, "fleet", "diff-runs", fleet.parent / "out").out
-    runs = told(capsys, "runs", fleet)
+    assert "not looked at again" in run("fleet", "diff-runs", fleet.parent / "out").out
+    runs = told("runs", fleet)
     ids = [each["run_id"] for each in runs[1:]]
     assert len(ids) == 3
-    assert told(capsys, "diff-runs", fleet, ids[0], ids[2])[-1]["before"] == ids[0]
-    assert "no run begins with 1999" in run(capsys, "fleet", "diff-runs", fleet.parent / "out", "1999").err
+    assert told("diff-runs", fleet, ids[0], ids[2])[-1]["before"] == ids[0]
+    assert "no run begins with 1999" in run("fleet", "diff-runs", fleet.parent / "out", "1999").err
 
 
 @pytest.mark.slow
-def test_a_shallower_look_makes_nothing_gone(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_shallower_look_makes_nothing_gone(fleet: Path) -> None:
     log = next((fleet / "b1").rglob("*.log"))
     log.write_bytes(log.read_bytes()[:-1] + b"\xff")  # a byte of a value: only --deep sees it
-    deep = audit(capsys, fleet, "--deep")
+    deep = audit(fleet, "--deep")
     assert deep.code == 4
-    audit(capsys, fleet, "--startup")
-    summary = told(capsys, "diff-runs", fleet)[-1]
+    audit(fleet, "--startup")
+    summary = told("diff-runs", fleet)[-1]
     assert summary["gone"] == 0
     assert summary["unseen"] > 0
 
 
 @pytest.mark.slow
-def test_vacuum_drops_old_runs_and_nothing_else(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_vacuum_drops_old_runs_and_nothing_else(fleet: Path) -> None:
     out = fleet.parent / "out"
     for _ in range(3):
-        audit(capsys, fleet)
-    ids = [each["run_id"] for each in told(capsys, "runs", fleet)[1:]]
+        audit(fleet)
+    ids = [each["run_id"] for each in told("runs", fleet)[1:]]
     kept = {name: delta.read(str(out), name, run_id=ids[2]) for name in STORED}
     stray, young = out / "segments" / "part-killed.parquet", out / "segments" / "part-at-work.parquet"
     for path in (stray, young):
@@ -83,32 +83,32 @@ def test_vacuum_drops_old_runs_and_nothing_else(fleet: Path, capsys: pytest.Capt
     long_ago = time.time() - 2 * 24 * 3600
     os.utime(stray, (long_ago, long_ago))
     files = sorted(out.rglob("*.parquet"))
-    dry = told(capsys, "vacuum", fleet, "--keep", 1, "--dry-run")
+    dry = told("vacuum", fleet, "--keep", 1, "--dry-run")
     assert (dry[0], dry[1]["runs"], sorted(out.rglob("*.parquet"))) == (0, sorted(ids[:2]), files)
     assert not (out / "segments" / "_delta_log" / "_last_checkpoint").exists()
-    swept = told(capsys, "vacuum", fleet, "--keep", 1)
+    swept = told("vacuum", fleet, "--keep", 1)
     assert (swept[0], swept[1]["runs"], swept[1]["files"]) == (0, sorted(ids[:2]), dry[1]["files"])
     assert not stray.exists()
     assert young.exists()
     assert (out / "segments" / "_delta_log" / "_last_checkpoint").exists()
     assert {name: delta.read(str(out), name) for name in STORED} == kept
     assert DeltaTable(out / "segments").to_pyarrow_table().num_rows == kept["segments"].num_rows
-    assert told(capsys, "vacuum", fleet)[0] == 0
-    assert told(capsys, "vacuum", fleet, "--keep", 1)[1]["runs"] == []
+    assert told("vacuum", fleet)[0] == 0
+    assert told("vacuum", fleet, "--keep", 1)[1]["runs"] == []
 
 
-def test_no_run_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_run_is_one_line(tmp_path: Path) -> None:
     for command in ("runs", "diff-runs", "vacuum"):
-        ran = run(capsys, "fleet", command, tmp_path)
+        ran = run("fleet", command, tmp_path)
         assert (ran.code, ran.out) == (8, "")
         assert "no finished run of `segmend fleet audit` in it" in ran.err
-    assert run(capsys, "fleet", "vacuum", tmp_path, "--keep", 0).code == 16
+    assert run("fleet", "vacuum", tmp_path, "--keep", 0).code == 16
 
 
 @pytest.mark.slow
-def test_an_out_that_may_not_be_changed_is_one_line(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_out_that_may_not_be_changed_is_one_line(fleet: Path) -> None:
     for _ in range(2):
-        audit(capsys, fleet)
+        audit(fleet)
     logs = [*(fleet.parent / "out").glob("*/_delta_log")]
     for log in logs:
         log.chmod(0o555)
@@ -120,28 +120,28 @@ def test_an_out_that_may_not_be_changed_is_one_line(fleet: Path, capsys: pytest.
     assert "it cannot be changed" in ran.stderr
 
 
-def test_what_a_script_left_empty_is_refused(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_script_left_empty_is_refused(fleet: Path) -> None:
     for option in ("--out", "--since-run"):
-        ran = audit(capsys, fleet, option, "")
+        ran = audit(fleet, option, "")
         assert (ran.code, f"{option}: it is empty" in ran.err) == (16, True)
 
 
 @pytest.mark.slow
-def test_growth_is_by_day_and_needs_time_between(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    audit(capsys, fleet)
+def test_growth_is_by_day_and_needs_time_between(fleet: Path) -> None:
+    audit(fleet)
     log = next((fleet / "b1").rglob("orders-0/*.log"))
     log.with_name("00000000000000009999.log").write_bytes(bytes(1000))
-    run(capsys, "fleet", "audit", fleet, "--out", fleet.parent / "out", "--driver", "local")
+    run("fleet", "audit", fleet, "--out", fleet.parent / "out", "--driver", "local")
     page = (fleet.parent / "out/report.html").read_text()
     assert "as 2 audits of these paths saw them" in page
     assert "too close together" in page
-    assert "too close together for a rate" in run(capsys, "fleet", "growth", fleet.parent / "out").out
-    _, *found, last = told(capsys, "growth", fleet)
+    assert "too close together for a rate" in run("fleet", "growth", fleet.parent / "out").out
+    _, *found, last = told("growth", fleet)
     (first,) = [each for each in found if each["type"] == "log_dir" and each["broker"] == 1]
     assert first["bytes"] - first["bytes_before"] == 1000
     assert first["bytes_per_day"] is first["days_until_full"] is None
     assert last["seconds"] < 3600
-    assert run(capsys, "fleet", "growth", fleet.parent / "out", "--since", "1999").code == 16
+    assert run("fleet", "growth", fleet.parent / "out", "--since", "1999").code == 16
 
 
 def test_a_disk_is_full_at_the_rate_at_which_its_free_space_went() -> None:
@@ -161,10 +161,10 @@ def test_a_disk_is_full_at_the_rate_at_which_its_free_space_went() -> None:
 
 
 @pytest.mark.slow
-def test_counts_for_a_monitor(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_counts_for_a_monitor(fleet: Path) -> None:
     next((fleet / "b2").rglob("*.timeindex")).unlink()
     prom, rows = fleet.parent / "segmend.prom", fleet.parent / "segmend.json"
-    assert audit(capsys, fleet, "--alerts", prom).code == 4
+    assert audit(fleet, "--alerts", prom).code == 4
     found = dict(line.rsplit(" ", 1) for line in prom.read_text().splitlines() if line[0] != "#")
     assert found['segmend_audit_findings_by_code{code="I13"}'] == "1"
     assert found["segmend_audit_exit_code"] == "4"
@@ -172,7 +172,7 @@ def test_counts_for_a_monitor(fleet: Path, capsys: pytest.CaptureFixture[str]) -
         f'segmend_log_dir_bytes{{cluster="lAb5pZ9vTWWx4JmKu0o3Ng",broker="1",dir="{fleet}/b1/data"}}' in found
     )
     assert "segmend_audit_new_findings" not in found
-    audit(capsys, fleet, "--alerts", rows)
+    audit(fleet, "--alerts", rows)
     names = {each["name"]: each["value"] for each in json.loads(rows.read_text())}
     assert names["segmend_audit_new_findings"] == 0
-    assert audit(capsys, fleet, "--alerts", fleet.parent / "x.txt").code == 16
+    assert audit(fleet, "--alerts", fleet.parent / "x.txt").code == 16

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.run import SOURCE, python, run
+from tests.cli.run import SOURCE, Ran, python, run
 
 from segmend import __version__
 from segmend.cli import main, registry
@@ -48,18 +48,14 @@ def test_each_command_says_what_it_does_in_a_line(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_command_has_help_with_examples(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        main.main([name, "--help"])
-    assert stopped.value.code == 0
-    assert f"segmend {name}" in capsys.readouterr().out
+def test_each_command_has_help_with_examples(name: str) -> None:
+    ran = run(name, "--help")
+    assert ran.code == 0
+    assert f"segmend {name}" in ran.out
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        main.main(["--version"])
-    assert stopped.value.code == 0
-    assert capsys.readouterr().out == f"segmend {__version__}\n"
+def test_version() -> None:
+    assert run("--version") == Ran(0, f"segmend {__version__}\n", "")
 
 
 @pytest.mark.parametrize("argv", [["--help"], ["--version"], ["check", "--help"], ["help", "plan", "repair"]])
@@ -87,10 +83,8 @@ def test_help_that_finds_no_room_is_an_error(
         (["show", "--top", "0", "x"], "'0' is no count"),
     ],
 )
-def test_a_wrong_command_line_is_told_in_one_line(
-    argv: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ran = run(capsys, *argv)
+def test_a_wrong_command_line_is_told_in_one_line(argv: list[str], said: str) -> None:
+    ran = run(*argv)
     assert ran.code == 16
     assert ran.out == ""
     assert said in ran.err
@@ -98,8 +92,8 @@ def test_a_wrong_command_line_is_told_in_one_line(
     assert ran.err.count("\n") == 1
 
 
-def test_no_arguments_show_the_help(capsys: pytest.CaptureFixture[str]) -> None:
-    ran = run(capsys)
+def test_no_arguments_show_the_help() -> None:
+    ran = run()
     assert ran.code == 16
     assert ran.out.startswith("usage: segmend")
 
@@ -119,14 +113,13 @@ def test_errors_end_with_their_exit_code(
     error: BaseException,
     code: int,
     said: str,
-    capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fail(argv: object) -> int:
         raise error
 
     monkeypatch.setattr(main, "_run", fail)
-    assert run(capsys, "show", "x").__dict__ == {"code": code, "out": "", "err": said}
+    assert run("show", "x").__dict__ == {"code": code, "out": "", "err": said}
 
 
 def test_a_fault_of_ours_does_not_end_as_an_applied_plan() -> None:
@@ -146,12 +139,12 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     assert ran.stderr == ""
 
 
-def test_color_only_when_wanted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_color_only_when_wanted(tmp_path: Path) -> None:
     path = tmp_path / "leader-epoch-checkpoint"
     path.write_text("0\n1\n3 100\n")
-    assert "\x1b[" in run(capsys, "show", path, "--color", "always").out
-    assert "\x1b[" not in run(capsys, "show", path).out
-    assert "\x1b[" not in run(capsys, "show", path, "--color", "never").out
+    assert "\x1b[" in run("show", path, "--color", "always").out
+    assert "\x1b[" not in run("show", path).out
+    assert "\x1b[" not in run("show", path, "--color", "never").out
     base = {**os.environ, "PYTHONPATH": str(SOURCE), "TERM": "xterm"}
     for no_color, colored in (("", True), ("1", False)):
         shown = on_a_terminal(
@@ -197,37 +190,29 @@ def on_a_terminal(command: list[str], environment: dict[str, str]) -> bytes:
         (["quarantine", "lst"], "did you mean 'list'?"),
     ],
 )
-def test_a_slip_of_the_keyboard_is_understood(
-    argv: list[str], question: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ran = run(capsys, *argv)
+def test_a_slip_of_the_keyboard_is_understood(argv: list[str], question: str) -> None:
+    ran = run(*argv)
     assert (ran.code, ran.err.count("\n")) == (16, 1)
     assert question in ran.err
 
 
-def test_nobody_is_asked_what_he_cannot_have_meant(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nobody_is_asked_what_he_cannot_have_meant() -> None:
     for argv in (["frobnicate"], ["check", "--frobnicate", "x"], ["explain", "frobnicate"]):
-        assert "did you mean" not in run(capsys, *argv).err
+        assert "did you mean" not in run(*argv).err
 
 
 @pytest.mark.parametrize("words", [[], ["check"], ["plan", "trim"], ["journal", "list"]])
-def test_help_as_a_command(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    told = []
-    for argv in (["help", *words], [*words, "--help"]):
-        with pytest.raises(SystemExit) as stopped:
-            main.main(argv)
-        assert stopped.value.code == 0
-        told.append(capsys.readouterr().out)
-    assert told[0] == told[1]
-    assert told[0].startswith(" ".join(["usage: segmend", *words]))
+def test_help_as_a_command(words: list[str]) -> None:
+    told = run("help", *words)
+    assert told == run(*words, "--help")
+    assert told.code == 0
+    assert told.out.startswith(" ".join(["usage: segmend", *words]))
 
 
-def test_every_exit_code_is_told_of(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_exit_code_is_told_of() -> None:
     """By the help, by the README; nowhere in the source does a number stand for one."""
     assert list(EXIT_CODES) == sorted(ExitCode.__members__.values())
-    with pytest.raises(SystemExit):
-        main.main(["--help"])
-    told = " ".join(capsys.readouterr().out.split())
+    told = " ".join(run("--help").out.split())
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     for code, meaning in EXIT_CODES.items():
         assert f"{code} {meaning}" in told
@@ -245,19 +230,15 @@ def two_topics(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("command", [["check"], ["explain", "retention"], ["explain", "compaction"]])
-def test_a_topic_that_is_not_here_is_not_healthy(
-    command: list[str], two_topics: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_topic_that_is_not_here_is_not_healthy(command: list[str], two_topics: Path) -> None:
     """`check --topic ordres` said "nothing wrong" once, and exit code 0."""
-    ran = run(capsys, *command, two_topics, "--topic", "nosuch")
+    ran = run(*command, two_topics, "--topic", "nosuch")
     assert (ran.code, ran.out) == (16, "")
     assert "no partition here is called 'nosuch' (`segmend show DIR` lists them)" in ran.err
-    assert "did you mean 'orders'?" in run(capsys, *command, two_topics, "--topic", "ordres").err
+    assert "did you mean 'orders'?" in run(*command, two_topics, "--topic", "ordres").err
 
 
-def test_options_may_stand_before_between_and_after_the_paths(
-    two_topics: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_options_may_stand_before_between_and_after_the_paths(two_topics: Path, tmp_path: Path) -> None:
     config = tmp_path / "server.properties"
     config.write_text("log.retention.ms=1\n")
     ways = [
@@ -265,13 +246,13 @@ def test_options_may_stand_before_between_and_after_the_paths(
         ["explain", "--json", "retention", two_topics, "--config", config],
         ["explain", "retention", two_topics, "--json", "--config", config],
     ]
-    told = [run(capsys, *way) for way in ways]
+    told = [run(*way) for way in ways]
     assert [each.code for each in told] == [0, 0, 0]
     kinds = [{row["type"] for row in each.json} for each in told]
     assert kinds[0] == kinds[1] == kinds[2] != {"explanation"}
-    halves = run(capsys, "check", two_topics / "orders-0", "--json", two_topics / "payments-0")
+    halves = run("check", two_topics / "orders-0", "--json", two_topics / "payments-0")
     assert halves.of("summary")[0]["partitions"] == 2
-    assert "unrecognized arguments: --frob" in run(capsys, "check", two_topics, "--frob", two_topics).err
+    assert "unrecognized arguments: --frob" in run("check", two_topics, "--frob", two_topics).err
 
 
 def test_a_terminal_without_unicode_gets_dots(two_topics: Path) -> None:

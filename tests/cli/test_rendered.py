@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli.run import run_here
+from tests.cli.run import run
 
 from segmend.checks.registry import known_codes
 from segmend.cli.described import described
@@ -46,7 +46,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
     def made(shell: str) -> Path:
         need(shell)
-        ran = run_here("completion", shell)
+        ran = run("completion", shell)
         assert (ran.code, ran.err) == (0, "")
         path = folder / ("_segmend" if shell == "zsh" else f"segmend.{shell}")
         path.write_text(ran.out)
@@ -129,7 +129,7 @@ def every_flag() -> Iterator[str]:
 
 
 def test_every_option_of_every_command_is_in_all_of_them() -> None:
-    rendered = [run_here("completion", shell).out for shell in ("bash", "zsh", "fish")]
+    rendered = [run("completion", shell).out for shell in ("bash", "zsh", "fish")]
     flags = set(every_flag())
     assert len(flags) > 40
     for flag in flags:
@@ -145,7 +145,7 @@ def test_no_help_says_the_none_of_what_was_not_given() -> None:
 
 
 def test_the_manual_has_every_command_option_and_exit_code() -> None:
-    ran = run_here("man")
+    ran = run("man")
     assert (ran.code, ran.err) == (0, "")
     page = ran.out.replace("\\-", "-")
     for command in described(whole_parser()).everything():
@@ -157,7 +157,7 @@ def test_the_manual_has_every_command_option_and_exit_code() -> None:
 def test_man_finds_no_fault_with_it(tmp_path: Path) -> None:
     need("man")
     page = tmp_path / "segmend.1"
-    page.write_text(run_here("man").out)
+    page.write_text(run("man").out)
     ran = subprocess.run(["man", "--warnings", "-l", page], capture_output=True, text=True, check=True)
     assert ran.stderr == ""
     assert "segmend - fsck, forecast, surgery and rescue" in " ".join(ran.stdout.split())

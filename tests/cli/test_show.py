@@ -45,8 +45,8 @@ def data(tmp_path: Path) -> Path:
     return root
 
 
-def test_the_table_of_partitions(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = run(capsys, "show", data, "--json").of("partition")
+def test_the_table_of_partitions(data: Path) -> None:
+    rows = run("show", data, "--json").of("partition")
     first = next(row for row in rows if row["name"] == "orders-0")
     assert {
         "log_start_offset": 7,
@@ -60,7 +60,7 @@ def test_the_table_of_partitions(data: Path, capsys: pytest.CaptureFixture[str])
         "flags": ["HW<LEO"],
     }.items() <= first.items()
     assert next(row for row in rows if row["name"] == "empty-0")["flags"] == ["empty"]
-    page = run(capsys, "show", data).out
+    page = run("show", data).out
     assert "broker 5  cluster abc" in page
     assert "3 partitions, 3 segments" in page
 
@@ -78,12 +78,10 @@ def test_the_table_of_partitions(data: Path, capsys: pytest.CaptureFixture[str])
         (["--topic", "nothing"], []),
     ],
 )
-def test_choosing_and_sorting(
-    options: list[str], names: list[str], data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rows = run(capsys, "show", data, "--json", *options).of("partition")
+def test_choosing_and_sorting(options: list[str], names: list[str], data: Path) -> None:
+    rows = run("show", data, "--json", *options).of("partition")
     assert [row["name"] for row in rows] == names
-    assert run(capsys, "show", data, *options).code == 0
+    assert run("show", data, *options).code == 0
 
 
 @pytest.mark.parametrize(
@@ -100,32 +98,24 @@ def test_choosing_and_sorting(
         (["--offset", "999.."], []),
     ],
 )
-def test_selecting_records(
-    options: list[str], offsets: list[int], data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = run(capsys, "show", data / "orders-0" / f"{ZERO}.log", "--records", "--json", *options)
+def test_selecting_records(options: list[str], offsets: list[int], data: Path) -> None:
+    file = run("show", data / "orders-0" / f"{ZERO}.log", "--records", "--json", *options)
     assert [row["offset"] for row in file.of("record")] == offsets
-    partition = run(capsys, "show", data / "orders-0", "--records", "--json", *options)
+    partition = run("show", data / "orders-0", "--records", "--json", *options)
     assert partition.of("record") == file.of("record")
-    whole = run(
-        capsys, "show", data, "--topic", "orders", "--partition", "0", "--records", "--json", *options
-    )
+    whole = run("show", data, "--topic", "orders", "--partition", "0", "--records", "--json", *options)
     assert whole.of("record") == file.of("record")
 
 
-def test_since_after_until_makes_no_sense(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ran = run(
-        capsys, "show", data / "orders-0", "--records", "--since", "2026-01-01", "--until", "2025-01-01"
-    )
+def test_since_after_until_makes_no_sense(data: Path) -> None:
+    ran = run("show", data / "orders-0", "--records", "--since", "2026-01-01", "--until", "2025-01-01")
     assert ran.code == 16
 
 
-def test_each_position_in_a_file_is_where_the_bytes_are(
-    data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_position_in_a_file_is_where_the_bytes_are(data: Path) -> None:
     path = data / "orders-0" / f"{ZERO}.log"
     content = path.read_bytes()
-    ran = run(capsys, "show", path, "--records", "--json")
+    ran = run("show", path, "--records", "--json")
     assert len(ran.of("record")) >= len(ran.of("batch")) > 0
     for row in ran.of("record"):
         part = content[row["position"] : row["position"] + row["size"]]
@@ -140,7 +130,7 @@ def log_of(tmp_path: Path, *batches: bytes) -> Path:
     return path
 
 
-def test_keys_and_values_as_text_hex_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_keys_and_values_as_text_hex_and_json(tmp_path: Path) -> None:
     records = [
         NewRecord(b'{"a": [1, null]}', key=b"\xff\x00", headers=(("h", b"x"), ("n", None))),
         NewRecord(None, key=b""),
@@ -150,7 +140,7 @@ def test_keys_and_values_as_text_hex_and_json(tmp_path: Path, capsys: pytest.Cap
     path = log_of(tmp_path, build_batch(records))
 
     def shown(kind: str) -> list[tuple[object, object]]:
-        rows = run(capsys, "show", path, "--records", "--json", "--as", kind).of("record")
+        rows = run("show", path, "--records", "--json", "--as", kind).of("record")
         return [(row["key"], row["value"]) for row in rows]
 
     assert shown("text") == [
@@ -162,32 +152,32 @@ def test_keys_and_values_as_text_hex_and_json(tmp_path: Path, capsys: pytest.Cap
     assert shown("hex")[0] == ("ff00", b'{"a": [1, null]}'.hex())
     assert shown("json")[0] == ({"hex": "ff00"}, {"a": [1, None]})
     assert shown("json")[2] == (None, "NaN")
-    text = run(capsys, "show", path, "--records").out
+    text = run("show", path, "--records").out
     assert "\\xff\\x00" in text
     assert "<empty>" in text
     assert "<null>" in text
     assert "h=x, n=<null>" in text
     assert "Zürich\\x1b[2J" in text
-    assert '{"a": [1, null]}' in run(capsys, "show", path, "--records", "--as", "json").out
+    assert '{"a": [1, null]}' in run("show", path, "--records", "--as", "json").out
 
 
-def test_long_values_are_shortened_unless_full(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_long_values_are_shortened_unless_full(tmp_path: Path) -> None:
     path = log_of(tmp_path, build_batch([NewRecord(b"x" * 5000)]))
-    assert "x" * 200 not in run(capsys, "show", path, "--records").out
-    assert "…" in run(capsys, "show", path, "--records").out
-    assert "x" * 5000 in run(capsys, "show", path, "--records", "--full").out
-    assert run(capsys, "show", path, "--records", "--json").of("record")[0]["value"] == "x" * 5000
+    assert "x" * 200 not in run("show", path, "--records").out
+    assert "…" in run("show", path, "--records").out
+    assert "x" * 5000 in run("show", path, "--records", "--full").out
+    assert run("show", path, "--records", "--json").of("record")[0]["value"] == "x" * 5000
 
 
-def test_control_records_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_records_are_named(tmp_path: Path) -> None:
     path = log_of(
         tmp_path,
         build_batch([NewRecord(b"v")], producer=BatchProducer(7, 1, 3, transactional=True)),
         build_marker(offset=1, commit=False, producer_id=7, producer_epoch=1, coordinator_epoch=9),
     )
-    marker = run(capsys, "show", path, "--records", "--json").of("record")[1]
+    marker = run("show", path, "--records", "--json").of("record")[1]
     assert marker["control"] == {"type": "ABORT", "version": 0, "coordinator_epoch": 9}
-    text = run(capsys, "show", path, "--records").out
+    text = run("show", path, "--records").out
     assert "ABORT" in text
     assert "producer 7/1 sequence 3, txn" in text
     assert control.TYPE_NAMES[0] == "ABORT"
@@ -216,13 +206,11 @@ def test_control_records_are_named(tmp_path: Path, capsys: pytest.CaptureFixture
         ("42_AbCdEf.index", "index", 42),
     ],
 )
-def test_what_a_file_is_by_its_name(
-    name: str, kind: str, base: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_file_is_by_its_name(name: str, kind: str, base: int, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(
         bytes(7) + b"\1" + bytes(3) + b"\5" if kind == "timeindex" else b"\0\0\0\1\0\0\0\1"
     )
-    ran = run(capsys, "show", tmp_path / name, "--json")
+    ran = run("show", tmp_path / name, "--json")
     assert ran.code == 0
     assert ran.of("file")[0]["kind"] == kind
     entries = ran.of("index-entry") + ran.of("timeindex-entry")
@@ -230,32 +218,32 @@ def test_what_a_file_is_by_its_name(
         assert entries[0]["offset"] - base == (5 if kind == "timeindex" else 1)
 
 
-def test_zero_tails_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_zero_tails_are_one_line(tmp_path: Path) -> None:
     path = tmp_path / f"{ZERO}.index"
     path.write_bytes(b"\0\0\0\x05\0\0\0\x64" + bytes(8000))
-    ran = run(capsys, "show", path, "--json")
+    ran = run("show", path, "--json")
     assert len(ran.json) == 3
     assert ran.json[2] == {"type": "preallocated", "position": 8, "entries": 1000}
-    assert "byte 8: 1,000 zero entries (preallocated)" in run(capsys, "show", path).out
+    assert "byte 8: 1,000 zero entries (preallocated)" in run("show", path).out
 
 
-def test_files_of_a_partition_are_explained(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_of_a_partition_are_explained(data: Path) -> None:
     partition = data / "orders-0"
     for name in (f"{5:020d}.index", "688.log", f"{0:020d}.log.deleted", "foo.log", "notes.txt", "x.cleaned"):
         (partition / name).touch()
     (partition / "sub").mkdir()
-    files = {row["name"]: row["meaning"] for row in run(capsys, "show", partition, "--json").of("file")}
+    files = {row["name"]: row["meaning"] for row in run("show", partition, "--json").of("file")}
     assert files[f"{5:020d}.index"] == "index without its log: a broker deletes it"
     assert files["688.log"] == "unpadded: a broker takes its base and never reads it"
     assert files["foo.log"] == "a broker dies on this name"
     assert set(files) == {*files} >= {"notes.txt", "sub", "x.cleaned", "leader-epoch-checkpoint"}
-    text = run(capsys, "show", partition).out
+    text = run("show", partition).out
     assert "gone at the next start" in text
-    segments = run(capsys, "show", partition, "--json").of("segment")
+    segments = run("show", partition, "--json").of("segment")
     assert [(s["base_offset"], "shadowed" in s["flags"]) for s in segments] == [(0, False), (688, True)]
 
 
-def test_a_running_broker_is_told(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_running_broker_is_told(data: Path) -> None:
     (data / ".lock").touch()
     holder = "import fcntl, sys; f = open(sys.argv[1], 'r+'); fcntl.lockf(f, fcntl.LOCK_EX); "
     holder += "print(1, flush=True); sys.stdin.read()"
@@ -263,29 +251,27 @@ def test_a_running_broker_is_told(data: Path, capsys: pytest.CaptureFixture[str]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        assert "a broker is running here" in run(capsys, "show", data).out
-        assert run(capsys, "show", data, "--json").of("dir")[0]["broker_running"] is True
+        assert "a broker is running here" in run("show", data).out
+        assert run("show", data, "--json").of("dir")[0]["broker_running"] is True
         process.communicate()
 
 
-def test_json_is_ascii_lines_with_a_type(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_ascii_lines_with_a_type(data: Path) -> None:
     for argv in ([data], [data / "orders-0"], [data / "orders-0", "--records"], [data / "meta.properties"]):
-        out = run(capsys, "show", "--json", *argv).out
+        out = run("show", "--json", *argv).out
         assert out.isascii()
         assert all("type" in json.loads(line) for line in out.splitlines())
 
 
-def test_a_partition_dir_may_have_any_name(
-    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_partition_dir_may_have_any_name(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.rename(data / "orders-0", data / "copy of orders")
-    row = run(capsys, "show", data / "copy of orders", "--json").of("partition")[0]
+    row = run("show", data / "copy of orders", "--json").of("partition")[0]
     assert row["log_end_offset"] == 30
     monkeypatch.chdir(data / "orders-1")
-    assert run(capsys, "show", ".", "--json").of("partition")[0]["topic"] == "orders"
+    assert run("show", ".", "--json").of("partition")[0]["topic"] == "orders"
 
 
-def test_files_that_are_not_kafkas_are_shown(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_that_are_not_kafkas_are_shown(data: Path) -> None:
     (data / "heap.hprof").write_bytes(bytes(10 << 20))
-    assert "10.0 MiB in 1 file that Kafka did not make (heap.hprof)" in run(capsys, "show", data).out
-    assert run(capsys, "show", data, "--json").of("dir")[0]["foreign_files"] == {"heap.hprof": 10 << 20}
+    assert "10.0 MiB in 1 file that Kafka did not make (heap.hprof)" in run("show", data).out
+    assert run("show", data, "--json").of("dir")[0]["foreign_files"] == {"heap.hprof": 10 << 20}

@@ -36,49 +36,43 @@ def one_line(err: str) -> bool:
     ],
     ids=["missing", "empty", "foreign", "loop", "dangling", "fifo", "file", "link-to-fifo"],
 )
-def test_what_is_no_log_dir(
-    make: object, code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_log_dir(make: object, code: int, said: str, tmp_path: Path) -> None:
     path = tmp_path / "data"
     make(path)  # type: ignore[operator]
-    ran = run(capsys, "show", path)
+    ran = run("show", path)
     assert ran.code == code
     assert said in ran.err
     assert one_line(ran.err)
     assert ran.out == ""
 
 
-def test_a_directory_of_log_dirs_says_which_are_meant(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_directory_of_log_dirs_says_which_are_meant(tmp_path: Path) -> None:
     for name in ("d1", "d2"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "meta.properties").write_text("version=1\n")
-    ran = run(capsys, "show", tmp_path)
+    ran = run("show", tmp_path)
     assert ran.code == 8
     assert f"did you mean {tmp_path}/d1, {tmp_path}/d2?" in ran.err
 
 
-def test_a_fifo_with_the_name_of_a_log_is_told_and_not_waited_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_fifo_with_the_name_of_a_log_is_told_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / f"{ZERO}.log")
-    ran = run(capsys, "show", tmp_path / f"{ZERO}.log")
+    ran = run("show", tmp_path / f"{ZERO}.log")
     assert ran.code == 8
     assert "not a regular file" in ran.err
     assert one_line(ran.err)
 
 
-def test_the_same_dir_twice_and_mixed_paths(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_same_dir_twice_and_mixed_paths(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "meta.properties").touch()
     (tmp_path / "link").symlink_to("d")
-    twice = run(capsys, "show", tmp_path / "d", tmp_path / "link")
+    twice = run("show", tmp_path / "d", tmp_path / "link")
     assert (twice.code, one_line(twice.err)) == (16, True)
     assert "the same directory as" in twice.err
-    mixed = run(capsys, "show", tmp_path / "d", tmp_path / "d" / "meta.properties")
+    mixed = run("show", tmp_path / "d", tmp_path / "d" / "meta.properties")
     assert (mixed.code, one_line(mixed.err)) == (16, True)
-    unknown = run(capsys, "show", tmp_path / "d" / "meta.properties", "--kind", "novel")
+    unknown = run("show", tmp_path / "d" / "meta.properties", "--kind", "novel")
     assert (unknown.code, one_line(unknown.err)) == (16, True)
 
 
@@ -127,13 +121,11 @@ def test_names_that_are_no_utf_8_or_steer_terminals_are_shown_escaped(tmp_path: 
 
 @pytest.mark.parametrize("kind", kinds())
 @pytest.mark.parametrize("size", [0, 1, 13, 100, 5000])
-def test_random_bytes_as_every_kind(
-    kind: str, size: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_random_bytes_as_every_kind(kind: str, size: int, tmp_path: Path) -> None:
     path = tmp_path / "mystery.bin"
     path.write_bytes(random.Random(size).randbytes(size))
     for extra in ([], ["--records"], ["--json", "--records"]):
-        ran = run(capsys, "show", path, "--kind", kind, *extra)
+        ran = run("show", path, "--kind", kind, *extra)
         assert ran.code == 0
         assert ran.err == ""
 
@@ -161,57 +153,55 @@ def hurt_log(tmp_path: Path) -> tuple[Path, bytearray]:
     ],
 )
 def test_damage_is_shown_in_its_place_and_the_rest_as_well(
-    damage: object, kind: str, left: list[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    damage: object, kind: str, left: list[int], tmp_path: Path
 ) -> None:
     path, data = hurt_log(tmp_path)
     damage(data, len(data) // 4)  # type: ignore[operator]
     path.write_bytes(data)
-    ran = run(capsys, "show", path, "--json")
+    ran = run("show", path, "--json")
     assert ran.code == 0
     assert [row["base_offset"] for row in ran.of("batch")] == left
     assert kind in [row["kind"] for row in ran.of("damage")]
     for extra in ([], ["--records"]):
-        assert f": {kind}: " in run(capsys, "show", path, *extra).out
+        assert f": {kind}: " in run("show", path, *extra).out
 
 
-def test_a_bad_checksum_is_a_flag(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_checksum_is_a_flag(tmp_path: Path) -> None:
     path, data = hurt_log(tmp_path)
     data[len(data) // 4 - 2] ^= 1
     path.write_bytes(data)
-    assert [row["is_valid"] for row in run(capsys, "show", path, "--json").of("batch")] == [
+    assert [row["is_valid"] for row in run("show", path, "--json").of("batch")] == [
         False,
         True,
         True,
         True,
     ]
-    assert "CRC-BAD" in run(capsys, "show", path).out
+    assert "CRC-BAD" in run("show", path).out
 
 
 @pytest.mark.slow
 @examples(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_flipped_bits_of_a_log_never_end_in_a_traceback(
-    data: st.DataObject, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_flipped_bits_of_a_log_never_end_in_a_traceback(data: st.DataObject, tmp_path: Path) -> None:
     """Whatever bits flip, every output of `show` is whole and its exit code is 0."""
     path, content = hurt_log(tmp_path)
     for at in data.draw(st.lists(st.integers(0, len(content) * 8 - 1), min_size=1, max_size=12)):
         content[at // 8] ^= 1 << at % 8
     path.write_bytes(content)
-    ran = run(capsys, "show", path, "--records", "--json")
+    ran = run("show", path, "--records", "--json")
     assert ran.code == 0
     assert ran.json
-    assert run(capsys, "show", path, "--records").code == 0
+    assert run("show", path, "--records").code == 0
 
 
 @pytest.mark.slow
-def test_hostile_sizes_cost_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hostile_sizes_cost_nothing(tmp_path: Path) -> None:
     """A sparse file of a tebibyte, a count of 2^31 in a checkpoint: answered at once."""
     (tmp_path / "replication-offset-checkpoint").write_text("0\n2147483647\nt 0 5\n")
-    ran = run(capsys, "show", tmp_path / "replication-offset-checkpoint", "--json")
+    ran = run("show", tmp_path / "replication-offset-checkpoint", "--json")
     assert ran.of("damage")[0]["kind"] == "huge-count"
     assert [row["offset"] for row in ran.of("checkpoint-entry")] == [5]
     for name in (f"{ZERO}.index", f"{ZERO}.snapshot", "partition.metadata"):
         (tmp_path / name).touch()
         os.truncate(tmp_path / name, 1 << 40)
-        assert run(capsys, "show", tmp_path / name, "--json").code == 0
+        assert run("show", tmp_path / name, "--json").code == 0

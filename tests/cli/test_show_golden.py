@@ -55,14 +55,12 @@ def sampled(name: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_batch_is_as_kafka_dumps_it(
-    name: str, golden: Golden, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_batch_is_as_kafka_dumps_it(name: str, golden: Golden) -> None:
     checked = 0
     for file, dumped in sampled(name):
         if not file.endswith((".log", ".checkpoint")) or not dumped.get("batches"):
             continue  # empty, or old messages, which an old dump lists one by one
-        shown = {b["position"]: b for b in run(capsys, "show", golden(name) / file, "--json").of("batch")}
+        shown = {b["position"]: b for b in run("show", golden(name) / file, "--json").of("batch")}
         assert len(shown) == len(dumped["batches"]) or {b["magic"] for b in shown.values()} > {2}, file
         for theirs in dumped["batches"]:
             ours = shown[theirs["position"]]
@@ -75,14 +73,12 @@ def test_every_batch_is_as_kafka_dumps_it(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_record_is_as_kafka_dumps_it(
-    name: str, golden: Golden, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_record_is_as_kafka_dumps_it(name: str, golden: Golden) -> None:
     checked = 0
     for file, dumped in sampled(name):
         if not file.endswith(".log") or "records" not in dumped:
             continue
-        shown = run(capsys, "show", golden(name) / file, "--records", "--as", "hex", "--json").of("record")
+        shown = run("show", golden(name) / file, "--records", "--as", "hex", "--json").of("record")
         assert [row["offset"] for row in shown] == [row["offset"] for row in dumped["records"]], file
         for ours, theirs in zip(shown, dumped["records"], strict=True):
             wanted = {RECORD_FIELDS[k]: v for k, v in theirs.items() if k in RECORD_FIELDS}
@@ -105,18 +101,13 @@ def test_every_record_is_as_kafka_dumps_it(
     ],
 )
 def test_every_index_entry_is_as_kafka_dumps_it(
-    name: str,
-    suffix: str,
-    type: str,
-    fields: tuple[str, ...],
-    golden: Golden,
-    capsys: pytest.CaptureFixture[str],
+    name: str, suffix: str, type: str, fields: tuple[str, ...], golden: Golden
 ) -> None:
     checked = 0
     for file, dumped in sampled(name):
         if not file.endswith(suffix) or file.endswith(f"{'0' * 20}{suffix}"):
             continue
-        shown = run(capsys, "show", golden(name) / file, "--json").of(type)
+        shown = run("show", golden(name) / file, "--json").of(type)
         theirs = [entry for entry in dumped.get("entries", []) if tuple(entry) != (0, 0)]
         ours = [[row[field] for field in fields] for row in shown]
         # The dump stops at, or shows, the first entry of zero fill; it is none.
@@ -128,13 +119,11 @@ def test_every_index_entry_is_as_kafka_dumps_it(
 
 
 @pytest.mark.parametrize("name", golden_params(name for name in golden_names() if name.startswith("4")))
-def test_internal_topics_are_decoded_as_kafka_decodes_them(
-    name: str, golden: Golden, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_internal_topics_are_decoded_as_kafka_decodes_them(name: str, golden: Golden) -> None:
     """As 4.x does; older decoders print something of their own."""
     checked = 0
     for file, lines in expected(name)["decoded"].items():
-        shown = run(capsys, "show", golden(name) / file, "--records", "--json").of("record")
+        shown = run("show", golden(name) / file, "--records", "--json").of("record")
         ours = {row["offset"]: row["decoded"] for row in shown if "decoded" in row}
         for line in lines:
             offset = int(line.partition("offset: ")[2].split()[0])
@@ -148,13 +137,11 @@ def test_internal_topics_are_decoded_as_kafka_decodes_them(
 
 # Nobody could ask the restarted 0.8.2.2 for its offsets.
 @pytest.mark.parametrize("name", golden_params(name for name in golden_names() if name != "0.8.2.2-killed"))
-def test_offsets_are_what_the_broker_said(
-    name: str, golden: Golden, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_offsets_are_what_the_broker_said(name: str, golden: Golden) -> None:
     told = expected(name)
     said = told["before_stop" if name.endswith("-clean") else "restart"]["partitions"]
     for broker in sorted(path for path in golden(name).iterdir() if path.is_dir()):
-        rows = run(capsys, "show", *sorted(broker.glob("d*")), "--json").of("partition")
+        rows = run("show", *sorted(broker.glob("d*")), "--json").of("partition")
         current = {f"{row['topic']}-{row['partition']}": row for row in rows if row["kind"] == "current"}
         told_of = current.keys() & said.keys()
         assert len(told_of) > 5
@@ -166,17 +153,15 @@ def test_offsets_are_what_the_broker_said(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", golden_params())
-def test_every_file_can_be_shown_as_text_and_json(
-    name: str, golden: Golden, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_file_can_be_shown_as_text_and_json(name: str, golden: Golden) -> None:
     """Whatever a broker writes is shown, and no damage is seen in it."""
     files = [path for path in golden(name).rglob("*") if path.is_file() and not skipped(path)]
     assert len(files) > 50
     for path in files[:: 1 + len(files) // 60]:
-        ran = run(capsys, "show", path, "--json")
+        ran = run("show", path, "--json")
         assert ran.code == 0
         assert not ran.of("damage") or path.name.endswith(".deleted"), path
-        text = run(capsys, "show", path)
+        text = run("show", path)
         assert text.code == 0
         assert text.out.startswith(str(path))
 
@@ -185,10 +170,10 @@ def skipped(path: Path) -> bool:
     return path.name in (".lock", "README") or path.suffix == ".tmp"
 
 
-def test_the_disks_page_for_people(golden: Golden, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_disks_page_for_people(golden: Golden) -> None:
     name = "4.3.1-killed"
     dirs = sorted((golden(name) / "b1").glob("d*"))
-    ran = run(capsys, "show", *dirs, "--sort", "size", "--top", "3")
+    ran = run("show", *dirs, "--sort", "size", "--top", "3")
     lines = ran.out.splitlines()
     assert lines[0].startswith("broker 1  cluster ")
     assert "Kafka 4.3" in lines[0]
@@ -200,13 +185,13 @@ def test_the_disks_page_for_people(golden: Golden, capsys: pytest.CaptureFixture
     assert "GiB free of" in ran.out or "free of" in ran.out
 
 
-def test_the_release_is_read_off_each_golden(golden: Golden, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_release_is_read_off_each_golden(golden: Golden) -> None:
     guesses = {"4.3.1-clean": "4.3", "4.3.1-killed": "4.3", "1.1.0-clean": "2.2", "0.8.2.2-clean": "0.8.2"}
     for name, wanted in guesses.items():
         dirs = sorted((golden(name) / "b1").glob("d*"))
-        (summary,) = run(capsys, "show", *dirs, "--json").of("summary")
+        (summary,) = run("show", *dirs, "--json").of("summary")
         assert summary["kafka"] == wanted
-        (given,) = run(capsys, "show", *dirs, "--json", "--kafka", "2.8").of("summary")
+        (given,) = run("show", *dirs, "--json", "--kafka", "2.8").of("summary")
         assert (given["kafka"], given["kafka_reason"]) == ("2.8", "as given")
 
 
@@ -215,27 +200,25 @@ def partition_json(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return row
 
 
-def test_a_partition_page(golden: Golden, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_partition_page(golden: Golden) -> None:
     (path,) = (golden("4.3.1-clean") / "b1").glob("d*/txn-0")
-    rows = run(capsys, "show", path, "--json").json
+    rows = run("show", path, "--json").json
     row = partition_json(rows)
     segments = [r for r in rows if r["type"] == "segment"]
     assert row["segments"] == len(segments) > 3
     assert [s["next_offset"] for s in segments[:-1]] == [s["base_offset"] for s in segments[1:]]
     assert segments[-1]["next_offset"] == row["log_end_offset"]
     assert "partition.metadata" in {r["name"] for r in rows if r["type"] == "file"}
-    page = run(capsys, "show", path).out
+    page = run("show", path).out
     assert "topic id" in page
     assert "leader epochs 0 from 0" in page
 
 
-def test_records_of_a_partition_across_its_segments(
-    golden: Golden, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_records_of_a_partition_across_its_segments(golden: Golden) -> None:
     (path,) = (golden("4.3.1-clean") / "b1").glob("d*/codec-zstd-0")
-    ran = run(capsys, "show", path, "--records", "--offset", "50..60", "--json")
+    ran = run("show", path, "--records", "--offset", "50..60", "--json")
     assert [row["offset"] for row in ran.of("record")] == list(range(50, 61))
     assert 1 <= len(ran.of("file")) <= 2
     since = ran.of("record")[5]["timestamp"]
-    later = run(capsys, "show", path, "--records", "--since", since, "--json").of("record")
+    later = run("show", path, "--records", "--since", since, "--json").of("record")
     assert min(row["timestamp"] for row in later) == since

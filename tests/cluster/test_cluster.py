@@ -51,8 +51,8 @@ def dirs_of(fleet: Path) -> list[Path]:
     return sorted(fleet.glob("b*/d*"))
 
 
-def test_the_whole_cluster_comes_up(dirs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
-    ran = run(capsys, "forecast", "--cluster", *dirs, "--json")
+def test_the_whole_cluster_comes_up(dirs: list[Path]) -> None:
+    ran = run("forecast", "--cluster", *dirs, "--json")
     assert ran.code == 0
     assert [(line["node_id"], line["outcome"]) for line in ran.of("broker")] == [
         (1, "starts"),
@@ -64,35 +64,31 @@ def test_the_whole_cluster_comes_up(dirs: list[Path], capsys: pytest.CaptureFixt
     assert (quorum["committed_offset"], quorum["leaders_possible"]) == (630, [2, 1])
     assert {line["outcome"] for line in ran.of("partition")} == {"led"}
     assert ran.json[-1]["type"] == "cluster"
-    assert "nothing lost" in run(capsys, "forecast", "--cluster", *dirs).out
+    assert "nothing lost" in run("forecast", "--cluster", *dirs).out
 
 
-def test_only_some_nodes_come_up(dirs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
-    ran = run(capsys, "forecast", "--cluster", *dirs, "--only", "1,2", "--json")
+def test_only_some_nodes_come_up(dirs: list[Path]) -> None:
+    ran = run("forecast", "--cluster", *dirs, "--only", "1,2", "--json")
     assert ran.code == 4
     assert ran.json[-1]["fates"]["leaderless"] == 25
     assert all(
         line["in_sync_complete"] == [] for line in ran.of("partition") if line["outcome"] == "leaderless"
     )
-    one = run(capsys, "forecast", "--cluster", *dirs, "--only", "3", "--json")
+    one = run("forecast", "--cluster", *dirs, "--only", "3", "--json")
     assert one.of("quorum")[0]["reason"] == "1 of 3 voters come up, 2 are needed"
     assert {line["outcome"] for line in one.of("partition")} == {"leaderless"}
 
 
-def test_a_node_whose_dirs_are_not_given_is_not_known(
-    dirs: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    ran = run(capsys, "forecast", "--cluster", *dirs[2:], "--json")
+def test_a_node_whose_dirs_are_not_given_is_not_known(dirs: list[Path]) -> None:
+    ran = run("forecast", "--cluster", *dirs[2:], "--json")
     assert ran.code == 4
     assert ran.json[-1]["unknown"] == ["node 1: its log dirs were not given"]
 
 
 @pytest.mark.slow
-def test_an_empty_replica_that_can_lead_is_a_risk_and_comes_last(
-    fleet: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_empty_replica_that_can_lead_is_a_risk_and_comes_last(fleet: Path) -> None:
     shutil.rmtree(next(fleet.glob("b3/d*/orders-0")))
-    ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet), "--json")
+    ran = run("forecast", "--cluster", *dirs_of(fleet), "--json")
     (line,) = [each for each in ran.of("partition") if (each["topic"], each["partition"]) == ("orders", 0)]
     assert (line["outcome"], line["leaders_possible"], line["records_at_risk"]) == ("loses", [3], 880)
     assert ran.code == 4
@@ -100,53 +96,47 @@ def test_an_empty_replica_that_can_lead_is_a_risk_and_comes_last(
 
 @pytest.mark.slow
 def test_the_next_command_completes_the_copy_that_can_lead(
-    fleet: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    fleet: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.rmtree(next(fleet.glob("b3/d*/orders-0")))
     monkeypatch.chdir(fleet.parent)
-    told = run(capsys, "forecast", "--cluster", *dirs_of(fleet)).out.partition("orders-0: lose records")[2]
+    told = run("forecast", "--cluster", *dirs_of(fleet)).out.partition("orders-0: lose records")[2]
     command = re.search(r"^  next: segmend (plan graft .*)$", told, re.M)
     assert command is not None
-    assert run(capsys, *shlex.split(command[1])).code == 0
-    assert run(capsys, "apply", "--yes", "plan.json").code in (1, 5)
-    ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet), "--json")
+    assert run(*shlex.split(command[1])).code == 0
+    assert run("apply", "--yes", "plan.json").code in (1, 5)
+    ran = run("forecast", "--cluster", *dirs_of(fleet), "--json")
     (line,) = [each for each in ran.of("partition") if (each["topic"], each["partition"]) == ("orders", 0)]
     assert (line["outcome"], line["in_sync_complete"], line["records_at_risk"]) == ("led", [3], 0)
 
 
 @pytest.mark.slow
-def test_what_a_reader_cannot_get_of_the_only_leader_is_a_loss(
-    fleet: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_reader_cannot_get_of_the_only_leader_is_a_loss(fleet: Path) -> None:
     """No offset is missing and no record counted: the batch is there, and nobody can read it."""
     log = min(next(fleet.glob("b3/d*/orders-0")).glob("*.log"))
     flip(log, 100)
-    ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet), "--json")
+    ran = run("forecast", "--cluster", *dirs_of(fleet), "--json")
     (line,) = [each for each in ran.of("partition") if (each["topic"], each["partition"]) == ("orders", 0)]
     assert (line["outcome"], line["leaders_possible"], line["in_sync_complete"]) == ("loses", [3], [])
     assert (ran.code, ran.json[-1]["nodes_whole"]) == (4, False)
 
 
 @pytest.mark.slow
-def test_a_majority_without_metadata_may_elect_one_of_them(
-    fleet: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_majority_without_metadata_may_elect_one_of_them(fleet: Path) -> None:
     for node in "b1", "b2":
         shutil.rmtree(next(fleet.glob(f"{node}/d*/__cluster_metadata-0")))
-    ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet), "--json")
+    ran = run("forecast", "--cluster", *dirs_of(fleet), "--json")
     assert ran.code == 4
     assert sorted(ran.of("quorum")[0]["leaders_possible"]) == [1, 2, 3]
     assert [each for each in ran.json[-1]["unknown"] if "voter 1" in each and "stray" in each]
 
 
 @pytest.mark.slow
-def test_where_only_voters_without_metadata_come_up_every_topic_is_a_stray(
-    fleet: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_where_only_voters_without_metadata_come_up_every_topic_is_a_stray(fleet: Path) -> None:
     """As 4.3.1 did, whose lone controller had lost its log."""
     for node in "b1", "b2":
         shutil.rmtree(next(fleet.glob(f"{node}/d*/__cluster_metadata-0")))
-    ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet), "--only", "1,2", "--json")
+    ran = run("forecast", "--cluster", *dirs_of(fleet), "--only", "1,2", "--json")
     assert [line["lost"]["partitions"] > 0 for line in ran.of("broker")] == [True, True]
     assert (ran.code, ran.of("partition")) == (4, [])
 
@@ -154,26 +144,26 @@ def test_where_only_voters_without_metadata_come_up_every_topic_is_a_stray(
 @pytest.mark.slow
 @pytest.mark.parametrize(("cut", "lost"), [("3", []), ("123", [2, 1, 2])])
 def test_what_is_cut_off_a_copy_of_the_metadata_is_fetched_again_from_one_that_has_it(
-    cut: str, lost: list[int], fleet: Path, capsys: pytest.CaptureFixture[str]
+    cut: str, lost: list[int], fleet: Path
 ) -> None:
     """Of two sound copies of three one is elected; where none is, nobody has what went."""
     for node in cut:
         (log,) = fleet.glob(f"b{node}/d*/__cluster_metadata-0/*.log")
         data = log.read_bytes()
         log.write_bytes(flipped(len(positions(data)) - 2)(data))
-    ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet), "--json")
+    ran = run("forecast", "--cluster", *dirs_of(fleet), "--json")
     counted = [line["metadata_records_lost"] for line in ran.of("broker")]
     assert [each for each in counted if each] == lost
     assert (ran.code, ran.json[-1]["nodes_whole"]) == ((4, False) if lost else (0, True))
-    told = run(capsys, "forecast", "--cluster", *dirs_of(fleet)).out
+    told = run("forecast", "--cluster", *dirs_of(fleet)).out
     assert told.count("of the cluster's metadata lost; ") == len(lost)
     assert ("nothing lost: 30 partitions" in told) == (not lost)
 
 
 @pytest.mark.slow
-def test_the_user_counts(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_user_counts(fleet: Path) -> None:
     other = ("--as-user", str(os.getuid() + 4711))
-    ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet), *other, "--json")
+    ran = run("forecast", "--cluster", *dirs_of(fleet), *other, "--json")
     assert {line["outcome"] for line in ran.of("broker")} == {"refuses"}
     assert ran.code == 4
 
@@ -192,21 +182,19 @@ def without_elr(tmp_path: Path) -> list[Path]:
     return sorted(unpack(HERE / "3.9.2-killed.tar.xz", tmp_path / "nodes").glob("b*/d*"))
 
 
-def test_each_node_has_its_own_settings(
-    without_elr: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_node_has_its_own_settings(without_elr: list[Path], tmp_path: Path) -> None:
     """By the node.id in the file, or as NODE=FILE."""
     strict, first = settings(tmp_path, "", min_insync_replicas="3"), settings(tmp_path, "1")
     command = ("forecast", "--cluster", *without_elr)
-    ran = run(capsys, *command, "--config", first, "--config", f"2={strict}", "--json")
+    ran = run(*command, "--config", first, "--config", f"2={strict}", "--json")
     led = {line["topic"]: line for line in ran.of("partition") if 2 in line["leaders_possible"]}
     assert {name: led[name]["min_insync_replicas"] for name in ("full", "safe")} == {"full": 3, "safe": 2}
     for wrong in ([strict], [settings(tmp_path, "9")], [first, f"1={strict}"]):
         given = [word for each in wrong for word in ("--config", each)]
-        assert run(capsys, *command, *given).code == 16
+        assert run(*command, *given).code == 16
 
 
-def test_a_dir_is_whose_log_dirs_has_it(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dir_is_whose_log_dirs_has_it(fleet: Path) -> None:
     """A disk of node 2 in the place of one of node 1: node 1 refuses it, node 2 does not mind."""
     shutil.rmtree(fleet / "b1/d0")
     shutil.copytree(fleet / "b2/d0", fleet / "b1/d0")
@@ -217,44 +205,40 @@ def test_a_dir_is_whose_log_dirs_has_it(fleet: Path, capsys: pytest.CaptureFixtu
             f"node.id={node}\nlog.dirs={','.join(map(str, sorted(fleet.glob(f'b{node}/d*'))))}\n"
         )
         given += ["--config", config]
-    ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet), *given, "--json")
+    ran = run("forecast", "--cluster", *dirs_of(fleet), *given, "--json")
     assert [line["outcome"] for line in ran.of("broker")] == ["refuses", "starts", "starts"]
 
 
-def test_without_a_quorum_a_node_waits(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet), "--only", "1", "--json")
+def test_without_a_quorum_a_node_waits(fleet: Path) -> None:
+    ran = run("forecast", "--cluster", *dirs_of(fleet), "--only", "1", "--json")
     assert [line["reason"] for line in ran.of("broker")] == [
         "the metadata quorum does not come up; after a minute: Shutting down because we were unable to "
         "register with the controller quorum."
     ]
-    assert "waits: " in run(capsys, "forecast", "--cluster", *dirs_of(fleet), "--only", "1").out
+    assert "waits: " in run("forecast", "--cluster", *dirs_of(fleet), "--only", "1").out
 
 
-def test_a_partition_that_refuses_writes_is_told(
-    without_elr: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_partition_that_refuses_writes_is_told(without_elr: list[Path], tmp_path: Path) -> None:
     """As 4.3.1 did ("Not enough in-sync replicas"): two of three came up, and acks=all needs three."""
     strict = settings(tmp_path, "", min_insync_replicas="3")
     given = [word for node in (1, 2, 3) for word in ("--config", f"{node}={strict}")]
     command = ("forecast", "--cluster", *without_elr, *given)
-    ran = run(capsys, *command, "--only", "1,2", "--json")
+    ran = run(*command, "--only", "1,2", "--json")
     refusing = {line["topic"] for line in ran.of("partition") if line["refuses_acks_all"]}
     assert {"full", "any"} <= refusing
     assert "safe" not in refusing, "two are enough for it, by its own setting"
     assert ran.json[-1]["refuse_acks_all"] >= 6
     assert ran.code == 4
-    said = run(capsys, *command, "--only", "1,2").out
+    said = run(*command, "--only", "1,2").out
     assert "refuses writes with acks=all: 2 in-sync replicas of 3" in said
     assert "consumers get nothing above its high watermark until then" in said
-    assert run(capsys, *command, "--json").json[-1]["refuse_acks_all"] == 0
+    assert run(*command, "--json").json[-1]["refuse_acks_all"] == 0
 
 
-def test_the_controllers_settings_let_anybody_lead(
-    dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_controllers_settings_let_anybody_lead(dirs: list[Path], tmp_path: Path) -> None:
     unclean = settings(tmp_path, "", unclean_leader_election_enable="true")
     given = [word for node in (1, 2) for word in ("--config", f"{node}={unclean}")]
-    ran = run(capsys, "forecast", "--cluster", *dirs, *given, "--only", "1,2", "--json")
+    ran = run("forecast", "--cluster", *dirs, *given, "--only", "1,2", "--json")
     assert ran.json[-1]["fates"]["leaderless"] == 0
 
 
@@ -276,22 +260,20 @@ def test_among_releases_the_strictest_of_those_that_can_lead_counts(
 
 
 @pytest.mark.slow
-def test_a_dir_that_cannot_be_looked_at_is_named(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dir_that_cannot_be_looked_at_is_named(fleet: Path) -> None:
     shutil.rmtree(fleet / "b1" / "d1")
     (fleet / "b1" / "d1").write_text("")
-    ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet), "--json")
+    ran = run("forecast", "--cluster", *dirs_of(fleet), "--json")
     assert ran.code == 4
     assert [each for each in ran.json[-1]["unknown"] if each.startswith(str(fleet / "b1" / "d1"))]
 
 
 @pytest.mark.slow
-def test_a_torn_end_that_a_sound_copy_does_not_miss_is_none(
-    fleet: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_torn_end_that_a_sound_copy_does_not_miss_is_none(fleet: Path) -> None:
     """Half a batch behind the last whole one, on a node that was killed: as at most kills."""
     log = max(next(fleet.glob("b3/d*/__transaction_state-1")).glob("*.log"))
     log.write_bytes(log.read_bytes() + b"\0" * 11)
-    ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet), "--json")
+    ran = run("forecast", "--cluster", *dirs_of(fleet), "--json")
     name = ("__transaction_state", 1)
     (line,) = [each for each in ran.of("partition") if (each["topic"], each["partition"]) == name]
     assert (line["outcome"], sorted(line["in_sync_complete"])) == ("led", [1, 3])
@@ -323,16 +305,14 @@ def test_replicas_made_anew_that_nobody_tells_of_are_not_known(there: tuple[int,
 
 
 @pytest.mark.slow
-def test_a_partition_that_is_gone_from_all_nodes_is_no_all_clear(
-    fleet: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_partition_that_is_gone_from_all_nodes_is_no_all_clear(fleet: Path) -> None:
     """With its lines in the checkpoints, as a disk that is lost takes them."""
     for folder in fleet.glob("b*/d*/orders-0"):
         shutil.rmtree(folder)
         for path in folder.parent.glob("*-offset-checkpoint"):
             rows = [row for row in path.read_text().splitlines()[2:] if not row.startswith("orders 0 ")]
             path.write_text("\n".join(["0", str(len(rows)), *rows, ""]))
-    ran = run(capsys, "forecast", "--cluster", *dirs_of(fleet))
+    ran = run("forecast", "--cluster", *dirs_of(fleet))
     assert ran.code == 4
     assert "orders-0: not known" in ran.out
 
@@ -345,10 +325,10 @@ def test_from_python(dirs: list[Path]) -> None:
         assert last.nothing_lost is good
 
 
-def test_a_fleet_gives_the_same_lines(golden: Golden, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fleet_gives_the_same_lines(golden: Golden) -> None:
     root = golden("4.3.1-fleet")
-    one = run(capsys, "forecast", "--cluster", *sorted(root.glob("b*/d*")), "--only", "1,2", "--json")
-    other = run(capsys, "fleet", "forecast", root, "--only", "1,2", "--driver", "local", "--json")
+    one = run("forecast", "--cluster", *sorted(root.glob("b*/d*")), "--only", "1,2", "--json")
+    other = run("fleet", "forecast", root, "--only", "1,2", "--driver", "local", "--json")
     assert one.code == other.code == 4
     assert one.json[2:] == other.json[2:]
     assert [line["unserved"] for line in one.of("broker")] == [
@@ -356,31 +336,29 @@ def test_a_fleet_gives_the_same_lines(golden: Golden, capsys: pytest.CaptureFixt
     ]
 
 
-def test_two_clusters_are_refused(golden: Golden, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_clusters_are_refused(golden: Golden) -> None:
     one, other = golden("4.3.1-fleet") / "b1/d0", golden("4.3.1-clean") / "b1/d0"
-    ran = run(capsys, "forecast", "--cluster", one, other)
+    ran = run("forecast", "--cluster", one, other)
     assert ran.code == 16
     assert "these are 2 clusters" in ran.err
 
 
-def test_an_empty_cluster_id_is_none(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_cluster_id_is_none(fleet: Path) -> None:
     dirs = dirs_of(fleet)
     meta = dirs[-1] / "meta.properties"
     meta.write_text(re.sub(r"(?m)^cluster\.id=.*$", "cluster.id=", meta.read_text()))
-    ran = run(capsys, "forecast", "--cluster", *dirs)
+    ran = run("forecast", "--cluster", *dirs)
     assert (ran.code, "clusters" in ran.err) == (4, False)
 
 
 @pytest.mark.parametrize("only", ["4", "one", "1,,2"])
-def test_only_takes_nodes_that_were_given(
-    dirs: list[Path], only: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(capsys, "forecast", "--cluster", *dirs, "--only", only).code == 16
+def test_only_takes_nodes_that_were_given(dirs: list[Path], only: str) -> None:
+    assert run("forecast", "--cluster", *dirs, "--only", only).code == 16
 
 
 @pytest.mark.slow
-def test_zookeeper_keeps_who_is_in_sync(golden: Golden, capsys: pytest.CaptureFixture[str]) -> None:
-    ran = run(capsys, "forecast", "--cluster", *sorted(golden("2.8.2-clean").glob("b*/d*")), "--json")
+def test_zookeeper_keeps_who_is_in_sync(golden: Golden) -> None:
+    ran = run("forecast", "--cluster", *sorted(golden("2.8.2-clean").glob("b*/d*")), "--json")
     assert ran.code == 4
     assert {line["leaders_possible"] for line in ran.of("partition")} == {None}
     assert (ran.of("quorum")[0]["outcome"], ran.of("quorum")[0]["reason"]) == ("unknown", None)
@@ -569,22 +547,22 @@ def test_what_a_replica_in_sync_lacks_was_not_acknowledged(
     assert seen._was_not_acknowledged(("t", 0), [short], in_sync) == said
 
 
-def test_a_node_that_forgot_that_it_led(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_node_that_forgot_that_it_led(fleet: Path) -> None:
     """4.0.1 and 4.3.1 end over the first answer of another one (`KafkaRaftClient.maybeTransition`)."""
     logs = {int(path.parts[-3][1:]): path for path in fleet.glob("b*/d*/__cluster_metadata-0")}
     states = {node: json.loads((path / "quorum-state").read_text()) for node, path in logs.items()}
     epoch, leader = max((state["leaderEpoch"], state["leaderId"]) for state in states.values())
     dirs = sorted(fleet.glob("b*/d*"))
     words = f"node {leader}: whether it ends: "
-    assert words not in run(capsys, "forecast", "--cluster", *dirs).out
+    assert words not in run("forecast", "--cluster", *dirs).out
     shutil.rmtree(logs[leader])
-    ran = run(capsys, "forecast", "--cluster", *dirs, "--json")
+    ran = run("forecast", "--cluster", *dirs, "--json")
     told = [each for each in ran.json[-1]["unknown"] if each.startswith(words)]
     assert (ran.code, len(told)) == (4, 1)
     assert f"epoch {epoch}" in told[0]
     (line,) = [each for each in ran.of("broker") if each["node_id"] == leader]
     assert f"node {leader}: {line['unknown'][-1]}" == told[0]
-    said = run(capsys, "forecast", "--cluster", *dirs).out
+    said = run("forecast", "--cluster", *dirs).out
     assert "starts, no loss seen here, may end then: whether it ends: " in said
-    alone = run(capsys, "forecast", "--cluster", *dirs, "--only", leader, "--json")
+    alone = run("forecast", "--cluster", *dirs, "--only", leader, "--json")
     assert not any(words in each for each in alone.json[-1]["unknown"])

@@ -86,27 +86,23 @@ def test_a_node_waits_where_the_others_are_no_majority(
 
 
 @pytest.mark.slow
-def test_a_lone_voter_in_another_dir_waits_for_ever(
-    golden: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_lone_voter_in_another_dir_waits_for_ever(golden: Callable[[str], Path], tmp_path: Path) -> None:
     copy_tree(golden("4.3.1-killed"), tmp_path / "node")
     dirs = sorted((tmp_path / "node").glob("b1/d*"))
-    assert run(capsys, "forecast", *dirs, "--json").json[-1]["outcome"] == "starts"
+    assert run("forecast", *dirs, "--json").json[-1]["outcome"] == "starts"
     with_id(next(each for each in dirs if (each / CLUSTER_METADATA).is_dir()), OTHER)
-    ran = run(capsys, "forecast", *dirs, "--json")
+    ran = run("forecast", *dirs, "--json")
     assert (ran.code, ran.json[-1]["outcome"]) == (4, "refuses")
     assert "waits for a leader that cannot be elected: voter 1 is the one whose" in ran.json[-1]["reason"]
 
 
 @pytest.mark.slow
-def test_metadata_older_than_a_log_is_no_all_clear(
-    golden: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_metadata_older_than_a_log_is_no_all_clear(golden: Callable[[str], Path], tmp_path: Path) -> None:
     """As where the disks of two of three voters were restored from a backup."""
     copy_tree(golden("4.3.1-fleet"), fleet := tmp_path / "fleet")
     log = next(fleet.glob("b3/d*/orders-0"))
     (log / "leader-epoch-checkpoint").write_text("0\n1\n900 0\n")
-    ran = run(capsys, "forecast", "--cluster", *sorted(fleet.glob("b*/d*")), "--json")
+    ran = run("forecast", "--cluster", *sorted(fleet.glob("b*/d*")), "--json")
     assert ran.code == 4
     assert any("orders-0 had leaders that it does not know" in each for each in ran.json[-1]["unknown"])
 

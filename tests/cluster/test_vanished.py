@@ -37,28 +37,22 @@ def test_nothing_is_missed_where_all_is_there(name: str, golden: Golden) -> None
 
 
 @pytest.mark.parametrize("checkpoints", [True, False])
-def test_what_all_brokers_lost_is_no_all_clear(
-    checkpoints: bool, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_all_brokers_lost_is_no_all_clear(checkpoints: bool, golden: Golden, tmp_path: Path) -> None:
     dirs = taken_from(golden("4.3.1-fleet"), tmp_path / "fleet", "orders-0", checkpoints=checkpoints)
-    ran = run(capsys, "diff", *dirs, "--json")
+    ran = run("diff", *dirs, "--json")
     assert (ran.code, ran.json[-1]["vanished"]) == (4, 1)
     assert ran.json[-1]["notes"][0].startswith("orders-0: ")
-    assert "none of these dirs" in run(capsys, "diff", *dirs).out
-    assert run(capsys, "diff", *dirs, "--topic", "clicks").code == 0
-    assert (
-        run(capsys, "diff", *(each / "orders-3" for each in dirs if (each / "orders-3").exists())).code == 0
-    )
+    assert "none of these dirs" in run("diff", *dirs).out
+    assert run("diff", *dirs, "--topic", "clicks").code == 0
+    assert run("diff", *(each / "orders-3" for each in dirs if (each / "orders-3").exists())).code == 0
     for again in range(2):
-        ran = run(
-            capsys, "rescue", *dirs, "--topic", "o*", "--as", "jsonl", "--out", tmp_path / "out", "--json"
-        )
+        ran = run("rescue", *dirs, "--topic", "o*", "--as", "jsonl", "--out", tmp_path / "out", "--json")
         gone = ran.json[-1]["vanished"]
         assert (ran.code, [(each["topic"], each["partition"]) for each in gone]) == (4, [("orders", 0)]), (
             again
         )
     assert "orders-0: " in (tmp_path / "out" / "_rescue.txt").read_text()
-    ran = run(capsys, "export", *dirs, "--topic", "o*", "--out", tmp_path / "table", "--json")
+    ran = run("export", *dirs, "--topic", "o*", "--out", tmp_path / "table", "--json")
     assert (ran.code, len(ran.json[-1]["vanished"])) == (4, 1)
 
 

@@ -34,24 +34,20 @@ def dirs(nodes: Path) -> list[Path]:
     return sorted(nodes.glob("b*/d*"))
 
 
-def test_without_its_files_nobody_is_said_to_lead(
-    dirs: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    ran = run(capsys, "forecast", "--cluster", *dirs, "--json")
+def test_without_its_files_nobody_is_said_to_lead(dirs: list[Path]) -> None:
+    ran = run("forecast", "--cluster", *dirs, "--json")
     assert ran.code == 4
     assert {line["outcome"] for line in ran.of("partition")} == {"unknown"}
     assert "--zookeeper DATADIR" in ran.json[-1]["unknown"][0]
-    said = run(capsys, "forecast", "--cluster", *dirs).out
+    said = run("forecast", "--cluster", *dirs).out
     assert "nothing lost" not in said
     assert "in sync):" in said
     assert "(not in sync)" not in said
 
 
-def test_with_them_it_is_known_who_leads(
-    nodes: Path, dirs: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_with_them_it_is_known_who_leads(nodes: Path, dirs: list[Path]) -> None:
     given = ["forecast", "--cluster", *dirs, "--zookeeper", nodes / "zookeeper" / "data", "--json"]
-    ran = run(capsys, *given)
+    ran = run(*given)
     lines = {f"{line['topic']}-{line['partition']}": line for line in ran.of("partition")}
     assert (lines["full-0"]["outcome"], lines["full-0"]["leaders_possible"]) == ("led", [1])
     assert lines["any-0"]["outcome"] == "at-risk"
@@ -59,31 +55,27 @@ def test_with_them_it_is_known_who_leads(
     assert (last["start_order"], last["order_cannot_help"], last["unknown"]) == ([[1], [2, 3]], 0, [])
 
 
-def test_only_some_of_them_come_up(nodes: Path, dirs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_some_of_them_come_up(nodes: Path, dirs: list[Path]) -> None:
     given = ["--zookeeper", nodes / "zookeeper" / "data", "--only", "2,3", "--json"]
-    ran = run(capsys, "forecast", "--cluster", *dirs, *given)
+    ran = run("forecast", "--cluster", *dirs, *given)
     fates = {line["topic"]: line["outcome"] for line in ran.of("partition")}
     assert (fates["full"], fates["any"]) == ("leaderless", "loses")
 
 
 @pytest.mark.parametrize("only", [(), ("--only", "2,3")])
-def test_a_fleet_gives_the_same_lines(
-    nodes: Path, dirs: list[Path], only: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_fleet_gives_the_same_lines(nodes: Path, dirs: list[Path], only: tuple[str, ...]) -> None:
     given = ["--zookeeper", nodes / "zookeeper" / "data", "--json", *only]
-    one = run(capsys, "forecast", "--cluster", *dirs, *given)
-    other = run(capsys, "fleet", "forecast", nodes, "--driver", "local", *given)
+    one = run("forecast", "--cluster", *dirs, *given)
+    other = run("fleet", "forecast", nodes, "--driver", "local", *given)
     assert (one.code, one.json) == (other.code, other.json)
     assert len(one.of("partition")) > 5
 
 
-def test_a_fleet_refuses_what_a_cluster_refuses(
-    nodes: Path, golden: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_fleet_refuses_what_a_cluster_refuses(nodes: Path, golden: Callable[[str], Path]) -> None:
     data = nodes / "zookeeper" / "data"
     root = golden("4.3.1-fleet")
-    one = run(capsys, "forecast", "--cluster", *sorted(root.glob("b*/d*")), "--zookeeper", data)
-    other = run(capsys, "fleet", "forecast", root, "--driver", "local", "--zookeeper", data)
+    one = run("forecast", "--cluster", *sorted(root.glob("b*/d*")), "--zookeeper", data)
+    other = run("fleet", "forecast", root, "--driver", "local", "--zookeeper", data)
     assert (one.code, one.err) == (other.code, other.err) == (16, other.err)
     assert "its metadata is on its disks" in other.err
 
@@ -95,42 +87,36 @@ def test_the_same_without_a_process(nodes: Path, dirs: list[Path]) -> None:
     assert (last.start_order, last.unknown) == (((1,), (2, 3)), ())
 
 
-def test_a_replica_that_is_gone_from_the_only_one_in_sync_is_a_loss(
-    nodes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_replica_that_is_gone_from_the_only_one_in_sync_is_a_loss(nodes: Path, tmp_path: Path) -> None:
     """1.1.0 to 3.9 make it anew, empty, and it leads; the others are cut to it."""
     root = Path(shutil.copytree(nodes, tmp_path / "hurt", symlinks=True))
     for folder in (root / "b1").glob("d*/full-0"):
         shutil.rmtree(folder)
     given = ["--zookeeper", root / "zookeeper" / "data", "--json"]
-    ran = run(capsys, "forecast", "--cluster", *sorted(root.glob("b*/d*")), *given)
+    ran = run("forecast", "--cluster", *sorted(root.glob("b*/d*")), *given)
     (line,) = (each for each in ran.of("partition") if (each["topic"], each["partition"]) == ("full", 0))
     assert (ran.code, line["outcome"], line["leaders_possible"]) == (4, "loses", [1])
 
 
-def test_a_log_that_zookeeper_knows_nothing_of_is_nobodys(
-    nodes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_log_that_zookeeper_knows_nothing_of_is_nobodys(nodes: Path, tmp_path: Path) -> None:
     """As of a topic that was made after the backup of ZooKeeper."""
     root = Path(shutil.copytree(nodes, tmp_path / "hurt", symlinks=True))
     for name in ("ghost-0", "ghost-1"):
         shutil.copytree(next((root / "b1").glob("d*/one-0")), root / "b1" / "d0" / name)
     (root / "b1" / "d0" / "ghost-1" / "partition.metadata").unlink()
     given = ["--zookeeper", root / "zookeeper" / "data", "--only", "1", "--json"]
-    ran = run(capsys, "forecast", "--cluster", *sorted(root.glob("b*/d*")), *given)
+    ran = run("forecast", "--cluster", *sorted(root.glob("b*/d*")), *given)
     (node,) = ran.of("broker")
     assert (node["unserved"], ran.json[-1]["nodes_whole"]) == (2, False)
 
 
-def test_the_option_is_for_clusters_with_zookeeper(
-    nodes: Path, dirs: list[Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_option_is_for_clusters_with_zookeeper(nodes: Path, dirs: list[Path], tmp_path: Path) -> None:
     data = nodes / "zookeeper" / "data"
-    assert run(capsys, "forecast", dirs[0], "--zookeeper", data).code == 16
+    assert run("forecast", dirs[0], "--zookeeper", data).code == 16
     kraft = unpack(HERE / "4.3.1-stagger.tar.xz", tmp_path)
-    ran = run(capsys, "forecast", "--cluster", *kraft.glob("b*/d*"), "--zookeeper", data)
+    ran = run("forecast", "--cluster", *kraft.glob("b*/d*"), "--zookeeper", data)
     assert (ran.code, "KRaft" in ran.err) == (16, True)
-    assert run(capsys, "forecast", "--cluster", *dirs, "--zookeeper", dirs[0]).code == 8
+    assert run("forecast", "--cluster", *dirs, "--zookeeper", dirs[0]).code == 8
 
 
 def test_who_comes_first_takes_the_others_for_dead() -> None:
@@ -157,7 +143,7 @@ def test_unclean_elections_were_the_default_up_to_0_10(release: str, able: tuple
 
 @pytest.mark.parametrize(("release", "ends"), [("0.11", True), ("1.1", True), ("2.0", True), ("2.1", False)])
 def test_before_2_1_a_follower_ends_over_what_its_leader_lost(
-    nodes: Path, tmp_path: Path, release: str, ends: bool, capsys: pytest.CaptureFixture[str]
+    nodes: Path, tmp_path: Path, release: str, ends: bool
 ) -> None:
     """Played on 1.0.2 and 1.1.0 (KAFKA-7414)."""
     root = Path(shutil.copytree(nodes, tmp_path / "hurt", symlinks=True))
@@ -165,7 +151,7 @@ def test_before_2_1_a_follower_ends_over_what_its_leader_lost(
         if folder.name in ("full-0", "any-0"):
             shutil.rmtree(folder)
     given = ["--zookeeper", root / "zookeeper" / "data", "--only", "1,2", "--kafka", release, "--json"]
-    ran = run(capsys, "forecast", "--cluster", *sorted(root.glob("b*/d*")), *given)
+    ran = run("forecast", "--cluster", *sorted(root.glob("b*/d*")), *given)
     lines = {f"{line['topic']}-{line['partition']}": line for line in ran.of("partition")}
     words = "node 2 can end then: Exiting because log truncation is not allowed for partition full-0"
     assert (words in lines["full-0"]["reason"]) is ends

@@ -352,17 +352,17 @@ def test_the_largest_are_found_however_few_are_tried(largest: int, monkeypatch: 
     assert found.after[0] < 0.5
 
 
-def test_disks_and_searches_name_their_clusters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_disks_and_searches_name_their_clusters(tmp_path: Path) -> None:
     for name in ("one", "other"):
         for broker in (1, 2):
             data = write_broker(tmp_path / name, broker, [hourly("t", 30)])
             meta = data / "meta.properties"
             meta.write_text(re.sub("(?m)^cluster.id=.*", f"cluster.id={name}", meta.read_text()))
     told = ("fleet", "capacity", tmp_path, "--driver", "local")
-    assert "1, 2 of one, other" in (out := command(capsys, *told).out)
+    assert "1, 2 of one, other" in (out := command(*told).out)
     assert "between brokers of one: not looked at" in out
     assert "brokers of 2 clusters are on one disk here" in out
-    lines = [json.loads(line) for line in command(capsys, *told, "--json").out.splitlines()]
+    lines = [json.loads(line) for line in command(*told, "--json").out.splitlines()]
     assert [each["cluster_ids"] for each in lines if each["type"] == "disk"] == [["one", "other"]]
     assert [each["cluster_id"] for each in lines if each["type"] == "balance"] == ["one", "other"]
     by = parse_options({"table": "records"})
@@ -396,14 +396,14 @@ def small_disks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return fleet
 
 
-def test_the_command_from_end_to_end(small_disks: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_from_end_to_end(small_disks: Path) -> None:
     told = ("fleet", "capacity", small_disks, "--driver", "local")
-    plain = command(capsys, *told)
+    plain = command(*told)
     assert plain.code == 0
     assert "between brokers: " in plain.out
     assert "grow without a known end" in plain.out
-    assert command(capsys, *told, "--within", "3000").code == 4
-    ran = command(capsys, *told, "--json")
+    assert command(*told, "--within", "3000").code == 4
+    ran = command(*told, "--json")
     lines = [json.loads(line) for line in ran.out.splitlines()]
     by = {kind: [x for x in lines if x["type"] == kind] for kind in ("disk", "topic", "partition", "balance")}
     first = by["disk"][0]
@@ -416,7 +416,7 @@ def test_the_command_from_end_to_end(small_disks: Path, capsys: pytest.CaptureFi
     (balance,) = by["balance"]
     assert balance["moves"]
     # Nobody has told the replicas: no file of moves may forget one.
-    silent = command(capsys, *told, "--reassign")
+    silent = command(*told, "--reassign")
     assert (silent.code, json.loads(silent.out)["partitions"]) == (4, [])
     assert "left out" in silent.err
     current = {
@@ -427,13 +427,13 @@ def test_the_command_from_end_to_end(small_disks: Path, capsys: pytest.CaptureFi
     known.write_text(
         f"Current partition replica assignment\n{json.dumps(current)}\n\nProposed partition ...\n{{}}"
     )
-    moved = command(capsys, *told, "--reassign", "--assignment", known)
+    moved = command(*told, "--reassign", "--assignment", known)
     rows = json.loads(moved.out)["partitions"]
     assert moved.code == 0
     assert rows
     assert all(row["replicas"] == [2] and row["partition"] != 0 for row in rows)
     known.write_text("nothing")
-    assert command(capsys, *told, "--reassign", "--assignment", known).code == 16
+    assert command(*told, "--reassign", "--assignment", known).code == 16
 
 
 def test_what_could_not_be_seen_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

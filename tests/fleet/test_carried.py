@@ -193,7 +193,7 @@ def test_after_many_changes_the_tables_are_those_of_a_full_audit(tmp_path: Path,
 
 @pytest.mark.slow
 def test_damage_that_leaves_no_trace_is_found_by_full_only_and_that_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def forgetful(stat: FileStat, now_ns: int) -> str:
         """A disk that loses a bit does not change the time of change; a test cannot but do so."""
@@ -203,17 +203,17 @@ def test_damage_that_leaves_no_trace_is_found_by_full_only_and_that_is_said(
     monkeypatch.setattr(carried, "file_mark", forgetful)
     fleet = three_brokers(tmp_path / "fleet")
     told = ("fleet", "audit", fleet, "--out", tmp_path / "out", "--driver", "local", "--no-report", "--deep")
-    assert command(capsys, *told).code == 0
+    assert command(*told).code == 0
     flip(sealed(fleet)[4], 300)
-    quiet = command(capsys, *told, "--since-run", "last")
+    quiet = command(*told, "--since-run", "last")
     assert quiet.code == 0
     assert "not read again: 36 sealed segments" in quiet.out
-    loud = command(capsys, *told, "--since-run", "last", "--full")
+    loud = command(*told, "--since-run", "last", "--full")
     assert loud.code == 4
     assert "L05" in loud.out
     assert "not read again" not in loud.out
     # What was seen stays reported while nobody reads it again.
-    again = command(capsys, *told, "--since-run", "last")
+    again = command(*told, "--since-run", "last")
     assert again.code == 4
     assert "read it; not read again)" in again.out
     assert "0 new, 0 gone" in again.out
@@ -242,29 +242,29 @@ def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
-def test_a_stopped_audit_goes_on(stopped: Path, capsys: pytest.CaptureFixture[str], read: list[int]) -> None:
+def test_a_stopped_audit_goes_on(stopped: Path, read: list[int]) -> None:
     out = stopped.parent / "out"
     torn = out / "scans" / "part-20200101T000000Z-abcdef-00.parquet"
     torn.write_bytes(b"PAR1")
     (half,) = [each for each in carried.stopped(str(out)) if not each.startswith("2020")]
     told = ("fleet", "audit", stopped, "--out", out, "--driver", "local", "--no-report", "--deep")
     whole = sum(log.stat().st_size for log in stopped.rglob("*.log"))
-    ran = command(capsys, *told, "--since-run", half)
+    ran = command(*told, "--since-run", half)
     assert ran.code == 0
     assert sum(read) < 0.3 * whole
     assert f"36 by {half}" in ran.out
     # Who does not say so gets everything read, and is told of the other way.
-    other = command(capsys, *told)
+    other = command(*told)
     assert "not read again" not in other.out
 
 
-def test_an_audit_tells_of_one_that_was_stopped(stopped: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_audit_tells_of_one_that_was_stopped(stopped: Path) -> None:
     out = stopped.parent / "out"
     (half,) = carried.stopped(str(out))
     told = ("fleet", "audit", stopped, "--out", out, "--driver", "local", "--no-report")
-    assert f"--since-run {half}" in command(capsys, *told).err
+    assert f"--since-run {half}" in command(*told).err
     # By now another one has read all of it.
-    assert command(capsys, *told).err == ""
+    assert command(*told).err == ""
 
 
 def test_runs_that_cannot_be_carried_over(tmp_path: Path) -> None:

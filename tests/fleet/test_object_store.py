@@ -101,7 +101,7 @@ def test_an_audit_of_a_bucket(bucket: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_lies_in_a_bucket_is_read_again_and_that_is_said(
-    fleet: Path, bucket: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    fleet: Path, bucket: str, tmp_path: Path
 ) -> None:
     for out, paths, read_again in (
         ("s3://snap/since/disk", [fleet], False),
@@ -109,8 +109,8 @@ def test_what_lies_in_a_bucket_is_read_again_and_that_is_said(
         (tmp_path / "both", [fleet / "b1", f"{bucket}/b2"], True),
     ):
         told = ("fleet", "audit", *paths, "--out", out, "--driver", "local", "--no-report")
-        assert "read again" not in run(capsys, *told, "--since-run", "last").out
-        again = run(capsys, *told, "--since-run", "last").out
+        assert "read again" not in run(*told, "--since-run", "last").out
+        again = run(*told, "--since-run", "last").out
         assert ("\nread again: all that lies in an object store" in again) == read_again
         assert ("not read again" in again) == (bucket not in paths)
 

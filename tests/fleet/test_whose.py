@@ -52,19 +52,19 @@ def test_of_several_clusters_topic_ids_tell(tmp_path: Path) -> None:
     assert run(tmp_path / "out", one, other).codes["R01"] == 1
 
 
-def test_what_is_compared_with_nobody_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_compared_with_nobody_is_said(tmp_path: Path) -> None:
     one = three_brokers(tmp_path / "one", edit={2: cut(5)})
     other = another(three_brokers(tmp_path / "other"), "BBBB")
     for file in nameless(one / "b2/data").rglob("partition.metadata"):
         file.unlink()
     out = ("--out", tmp_path / "out", "--driver", "local", "--no-report")
-    told = command(capsys, "fleet", "audit", one, other, *out)
+    told = command("fleet", "audit", one, other, *out)
     assert f"not looked at: replicas of {one}/b2/data against other brokers'" in told.out
-    whole = command(capsys, "fleet", "audit", other, *out)
+    whole = command("fleet", "audit", other, *out)
     assert "not looked at: replicas" not in whole.out
 
 
-def test_a_dir_of_several_names_is_found_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dir_of_several_names_is_found_once(tmp_path: Path) -> None:
     root = three_brokers(tmp_path / "fleet")
     (tmp_path / "again").symlink_to(root)
     paths = [place.path for place in find_places([str(root), str(tmp_path / "again")])]
@@ -89,28 +89,26 @@ def test_what_may_lie_in_a_dir_that_nobody_can_read_is_not_called_gone(
         assert (said[code]["severity"], "graft" in str(said[code]["remedy"])) == ("warning", False)
 
 
-def test_a_name_that_is_no_text_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_name_that_is_no_text_is_told(tmp_path: Path) -> None:
     root = three_brokers(tmp_path / "fleet")
     (root / "b2").rename(root / "b\udcff")
     nameless(root / "b\udcff/data")
     shutil.copy(root / "b1/data/meta.properties", root / "b3/data")
     out = ("--out", tmp_path / "out", "--driver", "local")
-    told = command(capsys, "fleet", "audit", root, *out)
+    told = command("fleet", "audit", root, *out)
     assert (told.code, told.err) == (4, "")
     assert "K04" in told.out
     assert r"b\xff/data/meta.properties" in told.out
-    refused = command(capsys, "fleet", "audit", root, "--out", f"{tmp_path}/\udcff", "--driver", "local")
+    refused = command("fleet", "audit", root, "--out", f"{tmp_path}/\udcff", "--driver", "local")
     assert (refused.code, refused.err.count("\n")) == (8, 1)
 
 
 def test_a_log_dir_that_only_the_metadata_tells_of_is_named(
-    golden: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    golden: Callable[[str], Path], tmp_path: Path
 ) -> None:
     dirs = sorted(golden("4.3.1-clean").glob("b1/*/"))
     told = [
-        command(
-            capsys, "fleet", "audit", *given, "--out", tmp_path / "out", "--driver", "local", "--no-report"
-        )
+        command("fleet", "audit", *given, "--out", tmp_path / "out", "--driver", "local", "--no-report")
         for given in (dirs[:1], dirs)
     ]
     words = "not looked at: other log dirs of broker 1, of which its metadata tells"

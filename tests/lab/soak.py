@@ -18,7 +18,7 @@ from typing import Any
 
 from confluent_kafka import KafkaException
 
-from tests.cli.run import run_here
+from tests.cli.run import run
 from tests.golden.acts import delete_head, delete_topic, transactional
 from tests.golden.produce import producer, send
 from tests.golden.records import customers, events
@@ -150,7 +150,7 @@ def soak(version: str, root: Path, *, seconds: float, seed: int) -> tuple[Counte
             while time.monotonic() < end:
                 name, kept = choice.choice([*COMMANDS]), load.kept
                 out = ["--out", root / f"out-{drawn.total()}"] if name == "rescue" else []
-                ran = run_here(*COMMANDS[name], *cluster.brokers[0].dirs, *out, "--json")
+                ran = run(*COMMANDS[name], *cluster.brokers[0].dirs, *out, "--json")
                 said += (f"{name} #{drawn.total()}: {each}" for each in false_alarms(name, ran, kept))
                 drawn[name] += 1
         finally:

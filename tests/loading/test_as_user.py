@@ -21,29 +21,27 @@ def dirs(tmp_path: Path) -> list[Path]:
     return known_dirs(tmp_path)
 
 
-def test_the_owner_of_most_files_is_assumed(dirs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
-    ran = run(capsys, "forecast", *dirs, "--json", "--kafka", "4.3.1")
+def test_the_owner_of_most_files_is_assumed(dirs: list[Path]) -> None:
+    ran = run("forecast", *dirs, "--json", "--kafka", "4.3.1")
     assert ran.code == 0
     assert any(f"({os.getuid()}:" in each and "--as-user" in each for each in ran.json[-1]["assumed"])
 
 
-def test_another_user_may_not_write_there(dirs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
-    ran = run(capsys, "forecast", *dirs, "--json", "--kafka", "4.3.1", "--as-user", OTHER)
+def test_another_user_may_not_write_there(dirs: list[Path]) -> None:
+    ran = run("forecast", *dirs, "--json", "--kafka", "4.3.1", "--as-user", OTHER)
     assert ran.code == 4
     assert (ran.json[-1]["type"], ran.json[-1]["outcome"]) == ("broker", "refuses")
     assert not any("--as-user" in each for each in ran.json[-1]["assumed"])
 
 
-def test_a_dir_that_fails_with_the_first_write_is_no_good_start(
-    open_to_all: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dir_that_fails_with_the_first_write_is_no_good_start(open_to_all: Path) -> None:
     """Up to 2.0 nothing is written while it loads; "nothing lost" and exit 0 were said."""
     dirs = two_dirs(open_to_all)
     with_zookeeper(dirs)
     for path in open_to_all.rglob("*"):
         path.chmod(0o777 if path.is_dir() else 0o666)
     (dirs[0] / "t-0").chmod(0o555)
-    ran = run(capsys, "forecast", *dirs, "--json", "--kafka", "2.0", "--as-user", OTHER)
+    ran = run("forecast", *dirs, "--json", "--kafka", "2.0", "--as-user", OTHER)
     (dirs[0] / "t-0").chmod(0o777)  # that it can be removed
     assert [line["what"] for line in ran.of("later") if line["when_seconds"] is None] == ["log dir offline"]
     assert (ran.code, ran.json[-1]["outcome"]) == (4, "starts")
@@ -51,41 +49,37 @@ def test_a_dir_that_fails_with_the_first_write_is_no_good_start(
 
 
 def test_logs_that_were_not_asked_for_an_attribute_are_assumed(
-    dirs: list[Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    dirs: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(as_user, "_ATTRIBUTES_ASKED", 2)
-    ran = run(capsys, "forecast", *dirs, "--json", "--kafka", "4.3.1")
+    ran = run("forecast", *dirs, "--json", "--kafka", "4.3.1")
     assert ran.code == 0
     assert [each for each in ran.json[-1]["assumed"] if "attribute i" in each]
 
 
-def test_the_log_dirs_of_the_configuration(
-    dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_log_dirs_of_the_configuration(dirs: list[Path], tmp_path: Path) -> None:
     given = tmp_path / "server.properties"
     given.write_text(f"node.id=1\nlog.dirs={dirs[0]},{dirs[1]}\n")
-    named = run(capsys, "forecast", *dirs, "--config", given, "--json", "--kafka", "4.3.1").json
-    read = run(capsys, "forecast", "--config", given, "--json", "--kafka", "4.3.1").json
+    named = run("forecast", *dirs, "--config", given, "--json", "--kafka", "4.3.1").json
+    read = run("forecast", "--config", given, "--json", "--kafka", "4.3.1").json
     assert named[:-1] == read[:-1]
     given.write_text(f"node.id=1\nlog.dirs={dirs[0]},,{dirs[1]}\n")
-    refused = run(capsys, "forecast", "--config", given, "--json", "--kafka", "4.3.1").json[-1]
+    refused = run("forecast", "--config", given, "--json", "--kafka", "4.3.1").json[-1]
     assert "must not be empty" in refused["reason"]
-    older = run(capsys, "forecast", "--config", given, "--json", "--kafka", "4.1").json[-1]
+    older = run("forecast", "--config", given, "--json", "--kafka", "4.1").json[-1]
     assert "must not be empty" not in (older["reason"] or "")
 
 
-def test_a_log_dir_of_the_configuration_that_was_not_given(
-    dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_log_dir_of_the_configuration_that_was_not_given(dirs: list[Path], tmp_path: Path) -> None:
     given = tmp_path / "server.properties"
     given.write_text(f"node.id=1\nlog.dirs={dirs[0]},{dirs[1]}\n")
-    ran = run(capsys, "forecast", dirs[0], "--config", given, "--json", "--kafka", "4.3.1")
+    ran = run("forecast", dirs[0], "--config", given, "--json", "--kafka", "4.3.1")
     assert ran.code == 4
     assert any(str(dirs[1]) in each for each in ran.json[-1]["unknown"])
 
 
-def test_without_a_dir_and_a_configuration(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, "forecast").code == 16
+def test_without_a_dir_and_a_configuration() -> None:
+    assert run("forecast").code == 16
 
 
 @pytest.mark.parametrize("which", ["dir", "partition", "file"])
@@ -117,13 +111,11 @@ def test_what_segmend_may_not_read_is_not_known(dirs: list[Path], which: str) ->
         ("t-0/*.index", lambda path: os.symlink("/dev/null", path)),
     ],
 )
-def test_what_is_no_file_is_no_all_clear(
-    name: str, make: Callable[[Path], None], dirs: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_file_is_no_all_clear(name: str, make: Callable[[Path], None], dirs: list[Path]) -> None:
     path = next(iter(dirs[0].glob(name)), dirs[0] / name)
     path.unlink(missing_ok=True)
     make(path)
-    ran = run(capsys, "forecast", *dirs, "--json", "--kafka", "4.3.1")
+    ran = run("forecast", *dirs, "--json", "--kafka", "4.3.1")
     assert ran.code == 4
     assert [each for each in ran.json[-1]["unknown"] if str(path) in each]
-    assert run(capsys, "check", *dirs, "--kafka", "4.3.1").code & 4 or "t-0" not in name
+    assert run("check", *dirs, "--kafka", "4.3.1").code & 4 or "t-0" not in name

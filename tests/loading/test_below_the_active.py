@@ -14,7 +14,6 @@ from tests.golden.judge import copy_tree
 def test_zeros_below_the_active_segment(
     golden: Callable[[str], Path],
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
     release: str,
     outcome: str,
 ) -> None:
@@ -25,6 +24,6 @@ def test_zeros_below_the_active_segment(
     *_, below, active = sorted(partition.glob("*.log"))
     assert active.with_suffix(".snapshot").exists()
     below.write_bytes(bytes(below.stat().st_size))
-    last = run(capsys, "forecast", *sorted(home.glob("b1/d*")), "--kafka", release, "--json").json[-1]
+    last = run("forecast", *sorted(home.glob("b1/d*")), "--kafka", release, "--json").json[-1]
     assert last["outcome"] == outcome
     assert ("CorruptRecordException" in (last["reason"] or "")) == (outcome == "refuses")

@@ -28,18 +28,16 @@ def without_metadata(tmp_path: Path) -> list[Path]:
     return two_dirs(tmp_path)
 
 
-def test_a_healthy_broker_starts_and_loses_nothing(
-    dirs: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    ran = run(capsys, "forecast", *dirs, "--kafka", "4.3.1")
+def test_a_healthy_broker_starts_and_loses_nothing(dirs: list[Path]) -> None:
+    ran = run("forecast", *dirs, "--kafka", "4.3.1")
     assert ran.code == 0
     assert "3 partitions lose nothing" in ran.out
     assert "the broker starts, nothing lost" in ran.out
     assert "rules of Kafka 4.3.1 (as given)" in ran.out
 
 
-def test_the_lines_of_json(dirs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
-    ran = run(capsys, "forecast", *dirs, "--json", "--kafka", "4.3.1")
+def test_the_lines_of_json(dirs: list[Path]) -> None:
+    ran = run("forecast", *dirs, "--json", "--kafka", "4.3.1")
     partitions = ran.of("partition")
     assert sorted(line["topic"] for line in partitions) == ["t", "u", "v"]
     assert {line["dir"] for line in partitions} == set(map(str, dirs))
@@ -56,11 +54,9 @@ def test_the_lines_of_json(dirs: list[Path], capsys: pytest.CaptureFixture[str])
     assert last["seconds"] > 0
 
 
-def test_what_the_broker_s_refusal_keeps_from_all_is_told_once(
-    dirs: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_the_broker_s_refusal_keeps_from_all_is_told_once(dirs: list[Path]) -> None:
     (dirs[1] / "meta.properties").unlink()
-    ran = run(capsys, "forecast", *dirs, "--kafka", "4.3.1")
+    ran = run("forecast", *dirs, "--kafka", "4.3.1")
     assert ran.code == 4
     assert "3 partitions not served: the broker refuses to start" in ran.out
     assert ran.out.count("No `meta.properties` found in") == 1
@@ -68,28 +64,24 @@ def test_what_the_broker_s_refusal_keeps_from_all_is_told_once(
     assert ran.out.count("next:") == 1
 
 
-def test_what_takes_many_partitions_whole_is_told_once(
-    golden: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_takes_many_partitions_whole_is_told_once(golden: Callable[[str], Path]) -> None:
     """One dir of two, without that of the metadata: every partition is a stray, for one reason."""
     alone = golden("4.3.1-killed") / "b1" / "d1"
-    lines = run(capsys, "forecast", alone, "--json")
+    lines = run("forecast", alone, "--json")
     strays = [line for line in lines.of("partition") if line["outcome"] == "stray"]
     assert len(strays) > 10
-    ran = run(capsys, "forecast", alone)
+    ran = run("forecast", alone)
     assert ran.out.startswith(f"{len(strays)} partitions: stray\n")
     assert ran.out.count("stray-renamed:") == ran.out.count("topicId") == ran.out.count("next:") == 1
     lost = sum(effect["records_lost"] for line in strays for effect in line["effects"])
     assert f"lost: {lost:,} records" in ran.out
     assert f"... and {len(strays) - 8} more" in ran.out
-    assert run(capsys, "forecast", alone, "--all").out.count("next:") == len(strays)
+    assert run("forecast", alone, "--all").out.count("next:") == len(strays)
 
 
-def test_a_loss_is_told_with_records_and_offsets(
-    dirs: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_loss_is_told_with_records_and_offsets(dirs: list[Path]) -> None:
     removed("t-0/partition.metadata")(dirs)
-    ran = run(capsys, "forecast", *dirs, "--kafka", "4.3.1")
+    ran = run("forecast", *dirs, "--kafka", "4.3.1")
     assert ran.code == 4
     assert f"offsets 0 to {END}" in ran.out
     assert "after the start 0 to 0" in ran.out
@@ -99,9 +91,9 @@ def test_a_loss_is_told_with_records_and_offsets(
     assert "2 partitions lose nothing" in ran.out
 
 
-def test_a_refusal_says_why(dirs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_refusal_says_why(dirs: list[Path]) -> None:
     (dirs[0] / "lost+found").mkdir()
-    ran = run(capsys, "forecast", *dirs, "--json", "--kafka", "4.3.1")
+    ran = run("forecast", *dirs, "--json", "--kafka", "4.3.1")
     assert ran.code == 4
     assert ran.json[-1]["outcome"] == "refuses"
     assert "'lost+found' is not in the form of topic-partition" in ran.json[-1]["reason"]
@@ -109,35 +101,31 @@ def test_a_refusal_says_why(dirs: list[Path], capsys: pytest.CaptureFixture[str]
     assert all(value is None for line in ran.of("partition") for value in line["after"].values())
 
 
-def test_the_marker_can_be_imagined_away(dirs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_marker_can_be_imagined_away(dirs: list[Path]) -> None:
     zeros = dirs[0] / f"{ACTIVE}.log"
     zeros.write_bytes(zeros.read_bytes() + bytes(4096))
-    assert run(capsys, "forecast", *dirs, "--kafka", "4.3.1", "--json").json[-1]["outcome"] == "refuses"
-    ran = run(capsys, "forecast", *dirs, "--kafka", "4.3.1", "--json", "--unclean")
+    assert run("forecast", *dirs, "--kafka", "4.3.1", "--json").json[-1]["outcome"] == "refuses"
+    ran = run("forecast", *dirs, "--kafka", "4.3.1", "--json", "--unclean")
     assert ran.json[-1]["outcome"] == "starts"
     assert [line["clean_shutdown"] for line in ran.of("dir")] == [False, False]
     cut = [e for line in ran.of("partition") for e in line["effects"] if e["effect"] == "tail-truncated"]
     assert [(each["offset"], each["records_lost"], each["bytes_lost"]) for each in cut] == [(END, 0, 4096)]
 
 
-def test_all_tells_of_every_partition(dirs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
-    ran = run(capsys, "forecast", *dirs, "--all", "--kafka", "4.3.1")
+def test_all_tells_of_every_partition(dirs: list[Path]) -> None:
+    ran = run("forecast", *dirs, "--all", "--kafka", "4.3.1")
     assert all(name in ran.out for name in ("t-0", "u-0", "v-0"))
 
 
-def test_server_properties_tell_the_node(
-    dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_server_properties_tell_the_node(dirs: list[Path], tmp_path: Path) -> None:
     config = tmp_path / "server.properties"
     config.write_text(f"node.id=7\nlog.dirs={dirs[0]},{dirs[1]}\n")
-    ran = run(capsys, "forecast", *dirs, "--kafka", "4.3.1", "--json", "--config", config)
+    ran = run("forecast", *dirs, "--kafka", "4.3.1", "--json", "--config", config)
     assert "Stored node id 1 doesn't match previous node id 7" in ran.json[-1]["reason"]
 
 
-def test_a_log_dir_that_is_not_there_stops_a_kraft_broker(
-    dirs: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    ran = run(capsys, "forecast", *dirs, dirs[0].parent / "c", "--kafka", "4.3.1", "--json")
+def test_a_log_dir_that_is_not_there_stops_a_kraft_broker(dirs: list[Path]) -> None:
+    ran = run("forecast", *dirs, dirs[0].parent / "c", "--kafka", "4.3.1", "--json")
     assert "have you run" in ran.json[-1]["reason"]
 
 
@@ -146,76 +134,66 @@ def test_a_log_dir_that_is_not_there_stops_a_kraft_broker(
     [(("/nowhere/at/all",), 8), ((".", "--kafka", "9"), 16), ((".", "--clean", "--unclean"), 16)],
     ids=["missing", "release", "both"],
 )
-def test_exit_codes_of_trouble(
-    arguments: tuple[str, ...], code: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(capsys, "forecast", *arguments).code == code
+def test_exit_codes_of_trouble(arguments: tuple[str, ...], code: int) -> None:
+    assert run("forecast", *arguments).code == code
 
 
-def test_retention_comes_later(dirs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+def test_retention_comes_later(dirs: list[Path]) -> None:
     """The story is of 2023: after a week its segments expire, all but what is above the high watermark."""
-    ran = run(capsys, "forecast", *dirs, "--kafka", "4.3.1", "--json")
+    ran = run("forecast", *dirs, "--kafka", "4.3.1", "--json")
     later = ran.of("later")
     assert {line["why"].partition(" of ")[0] for line in later} == {"retention.ms"}
     assert {line["when_seconds"] for line in later} == {30}
     assert ran.code == 0
 
 
-def test_a_reset_checkpoint_is_told_of_the_dir(dirs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_reset_checkpoint_is_told_of_the_dir(dirs: list[Path]) -> None:
     written(RECOVERY, "0\n1\nt 0 x\n")(dirs)
-    ran = run(capsys, "forecast", *dirs, "--kafka", "4.3.1", "--json")
+    ran = run("forecast", *dirs, "--kafka", "4.3.1", "--json")
     assert [effect["effect"] for effect in ran.of("dir")[0]["effects"]] == ["checkpoint-reset"]
 
 
-def test_nothing_lost_is_not_said_where_the_metadata_cannot_be_read(
-    without_metadata: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    ran = run(capsys, "forecast", *without_metadata, "--kafka", "4.3.1")
+def test_nothing_lost_is_not_said_where_the_metadata_cannot_be_read(without_metadata: list[Path]) -> None:
+    ran = run("forecast", *without_metadata, "--kafka", "4.3.1")
     assert ran.code == 4
     assert "nothing lost" not in ran.out
     assert "not known: " in ran.out
 
 
-def test_nor_where_records_of_the_metadata_are_cut_off(
-    golden: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nor_where_records_of_the_metadata_are_cut_off(golden: Callable[[str], Path], tmp_path: Path) -> None:
     """No topic may hang on them, and a dynamic setting may."""
     copy_tree(golden("4.3.1-killed"), tmp_path / "data")
     dirs = sorted(path.parent for path in tmp_path.rglob("meta.properties"))
     (log,) = tmp_path.rglob("__cluster_metadata-0/*.log")
     data = log.read_bytes()
     log.write_bytes(flipped(len(positions(data)) - 2)(data))
-    ran = run(capsys, "forecast", *dirs)
+    ran = run("forecast", *dirs)
     assert ran.code == 4
     assert "2 records of the cluster's metadata lost; nothing lost of topics; " in ran.out
-    assert run(capsys, "forecast", *dirs, "--json").json[-1]["metadata_records_lost"] == 2
-    ran = run(capsys, "explain", "upgrade", *dirs, "--to", "4.3.1")
+    assert run("forecast", *dirs, "--json").json[-1]["metadata_records_lost"] == 2
+    ran = run("explain", "upgrade", *dirs, "--to", "4.3.1")
     assert ran.code == 4
     assert "2 records of the cluster's metadata lost; nothing lost of topics; " in ran.out
     delete = ("--partition", "trimmed-0", "--accept-loss", "96-records", "-o", tmp_path / "plan.json")
-    ran = run(capsys, "plan", "delete", *dirs, *delete)
+    ran = run("plan", "delete", *dirs, *delete)
     assert "started after it starts and has 2 records of the cluster's metadata lost" in ran.out
 
 
-def test_what_a_dir_that_fails_holds_is_not_served(
-    dirs: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_dir_that_fails_holds_is_not_served(dirs: list[Path]) -> None:
     (dirs[1] / "v-0" / "leader-epoch-checkpoint").write_text("1\n1\n0 0\n")
-    ran = run(capsys, "forecast", *dirs, "--json", "--kafka", "4.3.1")
+    ran = run("forecast", *dirs, "--json", "--kafka", "4.3.1")
     offline = [line for line in ran.of("partition") if line["dir"] == str(dirs[1])]
     assert [(line["topic"], line["outcome"]) for line in offline] == [("v", "offline")]
     assert offline[0]["reason"] == ran.of("dir")[1]["reason"]
     assert not [line for line in ran.of("later") if line["dir"] == str(dirs[1])]
     assert (ran.code, ran.json[-1]["outcome"], ran.json[-1]["unserved"]) == (4, "starts", 1)
-    assert "nothing lost;" not in run(capsys, "forecast", *dirs, "--kafka", "4.3.1").out
+    assert "nothing lost;" not in run("forecast", *dirs, "--kafka", "4.3.1").out
 
 
-def test_what_retention_deletes_is_part_of_the_verdict(
-    dirs: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    ran = run(capsys, "forecast", *dirs, "--json", "--kafka", "4.3.1")
+def test_what_retention_deletes_is_part_of_the_verdict(dirs: list[Path]) -> None:
+    ran = run("forecast", *dirs, "--json", "--kafka", "4.3.1")
     deleted = sum(line["records_lost"] for line in ran.of("later"))
-    words = run(capsys, "forecast", *dirs, "--kafka", "4.3.1").out
+    words = run("forecast", *dirs, "--kafka", "4.3.1").out
     assert deleted
     assert f"nothing lost by the start; {deleted:,} records deleted within minutes after it" in words
 
@@ -226,30 +204,28 @@ def test_what_retention_deletes_is_part_of_the_verdict(
     ids=["usual", "backoff", "off"],
 )
 def test_the_cleaner_deletes_where_the_policy_has_both(
-    rows: tuple[str, ...], seconds: set[int], dirs: list[Path], capsys: pytest.CaptureFixture[str]
+    rows: tuple[str, ...], seconds: set[int], dirs: list[Path]
 ) -> None:
     config = dirs[0].parent / "server.properties"
     config.write_text("\n".join(["log.cleanup.policy=compact,delete", *rows]))
-    ran = run(capsys, "forecast", *dirs, "--kafka", "4.3.1", "--config", config, "--json")
+    ran = run("forecast", *dirs, "--kafka", "4.3.1", "--config", config, "--json")
     assert {line["when_seconds"] for line in ran.of("later")} == seconds
     assert not [line for line in ran.of("later") if "unless the log cleaner" in line["why"]]
 
 
-def test_the_cleaner_may_make_a_log_young_again_before_it_is_deleted(
-    dirs: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_cleaner_may_make_a_log_young_again_before_it_is_deleted(dirs: list[Path]) -> None:
     for path in (dirs[0] / "u-0").glob("*.timeindex"):
         path.write_bytes(bytes(12))
     config = dirs[0].parent / "server.properties"
     config.write_text("log.cleanup.policy=compact,delete\n")
-    ran = run(capsys, "forecast", *dirs, "--kafka", "4.3.1", "--config", config, "--json")
+    ran = run("forecast", *dirs, "--kafka", "4.3.1", "--config", config, "--json")
     (line,) = (line for line in ran.of("later") if line["topic"] == "u")
     assert "unless the log cleaner rewrites it before" in line["why"]
 
 
 @pytest.mark.parametrize(("kafka", "fatal"), [("2.0.0", True), ("2.1.0", False)])
 def test_before_2_1_a_log_over_which_the_cleaner_throws_keeps_all_others(
-    kafka: str, fatal: bool, without_metadata: list[Path], capsys: pytest.CaptureFixture[str]
+    kafka: str, fatal: bool, without_metadata: list[Path]
 ) -> None:
     dirs = without_metadata
     with_zookeeper(dirs)
@@ -259,7 +235,7 @@ def test_before_2_1_a_log_over_which_the_cleaner_throws_keeps_all_others(
     log.write_bytes(data)
     config = dirs[0].parent / "server.properties"
     config.write_text("log.cleanup.policy=compact,delete\n")
-    ran = run(capsys, "forecast", *dirs, "--kafka", kafka, "--config", config, "--json")
+    ran = run("forecast", *dirs, "--kafka", kafka, "--config", config, "--json")
     (said,) = [each for each in ran.json[-1]["assumed"] if "ZooKeeper has them" in each]
     assert "retention may delete more or less" in said
     assert "a topic go as a whole" in said  # seen on 2.8.2: a deletion was asked for while it was down
@@ -271,9 +247,7 @@ def test_before_2_1_a_log_over_which_the_cleaner_throws_keeps_all_others(
 
 
 @pytest.mark.parametrize(("batch", "said"), [(0, None), (1, "unless the log cleaner takes the log before")])
-def test_retention_stops_where_the_cleaner_throws(
-    batch: int, said: str | None, dirs: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_retention_stops_where_the_cleaner_throws(batch: int, said: str | None, dirs: list[Path]) -> None:
     """Over a first batch without a size before it deletes anything; over another once it takes the log."""
     log = min((dirs[0] / "u-0").glob("*.log"))
     data = bytearray(log.read_bytes())
@@ -283,29 +257,27 @@ def test_retention_stops_where_the_cleaner_throws(
     config = dirs[0].parent / "server.properties"
     config.write_text("log.cleanup.policy=compact,delete\n")
     given = ("--kafka", "4.3.1", "--config", config, "--json")
-    whys = [x["why"] for x in run(capsys, "forecast", *dirs, *given).of("later") if x["topic"] == "u"]
+    whys = [x["why"] for x in run("forecast", *dirs, *given).of("later") if x["topic"] == "u"]
     assert [said in why for why in whys] == ([True] if said else [])
-    told = run(capsys, "explain", "retention", dirs[0], "--topic", "u", *given).of("segment")
+    told = run("explain", "retention", dirs[0], "--topic", "u", *given).of("segment")
     assert (told[0]["outcome"], told[0]["reason"]) == (
         ("deleted", "retention.ms") if said else ("stays", "set-aside")
     )
 
 
-def test_many_directories_of_one_fate_are_counted(
-    dirs: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_many_directories_of_one_fate_are_counted(dirs: list[Path]) -> None:
     for number in range(9):
         (dirs[0] / f"gone-{number}.{'0' * 31}{number}-delete").mkdir()
-    told = run(capsys, "forecast", *dirs, "--kafka", "4.3.1").out
+    told = run("forecast", *dirs, "--kafka", "4.3.1").out
     assert told.count("-delete: delete, ") == 3
     assert "... and 6 more directories: delete, " in told
-    every = run(capsys, "forecast", *dirs, "--kafka", "4.3.1", "--all").out
+    every = run("forecast", *dirs, "--kafka", "4.3.1", "--all").out
     assert every.count("-delete: delete, ") == 9
     assert "more directories" not in every
 
 
-def test_what_may_go_later_is_counted(golden: Callable[[str], Path], capsys) -> None:
+def test_what_may_go_later_is_counted(golden: Callable[[str], Path]) -> None:
     """Once the high watermark is known; nothing of it is in remote storage."""
-    lines = run(capsys, "forecast", golden("1.1.0-killed") / "b1" / "d1", "--json").of("later")
+    lines = run("forecast", golden("1.1.0-killed") / "b1" / "d1", "--json").of("later")
     unsure = [(each["segments"], each["records_lost"]) for each in lines if each["when_seconds"] is None]
     assert unsure == [(1, 5)]

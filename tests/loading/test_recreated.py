@@ -37,7 +37,7 @@ def home(golden: Callable[[str], Path], tmp_path: Path) -> Path:
     ("checkpoint", "made", "loses"), [(-DAY, 0, False), (-DAY, -2 * DAY, True), (DAY, 2 * DAY, True)]
 )
 def test_a_mark_counts_unless_both_clocks_say_that_it_is_older(
-    home: Path, capsys: pytest.CaptureFixture[str], checkpoint: int, made: int, loses: bool
+    home: Path, checkpoint: int, made: int, loses: bool
 ) -> None:
     """As real brokers left it (3.6.2, 3.9.2, 4.3.1)."""
     dirs = sorted(home.parents[1].glob("d*"))
@@ -46,8 +46,8 @@ def test_a_mark_counts_unless_both_clocks_say_that_it_is_older(
     created = image.created[image.ids["idem"]] / 1000
     for path, since in ((home.parent / HIGH_WATERMARK, checkpoint), (home / FILE_NAME, made)):
         os.utime(path, (created + since, created + since))
-    said = run(capsys, "forecast", *dirs, "--json")
+    said = run("forecast", *dirs, "--json")
     line = next(each for each in said.of("partition") if each["topic"] == "idem")
     assert ("high-watermark-reset" in {each["effect"] for each in line["effects"]}) == loses
-    found = run(capsys, "check", *dirs, "--json").of("finding")
+    found = run("check", *dirs, "--json").of("finding")
     assert [each["severity"] for each in found if each["code"] == "C10b"] == ["error" if loses else "info"]

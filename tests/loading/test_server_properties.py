@@ -16,16 +16,14 @@ def dirs(tmp_path: Path) -> list[Path]:
     return known_dirs(tmp_path)
 
 
-def test_a_log_dir_that_the_configuration_does_not_name(
-    dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_log_dir_that_the_configuration_does_not_name(dirs: list[Path], tmp_path: Path) -> None:
     given = tmp_path / "server.properties"
     given.write_text(f"node.id=1\nlog.dirs={dirs[0]}\n")
-    ran = run(capsys, "forecast", *dirs, "--config", given, "--json", "--kafka", "4.3.1")
+    ran = run("forecast", *dirs, "--config", given, "--json", "--kafka", "4.3.1")
     assert ran.code == 4
     assert any(f"{dirs[1]}: no log dir in" in each for each in ran.json[-1]["unknown"])
     given.write_text("node.id=1\nlog.dirs=/nowhere/of/another/machine\n")
-    assert run(capsys, "forecast", *dirs, "--config", given, "--json", "--kafka", "4.3.1").code == 0
+    assert run("forecast", *dirs, "--config", given, "--json", "--kafka", "4.3.1").code == 0
 
 
 @pytest.mark.parametrize(
@@ -39,37 +37,33 @@ def test_a_log_dir_that_the_configuration_does_not_name(
     ],
 )
 def test_a_configuration_at_which_the_process_ends(
-    dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, kafka: str, says: str
+    dirs: list[Path], tmp_path: Path, line: str, kafka: str, says: str
 ) -> None:
     """As `KafkaConfig` of 1.1.0, 3.9.2, 4.1.1 and 4.3.1 said, and starts of 4.3.1 on the last two."""
     given = tmp_path / "server.properties"
     given.write_text(f"node.id=1\n{line.format(*dirs)}\n")
-    ran = run(capsys, "forecast", *dirs, "--config", given, "--json", "--kafka", kafka)
+    ran = run("forecast", *dirs, "--config", given, "--json", "--kafka", kafka)
     assert ran.code == 4
     assert says in ran.json[-1]["reason"]
 
 
-def test_what_a_config_provider_knows_is_assumed(
-    dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_config_provider_knows_is_assumed(dirs: list[Path], tmp_path: Path) -> None:
     given = tmp_path / "server.properties"
     given.write_text("config.providers=env\nlog.dirs=${env:DIRS}\nlog.retention.hours=${env:HOURS}\n")
-    ran = run(capsys, "forecast", *dirs, "--config", given, "--json", "--kafka", "4.3.1")
+    ran = run("forecast", *dirs, "--config", given, "--json", "--kafka", "4.3.1")
     assert ran.code == 0
     assert ran.json[-1]["assumed"][-2].endswith(
         "and no other log dirs, where a config provider is asked: log.dirs, log.retention.hours"
     )
-    alone = run(capsys, "forecast", "--config", given, "--kafka", "4.3.1")
+    alone = run("forecast", "--config", given, "--kafka", "4.3.1")
     assert (alone.code, "config provider" in alone.err) == (16, True)
-    told = run(capsys, "explain", "retention", *dirs, "--config", given, "--kafka", "4.3.1", "--json")
+    told = run("explain", "retention", *dirs, "--config", given, "--kafka", "4.3.1", "--json")
     limits = [each["settings"]["retention.ms"]["known"] for each in told.of("partition")]
     assert limits
     assert not any(limits)
 
 
-def test_settings_that_do_not_fit_one_another_refuse(
-    dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_settings_that_do_not_fit_one_another_refuse(dirs: list[Path], tmp_path: Path) -> None:
     """As `KafkaConfig` of 4.3.1 said; `tests.lab.settings` asked those of eleven releases."""
     given = tmp_path / "server.properties"
     rows = [
@@ -79,7 +73,7 @@ def test_settings_that_do_not_fit_one_another_refuse(
     answers = []
     for more in ("authorizer.class.name=mine", "advertised.listeners=PLAINTEXT://0.0.0.0:2"):
         given.write_text("\n".join([*rows, more, ""]))
-        ran = run(capsys, "forecast", *dirs, "--config", given, "--json", "--kafka", "4.3.1")
+        ran = run("forecast", *dirs, "--config", given, "--json", "--kafka", "4.3.1")
         answers.append((ran.code, ran.json[-1]))
     (code, sound), (refused, unsound) = answers
     assert (code, refused) == (0, 4)
@@ -88,12 +82,12 @@ def test_settings_that_do_not_fit_one_another_refuse(
 
 
 def test_a_release_without_config_providers_takes_their_names_for_values(
-    dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    dirs: list[Path], tmp_path: Path
 ) -> None:
     given = tmp_path / "server.properties"
     given.write_text("config.providers=env\nlog.retention.hours=${env:HOURS}\n")
     told = {
-        release: run(capsys, "forecast", *dirs, "--config", given, "--json", "--kafka", release).json[-1]
+        release: run("forecast", *dirs, "--config", given, "--json", "--kafka", release).json[-1]
         for release in ("2.2", "2.3")
     }
     assert "Invalid value ${env:HOURS} for configuration log.retention.hours" in told["2.2"]["reason"]
@@ -102,31 +96,31 @@ def test_a_release_without_config_providers_takes_their_names_for_values(
 
 
 def test_a_release_without_config_providers_looks_for_a_dir_of_that_name(
-    dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    dirs: list[Path], tmp_path: Path
 ) -> None:
     odd = dirs[0].rename(dirs[0].parent / "${env:DIR}")
     given = tmp_path / "server.properties"
     given.write_text(f"config.providers=env\nlog.dirs={odd},{dirs[1]}\n")
-    assert run(capsys, "forecast", "--config", given, "--kafka", "2.3").code == 16
-    ran = run(capsys, "forecast", "--config", given, "--json", "--kafka", "2.2")
+    assert run("forecast", "--config", given, "--kafka", "2.3").code == 16
+    ran = run("forecast", "--config", given, "--json", "--kafka", "2.2")
     assert [each["dir"] for each in ran.of("dir")] == [str(odd), str(dirs[1])]
-    ran = run(capsys, "forecast", dirs[1], "--config", given, "--json", "--kafka", "2.2")
+    ran = run("forecast", dirs[1], "--config", given, "--json", "--kafka", "2.2")
     assert any(f"{odd}: a log dir in server.properties" in each for each in ran.json[-1]["unknown"])
 
 
 def test_relative_log_dirs_are_those_of_a_directory(
-    dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    dirs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = tmp_path / "server.properties"
     given.write_text(f"node.id=1\nlog.dirs={','.join(each.name for each in dirs)}\n")
     monkeypatch.chdir(dirs[0].parent)
-    ran = run(capsys, "forecast", "--config", given, "--json", "--kafka", "4.3.1")
+    ran = run("forecast", "--config", given, "--json", "--kafka", "4.3.1")
     assert ran.code == 0
     assert any("is started in this directory" in each for each in ran.json[-1]["assumed"])
 
 
 def test_relative_log_dirs_where_the_working_directory_is_gone(
-    dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    dirs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = tmp_path / "server.properties"
     given.write_text(f"node.id=1\nlog.dirs={','.join(each.name for each in dirs)}\n")
@@ -134,21 +128,19 @@ def test_relative_log_dirs_where_the_working_directory_is_gone(
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    ran = run(capsys, "forecast", "--config", given, "--kafka", "4.3.1")
+    ran = run("forecast", "--config", given, "--kafka", "4.3.1")
     assert (ran.code, ran.err.count("\n")) == (8, 1)
     monkeypatch.chdir(tmp_path)
 
 
-def test_a_log_dir_with_a_nul_is_no_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_dir_with_a_nul_is_no_path(tmp_path: Path) -> None:
     given = tmp_path / "server.properties"
     given.write_text(r"log.dirs=/x\u0000y")
-    ran = run(capsys, "forecast", "--config", given)
+    ran = run("forecast", "--config", given)
     assert (ran.code, ran.err) == (8, "segmend: /x\\0y: not a path\n")
 
 
-def test_zeros_of_a_preallocated_log_are_nothing_lost(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_zeros_of_a_preallocated_log_are_nothing_lost(tmp_path: Path) -> None:
     """`log.preallocate`: after a kill the active log is as long as a segment may be."""
     dirs = two_dirs(tmp_path, clean=False)
     active = max(dirs[0].glob("*-*/*.log"))
@@ -156,7 +148,7 @@ def test_zeros_of_a_preallocated_log_are_nothing_lost(
     os.truncate(active, length)
     given.write_text(f"broker.id=1\nlog.dirs={dirs[0]},{dirs[1]}\nlog.preallocate=true\n")
     asked = ("forecast", *dirs, "--config", given, "--json", "--kafka", "3.9.2")
-    before = run(capsys, *asked).json[-1]["lost"]["bytes"]
+    before = run(*asked).json[-1]["lost"]["bytes"]
     with given.open("a") as more:
         more.write(f"log.segment.bytes={length}\n")
-    assert before - run(capsys, *asked).json[-1]["lost"]["bytes"] == 5000
+    assert before - run(*asked).json[-1]["lost"]["bytes"] == 5000

@@ -176,7 +176,6 @@ def test_show_reads_only_what_it_needs(
     selected: tuple[object, ...],
     mode: tuple[str, ...],
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Of 32 MiB no more than the part that is shown and three windows are read."""
@@ -191,10 +190,10 @@ def test_show_reads_only_what_it_needs(
         return got
 
     monkeypatch.setattr(FileReader, "read_into", counting)
-    ran = run(capsys, "show", entry.path, "--json", *mode, *selected)
+    ran = run("show", entry.path, "--json", *mode, *selected)
     assert len(ran.of("record" if mode else "batch")) in (12, 6, 3)
     assert sum(read) < 5 << 20 < entry.size / 6
     (tmp_path / f"{ZERO}.index").unlink()
     read.clear()
-    assert run(capsys, "show", entry.path, "--json", *mode, *selected).out == ran.out
+    assert run("show", entry.path, "--json", *mode, *selected).out == ran.out
     assert sum(read) > entry.size * 0.9

@@ -37,7 +37,7 @@ def copy_of(fleet: Path, name: str, into: Path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", HURTS)
-def test_it_is_seen(what: str, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_seen(what: str, golden: Golden, tmp_path: Path) -> None:
     fleet = golden("4.3.1-fleet")
     logs = [path for path in sorted(fleet.glob("b*/d*/*-[0-9]*/*.log")) if path.stat().st_size]
     logs = [path for path in logs if "__cluster" not in path.parent.name]
@@ -49,6 +49,6 @@ def test_it_is_seen(what: str, golden: Golden, tmp_path: Path, capsys: pytest.Ca
         data = bytearray(hurt.read_bytes())
         hurt.write_bytes(HURTS[what](data, dice.randrange(len(data)), dice.randrange(1, 3000)))
         same = hurt.read_bytes() == path.read_bytes()
-        ran = run(capsys, "diff", *sorted(root.glob(f"b*/d*/{path.parent.name}")), "--json")
+        ran = run("diff", *sorted(root.glob(f"b*/d*/{path.parent.name}")), "--json")
         assert (ran.code == 0) == same, (what, SEED, number, hurt)
         shutil.rmtree(root)

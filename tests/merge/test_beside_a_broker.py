@@ -37,12 +37,10 @@ def read(log_dir: Path, *, live: bool, goes: str | None = None) -> Replica:
 
 
 @pytest.mark.parametrize("live", [False, True])
-def test_a_high_watermark_written_after_the_log_was_read(
-    live: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_high_watermark_written_after_the_log_was_read(live: bool, tmp_path: Path) -> None:
     log_dir = written(tmp_path, mark=170)
     with broker_on(log_dir) if live else nullcontext():
-        code, _, partition = told(capsys, log_dir)
+        code, _, partition = told(log_dir)
     assert (code, partition["missing"]) == ((0, []) if live else (4, [[150, 169]]))
 
 
@@ -66,7 +64,7 @@ def test_an_epoch_file_that_is_behind_the_files_that_are_being_deleted(
 
 
 def test_a_file_that_goes_between_the_first_and_the_second_look(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log_dir = written(tmp_path, mark=150)
     real = compared.merge
@@ -78,7 +76,7 @@ def test_a_file_that_goes_between_the_first_and_the_second_look(
 
     monkeypatch.setattr(compared, "merge", merge)
     with broker_on(log_dir):
-        code, replicas, _ = told(capsys, log_dir)
+        code, replicas, _ = told(log_dir)
     assert (code, replicas[1]["log_start_offset"]) == (0, 50)
 
 

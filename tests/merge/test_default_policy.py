@@ -43,34 +43,32 @@ def test_what_tells_the_policy(root: Path) -> None:
     assert told() == [False, False]
 
 
-def test_compaction_is_no_difference(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, "diff", *dirs(root)).code == 0
+def test_compaction_is_no_difference(root: Path) -> None:
+    assert run("diff", *dirs(root)).code == 0
     forget_cleaning(root)
-    assert run(capsys, "diff", *dirs(root), "--config", root / "server.properties").code == 0
+    assert run("diff", *dirs(root), "--config", root / "server.properties").code == 0
 
 
 @pytest.mark.parametrize("told", [True, False])
 @pytest.mark.parametrize("known", [True, False])
-def test_no_deleted_key_comes_back(
-    root: Path, known: bool, told: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_deleted_key_comes_back(root: Path, known: bool, told: bool) -> None:
     if not known:
         forget_cleaning(root)
     config = ("--config", root / "server.properties") if told else ()
     where = (*dirs(root), "--topic", "bydefault")
     words = "is told by --config server.properties"
-    assert (words in run(capsys, "diff", *where, *config).out) is not (known or told)
-    run(capsys, "rescue", root / "b2/d0", "--topic", "bydefault", "--out", root / "all", "--as", "jsonl")
-    run(capsys, "rescue", *where, "--out", root / "merged", "--as", "jsonl", *config)
+    assert (words in run("diff", *where, *config).out) is not (known or told)
+    run("rescue", root / "b2/d0", "--topic", "bydefault", "--out", root / "all", "--as", "jsonl")
+    run("rescue", *where, "--out", root / "merged", "--as", "jsonl", *config)
     kept, whole = (left(root / name / "bydefault-0.jsonl") for name in ("merged", "all"))
     assert kept == whole
     assert len(whole) > 5
 
 
-def test_a_rescue_is_compacted_by_the_default(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_rescue_is_compacted_by_the_default(root: Path) -> None:
     where = (root / "b2/d0", "--topic", "bydefault", "--compact", "--as", "jsonl", "--json")
     for number, config in enumerate(((), ("--config", root / "server.properties"))):
-        ran = run(capsys, "rescue", *where, "--out", root / str(number), *config)
+        ran = run("rescue", *where, "--out", root / str(number), *config)
         assert (ran.code, "superseded" in ran.of("partition")[0]["compacted"]) == (0, number == 1)
     assert (left(root / "0/bydefault-0.jsonl")) == left(root / "1/bydefault-0.jsonl")
 

@@ -57,24 +57,22 @@ def broker(
 PLAIN = [batch(first, 0) for first in range(0, 100, 10)]
 
 
-def told(
-    capsys: pytest.CaptureFixture[str], *dirs: Path
-) -> tuple[int, dict[int, dict[str, Any]], dict[str, Any]]:
+def told(*dirs: Path) -> tuple[int, dict[int, dict[str, Any]], dict[str, Any]]:
     """The exit code, the replicas by broker, and the partition."""
-    ran = run(capsys, "diff", *dirs, "--json")
+    ran = run("diff", *dirs, "--json")
     return ran.code, {line["broker"]: line for line in ran.of("replica")}, ran.of("partition")[0]
 
 
-def test_three_real_brokers_agree(golden: Golden, capsys: pytest.CaptureFixture[str]) -> None:
+def test_three_real_brokers_agree(golden: Golden) -> None:
     dirs = sorted(golden("4.3.1-fleet").glob("b*/d*"))
-    ran = run(capsys, "diff", *dirs, "--json")
+    ran = run("diff", *dirs, "--json")
     assert ran.code == 0, [line for line in ran.of("partition") if line["verdict"] != "equal"]
     assert len(ran.of("partition")) == 30
     assert {line["relation"] for line in ran.of("replica")} == {"best", "equal"}
     assert ran.json[-1]["type"] == "summary"
-    people = run(capsys, "diff", *dirs)
+    people = run("diff", *dirs)
     assert (people.code, people.out.count("\n")) == (0, 1)
-    metadata = run(capsys, "diff", *dirs, "--topic", "__cluster_metadata", "--json")
+    metadata = run("diff", *dirs, "--topic", "__cluster_metadata", "--json")
     assert [line["behind_records"] for line in metadata.of("replica")] == [1, 0, 106]
 
 
@@ -85,12 +83,10 @@ RECORDED = [
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_real_clusters_clean_and_killed(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_real_clusters_clean_and_killed(name: str, tmp_path: Path) -> None:
     """Three real brokers that ended together differ nowhere; one that ended before is behind, no more."""
     root = unpack(HERE / name, tmp_path)
-    ran = run(capsys, "diff", *sorted(root.glob("b*/d*")), "--json")
+    ran = run("diff", *sorted(root.glob("b*/d*")), "--json")
     assert len(ran.of("partition")) >= 9
     if "behind" not in name:
         assert ran.code == 0, [line for line in ran.of("partition") if line["verdict"] != "equal"]
@@ -100,53 +96,49 @@ def test_real_clusters_clean_and_killed(
 
 
 @pytest.mark.slow
-def test_how_far_it_is_is_told_of_all(
-    golden: Golden, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_how_far_it_is_is_told_of_all(golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
     """A total is what tells when it will be done."""
     told: list[tuple[int, int]] = []
     monkeypatch.setattr(Progress, "update", lambda _, done, total, _what: told.append((done, total)))
-    run(capsys, "diff", golden("4.3.1-fleet") / "b1" / "d0", golden("4.3.1-fleet") / "b2" / "d0")
+    run("diff", golden("4.3.1-fleet") / "b1" / "d0", golden("4.3.1-fleet") / "b2" / "d0")
     assert told == [(number, len(told)) for number in range(len(told))]
     assert len(told) > 5
 
 
-def test_a_directory_that_is_gone_is_a_difference(
-    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_directory_that_is_gone_is_a_difference(golden: Golden, tmp_path: Path) -> None:
     copy_tree(golden("4.3.1-fleet"), fleet := tmp_path / "fleet")
     shutil.rmtree(next(fleet.glob("b2/d*/shipments-2")))
-    ran = run(capsys, "diff", *sorted(fleet.glob("b*/d*")), "--topic", "shipments", "--json")
+    ran = run("diff", *sorted(fleet.glob("b*/d*")), "--topic", "shipments", "--json")
     lines = {line["partition"]: line for line in ran.of("partition")}
     assert ran.code == 4
     assert (lines[2]["verdict"], lines[2]["absent"], lines[1]["verdict"]) == ("behind", [2], "equal")
 
 
-def test_a_log_that_every_replica_lost_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_that_every_replica_lost_is_missing(tmp_path: Path) -> None:
     dirs = [broker(tmp_path, number, [], mark=100) for number in (1, 2)]
-    code, _, partition = told(capsys, *dirs)
+    code, _, partition = told(*dirs)
     assert (code, partition["verdict"], partition["missing"]) == (4, "damaged", [[0, 99]])
     (dirs[0] / "t-0" / f"{0:020d}.log").unlink()
-    assert told(capsys, *dirs)[2]["missing"] == [[0, 99]]
-    ran = run(capsys, "rescue", *dirs, "--as", "jsonl", "--out", tmp_path / "out", "--json")
+    assert told(*dirs)[2]["missing"] == [[0, 99]]
+    ran = run("rescue", *dirs, "--as", "jsonl", "--out", tmp_path / "out", "--json")
     assert (ran.code, ran.json[-1]["missing"]) == (4, 100)
 
 
-def test_a_log_that_retention_emptied_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_that_retention_emptied_is_not(tmp_path: Path) -> None:
     dirs = [broker(tmp_path, number, [], epochs="0 100", mark=100) for number in (1, 2)]
     for log_dir in dirs:
         (log_dir / "t-0" / f"{0:020d}.log").rename(log_dir / "t-0" / f"{100:020d}.log")
     new = broker(tmp_path, 3, [], mark=0)
-    code, _, partition = told(capsys, *dirs, new)
+    code, _, partition = told(*dirs, new)
     assert (code, partition["verdict"], partition["missing"]) == (0, "equal", [])
 
 
-def test_an_unclean_election_is_a_divergence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unclean_election_is_a_divergence(tmp_path: Path) -> None:
     old = [*PLAIN, batch(100, 1, "old"), batch(110, 1, "old")]
     new = [*PLAIN[:7], batch(70, 2, "new")]
     one = broker(tmp_path, 1, old, epochs="0 0, 1 100", mark=120)
     two = broker(tmp_path, 2, new, epochs="0 0, 2 70", mark=70)
-    code, replicas, partition = told(capsys, one, two)
+    code, replicas, partition = told(one, two)
     assert (code, partition["verdict"], partition["best"]["broker"]) == (4, "diverged", 2)
     assert replicas[1]["diverged_at"] == {"offset": 70, "epoch": 0}
     assert replicas[1]["diverged"] == [
@@ -158,21 +150,19 @@ def test_an_unclean_election_is_a_divergence(tmp_path: Path, capsys: pytest.Capt
     ]
 
 
-def test_a_high_watermark_of_a_leader_that_lost_is_no_loss_and_no_all_clear(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_high_watermark_of_a_leader_that_lost_is_no_loss_and_no_all_clear(tmp_path: Path) -> None:
     """Cut to the newer log, and killed before its checkpoint of high watermarks was written again."""
     one = broker(tmp_path, 1, PLAIN[:6], epochs="0 0", mark=70)
     two = broker(tmp_path, 2, PLAIN[:6], epochs="0 0, 2 60", mark=60)
-    code, _, partition = told(capsys, one, two)
+    code, _, partition = told(one, two)
     assert (code, partition["missing"], partition["high_watermark"]) == (4, [], 60)
     (doubt,) = partition["doubts"]
     assert "its high watermark is 70, but the newest epoch that it knows ends at offset 59" in doubt
     both = broker(tmp_path / "both", 1, PLAIN[:6], epochs="0 0, 2 60", mark=70)
-    assert told(capsys, both, two)[2]["missing"] == [[60, 69]], "of the newest epoch it is a loss"
+    assert told(both, two)[2]["missing"] == [[60, 69]], "of the newest epoch it is a loss"
 
 
-def test_damage_names_who_has_it_sound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damage_names_who_has_it_sound(tmp_path: Path) -> None:
     hurt = [bytearray(each) for each in PLAIN]
     hurt[3][70] ^= 1
     hurt[6][70] ^= 1
@@ -180,79 +170,75 @@ def test_damage_names_who_has_it_sound(tmp_path: Path, capsys: pytest.CaptureFix
     worse[6][70] ^= 1
     one = broker(tmp_path, 1, [bytes(each) for each in hurt], mark=100)
     two = broker(tmp_path, 2, [bytes(each) for each in worse], mark=90)
-    code, replicas, partition = told(capsys, one, two)
+    code, replicas, partition = told(one, two)
     assert (code, partition["verdict"], partition["missing"]) == (4, "damaged", [[60, 69]])
     assert replicas[1]["damaged"] == [
         {"first_offset": 30, "last_offset": 39, "sound_on": [2]},
         {"first_offset": 60, "last_offset": 69, "sound_on": []},
     ]
     assert (replicas[2]["relation"], replicas[2]["behind_records"]) == ("damaged", 10)
-    ran = run(capsys, "diff", one, two)
+    ran = run("diff", one, two)
     assert "lost: offsets 60 to 69 are sound on no replica" in ran.out
     last = next(line for line in ran.out.splitlines() if "segmend rescue" in line).partition("rescue")[2]
     words = shlex.split(last)
     words[words.index("--out") + 1] = str(tmp_path / "out")
-    assert run(capsys, "rescue", *words).code == 4
+    assert run("rescue", *words).code == 4
 
 
-def test_a_log_start_offset_above_all_is_not_believed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_log_start_offset_above_all_is_not_believed(tmp_path: Path) -> None:
     """No broker deletes above its high watermark: two bytes of a checkpoint are not to cost a partition."""
     one, two = broker(tmp_path, 1, PLAIN, mark=100), broker(tmp_path, 2, PLAIN, mark=100)
     (one / "log-start-offset-checkpoint").write_text("0\n1\nt 0 5230\n")
-    code, _, partition = told(capsys, one, two)
+    code, _, partition = told(one, two)
     assert (code, partition["missing"]) == (4, [])
-    ran = run(capsys, "rescue", one, "--as", "jsonl", "--out", tmp_path / "out", "--json")
+    ran = run("rescue", one, "--as", "jsonl", "--out", tmp_path / "out", "--json")
     assert (ran.code, json.loads(ran.out.splitlines()[-1])["records"]) == (4, 100)
     assert "5230, lies above all that is there, which ends at 99" in partition["doubts"][0]
     (one / "log-start-offset-checkpoint").write_text("0\n1\nt 0 100\n")
-    assert told(capsys, one, two)[2]["doubts"] == []
+    assert told(one, two)[2]["doubts"] == []
 
 
-def test_a_codec_that_does_not_exist_is_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_codec_that_does_not_exist_is_damage(tmp_path: Path) -> None:
     """Its checksum is right, and still no consumer reads it."""
     odd = [*PLAIN]
     odd[3] = seal(with_number(odd[3], ">h", 21, lambda attributes: attributes | 7))
     one, two = broker(tmp_path, 1, odd, mark=100), broker(tmp_path, 2, PLAIN, mark=100)
-    code, replicas, partition = told(capsys, one, two)
+    code, replicas, partition = told(one, two)
     assert (code, partition["verdict"], partition["missing"]) == (4, "damaged", [])
     assert replicas[1]["damaged"] == [{"first_offset": 30, "last_offset": 39, "sound_on": [2]}]
-    ran = run(capsys, "rescue", one, two, "--as", "jsonl", "--out", tmp_path / "out", "--json")
+    ran = run("rescue", one, two, "--as", "jsonl", "--out", tmp_path / "out", "--json")
     assert (ran.code, json.loads(ran.out.splitlines()[-1])["records"]) == (0, 100)
 
 
-def test_the_next_command_mends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_next_command_mends(tmp_path: Path) -> None:
     hurt = [bytearray(each) for each in PLAIN]
     hurt[3][70] ^= 1
     one = broker(tmp_path, 1, [bytes(each) for each in hurt], mark=100)
     two = broker(tmp_path, 2, PLAIN, mark=100)
-    ran = run(capsys, "diff", one, two)
+    ran = run("diff", one, two)
     command = shlex.split(
         next(line for line in ran.out.splitlines() if "next:" in line).partition("next:")[2]
     )
     command[command.index("plan.json")] = str(tmp_path / "plan.json")
-    assert run(capsys, *command[command.index("plan") :]).code in (0, 4)
-    applied = run(capsys, "apply", tmp_path / "plan.json", "--yes", "--state-dir", tmp_path / "state")
+    assert run(*command[command.index("plan") :]).code in (0, 4)
+    applied = run("apply", tmp_path / "plan.json", "--yes", "--state-dir", tmp_path / "state")
     assert applied.code in (1, 5), applied
-    assert told(capsys, one, two)[0] == 0
+    assert told(one, two)[0] == 0
 
 
-def test_compaction_and_retention_are_no_difference(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_compaction_and_retention_are_no_difference(tmp_path: Path) -> None:
     thin = build_batch([NewRecord(value=b"x", key=b"k", offset=9)], base_offset=0, leader_epoch=0)
     one = broker(tmp_path, 1, [thin, *PLAIN[3:]], mark=100)
     two = broker(tmp_path, 2, PLAIN, mark=100)
     (one / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 30\n")
-    assert told(capsys, one, two)[0] == 0
+    assert told(one, two)[0] == 0
     log = two / "t-0" / f"{0:020d}.log"
     log.rename(log.with_name(f"{40:020d}.log")).write_bytes(b"".join(PLAIN[4:]))
-    assert told(capsys, one, two)[1][2]["damaged"] == [
-        {"first_offset": 0, "last_offset": 39, "sound_on": [1]}
-    ], "no broker deleted these: it would have moved the first epoch's line up"
+    assert told(one, two)[1][2]["damaged"] == [{"first_offset": 0, "last_offset": 39, "sound_on": [1]}], (
+        "no broker deleted these: it would have moved the first epoch's line up"
+    )
     (two / "t-0" / "leader-epoch-checkpoint").write_text("0\n1\n0 40\n")
-    code, replicas, _ = told(capsys, one, two)
+    code, replicas, _ = told(one, two)
     assert (code, replicas[2]["log_start_offset"]) == (0, 40)
 
 
@@ -265,39 +251,35 @@ def keyed(*offsets: int) -> bytes:
 KEYED = [keyed(*range(first, first + 10)) for first in range(0, 100, 10)]
 
 
-def test_nor_may_it_hide_a_first_file_that_is_lost(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nor_may_it_hide_a_first_file_that_is_lost(tmp_path: Path) -> None:
     one, two = broker(tmp_path, 1, KEYED, mark=100), broker(tmp_path, 2, KEYED, mark=100)
     (one / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 4000\n")
     log = one / "t-0" / f"{0:020d}.log"
     log.rename(log.with_name(f"{40:020d}.log")).write_bytes(b"".join(KEYED[4:]))
-    ran = run(capsys, "rescue", one, two, "--as", "jsonl", "--out", tmp_path / "out", "--json")
+    ran = run("rescue", one, two, "--as", "jsonl", "--out", tmp_path / "out", "--json")
     assert (ran.code, json.loads(ran.out.splitlines()[-1])["records"]) == (0, 100)
 
 
 @pytest.mark.parametrize("cleaned", [0, 70, 100, 4000])
-def test_what_a_cleaner_would_have_taken_shows_that_none_was_there(
-    cleaned: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_cleaner_would_have_taken_shows_that_none_was_there(cleaned: int, tmp_path: Path) -> None:
     """A batch is gone whose keys came again, and the cleaner's checkpoint may even say that it was there."""
     one = broker(tmp_path, 1, [*KEYED[:5], *KEYED[6:]], mark=100)
     if cleaned:
         (one / "cleaner-offset-checkpoint").write_text(f"0\n1\nt 0 {cleaned}\n")
     two = broker(tmp_path, 2, KEYED, mark=100)
-    code, replicas, _ = told(capsys, one, two)
+    code, replicas, _ = told(one, two)
     assert (code, replicas[1]["damaged"]) == (4, [{"first_offset": 50, "last_offset": 59, "sound_on": [2]}])
-    ran = run(capsys, "rescue", one, two, "--as", "jsonl", "--out", tmp_path / "out", "--json")
+    ran = run("rescue", one, two, "--as", "jsonl", "--out", tmp_path / "out", "--json")
     assert (ran.code, json.loads(ran.out.splitlines()[-1])["records"]) == (0, 100)
 
 
-def test_a_cleaner_that_was_there_took_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cleaner_that_was_there_took_all(tmp_path: Path) -> None:
     one = broker(tmp_path, 1, [keyed(*range(43, 50)), *KEYED[5:]], mark=100)
     (one / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 60\n")
-    assert told(capsys, one, broker(tmp_path, 2, KEYED, mark=100))[0] == 0
+    assert told(one, broker(tmp_path, 2, KEYED, mark=100))[0] == 0
 
 
-def test_a_file_lost_below_what_was_compacted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_lost_below_what_was_compacted(tmp_path: Path) -> None:
     """What a cleaner took came again later; what did not was lost."""
     batches = [
         build_batch(
@@ -311,50 +293,50 @@ def test_a_file_lost_below_what_was_compacted(tmp_path: Path, capsys: pytest.Cap
         (log_dir / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 91\n")
     late = one / "t-0" / f"{80:020d}.log"
     late.write_bytes(b"".join(batches[8:]))
-    code, replicas, _ = told(capsys, one, two)
+    code, replicas, _ = told(one, two)
     assert (code, replicas[1]["relation"]) == (4, "damaged")
     assert replicas[1]["damaged"] == [
         {"first_offset": 60, "last_offset": 60, "sound_on": [2]},
         {"first_offset": 70, "last_offset": 70, "sound_on": [2]},
     ]
     late.rename(late.with_name(f"{60:020d}.log")).write_bytes(b"".join(batches[6:]))
-    assert told(capsys, one, two)[0] == 0
+    assert told(one, two)[0] == 0
 
 
 @pytest.mark.parametrize("at", [5, 9])
-def test_a_flipped_epoch_is_no_leader(at: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_flipped_epoch_is_no_leader(at: int, tmp_path: Path) -> None:
     """No checksum covers it; at the end of a log the other replica has the same bytes in another epoch."""
     odd = [*PLAIN]
     odd[at] = odd[at][:12] + b"\0\0\x10\0" + odd[at][16:]
     one, two = broker(tmp_path, 1, odd, mark=100), broker(tmp_path, 2, PLAIN, mark=100)
-    code, replicas, partition = told(capsys, one, two)
+    code, replicas, partition = told(one, two)
     assert (code, partition["verdict"], partition["best"]["broker"]) == (4, "damaged", 2)
     assert replicas[1]["damaged"] == [{"first_offset": at * 10, "last_offset": at * 10 + 9, "sound_on": [2]}]
 
 
-def test_a_checkpoint_denies_a_flipped_epoch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_checkpoint_denies_a_flipped_epoch(tmp_path: Path) -> None:
     """No other replica has those bytes, but its own checkpoint has an older epoch begin later."""
     odd = [*PLAIN[:4], PLAIN[4][:12] + b"\0\0\x10\0" + PLAIN[4][16:]]
     one = broker(tmp_path, 1, odd, epochs="0 0, 1 100", mark=100)
     two = broker(tmp_path, 2, [*PLAIN[:4], *PLAIN[5:]], epochs="0 0, 1 100", mark=100)
-    _, replicas, partition = told(capsys, one, two)
+    _, replicas, partition = told(one, two)
     assert partition["verdict"] == "damaged"
     assert all(replica["relation"] != "diverged" for replica in replicas.values())
 
 
-def test_a_hole_between_files_is_no_compaction(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_hole_between_files_is_no_compaction(tmp_path: Path) -> None:
     one = broker(tmp_path, 1, PLAIN[:4], mark=100)
     (one / "t-0" / f"{60:020d}.log").write_bytes(b"".join(PLAIN[6:]))
-    code, replicas, _ = told(capsys, one, broker(tmp_path, 2, PLAIN, mark=100))
+    code, replicas, _ = told(one, broker(tmp_path, 2, PLAIN, mark=100))
     assert code == 4
     assert replicas[1]["damaged"] == [{"first_offset": 40, "last_offset": 59, "sound_on": [2]}]
 
 
-def test_same_epoch_other_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_same_epoch_other_bytes(tmp_path: Path) -> None:
     """Two against one, whatever the order they are given in."""
     odd = [*PLAIN[:4], batch(40, 0, "odd"), *PLAIN[5:]]
     dirs = [broker(tmp_path, 1, odd), broker(tmp_path, 2, PLAIN), broker(tmp_path, 3, PLAIN)]
-    code, replicas, partition = told(capsys, *dirs)
+    code, replicas, partition = told(*dirs)
     assert (code, replicas[1]["diverged_at"]) == (4, {"offset": 40, "epoch": 0})
     assert partition["conflicts"] == [
         {"first_offset": 40, "last_offset": 49, "because": "majority", "taken": [2, 3]}
@@ -364,31 +346,31 @@ def test_same_epoch_other_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize("gaps", [(), (20,), (20, 40), (70,)])
 @pytest.mark.parametrize("order", [(1, 2), (2, 1)])
 def test_other_bytes_are_seen_on_either_side_of_a_gap(
-    gaps: tuple[int, ...], order: tuple[int, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    gaps: tuple[int, ...], order: tuple[int, int], tmp_path: Path
 ) -> None:
     other = [batch(at, 0, "other" if at == 50 else "") for at in range(0, 100, 10) if at not in gaps]
     dirs = {1: broker(tmp_path, 1, PLAIN), 2: broker(tmp_path, 2, other)}
-    code, _, partition = told(capsys, *(dirs[number] for number in order))
+    code, _, partition = told(*(dirs[number] for number in order))
     assert code == 4
     assert [(each["first_offset"], each["last_offset"]) for each in partition["conflicts"]] == [(50, 59)]
 
 
-def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_refused(tmp_path: Path) -> None:
     one, other = broker(tmp_path, 1, PLAIN), broker(tmp_path, 2, PLAIN, cluster="d")
-    ran = run(capsys, "diff", one, other)
+    ran = run("diff", one, other)
     assert (ran.code, ran.err.count("\n")) == (16, 1)
     assert "these are 2 clusters" in ran.err
     unnamed = broker(tmp_path, 4, PLAIN, cluster="")
-    assert run(capsys, "diff", one, unnamed).code == 0
-    ran = run(capsys, "diff", one, one)
+    assert run("diff", one, unnamed).code == 0
+    ran = run("diff", one, one)
     assert (ran.code, "the same directory" in ran.err) == (16, True)
     again = broker(tmp_path, 3, PLAIN, topic_id="AAAAAAAAAAAAAAAAAAAAAg")
-    ran = run(capsys, "diff", one, again, "--json")
+    ran = run("diff", one, again, "--json")
     assert ran.code == 8
     assert json.loads(ran.out.splitlines()[0])["verdict"] == "refused"
     third = broker(tmp_path, 5, PLAIN)
     for order in ([again, one, third], [third, again, one]):
-        ran = run(capsys, "diff", *order, "--json")
+        ran = run("diff", *order, "--json")
         reason = json.loads(ran.out.splitlines()[0])["reason"]
         assert (reason.startswith(f"{again}/"), reason.endswith("so leave it out")) == (True, True), reason
 

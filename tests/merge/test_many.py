@@ -72,29 +72,29 @@ def calls_of(work: Callable[[], object]) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [holes, holes_of_both, conflicts, newer_epochs])
 def test_eight_times_as_many_take_little_more_than_eight_times_the_work(
-    kind: Callable[[int], list[Log]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    kind: Callable[[int], list[Log]], tmp_path: Path
 ) -> None:
     work = []
     for count in (200, 1600):
         root, out = tmp_path / str(count), tmp_path / "out"
         lines = ", ".join(f"{at} {at}" for at in range(count)) if kind is newer_epochs else "0 0"
         dirs = [broker(root, number, log, epochs=lines, mark=count) for number, log in enumerate(kind(count))]
-        work.append(calls_of(lambda: run(capsys, "diff", *dirs, "--json")))  # noqa: B023
+        work.append(calls_of(lambda: run("diff", *dirs, "--json")))  # noqa: B023
         if kind is not newer_epochs:
-            ran = calls_of(lambda: run(capsys, "rescue", *dirs, "--out", out, "--as", "jsonl"))  # noqa: B023
+            ran = calls_of(lambda: run("rescue", *dirs, "--out", out, "--as", "jsonl"))  # noqa: B023
             work[-1] += ran
             shutil.rmtree(out)
     assert work[1] < 12 * work[0]
 
 
-def test_a_hole_costs_little_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_hole_costs_little_memory(tmp_path: Path) -> None:
     peaks = []
     for count in (50, 100, 500):  # the first imports what it needs
         root = tmp_path / str(count)
         dirs = [broker(root, number, log, mark=count) for number, log in enumerate(holes_of_both(count))]
         tracemalloc.start()
         try:
-            run(capsys, "diff", *dirs)
+            run("diff", *dirs)
             peaks.append(tracemalloc.get_traced_memory()[1])
         finally:
             tracemalloc.stop()
@@ -102,7 +102,7 @@ def test_a_hole_costs_little_memory(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_what_is_decoded_of_each_hole_is_not_held_by_itself(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dirs = [broker(tmp_path, number, log, mark=200) for number, log in enumerate(holes_of_both(200))]
     added, add = [], ParquetFile.add
@@ -112,7 +112,7 @@ def test_what_is_decoded_of_each_hole_is_not_held_by_itself(
         add(file, batch)
 
     monkeypatch.setattr(ParquetFile, "add", counted)
-    assert run(capsys, "rescue", *dirs, "--out", tmp_path / "out", "--as", "parquet").code == 0
+    assert run("rescue", *dirs, "--out", tmp_path / "out", "--as", "parquet").code == 0
     assert (sum(added), len(added)) == (200, 4)
     rows = pq.read_table(next((tmp_path / "out").rglob("*.parquet")))
     assert rows["offset"].to_pylist() == [*range(200)]

@@ -25,13 +25,11 @@ def changed(batches: list[bytes], at: int, new: bytes) -> list[bytes]:
     return [*batches[:at], new, *batches[at + 1 :]]
 
 
-def rescued(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, *dirs: Path
-) -> tuple[int, bytes, list[tuple[int, int]]]:
+def rescued(tmp_path: Path, *dirs: Path) -> tuple[int, bytes, list[tuple[int, int]]]:
     """The exit code, the bytes of the new log, and offset and epoch of each record."""
     codes = []
     for form in ("log-dir", "jsonl"):
-        ran = run(capsys, "rescue", *dirs, "--out", tmp_path / form, "--as", form, "--kafka", "4.3")
+        ran = run("rescue", *dirs, "--out", tmp_path / form, "--as", form, "--kafka", "4.3")
         codes.append(ran.code)
     assert len(set(codes)) == 1, codes
     logs = sorted((tmp_path / "log-dir").rglob("t-0/*.log"))
@@ -45,37 +43,33 @@ def rescued(
     [4, 10, 9, 0],
     ids=["both neighbours", "the first of its epoch", "the last of its epoch", "the first"],
 )
-def test_what_lies_beside_proves_the_epoch(
-    at: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_lies_beside_proves_the_epoch(at: int, tmp_path: Path) -> None:
     truth = [*PLAIN, *LATER]
     one = broker(tmp_path, 1, changed(truth, at, flipped(truth[at])), epochs=LINES, mark=150)
-    code, log, rows = rescued(capsys, tmp_path, one)
+    code, log, rows = rescued(tmp_path, one)
     assert (code, log == b"".join(truth)) == (0, True)
     assert rows == [(offset, int(offset >= 100)) for offset in range(150)]
 
 
-def test_the_last_one_of_a_log_that_was_longer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_last_one_of_a_log_that_was_longer(tmp_path: Path) -> None:
     one = broker(tmp_path, 1, changed(PLAIN[:5], 4, flipped(PLAIN[4])), epochs=LINES, mark=50)
-    code, log, _ = rescued(capsys, tmp_path, one)
+    code, log, _ = rescued(tmp_path, one)
     assert (code, log == b"".join(PLAIN[:5])) == (0, True)
 
 
-def test_nothing_is_put_back_that_nothing_proves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_put_back_that_nothing_proves(tmp_path: Path) -> None:
     """The first batch of an epoch, or the last one of that before: without a checkpoint it may be both."""
     truth = [*PLAIN, *LATER]
     one = broker(tmp_path, 1, changed(truth, 10, flipped(truth[10])), mark=150)
-    code, log, _ = rescued(capsys, tmp_path, one)
+    code, log, _ = rescued(tmp_path, one)
     assert (code, log) == (4, b"".join([*truth[:10], *truth[11:]]))
 
 
-def test_a_merge_puts_the_epoch_right_where_nobody_else_has_the_batch(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_merge_puts_the_epoch_right_where_nobody_else_has_the_batch(tmp_path: Path) -> None:
     truth = [*PLAIN, *LATER]
     one = broker(tmp_path, 1, changed(truth, 4, flipped(truth[4])), epochs=LINES, mark=150)
     two = broker(tmp_path, 2, changed(truth, 4, hurt(truth[4])), epochs=LINES, mark=150)
-    found = run(capsys, "diff", one, two, "--json")
+    found = run("diff", one, two, "--json")
     assert [line["damaged"] for line in found.of("replica")] == [
         [{"first_offset": 40, "last_offset": 49, "sound_on": []}],
         [{"first_offset": 40, "last_offset": 49, "sound_on": [1]}],
@@ -84,22 +78,20 @@ def test_a_merge_puts_the_epoch_right_where_nobody_else_has_the_batch(
     for home, other in ((one, two), (two, one)):
         out = tmp_path / f"{home.name}.json"
         where = ("--partition", "t-0", "--from", other, "-o", out, "--kafka", "4.3")
-        ran = run(capsys, "plan", "merge", home, *where)
+        ran = run("plan", "merge", home, *where)
         assert ran.code == 0, ran.err
-        assert run(capsys, "apply", out, "--yes", "--state-dir", tmp_path / "state").code == 1
+        assert run("apply", out, "--yes", "--state-dir", tmp_path / "state").code == 1
         assert (home / "t-0" / f"{0:020d}.log").read_bytes() == b"".join(truth)
-    assert run(capsys, "diff", one, two).code == 0
+    assert run("diff", one, two).code == 0
 
 
-def test_two_side_by_side_cost_no_more_than_themselves(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_side_by_side_cost_no_more_than_themselves(tmp_path: Path) -> None:
     """Neither shows that the other is wrong; the many behind them do."""
     odd = [*PLAIN[:4], flipped(PLAIN[4], 4), flipped(PLAIN[5], 64), *PLAIN[6:]]
     one, two = broker(tmp_path, 1, odd, mark=100), broker(tmp_path, 2, PLAIN, mark=100)
-    code, log, _ = rescued(capsys, tmp_path, one, two)
+    code, log, _ = rescued(tmp_path, one, two)
     assert (code, log == b"".join(PLAIN)) == (0, True)
-    found = run(capsys, "diff", one, two, "--json").of("replica")[0]
+    found = run("diff", one, two, "--json").of("replica")[0]
     assert (found["relation"], found["damaged"]) == (
         "damaged", [{"first_offset": 40, "last_offset": 59, "sound_on": [2]}]
     )  # fmt: skip
@@ -118,7 +110,7 @@ ODD = {
     ("what", "lines"), [*((each, True) for each in ODD), *((each, False) for each in [*ODD][:4])]
 )
 def test_a_flipped_epoch_is_no_leader_where_another_replica_has_the_batch_as_it_was(
-    what: str, lines: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    what: str, lines: bool, tmp_path: Path
 ) -> None:
     truth = [*PLAIN, *LATER]
     odd = [flipped(each, ODD[what][at]) if at in ODD[what] else each for at, each in enumerate(truth)]
@@ -126,18 +118,16 @@ def test_a_flipped_epoch_is_no_leader_where_another_replica_has_the_batch_as_it_
     if not lines:
         (one / "t-0" / "leader-epoch-checkpoint").unlink()
     two = broker(tmp_path, 2, truth, epochs=LINES, mark=150)
-    code, log, rows = rescued(capsys, tmp_path, one, two)
+    code, log, rows = rescued(tmp_path, one, two)
     assert (code, log == b"".join(truth)) == (0, True)
     assert rows == [(offset, int(offset >= 100)) for offset in range(150)]
 
 
-def test_a_new_epoch_of_few_batches_stays_though_an_old_leader_wrote_the_same(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_new_epoch_of_few_batches_stays_though_an_old_leader_wrote_the_same(tmp_path: Path) -> None:
     """A producer's second try after an unclean election, at the same offset by chance."""
     again = [*PLAIN, flipped(LATER[0], 2)]
     one = broker(tmp_path, 1, [*PLAIN, LATER[0]], epochs=LINES, mark=100)
     two = broker(tmp_path, 2, again, epochs="0 0, 2 100", mark=110)
-    _, log, rows = rescued(capsys, tmp_path, one, two)
+    _, log, rows = rescued(tmp_path, one, two)
     assert log == b"".join(again)
     assert rows[-1] == (109, 2)

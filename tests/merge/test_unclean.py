@@ -62,12 +62,12 @@ def played(cluster: Cluster) -> None:
     three.kill()
 
 
-def test_diff_names_where_the_deposed_leader_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_diff_names_where_the_deposed_leader_left(tmp_path: Path) -> None:
     need_kafka(VERSION)
     with Cluster(VERSION, tmp_path / "live", 3, settings=SETTINGS) as cluster:
         played(cluster)
         dirs = sorted((tmp_path / "live").glob("b*/d*"))
-        ran = run(capsys, "diff", *dirs, "--topic", "div", "--json")
+        ran = run("diff", *dirs, "--topic", "div", "--json")
         replicas = {line["broker"]: line for line in ran.of("replica")}
         (partition,) = ran.of("partition")
         assert (ran.code, partition["verdict"], partition["best"]["broker"]) == (4, "diverged", 3)
@@ -87,4 +87,4 @@ def test_diff_names_where_the_deposed_leader_left(tmp_path: Path, capsys: pytest
         until(cluster, lambda now: set(now.isrs) == {2, 3})
         time.sleep(6)  # as above; killed, for of a clean stop of all the last one may take five minutes
     assert said.rpartition("Truncating to offset ")[2].split()[0] == "40"
-    assert run(capsys, "diff", *dirs, "--topic", "div").code == 0
+    assert run("diff", *dirs, "--topic", "div").code == 0

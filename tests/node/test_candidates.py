@@ -30,49 +30,47 @@ def world(golden: Golden, name: str, tmp_path: Path) -> list[Path]:
 
 
 @pytest.mark.slow
-def test_of_a_killed_1_1_0_nothing_is_planned_by_the_rules_of_2_2(
-    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_of_a_killed_1_1_0_nothing_is_planned_by_the_rules_of_2_2(golden: Golden, tmp_path: Path) -> None:
     dirs = world(golden, "1.1.0-killed", tmp_path)
-    asked = run(capsys, "plan", "repair", *dirs, "-o", tmp_path / "plan.json")
+    asked = run("plan", "repair", *dirs, "-o", tmp_path / "plan.json")
     assert asked.code == 16
     assert "2.2: 32 steps, 1.1: 70 steps, 2.0: 32 steps, 2.0.1: 32 steps, 2.3: 0 steps" in asked.err
     assert "--kafka VERSION" in asked.err
     assert not (tmp_path / "plan.json").exists()
-    assert run(capsys, "plan", "repair", *dirs, "--kafka", "1.1").code == 0
-    told = run(capsys, "forecast", *dirs)
+    assert run("plan", "repair", *dirs, "--kafka", "1.1").code == 0
+    told = run("forecast", *dirs)
     assert told.code == 0
     assert (
         "any Kafka of 1.1 to 2.3 (--kafka says which): by the rules of 1.1 6 index-rebuilt more" in told.out
     )
     for asked in (["forecast", "--cluster", *dirs], ["fleet", "forecast", tmp_path, "--driver", "local"]):
-        assumed = "; ".join(run(capsys, *asked, "--json").json[-1]["assumed"])
+        assumed = "; ".join(run(*asked, "--json").json[-1]["assumed"])
         assert "of 1.1 to 2.3 (--kafka says which): by the rules of 1.1 6 index-rebuilt more" in assumed
-    times = run(capsys, "explain", "startup", *dirs, "--json")
+    times = run("explain", "startup", *dirs, "--json")
     assert (times.of("machine")[0]["kafka"], times.of("machine")[0]["kafka_may_be"]) == ("2.2", "1.1 to 2.3")
     other = {line["kafka"]: line for line in times.of("other-release")}
     assert other["2.3"]["worst"] > other["1.1"]["worst"]
     assert times.of("kubernetes")[0]["worst_seconds"] >= other["2.3"]["worst"], (
         "a probe waits for the slowest"
     )
-    assert "  by the rules of 2.3: clean stop" in run(capsys, "explain", "startup", *dirs).out
-    same = run(capsys, "plan", "move", *dirs, "--partition", "v1-none-0", "--to", dirs[1])
+    assert "  by the rules of 2.3: clean stop" in run("explain", "startup", *dirs).out
+    same = run("plan", "move", *dirs, "--partition", "v1-none-0", "--to", dirs[1])
     assert same.code == 0, "nobody is asked where each release has the same plan"
 
 
 def test_of_very_many_partitions_some_are_compared_and_that_is_said(
-    golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("segmend.loading.any_release.COMPARED", 12)
     dirs = world(golden, "1.1.0-killed", tmp_path)
-    told = run(capsys, "forecast", *dirs).out
+    told = run("forecast", *dirs).out
     assert "other rules than those of 2.2 were tried on" in told
     assert "by the rules of 1.1" in told, "those of which anything is said are among them"
 
 
 @pytest.mark.slow
 def test_an_index_that_is_corrupt_to_some_of_the_releases_is_named(
-    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Write-up 000: corrupt to 1.x, not to 2.x; the dir tells neither."""
     dirs = world(golden, "1.1.0-clean", tmp_path)
@@ -80,19 +78,19 @@ def test_an_index_that_is_corrupt_to_some_of_the_releases_is_named(
     entry = bytes(7) + b"\x10"
     assert index.read_bytes()[:8] != entry
     index.write_bytes(entry)
-    assert "codec-none" not in run(capsys, "check", *dirs, "--kafka", "2.2", "--startup").out
-    found = run(capsys, "check", *dirs, "--startup").out
+    assert "codec-none" not in run("check", *dirs, "--kafka", "2.2", "--startup").out
+    found = run("check", *dirs, "--startup").out
     assert "by the rules of Kafka 0.11, which this may be" in found
     assert f"{MAY_BE}; by the rules of 0.11 1 finding more" in found
     # Of many bytes only what a start looks at is compared: what else is wrong is not called missing there.
     log = min(dirs[0].glob("codec-none-0/*.log"))
     log.write_bytes(log.read_bytes()[:-1] + b"\xff")
     monkeypatch.setattr("segmend.checks.any_release.READ_AGAIN", 0)
-    found = run(capsys, "check", *dirs, "--deep").out
+    found = run("check", *dirs, "--deep").out
     assert "L05" in found
     assert f"{MAY_BE}, compared by what a start looks at" in found
     assert "fewer" not in found
-    (row,) = (row for row in run(capsys, "check", *dirs, "--startup", "--json").json if row.get("file"))
+    (row,) = (row for row in run("check", *dirs, "--startup", "--json").json if row.get("file"))
     assert row["detail"]["kafka"] == "0.11"
 
 
@@ -153,16 +151,13 @@ def test_what_lies_beside_a_dir_tells_its_release_if_it_speaks_of_it(
     assert why in broker.release_reason
 
 
-def test_a_release_told_without_its_patch_is_each_of_its_patches(
-    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_release_told_without_its_patch_is_each_of_its_patches(golden: Golden, tmp_path: Path) -> None:
     """2.4.1 writes other times into producer snapshots; 3.6.1 is the first that knows `-stray`."""
     dirs = world(golden, "2.8.2-clean", tmp_path)
     max(dirs[1].glob("txn-0/*.snapshot")).unlink()
     planned = {each: tmp_path / f"{each}.json" for each in ("2.4", "2.4.0", "2.4.1", "2.5")}
     answers = {
-        each: run(capsys, "plan", "repair", *dirs, "--kafka", each, "-o", path)
-        for each, path in planned.items()
+        each: run("plan", "repair", *dirs, "--kafka", each, "-o", path) for each, path in planned.items()
     }
     assert {each: answer.code for each, answer in answers.items()} == {
         "2.4": 16, "2.4.0": 0, "2.4.1": 0, "2.5": 0,
@@ -171,12 +166,10 @@ def test_a_release_told_without_its_patch_is_each_of_its_patches(
         answers["2.4"].err
     )
     (dirs[0] / f"empty-1.{'0' * 32}-stray").mkdir()
-    told = {
-        each: run(capsys, "forecast", *dirs, "--kafka", each) for each in ("3.6", "3.6.0", "3.6.1", "3.5")
-    }
+    told = {each: run("forecast", *dirs, "--kafka", each) for each in ("3.6", "3.6.0", "3.6.1", "3.5")}
     assert "of any Kafka of 3.6 (--kafka says which): by the rules of 3.6.1 it starts" in told["3.6"].out
     assert not any("any Kafka of" in told[each].out for each in ("3.6.0", "3.6.1", "3.5"))
-    found = run(capsys, "check", *dirs, "--kafka", "3.6").out
+    found = run("check", *dirs, "--kafka", "3.6").out
     assert "N01" in found
     assert "broker: refuses to start" in found
     assert "by the rules of Kafka 3.6.1, which this may be" in found

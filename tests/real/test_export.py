@@ -48,9 +48,7 @@ def produced(bootstrap: str, over: threading.Event, acknowledged: list[tuple[int
 
 
 @pytest.mark.timeout(300)
-def test_a_live_log_is_exported_once(
-    start: Start, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_live_log_is_exported_once(start: Start, tmp_path: Path) -> None:
     cluster = start("4.3.1")
     made(cluster.bootstrap)
     dirs, out = cluster.brokers[0].dirs, tmp_path / "out"
@@ -67,11 +65,11 @@ def test_a_live_log_is_exported_once(
             except subprocess.TimeoutExpired:
                 child.kill()
                 child.wait()
-            assert run(capsys, *argv).code in {0, 4}
+            assert run(*argv).code in {0, 4}
     finally:
         over.set()
         writer.join()
-    assert run(capsys, *argv).code in {0, 4}
+    assert run(*argv).code in {0, 4}
     rows = sorted((row["partition"], row["offset"], row["value"]) for row in table(out))
     assert len(rows) > 1000
     assert rows == sorted(acknowledged)
@@ -83,5 +81,5 @@ def test_a_live_log_is_exported_once(
     while not all(any((each / name).exists() for each in dirs) for name in files):
         assert time.monotonic() < end
         time.sleep(0.1)
-    again = run(capsys, *argv)
+    again = run(*argv)
     assert (again.code, "the topic was deleted and made anew" in again.err) == (8, True), again.err

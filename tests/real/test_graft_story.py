@@ -177,14 +177,14 @@ def test_back_in_the_isr(
         plan, options = tmp_path / "plan.json", ["--live-source"] if leader == "live" else []
         where = ("--partition", f"{TOPIC}-0", "--from", source, "-o", plan)
         operation = "merge" if state == "merged" else "graft"
-        made = run(capsys, "plan", operation, *it.broker(1).dirs, *where, *options)
+        made = run("plan", operation, *it.broker(1).dirs, *where, *options)
         assert made.code == 0, made.err
         copied = sum(s["content"]["length"] for s in json.loads(plan.read_text())["steps"]
                      if s["kind"] == "append_file" and s["path"].endswith(".log"))  # fmt: skip
         total = _size(source)
         assert (copied == total) is (state == "lost")
-        assert run(capsys, "apply", plan, "--yes", "--state-dir", tmp_path / "state").code == 1
-        checked = run(capsys, "check", "--deep", *it.broker(1).dirs, "--json").of("finding")
+        assert run("apply", plan, "--yes", "--state-dir", tmp_path / "state").code == 1
+        checked = run("check", "--deep", *it.broker(1).dirs, "--json").of("finding")
         assert [row for row in checked if row["severity"] == "error"] == []
         it.broker(1).launch()
         if leader == "stopped":
@@ -204,9 +204,7 @@ def test_back_in_the_isr(
 
 
 @pytest.mark.timeout(400)
-def test_after_an_unclean_election_the_stale_side_is_no_source(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_after_an_unclean_election_the_stale_side_is_no_source(tmp_path: Path) -> None:
     """Broker 2 led alone; then 1 was elected without it. What 1 got since stays, and 2 is mended from it."""
     first, lost, after = range(2_000), range(2_000, 3_000), range(3_000, 4_800)
     with story("4.3.1", tmp_path / "cluster", {"unclean.leader.election.enable": "true"}) as it:
@@ -223,17 +221,17 @@ def test_after_an_unclean_election_the_stale_side_is_no_source(
         it.broker(1).stop()
         plan, one, two = tmp_path / "plan.json", it.replica(1), it.replica(2)
         where = ("--partition", f"{TOPIC}-0", "-o", plan)
-        refused = run(capsys, "plan", "graft", *it.broker(1).dirs, *where, "--from", two)
+        refused = run("plan", "graft", *it.broker(1).dirs, *where, "--from", two)
         assert refused.code == 8, refused.out
         assert f"{two}: ends in leader epoch " in refused.err
         assert f"{len(after) // 2} records (offsets 1000 to 1899)" in refused.err
         assert "graft from the replica that led last" in refused.err
         assert not plan.exists()
-        made = run(capsys, "plan", "graft", *it.broker(2).dirs, *where, "--from", one)
+        made = run("plan", "graft", *it.broker(2).dirs, *where, "--from", one)
         assert made.code == 0, made.err
         (loss,) = json.loads(plan.read_text())["losses"]
         assert (loss["records"], loss["first_offset"], loss["last_offset"]) == (len(lost) // 2, 1000, 1499)
-        assert run(capsys, "apply", plan, "--yes", "--state-dir", tmp_path / "state").code == 1
+        assert run("apply", plan, "--yes", "--state-dir", tmp_path / "state").code == 1
         for number in (1, 2):
             it.broker(number).launch()
         for number in (1, 2):

@@ -45,15 +45,13 @@ def offsets(cluster: Cluster, *topics: str) -> dict[str, list[int]]:
     return {name: row["seen"] for name, row in found.items()}
 
 
-def apply(capsys: pytest.CaptureFixture[str], plan: Path, *options: object) -> None:
-    ran = run(capsys, "apply", plan, "--yes", "--state-dir", plan.parent / "state", *options)
+def apply(plan: Path, *options: object) -> None:
+    ran = run("apply", plan, "--yes", "--state-dir", plan.parent / "state", *options)
     assert ran.code == 1, ran.err
 
 
 @pytest.mark.parametrize("version", ["3.9.2", NEWEST])
-def test_a_stray_is_served_again(
-    start: Start, version: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_stray_is_served_again(start: Start, version: str, tmp_path: Path) -> None:
     cluster = start(version)
     fill(cluster)
     dirs = cluster.brokers[0].dirs
@@ -70,20 +68,18 @@ def test_a_stray_is_served_again(
     assert max((home / name).glob("*.timeindex")).stat().st_size > 1 << 20
     plan = tmp_path / "plan.json"
     asked = ("plan", "adopt", *dirs, "--directory", name, "-o", plan)
-    assert "--topic-id current" in run(capsys, *asked).err
-    assert "--replace" in run(capsys, *asked, "--topic-id", "current").err
-    assert run(capsys, *asked, "--topic-id", "current", "--replace").code == 0
-    apply(capsys, plan)
-    ran = run(capsys, "forecast", *dirs, "--json")
+    assert "--topic-id current" in run(*asked).err
+    assert "--replace" in run(*asked, "--topic-id", "current").err
+    assert run(*asked, "--topic-id", "current", "--replace").code == 0
+    apply(plan)
+    ran = run("forecast", *dirs, "--json")
     rows = [row["after"]["log_end_offset"] for row in ran.of("partition") if row["topic"] == "red"]
     assert rows == [max(written["red"]) + 1]
     cluster.start()
     assert offsets(cluster, *TOPICS) == written
 
 
-def test_a_cloned_volume_gets_an_identity_with_which_the_broker_starts(
-    start: Start, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_cloned_volume_gets_an_identity_with_which_the_broker_starts(start: Start, tmp_path: Path) -> None:
     cluster = start(NEWEST)
     fill(cluster)
     broker = cluster.brokers[0]
@@ -97,8 +93,8 @@ def test_a_cloned_volume_gets_an_identity_with_which_the_broker_starts(
     assert broker.child.wait(STOPS_IN) != 0
     assert any("Duplicate directory ID" in line for line in broker.lines())
     plan = tmp_path / "plan.json"
-    assert run(capsys, "plan", "identity", *broker.dirs, "--config", broker.config, "-o", plan).code == 0
-    apply(capsys, plan)
+    assert run("plan", "identity", *broker.dirs, "--config", broker.config, "-o", plan).code == 0
+    apply(plan)
     assert _ids(second.read_text()) == _ids(own)
     cluster.start()
     assert offsets(cluster, *TOPICS) == written
@@ -106,8 +102,8 @@ def test_a_cloned_volume_gets_an_identity_with_which_the_broker_starts(
     home = next(each for each in broker.dirs if (each / "red-0").is_dir())
     stamp, old = home / "meta.properties", (home / "meta.properties").read_text()
     new = ("--directory-id", f"{home}=new")
-    assert run(capsys, "plan", "identity", *broker.dirs, *new, "-o", plan).code == 0
-    apply(capsys, plan)
+    assert run("plan", "identity", *broker.dirs, *new, "-o", plan).code == 0
+    apply(plan)
     assert _ids(stamp.read_text()) != _ids(old)
     cluster.start()
     # The broker tells the controller where its replicas lie, but as a rule only after that has taken them for
@@ -136,9 +132,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", place], check=True)
 
 
-def test_a_full_disk_gets_the_room_that_a_start_needs(
-    small_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_disk_gets_the_room_that_a_start_needs(small_disk: Path, tmp_path: Path) -> None:
     need_kafka(NEWEST)
     settings = {"log.segment.delete.delay.ms": "3600000", "log.retention.ms": "-1"}
     with Cluster(NEWEST, tmp_path / "live", log_dirs=1, settings=settings) as cluster:
@@ -164,9 +158,9 @@ def test_a_full_disk_gets_the_room_that_a_start_needs(
         broker.kill()
         plan, spare = tmp_path / "plan.json", tmp_path / "spare"
         options = ("--bytes", "1MB", "--backup-dir", spare, "--config", broker.config)
-        ran = run(capsys, "plan", "free", broker.dirs[0], *options, "-o", plan, "--json")
+        ran = run("plan", "free", broker.dirs[0], *options, "-o", plan, "--json")
         assert ran.code == 0, ran.err
-        apply(capsys, plan)
+        apply(plan)
         assert os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_frsize >= 1_000_000
         cluster.start()
         assert offsets(cluster, "red")["red"][: len(written["red"])] == written["red"]
@@ -198,7 +192,7 @@ def real_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
 
 
 def test_the_way_out_of_a_full_disk_as_it_is_printed(
-    real_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    real_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing there may go, so `plan free` names a move; its commands are typed as they stand."""
     need_kafka(NEWEST)
@@ -219,15 +213,15 @@ def test_the_way_out_of_a_full_disk_as_it_is_printed(
         broker.kill()
         _fill_up(real_disk)
         # No start is tried here: it may empty the metadata log that it recovers (4.0 and later, on XFS).
-        ran = run(capsys, "forecast", *broker.dirs, "--config", broker.config)
+        ran = run("forecast", *broker.dirs, "--config", broker.config)
         assert ran.code == 4
         assert f"{real_disk} serves: its file system is full" in ran.out
         asked = ("--bytes", "1MB", "--config", broker.config, "-o", "free.json")
-        ran = run(capsys, "plan", "free", *broker.dirs, *asked)
+        ran = run("plan", "free", *broker.dirs, *asked)
         move = _printed(ran.out + ran.err, "segmend plan move ")
-        ran = run(capsys, *move)
+        ran = run(*move)
         assert ran.code == 0, ran.err
-        ran = run(capsys, *_printed(ran.out + ran.err, "segmend apply "), "--yes")
+        ran = run(*_printed(ran.out + ran.err, "segmend apply "), "--yes")
         assert ran.code == 1, ran.err
         assert os.statvfs(real_disk).f_bavail * os.statvfs(real_disk).f_frsize >= 1_000_000
         cluster.start()

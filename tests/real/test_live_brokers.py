@@ -36,26 +36,26 @@ RUNNING = "K15"
 """The note that a broker holds the lock: no fault."""
 
 
-def healthy_at_every_level(capsys: pytest.CaptureFixture[str], dirs: Iterable[Path]) -> None:
+def healthy_at_every_level(dirs: Iterable[Path]) -> None:
     """No level of `check` has an error or a warning."""
     for level in LEVELS:
-        ran = run(capsys, "check", *level, *dirs, "--json")
+        ran = run("check", *level, *dirs, "--json")
         assert findings(ran, "error", "warning") == []
         assert ran.code == 0
 
 
-def test_a_running_broker_under_load(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_running_broker_under_load(start: Start) -> None:
     cluster = start(NEWEST)
     dirs = cluster.brokers[0].dirs
     create_topics(cluster.bootstrap, cluster.release)
     with under_load(cluster.bootstrap):
         for level in LEVELS:
-            ran = run(capsys, "check", *level, *dirs, "--json")
+            ran = run("check", *level, *dirs, "--json")
             assert {row["code"] for row in findings(ran, "error", "warning", "info")} == {RUNNING}
             assert ran.code == 0
-            said = run(capsys, "check", *level, *dirs).out
+            said = run("check", *level, *dirs).out
             assert said.count("a broker is running here") == len(dirs)
-        shown = run(capsys, "show", *dirs, "--json")
+        shown = run("show", *dirs, "--json")
         assert [row["broker_running"] for row in shown.of("dir")] == [True] * len(dirs)
         commands = [["check", *level, *map(str, dirs)] for level in LEVELS] + [["show", *map(str, dirs)]]
         watched = python("-c", WATCHER, json.dumps(commands))
@@ -73,19 +73,19 @@ def test_nothing_is_alarmed_while_topics_come_and_go(tmp_path: Path) -> None:
     assert drawn.total() > 3
 
 
-def test_after_kill_9_under_load(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
+def test_after_kill_9_under_load(start: Start) -> None:
     cluster = start(NEWEST)
     broker = cluster.brokers[0]
     create_topics(cluster.bootstrap, cluster.release)
     with under_load(cluster.bootstrap):
         broker.kill()
-    healthy_at_every_level(capsys, broker.dirs)
-    assert not any(row["clean_shutdown"] for row in run(capsys, "show", *broker.dirs, "--json").of("dir"))
+    healthy_at_every_level(broker.dirs)
+    assert not any(row["clean_shutdown"] for row in run("show", *broker.dirs, "--json").of("dir"))
     broker.start()
     assert not [line for line in broker.lines() if "Corruption found" in line or "Found invalid" in line]
 
 
-def test_offsets_of_a_stopped_broker(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
+def test_offsets_of_a_stopped_broker(start: Start) -> None:
     cluster = start(NEWEST)
     broker = cluster.brokers[0]
     create_topics(cluster.bootstrap, cluster.release)
@@ -93,7 +93,7 @@ def test_offsets_of_a_stopped_broker(start: Start, capsys: pytest.CaptureFixture
         pass
     seen = ask(cluster.bootstrap, broker.root, "--no-records")["partitions"]
     broker.stop()
-    shown = run(capsys, "show", *broker.dirs, "--json").of("partition")
+    shown = run("show", *broker.dirs, "--json").of("partition")
     found = {
         f"{row['topic']}-{row['partition']}": {
             name: row[name] for name in ("log_start_offset", "log_end_offset")
@@ -105,17 +105,15 @@ def test_offsets_of_a_stopped_broker(start: Start, capsys: pytest.CaptureFixture
     assert wanted == {name: found[name] for name in seen}
     assert {name.rpartition("-")[0] for name in set(found) - set(seen)} <= {"__consumer_offsets"}
     assert sum(row["log_end_offset"] for row in found.values()) > 100
-    healthy_at_every_level(capsys, broker.dirs)
+    healthy_at_every_level(broker.dirs)
 
 
-def test_startup_lists_what_a_1_1_0_broker_warns_about(
-    golden: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_startup_lists_what_a_1_1_0_broker_warns_about(golden: Callable[[str], Path], tmp_path: Path) -> None:
     need_kafka("1.1.0")
     root = tmp_path / "b1"
     copy_tree(golden("1.1.0-killed") / "b1", root)
     dirs = [root / "d0", root / "d1"]
-    ran = run(capsys, "check", "--startup", "--kafka", "1.1.0", *dirs, "--json")
+    ran = run("check", "--startup", "--kafka", "1.1.0", *dirs, "--json")
     said = {(Path(row["dir"]).name, row["file"].partition(".")[0]) for row in ran.of("finding")
             if row["code"] == "I25"}  # fmt: skip
     zookeeper = ZooKeeper(release("1.1.0"), tmp_path / "zookeeper")

@@ -24,8 +24,8 @@ Cap = pytest.CaptureFixture[str]
 class Story:
     """A cluster as it was killed: broker 2 has 30 records that broker 3, elected since, never saw."""
 
-    def __init__(self, cluster: Cluster, root: Path, capsys: Cap) -> None:
-        self.cluster, self.root, self.capsys = cluster, root, capsys
+    def __init__(self, cluster: Cluster, root: Path) -> None:
+        self.cluster, self.root = cluster, root
         for broker in cluster.brokers:
             copy_tree(broker.root, root / "saved" / broker.root.name)
 
@@ -43,9 +43,9 @@ class Story:
         side.mkdir()
         (source,) = (path for log_dir in self.dirs(other) for path in log_dir.glob("div-0"))
         where = ("--partition", "div-0", "--from", source, "--side", side, "-o", file)
-        planned = run(self.capsys, "plan", "merge", *self.dirs(node), *where, *options)
+        planned = run("plan", "merge", *self.dirs(node), *where, *options)
         assert planned.code == 0, planned.err
-        applied = run(self.capsys, "apply", file, "--yes", "--state-dir", self.root / f"state-{node}")
+        applied = run("apply", file, "--yes", "--state-dir", self.root / f"state-{node}")
         assert applied.code == 1, applied.err
         return planned.out
 
@@ -70,7 +70,7 @@ class Story:
         cuts = re.findall(r"partition=div-0.*[Tt]runcating to offset (\d+)", "\n".join(two.lines()))
         assert all(int(each) >= end for each in cuts), cuts
         both = [path for node in (2, 3) for path in self.dirs(node)]
-        found = run(self.capsys, "diff", *both, "--topic", "div", "--json")
+        found = run("diff", *both, "--topic", "div", "--json")
         (partition,) = found.of("partition")
         assert (found.code, partition["verdict"], partition["next_offset"]) == (0, "equal", end)
 
@@ -82,12 +82,12 @@ def values(*told: tuple[str, int]) -> list[object]:
 
 
 @pytest.mark.timeout(400)
-def test_the_brokers_serve_the_branch_that_was_chosen(tmp_path: Path, capsys: Cap) -> None:
+def test_the_brokers_serve_the_branch_that_was_chosen(tmp_path: Path) -> None:
     need_kafka(VERSION)
     with Cluster(VERSION, tmp_path / "live", 3, settings=SETTINGS) as cluster:
         played(cluster)
         cluster.kill()
-        story = Story(cluster, tmp_path, capsys)
+        story = Story(cluster, tmp_path)
         assert "30 records, offsets 40 to 69" in story.merge(2, 3)
         assert story.started() == values(("both", 8), ("new", 4))
         story.ended(60)
@@ -97,5 +97,5 @@ def test_the_brokers_serve_the_branch_that_was_chosen(tmp_path: Path, capsys: Ca
         )
         assert story.started() == values(("both", 8), ("old", 6))
         story.ended(70)
-    shown = run(capsys, "rescue", tmp_path / "side-2", "--out", tmp_path / "out", "--as", "jsonl", "--json")
+    shown = run("rescue", tmp_path / "side-2", "--out", tmp_path / "out", "--as", "jsonl", "--json")
     assert shown.of("partition")[0]["records"] == 30

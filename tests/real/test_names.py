@@ -24,16 +24,14 @@ Segmend = Callable[..., Ran]
 
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("version", ["1.1.0", "4.3.1"])
-def test_a_broker_serves_what_names_and_ids_say(
-    start: Start, version: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_broker_serves_what_names_and_ids_say(start: Start, version: str, tmp_path: Path) -> None:
     cluster = filled(start, version)
     dirs, plan, state = cluster.brokers[0].dirs, tmp_path / "plan.json", ("--state-dir", tmp_path / "state")
     make_topics(cluster, "restored-red", "clone")
     before = offsets(cluster, "red", "green", "blue")
 
     def segmend(*argv: object, code: int = 0) -> Ran:
-        ran = run(capsys, *argv)
+        ran = run(*argv)
         assert ran.code == code, (argv, ran.code, ran.err, ran.out)
         return ran
 

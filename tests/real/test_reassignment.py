@@ -59,7 +59,7 @@ def small_disks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_disks")
-def test_kafka_s_own_tool_takes_the_moves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_kafka_s_own_tool_takes_the_moves(tmp_path: Path) -> None:
     need_kafka(VERSION)
     with Cluster(VERSION, tmp_path / "live", brokers=2) as cluster:
         cluster.start()
@@ -74,7 +74,7 @@ def test_kafka_s_own_tool_takes_the_moves(tmp_path: Path, capsys: pytest.Capture
         for number in range(6):
             send(client, "t", events("t", 400), partition=number)
         dirs = [path for broker in cluster.brokers for path in broker.dirs]
-        ran = run(capsys, "fleet", "capacity", *dirs, "--driver", "local", "--reassign", "--spread", "1%")
+        ran = run("fleet", "capacity", *dirs, "--driver", "local", "--reassign", "--spread", "1%")
         assert ran.code == 0, ran.err
         rows = json.loads(ran.out)["partitions"]
         assert rows
@@ -90,7 +90,7 @@ def test_kafka_s_own_tool_takes_the_moves(tmp_path: Path, capsys: pytest.Capture
         assert {number for number, each in described.items() if each.replicas == [2]} == away
         # Of the first broker alone: from its full log dir to the other one.
         mine = cluster.brokers[0].dirs
-        ran = run(capsys, "fleet", "capacity", *mine, "--driver", "local", "--reassign", "--spread", "1%")
+        ran = run("fleet", "capacity", *mine, "--driver", "local", "--reassign", "--spread", "1%")
         assert ran.code == 0, ran.err
         rows = json.loads(ran.out)["partitions"]
         assert rows

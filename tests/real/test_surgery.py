@@ -61,24 +61,22 @@ def home_of(dirs: list[Path], name: str) -> tuple[Path, Path]:
     return home, next(each for each in dirs if each != home)
 
 
-def moved(capsys: pytest.CaptureFixture[str], plan: Path, dirs: list[Path], name: str) -> Path:
+def moved(plan: Path, dirs: list[Path], name: str) -> Path:
     """Plan to move a partition to the other log dir; gives its new place."""
     _, target = home_of(dirs, name)
-    ran = run(capsys, "plan", "move", *dirs, "--partition", name, "--to", target, "-o", plan, "--json")
+    ran = run("plan", "move", *dirs, "--partition", name, "--to", target, "-o", plan, "--json")
     assert ran.code == 0, ran.err
     return target / name
 
 
-def test_a_running_broker_is_never_operated_on(
-    start: Start, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_running_broker_is_never_operated_on(start: Start, tmp_path: Path) -> None:
     cluster = filled(start, NEWEST)
     dirs = cluster.brokers[0].dirs
-    moved(capsys, tmp_path / "plan.json", dirs, "red-0")
+    moved(tmp_path / "plan.json", dirs, "red-0")
     home, target = home_of(dirs, "red-0")
     before = picture(home / "red-0")
     state = tmp_path / "state"
-    ran = run(capsys, "apply", tmp_path / "plan.json", "--yes", "--state-dir", state)
+    ran = run("apply", tmp_path / "plan.json", "--yes", "--state-dir", state)
     assert (ran.code, "its .lock is held by process" in ran.err) == (64, True)
     assert not state.exists()
     assert picture(home / "red-0") == before
@@ -87,14 +85,12 @@ def test_a_running_broker_is_never_operated_on(
     assert contents(cluster)
 
 
-def test_a_broker_started_meanwhile_is_the_one_that_fails(
-    start: Start, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_broker_started_meanwhile_is_the_one_that_fails(start: Start, tmp_path: Path) -> None:
     cluster = filled(start, NEWEST)
     broker = cluster.brokers[0]
     records = contents(cluster)
     cluster.stop()
-    place = moved(capsys, tmp_path / "plan.json", broker.dirs, "red-0")
+    place = moved(tmp_path / "plan.json", broker.dirs, "red-0")
     argv = ["apply", str(tmp_path / "plan.json"), "--yes", "--state-dir", str(tmp_path / "state")]
     with subprocess.Popen(
         [sys.executable, "-c", WAITING, *argv],
@@ -123,13 +119,13 @@ def test_a_broker_started_meanwhile_is_the_one_that_fails(
      ("1.1.0", "kafka.admin.ReassignPartitionsCommand")],
 )  # fmt: skip
 def test_kafka_s_own_tool_takes_the_move_that_a_plan_prints(
-    start: Start, version: str, main: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    start: Start, version: str, main: str, tmp_path: Path
 ) -> None:
     """For a broker that is to go on running."""
     cluster = filled(start, version)
     dirs, records = cluster.brokers[0].dirs, contents(cluster)
     home, target = home_of(dirs, "red-0")
-    ran = run(capsys, "plan", "move", *dirs, "--partition", "red-0", "--to", target, "--json")
+    ran = run("plan", "move", *dirs, "--partition", "red-0", "--to", target, "--json")
     told = tmp_path / "reassign.json"
     told.write_text(json.dumps(ran.of("plan")[0]["extra"]["kafka-reassign-partitions"]))
     where = ["--bootstrap-server", cluster.bootstrap]
@@ -145,23 +141,23 @@ def test_kafka_s_own_tool_takes_the_move_that_a_plan_prints(
 
 @pytest.mark.parametrize("version", some_of(["1.1.0", "3.9.2", NEWEST], 2))
 def test_moved_and_drained_partitions_are_served_from_their_new_place(
-    start: Start, version: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    start: Start, version: str, tmp_path: Path
 ) -> None:
     """What describe says stays the same, what kafka-log-dirs says does not."""
     cluster = filled(start, version)
     broker, state, plan = cluster.brokers[0], tmp_path / "state", tmp_path / "plan.json"
     records, told = contents(cluster), described(cluster)
     cluster.stop()
-    place = moved(capsys, plan, broker.dirs, "red-0")
-    assert run(capsys, "apply", plan, "--yes", "--state-dir", state).code == 1
+    place = moved(plan, broker.dirs, "red-0")
+    assert run("apply", plan, "--yes", "--state-dir", state).code == 1
     cluster.start()
     assert (contents(cluster), described(cluster)) == (records, told)
     assert places(broker, tmp_path)["red-0"] == place.parent.name
     cluster.stop()
     first, second = broker.dirs
-    drained = run(capsys, "plan", "drain", first, second, "--from", second, "-o", plan, "--json")
+    drained = run("plan", "drain", first, second, "--from", second, "-o", plan, "--json")
     assert drained.code == 0, drained.err
-    assert run(capsys, "apply", plan, "--yes", "--state-dir", state).code == 1
+    assert run("apply", plan, "--yes", "--state-dir", state).code == 1
     cluster.start()
     assert (contents(cluster), described(cluster)) == (records, told)
     assert {place for name, place in places(broker, tmp_path).items() if name[:-2] in TOPICS} == {first.name}

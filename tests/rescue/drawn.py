@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.cli.run import SOURCE, Ran, python, run_here
+from tests.cli.run import SOURCE, Ran, python, run
 from tests.conftest import GOLDEN
 from tests.golden.judge import copy_tree
 from tests.golden.unpack import unpack
@@ -139,7 +139,7 @@ class Trial:
         told = []
         for out, words in zip(outs, ((), ("fleet",)), strict=True):
             argv = self._argv((*words, command), options, out)
-            told.append(self._spread(*argv) if words else run_here(*argv))
+            told.append(self._spread(*argv) if words else run(*argv))
         alone, there = told
         if (alone.code, said(alone)) != (there.code, said(there)):
             ours, theirs = Counter(said(alone)), Counter(said(there))
@@ -151,7 +151,7 @@ class Trial:
     def _spread(self, *argv: str) -> Ran:
         """A command of the fleet; a cluster's cores are free again behind it."""
         if self.fleet[0] == "--driver":
-            return run_here(*argv, *self.fleet)
+            return run(*argv, *self.fleet)
         ran = python("-m", "segmend", *argv, *self.fleet)
         return Ran(ran.returncode, ran.stdout, ran.stderr)
 
@@ -180,7 +180,7 @@ class Trial:
                 alone, there = self._both("export", number=number)
             else:  # it was quicker than its end
                 alone, there = self.home / "export-alone", self.home / "export-there"
-                run_here(*self._argv(("export",), (), alone))
+                run(*self._argv(("export",), (), alone))
                 self._spread(*self._argv(("fleet", "export"), (), there))
             if (ours := _rows(alone)) != (theirs := _rows(there)):
                 more = sum((theirs - ours).values()), sum((ours - theirs).values())

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
 from tests.cli.run import run
 from tests.rescue.replicas import replicas, told
 
@@ -18,11 +17,11 @@ from segmend.fleet.option_values import instant
 Golden = Callable[[str], Path]
 
 
-def test_a_choice_of_records(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_choice_of_records(golden: Golden, tmp_path: Path) -> None:
     (source,) = replicas(golden("4.3.1-killed"), tmp_path, ("txn-0", "codec-zstd-0"), count=1)
 
     def rows(name: str, *options: object) -> dict[str, list[dict[str, object]]]:
-        ran = run(capsys, "rescue", source, "--out", tmp_path / name, "--as", "jsonl", *options)
+        ran = run("rescue", source, "--out", tmp_path / name, "--as", "jsonl", *options)
         assert ran.code == 0, ran.err
         return told(tmp_path / name)
 
@@ -48,15 +47,13 @@ def test_a_time_is_what_it_says_to_the_millisecond() -> None:
             assert moment(said) == instant(said) == second * 1000 + milli
 
 
-def test_a_log_dir_of_some_offsets_has_just_these(
-    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_log_dir_of_some_offsets_has_just_these(golden: Golden, tmp_path: Path) -> None:
     (source,) = replicas(golden("4.3.1-killed"), tmp_path, ("codec-zstd-0", "txn-0"), count=1)
     out = tmp_path / "out"
-    cut = run(capsys, "rescue", source, "--out", out, "--offsets", "17..101")
+    cut = run("rescue", source, "--out", out, "--offsets", "17..101")
     assert (cut.code, cut.out.count("it stays open in OUT")) == (0, 1)
     for name, each in (("all", source), ("some", out)):
-        run(capsys, "rescue", each, "--out", tmp_path / name, "--as", "jsonl")
+        run("rescue", each, "--out", tmp_path / name, "--as", "jsonl")
     every, some = told(tmp_path / "all"), told(tmp_path / "some")
     # The marker of the transaction at the end is not there.
     for rows in (*every.values(), *some.values()):
@@ -64,23 +61,23 @@ def test_a_log_dir_of_some_offsets_has_just_these(
             del row["aborted"]
     for name, rows in every.items():
         assert some[name] == [row for row in rows if 17 <= row["offset"] <= 101]
-    ran = run(capsys, "check", out, "--deep", "--json")
+    ran = run("check", out, "--deep", "--json")
     assert {row["severity"] for row in ran.of("finding")} <= {"info"}, ran.out
 
 
-def test_what_is_refused(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_refused(golden: Golden, tmp_path: Path) -> None:
     (source,) = replicas(golden("4.3.1-killed"), tmp_path, ("codec-zstd-0",), count=1)
     out = tmp_path / "out"
 
     def refused(*options: object, code: int = 16) -> str:
-        ran = run(capsys, "rescue", source, *options)
+        ran = run("rescue", source, *options)
         assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)
         return ran.err
 
     for inside in (source, source / "new", source / "codec-zstd-0" / "x", source.parent):
         assert "a rescue never writes into its source" in refused("--out", inside)
     assert sorted(path.name for path in source.iterdir() if path.is_dir()) == ["codec-zstd-0"]
-    assert run(capsys, "rescue", source, "--out", out, "--as", "jsonl").code == 0
+    assert run("rescue", source, "--out", out, "--as", "jsonl").code == 0
     assert "holds another rescue" in refused("--out", out, "--as", "csv")
     full = tmp_path / "full"
     full.mkdir()
@@ -92,31 +89,29 @@ def test_what_is_refused(golden: Golden, tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_replicas_of_another_topic_are_refused_before_anything_is_read(
-    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    golden: Golden, tmp_path: Path
 ) -> None:
     dirs = replicas(golden("4.3.1-killed"), tmp_path, ("codec-zstd-0",), count=2)
     metadata = dirs[1] / "codec-zstd-0" / "partition.metadata"
     metadata.write_text("version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw")
-    ran = run(capsys, "rescue", *dirs, "--out", tmp_path / "out")
+    ran = run("rescue", *dirs, "--out", tmp_path / "out")
     assert (ran.code, "of topic AAECAwQFBgcICQoLDA0ODw" in ran.err) == (16, True), ran.err
     assert not (tmp_path / "out").exists()
 
 
-def test_whose_log_dir_it_is(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_whose_log_dir_it_is(golden: Golden, tmp_path: Path) -> None:
     dirs = replicas(golden("4.3.1-killed"), tmp_path, ("codec-zstd-0",), count=2)
-    assert run(capsys, "rescue", *dirs, "--out", tmp_path / "out", "--broker", "2").code == 0
+    assert run("rescue", *dirs, "--out", tmp_path / "out", "--broker", "2").code == 0
     assert "node.id=2" in (tmp_path / "out" / "meta.properties").read_text()
-    assert "has this id" in run(capsys, "rescue", *dirs, "--out", tmp_path / "no", "--broker", "9").err
+    assert "has this id" in run("rescue", *dirs, "--out", tmp_path / "no", "--broker", "9").err
 
 
-def test_a_second_time_it_tells_the_same_and_writes_nothing(
-    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_second_time_it_tells_the_same_and_writes_nothing(golden: Golden, tmp_path: Path) -> None:
     (source,) = replicas(golden("4.3.1-killed"), tmp_path, ("codec-zstd-0",), count=1)
     argv = ["rescue", source, "--out", tmp_path / "out", "--json"]
-    first = run(capsys, *argv)
+    first = run(*argv)
     shutil.rmtree(tmp_path / "out" / "codec-zstd-0")
-    second = run(capsys, *argv)
+    second = run(*argv)
     assert first.of("partition") == second.of("partition")
     assert not (tmp_path / "out" / "codec-zstd-0").exists()
     (row,) = first.of("partition")

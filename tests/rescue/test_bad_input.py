@@ -57,25 +57,25 @@ def liars() -> list[bytes]:
     return [rewritten(one, count=(">i", 57, 2**31 - 1)), rewritten(bomb), many]
 
 
-def test_batches_that_claim_too_much_are_named_and_the_rest_is_there(tmp_path: Path, capsys: Capsys) -> None:
+def test_batches_that_claim_too_much_are_named_and_the_rest_is_there(tmp_path: Path) -> None:
     good = build_batch([NewRecord(key=b"a", value=b"1", timestamp=7)])
     for number, liar in enumerate(liars()):
         home = tmp_path / f"{number}" / "t-0"
         home.mkdir(parents=True)
         placed = [good, struct.pack(">q", 1) + liar[8:]]
         (home / f"{0:020}.log").write_bytes(b"".join(placed))
-        ran = run(capsys, "rescue", home, "--out", tmp_path / f"o{number}", "--as", "jsonl", "--json")
+        ran = run("rescue", home, "--out", tmp_path / f"o{number}", "--as", "jsonl", "--json")
         assert ran.code == 4, (number, ran.out, ran.err)
         (row,) = ran.of("partition")
         assert row["unreadable"] or row["missing"] or row["doubts"], number
         assert told(tmp_path / f"o{number}")["t-0"][0]["offset"] == 0
-        ran = run(capsys, "rescue", home, "--out", tmp_path / f"l{number}", "--json")
+        ran = run("rescue", home, "--out", tmp_path / f"l{number}", "--json")
         # Whether records can be had of what is compressed, nobody looks for a log dir.
         assert (ran.code, ran.of("summary")[0]["records"]) == ((0, 2) if number == 1 else (4, 1)), number
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "delta", "log-dir", "export"])
-def test_a_topic_with_the_longest_name_there_can_be(form: str, tmp_path: Path, capsys: Capsys) -> None:
+def test_a_topic_with_the_longest_name_there_can_be(form: str, tmp_path: Path) -> None:
     """Names of files have 255 bytes, and what is being written has an ending more."""
     home = tmp_path / "d" / f"{'t' * 249}-12345"
     home.mkdir(parents=True)
@@ -83,20 +83,18 @@ def test_a_topic_with_the_longest_name_there_can_be(form: str, tmp_path: Path, c
     out = tmp_path / "out"
     command = ["export"] if form == "export" else ["rescue", "--as", form]
     for code in (0, 0):
-        ran = run(capsys, *command, home, "--out", out, "--json")
+        ran = run(*command, home, "--out", out, "--json")
         assert (ran.code, ran.err.count("too long")) == (code, 0), ran.err
     assert ran.of("summary")[0]["partitions"] == 1
     assert (out / home.name).is_dir() == (form == "log-dir")
 
 
-def test_other_clusters_are_refused_and_other_releases_are_not(
-    fleet: Sequence[Path], tmp_path: Path, capsys: Capsys
-) -> None:
-    whole = run(capsys, "rescue", fleet[0], "--out", tmp_path / "one", "--as", "jsonl")
+def test_other_clusters_are_refused_and_other_releases_are_not(fleet: Sequence[Path], tmp_path: Path) -> None:
+    whole = run("rescue", fleet[0], "--out", tmp_path / "one", "--as", "jsonl")
     meta = fleet[1] / "meta.properties"
     cluster = next(line for line in meta.read_text().splitlines() if line.startswith("cluster.id="))
     changed(meta, cluster, "cluster.id=AAECAwQFBgcICQoLDA0ODw")
-    ran = run(capsys, "rescue", *fleet, "--out", tmp_path / "no")
+    ran = run("rescue", *fleet, "--out", tmp_path / "no")
     assert (ran.code, ran.err.count("\n"), "of cluster AAECAwQFBgcICQoLDA0ODw" in ran.err) == (16, 1, True), (
         ran.err
     )
@@ -105,20 +103,18 @@ def test_other_clusters_are_refused_and_other_releases_are_not(
     meta.write_text("version=0\nbroker.id=2\n")
     for path in [*fleet[1].glob("*/leader-epoch-checkpoint"), *fleet[1].glob("*/partition.metadata")]:
         path.unlink()
-    ran = run(capsys, "rescue", *fleet, "--out", tmp_path / "all", "--as", "jsonl")
+    ran = run("rescue", *fleet, "--out", tmp_path / "all", "--as", "jsonl")
     assert (whole.code, ran.code) == (0, 0), ran.out
     assert told(tmp_path / "all") == told(tmp_path / "one")
 
 
-def test_a_directory_under_several_names_counts_once(
-    fleet: Sequence[Path], tmp_path: Path, capsys: Capsys
-) -> None:
-    twice = run(capsys, "rescue", fleet[0], f"{fleet[0]}/", "--out", tmp_path / "no")
+def test_a_directory_under_several_names_counts_once(fleet: Sequence[Path], tmp_path: Path) -> None:
+    twice = run("rescue", fleet[0], f"{fleet[0]}/", "--out", tmp_path / "no")
     assert (twice.code, "the same directory as" in twice.err) == (16, True)
     (tmp_path / "links").mkdir()
     (tmp_path / "links" / "orders-0").symlink_to(fleet[0] / "orders-0")
     ran = run(
-        capsys, "rescue", fleet[0], tmp_path / "links", "--out", tmp_path / "out", "--as", "jsonl",
+        "rescue", fleet[0], tmp_path / "links", "--out", tmp_path / "out", "--as", "jsonl",
         "--topic", "orders", "--json",
     )  # fmt: skip
     assert ran.code == 0, ran.err

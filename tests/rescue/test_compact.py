@@ -61,17 +61,17 @@ def reconciled(line: dict[str, Any]) -> bool:
 class Rescues:
     """Rescues of some dirs, as JSON lines in the end."""
 
-    def __init__(self, dirs: Sequence[Path], root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self._dirs, self._root, self._capsys = dirs, root, capsys
+    def __init__(self, dirs: Sequence[Path], root: Path) -> None:
+        self._dirs, self._root = dirs, root
 
     def __call__(self, name: str, *options: str, form: str = "jsonl") -> Ran:
         out = self._root / name
-        return run(self._capsys, "rescue", *self._dirs, "--out", out, "--as", form, "--json", *options)
+        return run("rescue", *self._dirs, "--out", out, "--as", form, "--json", *options)
 
     def rows(self, name: str) -> dict[str, Rows]:
         """Of a log dir that was rescued, by rescuing it again."""
         again = self._root / f"{name}-again"
-        ran = run(self._capsys, "rescue", self._root / name, "--out", again, "--as", "jsonl", "--json")
+        ran = run("rescue", self._root / name, "--out", again, "--as", "jsonl", "--json")
         assert ran.code == 0, ran.err
         assert [line["missing"] for line in ran.of("partition")] == [[] for _ in ran.of("partition")]
         return told(again)
@@ -79,14 +79,14 @@ class Rescues:
 
 @pytest.mark.slow
 def test_of_each_key_the_last_record_stays(
-    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compact, "_HELD", 50)
     names = ("compacted-0", "txn-0", "nulls-0", "single-0")
     dirs = replicas(golden("4.3.1-killed"), tmp_path / "brokers", names, count=2)
     log = sorted(dirs[0].glob("compacted-0/*.log"))[-1]
     flip(log, log.stat().st_size - 1)
-    rescue = Rescues(dirs, tmp_path, capsys)
+    rescue = Rescues(dirs, tmp_path)
     every = rescue("every")
     rows = told(tmp_path / "every")
     ran = rescue("one", "--compact")
@@ -114,16 +114,12 @@ def test_of_each_key_the_last_record_stays(
     assert {name: alike(each) for name, each in again.items()} == {
         name: alike(each) for name, each in compacted.items()
     }
-    ran = run(capsys, "check", tmp_path / "dir", "--deep", "--json")
+    ran = run("check", tmp_path / "dir", "--deep", "--json")
     assert {row["severity"] for row in ran.of("finding")} <= {"info"}, ran.out
 
 
-def test_what_it_would_break_is_left_whole(
-    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rescue = Rescues(
-        replicas(golden("4.3.1-killed"), tmp_path / "b", ("txn-open-0",), count=1), tmp_path, capsys
-    )
+def test_what_it_would_break_is_left_whole(golden: Golden, tmp_path: Path) -> None:
+    rescue = Rescues(replicas(golden("4.3.1-killed"), tmp_path / "b", ("txn-open-0",), count=1), tmp_path)
     rescue("every")
     ran = rescue("one", "--compact-all")
     assert ran.code == 4
@@ -135,12 +131,12 @@ def test_what_it_would_break_is_left_whole(
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(range(2, 30), marks=pytest.mark.slow)])
-def test_it_agrees_with_the_model(seed: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_agrees_with_the_model(seed: Any, tmp_path: Path) -> None:
     for number in [seed] if isinstance(seed, int) else seed:
         root = tmp_path / str(number)
         drawn(random.Random(number), root / "d" / "t-0")
         (root / "d" / "meta.properties").write_text("version=0\nbroker.id=1\n")
-        rescue = Rescues([root / "d"], root, capsys)
+        rescue = Rescues([root / "d"], root)
         assert rescue("every").code == 0
         (line,) = (ran := rescue("one", "--compact-all")).of("partition")
         assert (ran.code, reconciled(line)) == (0, True), line
@@ -148,7 +144,7 @@ def test_it_agrees_with_the_model(seed: Any, tmp_path: Path, capsys: pytest.Capt
         assert told(root / "one")["t-0"] == wanted
         assert rescue("dir", "--compact-all", "--kafka", "2.3", form="log-dir").code == 0
         assert alike(rescue.rows("dir")["t-0"]) == alike(wanted)
-        ran = run(capsys, "check", root / "dir", "--deep", "--kafka", "2.3", "--json")
+        ran = run("check", root / "dir", "--deep", "--kafka", "2.3", "--json")
         assert {row["code"] for row in ran.of("finding") if row["severity"] != "info"} <= set(), ran.out
         ends = [line["next_offset"] for name in ("every", "dir-again") for line in journal(root / name)]
         assert len(set(ends)) == 1, ends
@@ -184,16 +180,14 @@ def drawn(draw: random.Random, home: Path) -> None:
 @pytest.mark.broker
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", ["4.3.1-killed", "1.1.0-killed"])
-def test_the_broker_serves_what_is_left(
-    name: str, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_broker_serves_what_is_left(name: str, golden: Golden, tmp_path: Path) -> None:
     version = name.partition("-")[0]
     need_kafka(version)
     home, wanted = tmp_path / "b1", dict[str, Rows]()
     home.mkdir()
     for source in sorted(golden(name).glob("b1/d*")):
-        run(capsys, "rescue", source, "--out", tmp_path / source.name, "--as", "jsonl")
-        ran = Rescues([source], home, capsys)(source.name, "--compact-all", form="log-dir")
+        run("rescue", source, "--out", tmp_path / source.name, "--as", "jsonl")
+        ran = Rescues([source], home)(source.name, "--compact-all", form="log-dir")
         for line in ran.of("partition"):
             if "superseded" in line["compacted"] and line["topic"][0] != "_":
                 each = f"{line['topic']}-{line['partition']}"

@@ -16,14 +16,12 @@ Golden = Callable[[str], Path]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", one_in(8, range(8)))
-def test_three_hurt_replicas_give_everything(
-    seed: int, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_three_hurt_replicas_give_everything(seed: int, golden: Golden, tmp_path: Path) -> None:
     draw = random.Random(seed)
     dirs = replicas(golden("4.3.1-killed"), tmp_path)
-    run(capsys, "rescue", dirs[0], "--out", tmp_path / "whole", "--as", "jsonl")
+    run("rescue", dirs[0], "--out", tmp_path / "whole", "--as", "jsonl")
     hurt(dirs, draw, lambda: set(draw.sample(range(3), draw.choice((0, 1, 2)))))
-    ran = run(capsys, "rescue", *dirs, "--out", tmp_path / "out", "--as", "jsonl", "--json")
+    ran = run("rescue", *dirs, "--out", tmp_path / "out", "--as", "jsonl", "--json")
     whole = told(tmp_path / "whole")
     assert told(tmp_path / "out") == whole
     rows = ran.of("partition")
@@ -44,14 +42,14 @@ HURT = {
 @pytest.mark.slow
 @pytest.mark.parametrize("case", one_in(99, [(name, seed) for name in HURT for seed in range(8)]))
 def test_what_is_hurt_on_all_of_them_is_named_and_the_rest_is_there(
-    case: tuple[str, int], golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    case: tuple[str, int], golden: Golden, tmp_path: Path
 ) -> None:
     name, seed = case
     draw = random.Random(seed)
     dirs = replicas(golden(name), tmp_path, HURT[name])
-    run(capsys, "rescue", dirs[0], "--out", tmp_path / "whole", "--as", "jsonl")
+    run("rescue", dirs[0], "--out", tmp_path / "whole", "--as", "jsonl")
     gone = hurt(dirs, draw, lambda: {0, 1, 2} if draw.random() < 0.2 else {draw.randrange(3)})
-    ran = run(capsys, "rescue", *dirs, "--out", tmp_path / "out", "--as", "jsonl", "--json")
+    ran = run("rescue", *dirs, "--out", tmp_path / "out", "--as", "jsonl", "--json")
     whole, out = told(tmp_path / "whole"), told(tmp_path / "out")
     assert ran.code == 4
     assert gone

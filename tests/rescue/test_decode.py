@@ -95,14 +95,12 @@ def log_of(root: Path, values: Sequence[bytes | None]) -> Path:
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "delta"])
-def test_the_columns_and_counts_are_there_in_every_table(
-    form: str, tmp_path: Path, registry: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_columns_and_counts_are_there_in_every_table(form: str, tmp_path: Path, registry: Path) -> None:
     values = [framed(7, AN_ORDER), None, framed(7, AN_ORDER + b"!"), framed(77, b""), b"plain"]
     home, out = log_of(tmp_path, values), tmp_path / "out"
     decode = ("--decode", f"avro:{registry}", "--decode", "key=utf8")
     argv = ["rescue", home, "--out", out, "--as", form, *decode, "--json"]
-    ran = run(capsys, *argv)
+    ran = run(*argv)
     assert ran.code == 0, ran.err
     found = ran.of("partition")[0]["decoded"]
     assert (found["key"]["decoded"], found["key"]["raw"]) == (5, 0)
@@ -131,15 +129,13 @@ def test_the_columns_and_counts_are_there_in_every_table(
     assert reasons[:3] == [None, None, "1 bytes are left over"]
     assert "schema 77 is not in" in reasons[3]
     assert reasons[4] == "no header of a schema registry"
-    assert run(capsys, *argv).of("partition") == ran.of("partition")
-    assert "holds another rescue" in run(capsys, *argv[:6]).err
+    assert run(*argv).of("partition") == ran.of("partition")
+    assert "holds another rescue" in run(*argv[:6]).err
 
 
-def test_an_export_keeps_to_its_columns(
-    tmp_path: Path, registry: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_export_keeps_to_its_columns(tmp_path: Path, registry: Path) -> None:
     home, out = log_of(tmp_path, [b'{"a":1}', b"\xff", b'{"a":1.5,"b":["x"]}']), tmp_path / "out"
-    ran = run(capsys, "export", home, "--out", out, "--decode", "json", "--json")
+    ran = run("export", home, "--out", out, "--decode", "json", "--json")
     assert ran.code == 0, ran.err
     assert [row["value_undecoded"] for row in table(out)] == [None, "not UTF-8 at byte 0", None]
     (line,) = ran.of("partition")
@@ -151,13 +147,11 @@ def test_an_export_keeps_to_its_columns(
     log.write_bytes(
         log.read_bytes() + build_batch([NewRecord(b'{"a":"x"}'), NewRecord(b"{}")], base_offset=3)
     )
-    ran = run(
-        capsys, "fleet", "export", home.parent, "--out", out, "--decode", f"json:{given}", "--driver", "local"
-    )
+    ran = run("fleet", "export", home.parent, "--out", out, "--decode", f"json:{given}", "--driver", "local")
     assert ran.code == 0, ran.err
     told = {row["offset"]: row["value_undecoded"] for row in table(out)}
     assert (told[3], told[4]) == ("value.a is no double", None)
-    assert "with this --decode" in run(capsys, "export", home, "--out", out).err
+    assert "with this --decode" in run("export", home, "--out", out).err
 
 
 @pytest.mark.parametrize(
@@ -177,10 +171,10 @@ def test_an_export_keeps_to_its_columns(
     ],
 )
 def test_what_cannot_be_decoded_with_is_said_before_anything_is_written(
-    decode: list[str], words: str, tmp_path: Path, registry: Path, capsys: pytest.CaptureFixture[str]
+    decode: list[str], words: str, tmp_path: Path, registry: Path
 ) -> None:
     options = [part for each in decode for part in ("--decode", each.replace("REG", str(registry)))]
-    ran = run(capsys, "rescue", log_of(tmp_path, []), "--out", tmp_path / "o", "--as", "jsonl", *options)
+    ran = run("rescue", log_of(tmp_path, []), "--out", tmp_path / "o", "--as", "jsonl", *options)
     assert (ran.code in (8, 16), ran.err.count("\n")) == (True, 1), ran.err
     assert words in ran.err
     assert not (tmp_path / "o").exists()

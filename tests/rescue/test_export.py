@@ -52,16 +52,14 @@ def offsets(out: Path) -> list[int]:
     return sorted(row["offset"] for row in table(out))
 
 
-def test_every_record_of_a_golden_dir_is_there_once_with_its_date(
-    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_record_of_a_golden_dir_is_there_once_with_its_date(golden: Golden, tmp_path: Path) -> None:
     dirs, out = sorted(golden("4.3.1-killed").glob("b1/d*")), tmp_path / "out"
     for _ in range(2):
-        ran = run(capsys, "export", *dirs, "--out", out, "--topic", "[hnt]*", "--json")
+        ran = run("export", *dirs, "--out", out, "--topic", "[hnt]*", "--json")
         assert ran.code == 0, ran.err
     assert [row["records"] for row in ran.of("summary")] == [0]
     assert DeltaTable(str(out)).version() == 1
-    run(capsys, "rescue", *dirs, "--out", tmp_path / "lines", "--as", "jsonl", "--topic", "[hnt]*")
+    run("rescue", *dirs, "--out", tmp_path / "lines", "--as", "jsonl", "--topic", "[hnt]*")
     lines = [
         json.loads(line)
         for path in (tmp_path / "lines").glob("*-*.jsonl")
@@ -107,56 +105,50 @@ class Growing:
                 (self.home / log.name).write_bytes(data[: end + more] if log.name == name else data)
         return last + 1
 
-    def export(self, capsys: pytest.CaptureFixture[str], out: Path, *options: object) -> Ran:
+    def export(self, out: Path, *options: object) -> Ran:
         """Run it."""
-        return run(capsys, "export", self.dir, "--out", out, *options)
+        return run("export", self.dir, "--out", out, *options)
 
 
 @pytest.mark.slow
-def test_of_a_growing_log_each_run_adds_what_is_new(
-    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_of_a_growing_log_each_run_adds_what_is_new(golden: Golden, tmp_path: Path) -> None:
     log, out = Growing(golden("4.3.1-killed"), tmp_path), tmp_path / "out"
     many = len(log.ends)
     assert many > 6
     for batches, more in ((1, 0), (3, 30), (3, 100), (4, 0), (many - 1, 70), (many, 0)):
         end = log.show(batches, more)
-        ran = log.export(capsys, out, "--json")
+        ran = log.export(out, "--json")
         assert ran.code in ({0} if not more else {0, 4}), ran.err
         assert [row["next_offset"] for row in ran.of("partition")] == [end]
         assert offsets(out) == [*range(end)]
 
 
-def test_a_batch_that_is_not_sound_at_the_end_is_looked_at_again(
-    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_batch_that_is_not_sound_at_the_end_is_looked_at_again(golden: Golden, tmp_path: Path) -> None:
     log, out = Growing(golden("4.3.1-killed"), tmp_path), tmp_path / "out"
     end = log.show(len(log.ends))
     name, behind, _ = log.ends[-1]
     flip(log.home / name, behind - 1)
-    assert log.export(capsys, out).code == 4
+    assert log.export(out).code == 4
     assert len(offsets(out)) < end
     flip(log.home / name, behind - 1)
-    assert log.export(capsys, out).code == 0
+    assert log.export(out).code == 0
     assert offsets(out) == [*range(end)]
 
 
-def test_records_without_a_time_have_no_date(
-    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_records_without_a_time_have_no_date(golden: Golden, tmp_path: Path) -> None:
     dirs = sorted(golden("1.1.0-killed").glob("b1/d*"))
-    assert run(capsys, "export", *dirs, "--out", tmp_path / "out", "--topic", "v0-gzip").code == 0
+    assert run("export", *dirs, "--out", tmp_path / "out", "--topic", "v0-gzip").code == 0
     assert {row["date"] for row in table(tmp_path / "out")} == {None}
 
 
 @pytest.mark.slow
-def test_another_log_is_refused(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_log_is_refused(golden: Golden, tmp_path: Path) -> None:
     log, out = Growing(golden("4.3.1-killed"), tmp_path), tmp_path / "out"
     many, end = len(log.ends), log.show(4)
-    assert log.export(capsys, out).code == 0
+    assert log.export(out).code == 0
 
     def refused(word: str, *options: object, code: int = 8) -> None:
-        ran = log.export(capsys, out, *options)
+        ran = log.export(out, *options)
         assert (ran.code, ran.err.count("\n")) == (code, 1)
         assert word in ran.err
         assert offsets(out) == [*range(end)]
@@ -176,22 +168,20 @@ def test_another_log_is_refused(golden: Golden, tmp_path: Path, capsys: pytest.C
         shutil.copy(each, log.home)
     refused("has another record at offset")
     log.show(many)
-    assert log.export(capsys, out).code == 0
+    assert log.export(out).code == 0
     assert offsets(out) == [*range(log.ends[-1][2] + 1)]
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").touch()
-    assert "is not empty" in log.export(capsys, tmp_path / "full").err
-    run(capsys, "rescue", log.dir, "--out", tmp_path / "other", "--as", "delta")
-    assert "holds another table" in log.export(capsys, tmp_path / "other").err
-    assert "never writes into its source" in log.export(capsys, log.home / "x").err
+    assert "is not empty" in log.export(tmp_path / "full").err
+    run("rescue", log.dir, "--out", tmp_path / "other", "--as", "delta")
+    assert "holds another table" in log.export(tmp_path / "other").err
+    assert "never writes into its source" in log.export(log.home / "x").err
 
 
-def test_what_retention_took_before_it_was_exported_is_said(
-    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_retention_took_before_it_was_exported_is_said(golden: Golden, tmp_path: Path) -> None:
     log, out = Growing(golden("4.3.1-killed"), tmp_path), tmp_path / "out"
     end = log.show(1)
-    log.export(capsys, out)
+    log.export(out)
     log.show(len(log.ends))
     first, *_, last = sorted(log.home.glob("*.log"))
     assert first != last
@@ -200,18 +190,16 @@ def test_what_retention_took_before_it_was_exported_is_said(
             each.unlink()
     start = f"0\n1\n{NAME[:-2]} 0 {int(last.stem)}\n"
     (log.dir / "log-start-offset-checkpoint").write_text(start)
-    ran = log.export(capsys, out, "--json")
+    ran = log.export(out, "--json")
     (row,) = ran.of("partition")
     assert (ran.code, row["missing"]) == (4, [[end, int(last.stem) - 1]])
     assert "were deleted from the log before an export took them" in row["doubts"][0]
 
 
-def test_committed_records_are_taken_up_to_the_first_open_transaction(
-    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_committed_records_are_taken_up_to_the_first_open_transaction(golden: Golden, tmp_path: Path) -> None:
     (source,) = replicas(golden("4.3.1-killed"), tmp_path, ("txn-0", "txn-open-0"), count=1)
     argv = ["export", source, "--out", tmp_path / "out", "--isolation", "read_committed", "--json"]
-    ran = run(capsys, *argv)
+    ran = run(*argv)
     assert ran.code == 0, ran.err
     found = {row["topic"]: (row["records"], row["aborted"]) for row in ran.of("partition")}
     assert found["txn"] == (252 - 54, 54)

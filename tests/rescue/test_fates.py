@@ -22,10 +22,10 @@ from segmend.rescue import fates
 
 @pytest.mark.parametrize("number", one_in(7, range(14)))
 def test_a_lost_marker_makes_no_record_committed_nor_aborted(
-    number: int, golden: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    number: int, golden: Callable[[str], Path], tmp_path: Path
 ) -> None:
     (source,) = replicas(golden("4.3.1-killed"), tmp_path, ("txn-0",), count=1)
-    run(capsys, "rescue", source, "--out", tmp_path / "whole", "--as", "jsonl")
+    run("rescue", source, "--out", tmp_path / "whole", "--as", "jsonl")
     truth = {row["offset"]: row for row in told(tmp_path / "whole")["txn-0"]}
     markers = []
     for log in sorted(source.glob("txn-0/*.log")):
@@ -37,7 +37,7 @@ def test_a_lost_marker_makes_no_record_committed_nor_aborted(
     mine = range(max(before, default=-1) + 1, marker.base_offset)
     for indexes in (True, False):
         out = tmp_path / f"{indexes}"
-        assert run(capsys, "rescue", source, "--out", out, "--as", "jsonl").code == 4
+        assert run("rescue", source, "--out", out, "--as", "jsonl").code == 4
         for row in told(out)["txn-0"]:
             known = truth[row["offset"]]["aborted"]
             if row["aborted"] is None:
@@ -53,7 +53,7 @@ def test_a_lost_marker_makes_no_record_committed_nor_aborted(
 
 @pytest.mark.parametrize("carried", [fates._CARRIED, 50])
 def test_of_more_open_transactions_than_can_be_followed_over_holes_nothing_is_known(
-    carried: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    carried: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every other batch is lost, and each that is left opened a transaction: none has a span a hole."""
     monkeypatch.setattr(fates, "_CARRIED", carried)
@@ -72,7 +72,7 @@ def test_of_more_open_transactions_than_can_be_followed_over_holes_nothing_is_kn
 
     monkeypatch.setattr("segmend.rescue.run.fates", noted)
     source = broker(tmp_path, 1, [hurt(each) if at % 2 else each for at, each in enumerate(log)], mark=40)
-    assert run(capsys, "rescue", source, "--out", tmp_path / "out", "--as", "jsonl").code == 4
+    assert run("rescue", source, "--out", tmp_path / "out", "--as", "jsonl").code == 4
     rows = told(tmp_path / "out")["t-0"]
     assert [(row["offset"], row["aborted"]) for row in rows] == [(at, None) for at in range(0, 40, 2)]
     assert [each.whole for each in found] == [carried > 50]

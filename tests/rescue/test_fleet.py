@@ -20,19 +20,13 @@ def lines(ran: Ran) -> list[object]:
 @pytest.mark.slow
 @pytest.mark.parametrize("driver", ["local", pytest.param("spark", marks=pytest.mark.spark)])
 @pytest.mark.parametrize("form", ["log-dir", pytest.param("parquet", marks=pytest.mark.slow)])
-def test_it_gives_the_same(
-    driver: str,
-    form: str,
-    golden: Callable[[str], Path],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_it_gives_the_same(driver: str, form: str, golden: Callable[[str], Path], tmp_path: Path) -> None:
     draw = random.Random(1)
     dirs = replicas(golden("4.3.1-killed"), tmp_path / "brokers", ("codec-zstd-0", "txn-0", "nulls-0"))
     hurt(dirs, draw, lambda: {draw.randrange(3)})
-    alone = run(capsys, "rescue", *dirs, "--out", tmp_path / "alone", "--as", form, "--json")
+    alone = run("rescue", *dirs, "--out", tmp_path / "alone", "--as", form, "--json")
     there = run(
-        capsys, "fleet", "rescue", tmp_path / "brokers", "--out", tmp_path / "there", "--as", form, "--json",
+        "fleet", "rescue", tmp_path / "brokers", "--out", tmp_path / "there", "--as", form, "--json",
         "--driver", driver,
     )  # fmt: skip
     assert (there.code, lines(there)) == (alone.code, lines(alone)), there.err

@@ -22,19 +22,17 @@ Golden = Callable[[str], Path]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("driver", ["local", pytest.param("spark", marks=pytest.mark.spark)])
-def test_it_gives_the_same_run_after_run(
-    driver: str, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_gives_the_same_run_after_run(driver: str, golden: Golden, tmp_path: Path) -> None:
     log = Growing(golden("4.3.1-killed"), tmp_path / "brokers")
     alone, there = tmp_path / "alone", tmp_path / "there"
 
     def fleet(*options: object) -> tuple[int, str, list[dict[str, object]]]:
-        ran = run(capsys, "fleet", "export", log.dir, "--out", there, "--driver", driver, "--json", *options)
+        ran = run("fleet", "export", log.dir, "--out", there, "--driver", driver, "--json", *options)
         return ran.code, ran.err, ran.of("partition")
 
     for batches in (2, 2, len(log.ends)):
         end = log.show(batches)
-        told = log.export(capsys, alone, "--json")
+        told = log.export(alone, "--json")
         code, err, lines = fleet()
         assert code == told.code == 0, err
         names = ("records", "first_offset", "next_offset", "missing", "sources")
@@ -45,20 +43,18 @@ def test_it_gives_the_same_run_after_run(
         assert table(there) == table(alone)
     # What was begun by one goes on with the other, and a run with nothing new commits nothing.
     assert DeltaTable(str(there)).version() == DeltaTable(str(alone)).version() == 2
-    assert log.export(capsys, there, "--json").of("summary")[0]["records"] == 0
+    assert log.export(there, "--json").of("summary")[0]["records"] == 0
     code, err, _ = fleet("--isolation", "read_committed")
     assert (code, err.count("\n")) == (16, 1), err
     assert "another --isolation" in err
 
 
 @pytest.mark.slow
-def test_several_partitions_come_in_one_commit(
-    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_several_partitions_come_in_one_commit(golden: Golden, tmp_path: Path) -> None:
     dirs = sorted(golden("4.3.1-killed").glob("b1/d*"))
     argv = [*dirs, "--topic", "[nt]*", "--json"]
-    alone = run(capsys, "export", *argv, "--out", tmp_path / "alone")
-    there = run(capsys, "fleet", "export", *argv, "--out", tmp_path / "there", "--driver", "local")
+    alone = run("export", *argv, "--out", tmp_path / "alone")
+    there = run("fleet", "export", *argv, "--out", tmp_path / "there", "--driver", "local")
     assert (there.code, len(there.of("partition"))) == (0, len(alone.of("partition"))), there.err
     assert len(there.of("partition")) > 3
     assert DeltaTable(str(tmp_path / "there")).version() == 1

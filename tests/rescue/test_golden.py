@@ -61,12 +61,10 @@ def from_table(path: Path) -> list[tuple[object, ...]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", golden_params(TOLD))
-def test_the_tables_are_what_a_consumer_got(
-    name: str, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_tables_are_what_a_consumer_got(name: str, golden: Golden, tmp_path: Path) -> None:
     dirs = sorted(golden(name).glob("b*/d*"))
     for form in ("jsonl", "parquet"):
-        ran = run(capsys, "rescue", *dirs, "--out", tmp_path / form, "--as", form, "--json")
+        ran = run("rescue", *dirs, "--out", tmp_path / form, "--as", form, "--json")
         assert (ran.code, ran.of("summary")[0]["missing"]) == (0, 0)
     for partition, rows in written(name).items():
         told = [consumed(row) for row in rows]
@@ -78,11 +76,11 @@ def test_the_tables_are_what_a_consumer_got(
         assert len(found) == len(told) or name.endswith("-killed")
 
 
-def test_all_tables_say_the_same(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_tables_say_the_same(golden: Golden, tmp_path: Path) -> None:
     """Delta and CSV as JSON lines, of topics with headers, nulls and transactions."""
     dirs = sorted(golden("4.3.1-killed").glob("b1/d*"))
     for form in ("jsonl", "csv", "delta"):
-        ran = run(capsys, "rescue", *dirs, "--out", tmp_path / form, "--as", form, "--topic", "[hnt]*")
+        ran = run("rescue", *dirs, "--out", tmp_path / form, "--as", form, "--topic", "[hnt]*")
         assert ran.code == 0, ran.err
     lines, rows = [], []
     for path in sorted((tmp_path / "jsonl").glob("*-*.jsonl")):

@@ -89,18 +89,17 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 @pytest.mark.broker
 @pytest.mark.timeout(300)
 def test_each_record_is_sent_once_whatever_was_killed(
-    live: Cluster, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    live: Cluster, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     dirs, out, boot = sorted(golden("4.3.1-killed").glob("b1/d*")), tmp_path / "out", live.bootstrap
-    run(capsys, "rescue", *dirs, "--out", tmp_path / "whole", "--as", "jsonl", "--topic", TOPICS,
+    run("rescue", *dirs, "--out", tmp_path / "whole", "--as", "jsonl", "--topic", TOPICS,
         "--isolation", "read_committed")  # fmt: skip
     whole, times = wanted(tmp_path / "whole")
     asked = ["rescue", *dirs, "--out", out, "--as", "kafka", "--topic", TOPICS, "--bootstrap", boot]
-    ran = run(capsys, *asked)
+    ran = run(*asked)
     assert (ran.code, "--create-topics" in ran.err) == (8, True), ran.err
     make_orders(boot, 2)
-    ran = run(capsys, *asked, "--create-topics")
+    ran = run(*asked, "--create-topics")
     assert (ran.code, "too few for orders.eu-west_1-2" in ran.err) == (8, True), ran.err
     client = admin(boot)
     client.create_partitions([NewPartitions("orders.eu-west_1", 3)])["orders.eu-west_1"].result(60)
@@ -113,7 +112,7 @@ def test_each_record_is_sent_once_whatever_was_killed(
             begun = max(out.glob("*-0.sent.json"), key=lambda path: path.stat().st_mtime_ns)
             stranger.produce(begun.name.removesuffix("-0.sent.json"), b"other", partition=0)
             assert stranger.flush(60) == 0
-    ran = run(capsys, *asked, "--create-topics", "--json")
+    ran = run(*asked, "--create-topics", "--json")
     assert ran.code == 0, ran.err
     assert not (live.root / "b1" / "d0" / "__segmend_none-0").exists()
     other, strange = (None, text(b"other"), []), 0
@@ -128,23 +127,22 @@ def test_each_record_is_sent_once_whatever_was_killed(
     notes = {line["topic"]: line["form"]["notes"] for line in ran.of("partition")}
     assert "LogAppendTime there" in notes["orders.eu-west_1"][0]
     assert sum(line["records"] for line in ran.of("partition")) == sum(map(len, whole.values()))
-    ran = run(capsys, *_elsewhere(asked, tmp_path / "another"))
+    ran = run(*_elsewhere(asked, tmp_path / "another"))
     assert (ran.code, "--append" in ran.err) == (8, True), ran.err
-    ran = run(capsys, *asked, "--create-topics", "--json")
+    ran = run(*asked, "--create-topics", "--json")
     assert (ran.code, len(ran.of("summary"))) == (0, 1), ran.err
     client.delete_topics(["codec-zstd"])["codec-zstd"].result(60)
     while "codec-zstd" in client.list_topics(timeout=20).topics:
         time.sleep(0.1)
     monkeypatch.setattr(live_cluster, "SETTLED", 1.0)
-    ran = run(capsys, *asked, "--create-topics", "--json")
+    ran = run(*asked, "--create-topics", "--json")
     assert (ran.code, "codec-zstd-0, which was sent, is gone" in ran.err, ran.out) == (8, True, ""), ran.err
 
 
 @pytest.mark.broker
 @pytest.mark.timeout(300)
 def test_a_topic_made_anew_meanwhile_has_not_got_all(
-    live: Cluster, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    live: Cluster, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     client, send, count = admin(live.bootstrap), Sender.send, [0]
 
@@ -167,7 +165,7 @@ def test_a_topic_made_anew_meanwhile_has_not_got_all(
     dirs, to = sorted(golden("4.3.1-killed").glob("b1/d*")), ("--as", "kafka", "--bootstrap", live.bootstrap)
     asked = ["rescue", *dirs, "--out", tmp_path / "out", "--topic", "codec-zstd", *to]
     for _ in range(2):
-        ran = run(capsys, *asked)
+        ran = run(*asked)
         assert (ran.code, "made anew" in ran.err) == (8, True), ran.err
 
 
@@ -255,7 +253,7 @@ def _elsewhere(asked: list[Any], out: Path) -> list[Any]:
 @pytest.mark.broker
 @pytest.mark.timeout(300)
 def test_an_export_sends_what_is_new_run_after_run_whatever_was_killed(
-    live: Cluster, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    live: Cluster, golden: Golden, tmp_path: Path
 ) -> None:
     log, out, boot = Growing(golden("4.3.1-killed"), tmp_path, "txn-0"), tmp_path / "out", live.bootstrap
     many = len(log.ends)
@@ -266,25 +264,25 @@ def test_an_export_sends_what_is_new_run_after_run_whatever_was_killed(
         if killed is not None:
             died = python("-c", KILLED, killed, *asked)
             assert died.returncode == -signal.SIGKILL, died.stderr
-        ran = run(capsys, *asked)
+        ran = run(*asked)
         assert ran.code in (0, 4), ran.err
     (note,) = out.glob("*.sent.json")
     state = note.read_bytes()
     note.write_text(json.dumps(json.loads(state) | {"target_offset": 10_000}))
     log.show(many)
-    run(capsys, "rescue", log.dir, "--out", tmp_path / "lines", "--as", "jsonl",
+    run("rescue", log.dir, "--out", tmp_path / "lines", "--as", "jsonl",
         "--isolation", "read_committed")  # fmt: skip
     (rows,), _ = (list(each.values()) for each in wanted(tmp_path / "lines"))
-    ran = run(capsys, *asked)
+    ran = run(*asked)
     assert (ran.code, "was deleted and made anew" in ran.err) == (8, True), ran.err
     note.write_bytes(state)
     identity = log.home / "partition.metadata"
     before = identity.read_text()
     identity.write_text("version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw")
-    ran = run(capsys, *asked)
+    ran = run(*asked)
     assert (ran.code, "has another topic id" in ran.err) == (8, True), ran.err
     identity.write_text(before)
-    ran = run(capsys, *asked)
+    ran = run(*asked)
     assert (ran.code, ran.of("summary")[0]["records"]) == (0, 0), ran.err
     assert [each[:3] for each in consumed(boot, "txn", 0)] == rows
     assert len(rows) > 100

@@ -52,26 +52,24 @@ def flipped(dirs: list[Path], draw: random.Random) -> dict[str, dict[int, bool]]
 
 @pytest.mark.parametrize("seed", range(1))
 def test_salvaged_records_are_marked_and_true_before_the_flip(
-    seed: int, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    seed: int, golden: Golden, tmp_path: Path
 ) -> None:
-    judge(seed, golden, tmp_path, capsys)
+    judge(seed, golden, tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 112))
-def test_salvaged_records_of_more_seeds(
-    seed: int, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    judge(seed, golden, tmp_path, capsys)
+def test_salvaged_records_of_more_seeds(seed: int, golden: Golden, tmp_path: Path) -> None:
+    judge(seed, golden, tmp_path)
 
 
-def judge(seed: int, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def judge(seed: int, golden: Golden, tmp_path: Path) -> None:
     """What is sound is as it is without the option; what is salvaged is marked, and true before the flips."""
     dirs = replicas(golden("4.3.1-killed"), tmp_path, NAMES)
-    run(capsys, "rescue", dirs[0], "--out", tmp_path / "whole", "--as", "jsonl")
+    run("rescue", dirs[0], "--out", tmp_path / "whole", "--as", "jsonl")
     hurt = flipped(dirs, random.Random(seed))
-    plain = run(capsys, "rescue", *dirs, "--out", tmp_path / "sound", "--as", "jsonl", "--json")
-    ran = run(capsys, "rescue", *dirs, "--out", tmp_path / "out", "--as", "jsonl", "--salvage", "--json")
+    plain = run("rescue", *dirs, "--out", tmp_path / "sound", "--as", "jsonl", "--json")
+    ran = run("rescue", *dirs, "--out", tmp_path / "out", "--as", "jsonl", "--salvage", "--json")
     assert ran.code == 4
     whole, sound, out = (told(tmp_path / each) for each in ("whole", "sound", "out"))
     for row, without in zip(ran.of("partition"), plain.of("partition"), strict=True):
@@ -92,9 +90,7 @@ def judge(seed: int, golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert ran.of("summary")[0]["salvaged"] > 0
 
 
-def test_the_mark_in_every_form_and_where_it_is_refused(
-    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_mark_in_every_form_and_where_it_is_refused(golden: Golden, tmp_path: Path) -> None:
     (source,) = replicas(golden("4.3.1-killed"), tmp_path, ("codec-none-0",), count=1)
     log = next(source.glob("*/*.log"))
     with FileReader(str(log)) as reader:
@@ -103,7 +99,7 @@ def test_the_mark_in_every_form_and_where_it_is_refused(
     span = set(range(batch.base_offset, batch.last_offset + 1))
 
     def rescued(form: str) -> Path:
-        ran = run(capsys, "rescue", source, "--out", tmp_path / form, "--as", form, "--salvage")
+        ran = run("rescue", source, "--out", tmp_path / form, "--as", form, "--salvage")
         assert (ran.code, ran.out.count("salvaged: of these")) == (4, 1), ran.err
         return tmp_path / form
 
@@ -121,19 +117,17 @@ def test_the_mark_in_every_form_and_where_it_is_refused(
         assert {each["offset"] for each in found if each["salvaged"]} == span
         assert len(found) == len(rows["jsonl"]) > len(span)
     for form in ("log-dir", "kafka"):
-        ran = run(capsys, "rescue", source, "--out", tmp_path / "no", "--as", form, "--salvage")
+        ran = run("rescue", source, "--out", tmp_path / "no", "--as", form, "--salvage")
         assert (ran.code, ran.err.count("\n"), "as a table beside it" in ran.err) == (16, 1, True)
 
 
-def test_a_batch_that_breaks_off_within_its_header_gives_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_batch_that_breaks_off_within_its_header_gives_nothing(tmp_path: Path) -> None:
     for magic in (1, 2):
         home = tmp_path / f"{magic}" / "t-0"
         home.mkdir(parents=True)
         built = [build_batch([NewRecord(value=b"v" * 9)], base_offset=at, magic=magic) for at in range(3)]
         (home / f"{0:020}.log").write_bytes(built[0] + built[1][:23] + built[2])
         out = tmp_path / f"out{magic}"
-        ran = run(capsys, "rescue", home, "--out", out, "--as", "jsonl", "--salvage", "--json")
+        ran = run("rescue", home, "--out", out, "--as", "jsonl", "--salvage", "--json")
         (row,) = ran.of("partition")
         assert (ran.code, row["missing"], row["salvaged"], row["records"]) == (4, [[1, 1]], [], 2), ran.err

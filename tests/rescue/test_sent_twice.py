@@ -91,22 +91,18 @@ class OneBroker:
 )
 def test_it_is_told(
     between: Callable[[list[Stored]], list[Stored]], words: str | None,
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     home, there = write_broker(tmp_path, 1, [plain("t", 0)]), OneBroker(between)
     monkeypatch.setattr(kafka, "_cluster", lambda _: there)
-    ran = run(
-        capsys, "rescue", home, "--out", tmp_path / "out", "--as", "kafka", "--bootstrap", "x:1", "--json"
-    )
+    ran = run("rescue", home, "--out", tmp_path / "out", "--as", "kafka", "--bootstrap", "x:1", "--json")
     (line,) = ran.of("partition")
     assert [each[: len(words or "")] for each in line["doubts"]] == ([words] if words else []), ran.err
     assert ran.code == (4 if words else 0)
     assert line["form"]["next_target_offset"] == len(there.log)
 
 
-def test_it_is_told_by_who_goes_on_too(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_is_told_by_who_goes_on_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Dies(OneBroker):
         """After a request that came twice, once."""
 
@@ -121,8 +117,8 @@ def test_it_is_told_by_who_goes_on_too(
     home, there = write_broker(tmp_path, 1, [plain("t", 0)]), Dies(lambda waiting: waiting[:7])
     monkeypatch.setattr(kafka, "_cluster", lambda _: there)
     asked = ("rescue", home, "--out", tmp_path / "out", "--as", "kafka", "--bootstrap", "x:1", "--json")
-    assert run(capsys, *asked).code == 8
-    ran = run(capsys, *asked)
+    assert run(*asked).code == 8
+    ran = run(*asked)
     assert (ran.code, len(ran.of("partition")[0]["doubts"])) == (4, 1), ran.err
 
 
@@ -138,30 +134,26 @@ def test_it_is_told_by_who_goes_on_too(
 )
 def test_what_was_sent_and_is_gone_since_is_told_by_who_is_asked_again(
     first: int, left: int, partitions: int, words: str | None,
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     home, there = write_broker(tmp_path, 1, [plain("t", 0)]), OneBroker(lambda _: [])
     monkeypatch.setattr(kafka, "_cluster", lambda _: there)
     asked = ("rescue", home, "--out", tmp_path / "out", "--as", "kafka", "--bootstrap", "x:1")
-    assert run(capsys, *asked).code == 0
+    assert run(*asked).code == 0
     assert len(there.log) == 120
     there.log = (there.log * 2)[:left]
     there.first, there.partitions = first, partitions
     for more in ((), ("--create-topics",)):
-        ran = run(capsys, *asked, *more)
+        ran = run(*asked, *more)
         assert (ran.code, (words or "") in ran.err) == (8 if words else 0, True), ran.err
         assert not words or ran.err.count("\n") == 1
 
 
-def test_what_is_deleted_while_it_is_sent_is_a_doubt(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_deleted_while_it_is_sent_is_a_doubt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home, there = write_broker(tmp_path, 1, [plain("t", 0)]), OneBroker(lambda _: [])
     there.first = 20
     monkeypatch.setattr(kafka, "_cluster", lambda _: there)
-    ran = run(
-        capsys, "rescue", home, "--out", tmp_path / "out", "--as", "kafka", "--bootstrap", "x:1", "--json"
-    )
+    ran = run("rescue", home, "--out", tmp_path / "out", "--as", "kafka", "--bootstrap", "x:1", "--json")
     assert ran.code == 4, ran.err
     assert ran.of("partition")[0]["doubts"][0].startswith(
         "offsets 0 to 19 there, which were sent, are deleted"

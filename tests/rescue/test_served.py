@@ -24,15 +24,13 @@ USUAL = re.compile(r"__cluster_metadata-0|log\.cleaner\.enable|log cleaner will 
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", ["4.3.1-killed", "1.1.0-killed"])
-def test_the_broker_serves_the_same_records(
-    name: str, golden: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_broker_serves_the_same_records(name: str, golden: Callable[[str], Path], tmp_path: Path) -> None:
     version = name.partition("-")[0]
     need_kafka(version)
     home = tmp_path / "b1"
     home.mkdir()
     for source in sorted(golden(name).glob("b1/d*")):
-        assert run(capsys, "rescue", source, "--out", home / source.name, "--kafka", version).code == 0
+        assert run("rescue", source, "--out", home / source.name, "--kafka", version).code == 0
     wanted = written(name)
     with serving(version, home, tmp_path) as broker:
         seen = read(broker, SimpleNamespace(root=tmp_path), set(wanted))  # type: ignore[arg-type]

@@ -23,13 +23,13 @@ NAMES = ("codec-zstd-0", "txn-0", "nulls-0")
 
 
 def test_dataframes_say_what_diff_and_rescue_say(
-    spark: SparkSession, golden: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession, golden: Callable[[str], Path], tmp_path: Path
 ) -> None:
     draw, home = random.Random(5), tmp_path / "brokers"
     dirs = replicas(golden("4.3.1-killed"), home, NAMES)
     assert hurt(dirs, draw, lambda: {0, 1, 2} if draw.random() < 0.1 else {draw.randrange(3)})
     found = segmend.spark.runs(spark, str(home)).cache()
-    told = run(capsys, "diff", *dirs, "--json", "--all")
+    told = run("diff", *dirs, "--json", "--all")
     assert sorted(
         (row.topic, row.partition, row.dir, row.log_start_offset, row.log_end_offset)
         for row in found.collect()
@@ -47,7 +47,7 @@ def test_dataframes_say_what_diff_and_rescue_say(
         (row["topic"], row["partition"], *each) for row in told.of("partition") for each in row["missing"]
     )
     assert missing
-    run(capsys, "rescue", *dirs, "--out", tmp_path / "out", "--as", "delta")
+    run("rescue", *dirs, "--out", tmp_path / "out", "--as", "delta")
     alone = DeltaTable(str(tmp_path / "out")).to_pyarrow_table()
     there = segmend.spark.rescue(spark, str(home)).toArrow()
     assert there.num_rows == alone.num_rows > 500

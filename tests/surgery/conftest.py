@@ -48,36 +48,36 @@ def small(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def fleet(small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Fleet:
+def fleet(small: Path, tmp_path: Path) -> Fleet:
     """Two brokers that a test may hurt."""
-    return Fleet.copied(small, tmp_path, capsys)
+    return Fleet.copied(small, tmp_path)
 
 
 @pytest.fixture
-def whole(small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Fleet:
+def whole(small: Path, tmp_path: Path) -> Fleet:
     """The same for tests that only read: all share it."""
-    return Fleet(small, tmp_path, capsys)
+    return Fleet(small, tmp_path)
 
 
 @pytest.fixture
-def clean(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
+def clean(golden: Golden, tmp_path: Path) -> Desk:
     """A broker that was stopped in order."""
-    return Desk(golden("4.3.1-clean") / "b1", tmp_path, capsys)
+    return Desk(golden("4.3.1-clean") / "b1", tmp_path)
 
 
 @pytest.fixture
-def killed(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
+def killed(golden: Golden, tmp_path: Path) -> Desk:
     """One that was killed."""
-    return Desk(golden("4.3.1-killed") / "b1", tmp_path, capsys)
+    return Desk(golden("4.3.1-killed") / "b1", tmp_path)
 
 
 @pytest.fixture
-def shelf(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
+def shelf(golden: Golden, tmp_path: Path) -> Desk:
     """The same, to be looked at only."""
-    return Desk(golden("4.3.1-killed") / "b1", tmp_path, capsys, copy=False)
+    return Desk(golden("4.3.1-killed") / "b1", tmp_path, copy=False)
 
 
 @pytest.fixture
-def patient_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> PatientOf:
+def patient_of(tmp_path: Path) -> PatientOf:
     """`patient_of(case)`, or of what hurts a patient: the hurt log dirs."""
-    return lambda given, **more: Treated(given, tmp_path, capsys, **more)
+    return lambda given, **more: Treated(given, tmp_path, **more)

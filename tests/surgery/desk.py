@@ -7,17 +7,14 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-from tests.cli.run import Ran, run, run_here
+from tests.cli.run import Ran, run
 from tests.surgery.picture import Tree, picture
 
 
 class Desk:
     """`dirs` are the log dirs of one broker; plans, journals and old bytes lie beside them."""
 
-    def __init__(
-        self, source: Path, root: Path, capsys: pytest.CaptureFixture[str] | None = None, *, copy: bool = True
-    ) -> None:
+    def __init__(self, source: Path, root: Path, *, copy: bool = True) -> None:
         """Without `copy` only plans may be made, since all tests share the golden directories."""
         self.root = root
         self.home = root / "disks" if copy else source
@@ -26,12 +23,11 @@ class Desk:
         self.dirs = sorted(self.home.iterdir())
         self.plan_file = root / "plan.json"
         self.state = root / "state"
-        self._capsys = capsys
         self._before: list[Tree] = []
 
     def run(self, *argv: object) -> Ran:
         """`segmend ARGV...`"""
-        return run_here(*argv) if self._capsys is None else run(self._capsys, *argv)
+        return run(*argv)
 
     def plan(self, operation: str, *options: object) -> Ran:
         """`segmend plan OPERATION DIR... OPTIONS -o plan.json --json`."""

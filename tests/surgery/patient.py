@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from tests.checks.build_partition import topic_id
 from tests.cli.run import Ran
 from tests.faults.epochs import second_partition
@@ -23,7 +22,6 @@ class Treated(Desk):
         self,
         given: Case | Hurt,
         root: Path,
-        capsys: pytest.CaptureFixture[str],
         *,
         base: Base = clean_dir,
         siblings: bool = False,
@@ -34,7 +32,7 @@ class Treated(Desk):
             second_partition(topic_id(self.patient.topic), self.patient.topic)(self.patient)
         shutil.copytree(root / "disks", root / "other", symlinks=True)
         case.fault.hurt(self.patient)
-        super().__init__(root / "disks", root, capsys, copy=False)
+        super().__init__(root / "disks", root, copy=False)
         self.scene, self.dirs, self.other = case.scene, [*self.patient.dirs], root / "other" / "a"
         self.deep = ["--deep"] if "++" in case.scene.codes else []
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
 from tests.cli.run import Ran
 from tests.golden.judge import copy_tree
 from tests.surgery.checkpoints import lines
@@ -38,16 +37,16 @@ def running_on(log_dir: Path) -> Iterator[None]:
 class Fleet(Desk):
     """Brokers `b3` (the leader) and `b2` (whose replicas are hurt), and commands on the latter."""
 
-    def __init__(self, disks: Path, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        super().__init__(disks / "b2", root, capsys, copy=False)
+    def __init__(self, disks: Path, root: Path) -> None:
+        super().__init__(disks / "b2", root, copy=False)
         self.disks = disks
 
     @classmethod
-    def copied(cls, small: Path, root: Path, capsys: pytest.CaptureFixture[str]) -> Fleet:
+    def copied(cls, small: Path, root: Path) -> Fleet:
         """One that may be hurt; plans and state are beside it."""
         for broker in ("b3", "b2"):
             copy_tree(small / broker, root / broker)
-        return cls(root, root, capsys)
+        return cls(root, root)
 
     def replica(self, name: str, broker: str = "b2") -> Path:
         return next(path for path in sorted((self.disks / broker).glob(f"d*/{name}")))

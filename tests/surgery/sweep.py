@@ -8,7 +8,6 @@ second plan that is not empty, a tree that undo did not bring back.
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
@@ -16,15 +15,14 @@ import stat
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tests.cli.run import Ran
+from tests.cli.run import run as segmend
 from tests.surgery.picture import Tree, picture
 
-from segmend.cli.main import main
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.disk import FileReader
 
@@ -49,16 +47,10 @@ Batches = Counter[tuple[str, int, int, int]]
 
 def run(*argv: object) -> Ran:
     """`segmend ARGV...`; a traceback comes back as exit code 99."""
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        try:
-            code = main([str(part) for part in argv])
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        except Exception:
-            traceback.print_exc()
-            code = 99
-    return Ran(code, out.getvalue(), err.getvalue())
+    try:
+        return segmend(*argv)
+    except Exception:
+        return Ran(99, "", traceback.format_exc())
 
 
 def batches(dirs: Sequence[Path]) -> Batches:

@@ -177,10 +177,8 @@ def test_a_directory_that_no_broker_can_load_is_refused(clean: Desk) -> None:
 
 
 @pytest.mark.slow
-def test_zookeeper_asks_for_no_topic_id(
-    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    desk = Desk(golden("1.1.0-killed") / "b1", tmp_path, capsys)
+def test_zookeeper_asks_for_no_topic_id(golden: Golden, tmp_path: Path) -> None:
+    desk = Desk(golden("1.1.0-killed") / "b1", tmp_path)
     doomed = next(p for d in desk.dirs for p in d.iterdir() if p.name.endswith("-delete"))
     assert desk.plan("adopt", "--directory", doomed.name, "--kafka", "1.1").code == 0
     desk.apply()

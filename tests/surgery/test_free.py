@@ -25,9 +25,9 @@ TOP = {"meta.properties", ".kafka_cleanshutdown", *offset_checkpoint.FILE_NAMES}
 
 
 @pytest.fixture
-def old(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
+def old(golden: Golden, tmp_path: Path) -> Desk:
     """Topics of ZooKeeper's time: their own settings are not on these disks."""
-    return Desk(golden("1.1.0-clean") / "b1", tmp_path, capsys)
+    return Desk(golden("1.1.0-clean") / "b1", tmp_path)
 
 
 def used(root: Path) -> int:

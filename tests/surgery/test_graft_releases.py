@@ -39,15 +39,13 @@ def chosen(root: Path) -> list[Path]:
 @pytest.mark.parametrize(
     "name", [name if name == FAST else pytest.param(name, marks=pytest.mark.slow) for name in CLEAN]
 )
-def test_every_log_of_a_release(
-    name: str, golden: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_log_of_a_release(name: str, golden: Callable[[str], Path], tmp_path: Path) -> None:
     """The disk is the leader's; on a copy of it every replica is cut in the middle, and grafted."""
     leader, mine = golden(name), tmp_path / "mine"
     copy_tree(leader / "b1", mine / "b1")
     dirs = sorted((mine / "b1").glob("d*"))
     release = ("--kafka", name.partition("-")[0])
-    healthy = findings(run(capsys, "check", "--deep", *dirs, *release, "--json"))
+    healthy = findings(run("check", "--deep", *dirs, *release, "--json"))
     places = chosen(leader) if name != FAST else chosen(leader)[::6]
     assert len(places) > 3
     for place in places:
@@ -61,10 +59,10 @@ def test_every_log_of_a_release(
     for place in places:
         plan = tmp_path / "plan.json"
         where = ("--partition", place.name, "--from", place, "--to", mine / place.parent.relative_to(leader))
-        made = run(capsys, "plan", "graft", *dirs, *where, *release, "-o", plan)
+        made = run("plan", "graft", *dirs, *where, *release, "-o", plan)
         assert made.code == 0, made.err
-        done = run(capsys, "apply", plan, "--yes", "--state-dir", tmp_path / "state")
+        done = run("apply", plan, "--yes", "--state-dir", tmp_path / "state")
         assert done.code == 1, done.err
         assert batches(mine / place.relative_to(leader)) == batches(place)
-    assert findings(run(capsys, "check", "--deep", *dirs, *release, "--json")) <= healthy
+    assert findings(run("check", "--deep", *dirs, *release, "--json")) <= healthy
     assert picture(mine) != before

@@ -45,19 +45,19 @@ def full_logs(home: Path) -> list[Path]:
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("seed", range(3))
 def test_offsets_in_a_row_are_put_right(
-    golden: Callable[[str], Path], tmp_path: Path, release: str, seed: int, capsys: pytest.CaptureFixture[str]
+    golden: Callable[[str], Path], tmp_path: Path, release: str, seed: int
 ) -> None:
     home, draw = tmp_path / "home", Random(seed)
     copy_tree(golden(release), home)
     log = draw.choice(full_logs(home))
     sound = log.read_bytes()
     log.write_bytes(flipped(sound, draw))
-    found = run(capsys, "check", log.parent.parent, "--json")
+    found = run("check", log.parent.parent, "--json")
     wrong = [each for each in found.of("finding") if each["severity"] == "error"]
     assert wrong
     assert all(each["remedy"]["command"].startswith("segmend plan repair") for each in wrong), wrong
     plan = tmp_path / "plan.json"
-    assert run(capsys, "plan", "repair", log.parent.parent, "-o", plan).code == 0
-    assert run(capsys, "apply", plan, "--yes", "--state-dir", tmp_path / "state").code == 1
+    assert run("plan", "repair", log.parent.parent, "-o", plan).code == 0
+    assert run("apply", plan, "--yes", "--state-dir", tmp_path / "state").code == 1
     assert log.read_bytes() == sound
     shutil.rmtree(home)

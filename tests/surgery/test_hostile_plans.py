@@ -48,10 +48,10 @@ def _signed(data: dict[str, Any]) -> bytes:
     return json.dumps({**data, "sha256": hashlib.sha256(text.encode()).hexdigest()}).encode()
 
 
-def _apply(world: World, data: dict[str, Any] | bytes, capsys: Cap) -> tuple[int, str]:
+def _apply(world: World, data: dict[str, Any] | bytes) -> tuple[int, str]:
     file = world.root / "plan.json"
     file.write_bytes(data if isinstance(data, bytes) else _signed(data))
-    ran = run(capsys, "apply", file, "--yes", "--state-dir", world.state)
+    ran = run("apply", file, "--yes", "--state-dir", world.state)
     if ran.code >= 8:
         assert ran.err.startswith("segmend: "), ran.err
         assert ran.err.count("\n") == 1, ran.err
@@ -74,12 +74,12 @@ def _pointed_at(world: World, path: str, target: str) -> dict[str, Any]:
     "path",
     ["a/append-0/5.log", "a/gone-0", "a/nearer-0", "b/new-0", "b/recovery-point-offset-checkpoint"],
 )
-def test_a_path_outside_of_the_log_dirs_is_refused(world: World, path: str, capsys: Cap) -> None:
+def test_a_path_outside_of_the_log_dirs_is_refused(world: World, path: str) -> None:
     before, outside = world.tree(), _elsewhere(world)
     for target in ("{root}/etc/new", "{root}/a/../etc/new", "../../etc/new", "{root}/a/./x", "{root}/b",
                    "//{root}/a/x", "{root}/a/new\\u0000", "{root}/a/\\ud800", ""):  # fmt: skip
         data = _pointed_at(world, str(world.root / path), target.replace("{root}", str(world.root)))
-        code, err = _apply(world, data, capsys)
+        code, err = _apply(world, data)
         assert code in (8, 16), err
         assert "refused: " in err, err
         assert world.tree() == before
@@ -99,43 +99,43 @@ def test_a_path_outside_of_the_log_dirs_is_refused(world: World, path: str, caps
         f"y/x-0/{0:020}.log",
     ],
 )
-def test_the_place_beside_takes_nothing_but_new_logs(world: World, target: str, capsys: Cap) -> None:
+def test_the_place_beside_takes_nothing_but_new_logs(world: World, target: str) -> None:
     before, outside = world.tree(), _elsewhere(world)
     append = _pointed_at(world, str(world.a / "append-0" / "5.log"), f"{world.root}/etc/{target}")
     folder = plan_of(world, [MakeDir.like(f"{world.root}/{target.partition('/')[0]}", str(world.a), "new")])
     for data in (append, folder.to_json()):
-        code, err = _apply(world, {**data, "extra": {"side": f"{world.root}/etc"}}, capsys)
+        code, err = _apply(world, {**data, "extra": {"side": f"{world.root}/etc"}})
         assert (code, "refused: " in err) == (8, True), err
         assert world.tree() == before
         assert _elsewhere(world) == outside
 
 
-def test_the_lock_of_a_broker_is_no_step_s(world: World, capsys: Cap) -> None:
+def test_the_lock_of_a_broker_is_no_step_s(world: World) -> None:
     data = _pointed_at(world, str(world.a / "gone-0"), str(world.a / ".lock"))
-    assert "the lock of a broker" in _apply(world, data, capsys)[1]
+    assert "the lock of a broker" in _apply(world, data)[1]
 
 
 @pytest.mark.parametrize("name", ["cut-0", "append-0", "far-0"])
-def test_a_link_where_a_directory_was_is_not_followed(world: World, name: str, capsys: Cap) -> None:
+def test_a_link_where_a_directory_was_is_not_followed(world: World, name: str) -> None:
     data = plan_of(world).to_json()
     (world.a / name).rename(world.root / "moved")
     (world.a / name).symlink_to(world.root / "moved")
     before = picture(world.root / "moved")
-    code, err = _apply(world, data, capsys)
+    code, err = _apply(world, data)
     assert code == 8, err
     assert "a symbolic link" in err or "there is a link" in err
     assert picture(world.root / "moved") == before
 
 
-def test_a_log_dir_that_is_a_link_by_now_is_refused(world: World, capsys: Cap) -> None:
+def test_a_log_dir_that_is_a_link_by_now_is_refused(world: World) -> None:
     data = plan_of(world).to_json()
     world.b.rename(world.root / "c")
     world.b.symlink_to(world.root / "c")
-    code, err = _apply(world, data, capsys)
+    code, err = _apply(world, data)
     assert (code, "a symbolic link on the way" in err) == (8, True), err
 
 
-def test_what_is_no_log_dir_is_refused(world: World, capsys: Cap) -> None:
+def test_what_is_no_log_dir_is_refused(world: World) -> None:
     """Such as /etc, with a plan that says so itself."""
     data = plan_of(world, []).to_json()
     missing = {"kind": "missing"}
@@ -145,7 +145,7 @@ def test_what_is_no_log_dir_is_refused(world: World, capsys: Cap) -> None:
     data["dirs"] = [{"dir": etc, "path": etc, "files": files}]
     new = {"kind": "dir", "mode": 0o755, "uid": os.getuid(), "gid": os.getgid()}
     data["steps"] = [{"kind": "make_dir", "path": f"{etc}/cron.d", "after": new, "reason": "?"}]
-    code, err = _apply(world, data, capsys)
+    code, err = _apply(world, data)
     assert (code, "is no log dir" in err) == (8, True), err
     assert not (world.root / "etc" / "cron.d").exists()
 
@@ -186,7 +186,7 @@ def _mutated(data: dict[str, Any], draw: st.DataObject, root: Path) -> dict[str,
 @pytest.mark.timeout(900)  # on a busy machine
 @examples(sampled(500, 200), few=20, suppress_health_check=list(HealthCheck))
 @given(draw=st.data())
-def test_any_plan_at_all(draw: st.DataObject, capsys: Cap) -> None:
+def test_any_plan_at_all(draw: st.DataObject) -> None:
     """No traceback, nothing changed elsewhere, and an undo brings everything back."""
     with swift() as home:
         root = Path(os.path.realpath(home)) / "w"
@@ -197,19 +197,19 @@ def test_any_plan_at_all(draw: st.DataObject, capsys: Cap) -> None:
         shown = root / "plan.json"
         shown.write_bytes(_signed(data))
         left = 4 if data.get("left") else 0
-        assert run(capsys, "plan", "show", shown).code in (left, 8, 16)
+        assert run("plan", "show", shown).code in (left, 8, 16)
         shown.unlink()
-        code, err = _apply(world, data, capsys)
+        code, err = _apply(world, data)
         assert code in (left + bool(data.get("steps")), 8, 16), err
         assert _elsewhere(world) == outside
-        undone = run(capsys, "undo", "--yes", "--state-dir", world.state)
+        undone = run("undo", "--yes", "--state-dir", world.state)
         assert undone.code in ((0,) if code == left + 1 else (0, 16)), (err, undone.err)
         assert world.tree() == before
 
 
 @examples(60, suppress_health_check=list(HealthCheck))
 @given(draw=st.data())
-def test_bytes_that_are_no_plan_any_more(world: World, draw: st.DataObject, capsys: Cap) -> None:
+def test_bytes_that_are_no_plan_any_more(world: World, draw: st.DataObject) -> None:
     whole = plan_of(world).render()
     data = bytearray(whole)
     # What is drawn must not depend on the plan: times of directories in it change with every try.
@@ -223,7 +223,7 @@ def test_bytes_that_are_no_plan_any_more(world: World, draw: st.DataObject, caps
     else:
         data[at:at] = data[: at + 1]
     assume(_says(data) != _says(whole))  # other blanks, or the last line end
-    code, err = _apply(world, bytes(data), capsys)
+    code, err = _apply(world, bytes(data))
     assert code in (8, 16), err
     assert not world.state.exists()
 
@@ -241,14 +241,14 @@ EVENT: list[Any] = [None, True, -1, 10**30, "x", [], {}, {"a": "b"}, ["x"], [-1]
 @pytest.mark.slow
 @examples(100, few=10, suppress_health_check=list(HealthCheck))
 @given(draw=st.data())
-def test_any_journal_at_all(draw: st.DataObject, capsys: Cap) -> None:
+def test_any_journal_at_all(draw: st.DataObject) -> None:
     """One line for what cannot be read; what an undo takes back is taken back whole, or not at all."""
     with swift() as home:
         root = Path(os.path.realpath(home)) / "w"
         root.mkdir()
         world = _world(root)
         before, outside = world.tree(), _elsewhere(world)
-        assert _apply(world, plan_of(world, steps(world)[:4]).render(), capsys)[0] == 1
+        assert _apply(world, plan_of(world, steps(world)[:4]).render())[0] == 1
         after = world.tree()
         journal = next(world.state.rglob("journal.jsonl"))
         lines = [json.loads(line) for line in journal.read_text().splitlines()]
@@ -259,7 +259,7 @@ def test_any_journal_at_all(draw: st.DataObject, capsys: Cap) -> None:
         line[key] = draw.draw(st.sampled_from(EVENT))
         journal.write_text("".join(json.dumps(each) + "\n" for each in lines))
         for argv in (["journal", "list"], ["quarantine", "list"], ["undo", "--yes"]):
-            ran = run(capsys, *argv, "--state-dir", world.state)
+            ran = run(*argv, "--state-dir", world.state)
             assert ran.code in ((0, 1, 8, 16) if argv[0] == "undo" else (0, 8, 16)), ran
             assert ran.err.count("\n") <= 1, ran.err
         assert _elsewhere(world) == outside

@@ -21,15 +21,15 @@ Golden = Callable[[str], Path]
 
 
 @pytest.fixture
-def desk(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
+def desk(golden: Golden, tmp_path: Path) -> Desk:
     """Broker 1 of three, stopped cleanly, with the cluster's metadata."""
-    return Desk(golden("4.3.1-fleet") / "b1", tmp_path, capsys)
+    return Desk(golden("4.3.1-fleet") / "b1", tmp_path)
 
 
 @pytest.fixture
-def shelf(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
+def shelf(golden: Golden, tmp_path: Path) -> Desk:
     """The same, to be looked at only."""
-    return Desk(golden("4.3.1-fleet") / "b1", tmp_path, capsys, copy=False)
+    return Desk(golden("4.3.1-fleet") / "b1", tmp_path, copy=False)
 
 
 def identity(log_dir: Path) -> MetaProperties:
@@ -234,10 +234,8 @@ def test_bad_input_is_told_in_one_line(shelf: Desk, option: str, value: str, cod
     assert ran.err.count("\n") == 1
 
 
-def test_zookeeper_s_files_keep_their_version(
-    golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    desk = Desk(golden("1.1.0-clean") / "b1", tmp_path, capsys)
+def test_zookeeper_s_files_keep_their_version(golden: Golden, tmp_path: Path) -> None:
+    desk = Desk(golden("1.1.0-clean") / "b1", tmp_path)
     assert desk.plan("identity", "--kafka", "1.1").of("step") == []
     desk.plan("identity", "--kafka", "1.1", "--node-id", 4)
     desk.apply()
@@ -267,9 +265,9 @@ VOTER = "aqh5UNpOSCCbXzxCfpr97A"
 
 
 @pytest.fixture
-def apart(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
+def apart(golden: Golden, tmp_path: Path) -> Desk:
     """A lone node that votes by directory id (KIP-853); its metadata lies in `m`, a `metadata.log.dir`."""
-    desk = Desk(golden("4.3.1-clean") / "b1", tmp_path, capsys)
+    desk = Desk(golden("4.3.1-clean") / "b1", tmp_path)
     first = desk.dirs[0]
     own = identity(first)
     meta = desk.home / "m"

@@ -125,22 +125,18 @@ def test_no_line_can_go_unseen_from_the_middle(world: World) -> None:
 
 
 @pytest.mark.parametrize("lost", [1, 2, 3, 4, 5, 9, 1000])
-def test_an_undo_by_a_journal_that_lost_its_end(
-    world: World, capsys: pytest.CaptureFixture[str], lost: int
-) -> None:
+def test_an_undo_by_a_journal_that_lost_its_end(world: World, lost: int) -> None:
     """All is taken back, or nothing and that is said: never "taken back" of what is not."""
     before = world.tree()
     path = Path(applied(world).journal)
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-lost]))
     after = world.tree()
-    ran = run(capsys, "undo", "1", "--yes", "--state-dir", world.state)
+    ran = run("undo", "1", "--yes", "--state-dir", world.state)
     assert (ran.code, world.tree()) == ((0, before) if lost < 3 else (8, after)), ran
     assert lost < 5 or "of which the journal says nothing: lines of it are lost" in ran.err
 
 
-def test_a_journal_without_a_line_is_named_and_what_it_hides_too(
-    world: World, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_journal_without_a_line_is_named_and_what_it_hides_too(world: World) -> None:
     """Of a run that was stopped before its first step; how the directories were stood in the first line."""
     path = Path(applied(world).journal)
     first = path.read_bytes().splitlines(keepends=True)[0]
@@ -148,15 +144,15 @@ def test_a_journal_without_a_line_is_named_and_what_it_hides_too(
     path.write_bytes(b"")
     lock = world.a / ".lock"
     lock.touch()
-    ran = run(capsys, "undo", "--yes", "--state-dir", world.state)
+    ran = run("undo", "--yes", "--state-dir", world.state)
     assert (ran.code, f"{path}: has no line, and no other journal here has" in ran.err) == (16, True), ran
     command = ran.err.rpartition("; segmend ")[2].rpartition(" goes by")[0]
-    ran = run(capsys, *shlex.split(command), "--yes")
+    ran = run(*shlex.split(command), "--yes")
     assert ran.code == 0, ran
     assert f"changed the time of {world.a}" in ran.out
     assert f"made {lock}, which stays" in ran.out
     path.write_bytes(first)
-    ran = run(capsys, "undo", "--yes", "--state-dir", world.state)
+    ran = run("undo", "--yes", "--state-dir", world.state)
     assert (ran.code, "has no line" in ran.out) == (0, False)
 
 
@@ -172,9 +168,7 @@ def test_no_byte_of_the_last_line_is_another_one_unseen(world: World) -> None:
             assert changed is None or {**real, **changed, "sum": None}.items() >= real.items()
 
 
-def test_half_a_step_that_the_journal_lost_is_not_taken_for_none(
-    world: World, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_half_a_step_that_the_journal_lost_is_not_taken_for_none(world: World) -> None:
     """Neither as before nor as after; what was lies in the vault, where nobody would look for it."""
     log = world.a / "patch-0" / "0.log"
     old = log.read_bytes()
@@ -184,14 +178,14 @@ def test_half_a_step_that_the_journal_lost_is_not_taken_for_none(
     journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
     with open(log, "r+b") as file:
         file.write(old[:64])
-    ran = run(capsys, "undo", "--yes", "--state-dir", world.state)
+    ran = run("undo", "--yes", "--state-dir", world.state)
     assert ran.code == 8
     assert "0.log: step 1 has kept what it was, of which the journal says nothing" in ran.err
 
 
 @pytest.mark.parametrize(("number", "missing"), [(7, 16), (7, 0), (12, 0)])
 def test_half_a_step_that_keeps_nothing_is_not_taken_for_none_either(
-    world: World, capsys: pytest.CaptureFixture[str], number: int, missing: int
+    world: World, number: int, missing: int
 ) -> None:
     """Bytes appended, not all or without their time, a directory made; the vault tells nothing of them."""
     plan = plan_of(world, steps(world)[number : number + 1])
@@ -201,14 +195,12 @@ def test_half_a_step_that_keeps_nothing_is_not_taken_for_none_either(
     path = Path(plan.steps[0].paths[0])
     path.chmod(0o700) if path.is_dir() else os.truncate(path, path.stat().st_size - missing)
     os.utime(path, ns=(1, 1))
-    ran = run(capsys, "undo", "--yes", "--state-dir", world.state)
+    ran = run("undo", "--yes", "--state-dir", world.state)
     assert ran.code == 8
     assert f"{path.name}: step 1 has begun to change it, of which the journal says nothing" in ran.err
 
 
-def test_a_directory_in_both_places_is_not_taken_for_one_that_was_not_moved(
-    world: World, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_directory_in_both_places_is_not_taken_for_one_that_was_not_moved(world: World) -> None:
     """So it is across disks, before the old one goes; a broker starts with no partition in two log dirs."""
     plan = plan_of(world, steps(world)[11:12])
     apply(plan, str(world.state))
@@ -216,7 +208,7 @@ def test_a_directory_in_both_places_is_not_taken_for_one_that_was_not_moved(
     journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
     source, target = map(Path, plan.steps[0].paths)
     shutil.copytree(target, source, symlinks=True)
-    ran = run(capsys, "undo", "--yes", "--state-dir", world.state)
+    ran = run("undo", "--yes", "--state-dir", world.state)
     assert ran.code == 8
     assert "far-0: step 1 has begun to change it, of which the journal says nothing" in ran.err
 

@@ -42,11 +42,9 @@ def killed_everywhere(fleet: Fleet) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # on a busy machine
 @pytest.mark.parametrize("user", ["root", "normal"])
-def test_killed_at_every_call(
-    user: str, small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_killed_at_every_call(user: str, small: Path, tmp_path: Path) -> None:
     with swift(tmp_path) as folder:
-        fleet = Fleet.copied(small, folder, capsys)
+        fleet = Fleet.copied(small, folder)
         hurt(fleet)
         if user == "normal":
             owned_by_nobody(folder)

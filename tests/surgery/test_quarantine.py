@@ -22,9 +22,9 @@ Golden = Callable[[str], Path]
 
 
 @pytest.fixture
-def desk(golden: Golden, tmp_path: Path, elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
+def desk(golden: Golden, tmp_path: Path, elsewhere: Path) -> Desk:
     """A broker of which all that waits for its deletion was set aside."""
-    desk = Desk(golden("4.3.1-killed") / "b1", tmp_path, capsys)
+    desk = Desk(golden("4.3.1-killed") / "b1", tmp_path)
     waiting = [path for d in desk.dirs for path in d.rglob("*.deleted")]
     for path in sorted(waiting, key=lambda path: path.stat().st_size)[:-1]:
         path.unlink()

@@ -24,9 +24,9 @@ VOTERS = "controller.quorum.voters=1@one:9093,2@two:9093,3@three:9093"
 
 
 @pytest.fixture
-def desk(golden: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
+def desk(golden: Golden, tmp_path: Path) -> Desk:
     """Voter 1 of three (4.3.1, kraft.version 0): its log ends at 630 of epoch 2, that of 2 in epoch 3."""
-    found = Desk(golden("4.3.1-fleet") / "b1", tmp_path, capsys)
+    found = Desk(golden("4.3.1-fleet") / "b1", tmp_path)
     lines = [
         f"log.dirs={','.join(map(str, found.dirs))}",
         "process.roles=broker,controller",

@@ -54,56 +54,54 @@ def of_logs(monkeypatch: pytest.MonkeyPatch) -> Reads:
     return taken
 
 
-def plan(capsys: Cap, disk: Path) -> dict[str, Any]:
+def plan(disk: Path) -> dict[str, Any]:
     file = disk.with_name("plan.json")
-    assert run(capsys, "plan", "repair", disk, "-o", file).code == 0
+    assert run("plan", "repair", disk, "-o", file).code == 0
     made: dict[str, Any] = json.loads(file.read_text())
     return made
 
 
-def apply(capsys: Cap, disk: Path) -> Ran:
-    return run(capsys, "apply", disk.with_name("plan.json"), "--yes", "--state-dir", disk.with_name("state"))
+def apply(disk: Path) -> Ran:
+    return run("apply", disk.with_name("plan.json"), "--yes", "--state-dir", disk.with_name("state"))
 
 
 def size_of(disk: Path) -> int:
     return sum(path.stat().st_size for path in disk.rglob("*.log"))
 
 
-def test_the_plan_reads_each_log_once(
-    capsys: Cap, disk: Path, of_logs: Reads, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_plan_reads_each_log_once(disk: Path, of_logs: Reads, monkeypatch: pytest.MonkeyPatch) -> None:
     # Of small disks a forecast also tells what consumers meet after the start: 256 MiB, records and all.
     monkeypatch.setattr(Budget, "takes", lambda *_: False)
-    made = plan(capsys, disk)
+    made = plan(disk)
     assert len(made["steps"]) == 8
     assert made["forecast"]["after"]
     assert size_of(disk) <= of_logs() < 1.1 * size_of(disk)
 
 
 @pytest.mark.slow
-def test_apply_reads_no_log_that_is_the_same(capsys: Cap, disk: Path, of_logs: Reads) -> None:
-    made = plan(capsys, disk)
+def test_apply_reads_no_log_that_is_the_same(disk: Path, of_logs: Reads) -> None:
+    made = plan(disk)
     of_logs()
-    assert apply(capsys, disk).code == 1
+    assert apply(disk).code == 1
     assert of_logs() == 0
     assert all(step["recipe"] and step["content"] and step["made_of"] for step in made["steps"])
-    assert run(capsys, "check", "--deep", disk).code == 0
+    assert run("check", "--deep", disk).code == 0
 
 
-def test_a_log_under_another_inode_is_read_again(capsys: Cap, disk: Path, of_logs: Reads) -> None:
-    made = plan(capsys, disk)
+def test_a_log_under_another_inode_is_read_again(disk: Path, of_logs: Reads) -> None:
+    made = plan(disk)
     log = next(disk.rglob("*.log"))
     shutil.copy2(log, log.with_suffix(".tmp"))
     os.replace(log.with_suffix(".tmp"), log)
     of_logs()
-    assert apply(capsys, disk).code == 1
+    assert apply(disk).code == 1
     assert log.stat().st_size <= of_logs() < size_of(disk)
-    assert run(capsys, "check", "--deep", disk).code == 0
+    assert run("check", "--deep", disk).code == 0
     assert made["steps"]
 
 
-def test_a_log_that_changed_since_the_plan_is_refused(capsys: Cap, disk: Path) -> None:
-    plan(capsys, disk)
+def test_a_log_that_changed_since_the_plan_is_refused(disk: Path) -> None:
+    plan(disk)
     log = sorted(disk.rglob("*.log"))[1]
     status = log.stat()
     with open(log, "r+b") as file:
@@ -112,24 +110,24 @@ def test_a_log_that_changed_since_the_plan_is_refused(capsys: Cap, disk: Path) -
         file.seek(100_000)
         file.write(b"x" * 16)
     os.utime(log, ns=(status.st_atime_ns, status.st_mtime_ns))
-    ran = apply(capsys, disk)
+    ran = apply(disk)
     assert ran.code == 8
     assert "gives other bytes than it did for the plan" in ran.err
 
 
-def test_only_so_much_is_carried_by_a_plan(capsys: Cap, disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_so_much_is_carried_by_a_plan(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("segmend.surgery.planning.assembly.MOST_CARRIED", 600)
-    made = plan(capsys, disk)
+    made = plan(disk)
     carried = [step["after"]["size"] for step in made["steps"] if "content" in step]
     assert carried
     assert sum(carried) <= 600
     assert len(carried) < len(made["steps"])
-    assert apply(capsys, disk).code == 1
-    assert run(capsys, "check", "--deep", disk).code == 0
+    assert apply(disk).code == 1
+    assert run("check", "--deep", disk).code == 0
 
 
 def test_a_graft_reads_its_source_twice_for_the_plan_and_once_for_the_copy(
-    disk: Path, of_logs: Reads, capsys: Cap, monkeypatch: pytest.MonkeyPatch
+    disk: Path, of_logs: Reads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Budget, "takes", lambda *_: False)
     other = disk.with_name("other")
@@ -140,7 +138,7 @@ def test_a_graft_reads_its_source_twice_for_the_plan_and_once_for_the_copy(
         path.write_text("0\n0\n")
     file, source = disk.with_name("plan.json"), disk / "bench-0"
     told = ("--kafka", "4.3")  # else it is read once more for each release that these dirs may be of
-    made = run(capsys, "plan", "graft", other, "--partition", "bench-0", "--from", source, "-o", file, *told)
+    made = run("plan", "graft", other, "--partition", "bench-0", "--from", source, "-o", file, *told)
     assert made.code == 0, made.err
     # A third time the first 4096 batches of four segments, which here is all, for index.interval.bytes.
     assert of_logs() < 3.1 * size_of(disk), "compared with what is there, and taken apart"
@@ -149,7 +147,7 @@ def test_a_graft_reads_its_source_twice_for_the_plan_and_once_for_the_copy(
     assert len(logs) == 4
     for piece in logs:
         assert piece["sha256"] == hashlib.sha256(Path(piece["source"]).read_bytes()).hexdigest()
-    assert apply(capsys, disk).code == 1
+    assert apply(disk).code == 1
     # The indexes are made out of the copy, in a pass of their own.
     assert of_logs() < 3.1 * size_of(disk), "copied, read back, and read for its indexes"
     for path in source.glob("*.log"):

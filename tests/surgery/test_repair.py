@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.run import Ran, run_here
+from tests.cli.run import Ran, run
 from tests.faults.table import Case, all_cases, fault_called
 from tests.surgery.patient import PatientOf
 
@@ -139,9 +139,9 @@ def test_the_command_of_what_is_left_can_be_pasted(tmp_path: Path) -> None:
     (case,) = (each for each in all_cases() if str(each) == "snapshot-unfound")
     hurt = case.hurt(tmp_path)
     asked = ("plan", "repair", "--kafka", case.scene.release, *hurt.dirs, "-o", tmp_path / "plan.json")
-    left = [line for line in run_here(*asked).out.splitlines() if line.startswith("left as it is: N22")]
-    assert run_here(*asked, "--json").of("plan")[0]["steps"] == 0
+    left = [line for line in run(*asked).out.splitlines() if line.startswith("left as it is: N22")]
+    assert run(*asked, "--json").of("plan")[0]["steps"] == 0
     subprocess.run(["bash", "-c", left[0].partition("; next: ")[2]], check=True)
-    again = run_here(*asked)
+    again = run(*asked)
     assert "N22" not in again.out
     assert "repair: 1 step" in again.out

@@ -16,7 +16,7 @@ from tests.lab.trial import copy_base
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["1.1.0-clean", "4.3.1-clean"])
 def test_checkpoints_of_a_clean_stop_come_back_line_by_line(
-    name: str, golden: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, golden: Callable[[str], Path], tmp_path: Path
 ) -> None:
     root = tmp_path / "golden"
     copy_tree(golden(name), root)
@@ -26,16 +26,14 @@ def test_checkpoints_of_a_clean_stop_come_back_line_by_line(
     path.write_text("\n".join([*lines[:3], "torn", *lines[5:], ""]))
     plan = tmp_path / "plan.json"
     release = name.partition("-")[0]
-    assert run(capsys, "plan", "repair", *dirs, "--kafka", release, "-o", plan).code == 0
-    assert run(capsys, "apply", plan, "--yes", "--state-dir", tmp_path / "state").code == 1
+    assert run("plan", "repair", *dirs, "--kafka", release, "-o", plan).code == 0
+    assert run("apply", plan, "--yes", "--state-dir", tmp_path / "state").code == 1
     assert sorted(path.read_text().splitlines()) == sorted(lines)
 
 
 @pytest.mark.broker
 @pytest.mark.timeout(300)
-def test_a_killed_1_1_0_says_nothing_of_corrupt_indexes_after_a_repair(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_killed_1_1_0_says_nothing_of_corrupt_indexes_after_a_repair(tmp_path: Path) -> None:
     """The first write-up: kill -9, "corrupted index file" on every topic; repaired, the start is silent."""
     found = base("1.1.0", "killed", "few")
     said = []
@@ -45,9 +43,9 @@ def test_a_killed_1_1_0_says_nothing_of_corrupt_indexes_after_a_repair(
         dirs = [root / "b1" / "d0", root / "b1" / "d1"]
         if mended:
             plan = tmp_path / "plan.json"
-            planned = run(capsys, "plan", "repair", *dirs, "--kafka", "1.1.0", "-o", plan)
+            planned = run("plan", "repair", *dirs, "--kafka", "1.1.0", "-o", plan)
             assert planned.code in (0, 4), planned.err
-            applied = run(capsys, "apply", plan, "--yes", "--state-dir", tmp_path / "state")
+            applied = run("apply", plan, "--yes", "--state-dir", tmp_path / "state")
             assert applied.code == 1 + planned.code, applied.err
         zookeeper, broker = found.start_copy(root)
         assert zookeeper is not None
@@ -64,7 +62,7 @@ def test_a_killed_1_1_0_says_nothing_of_corrupt_indexes_after_a_repair(
 
 @pytest.mark.slow
 def test_a_dir_without_the_metadata_log_is_mended_alone(
-    golden: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    golden: Callable[[str], Path], tmp_path: Path
 ) -> None:
     """By these files alone it is a stray: that is no harm which mending what fails to load would do."""
     root = tmp_path / "golden"
@@ -72,6 +70,6 @@ def test_a_dir_without_the_metadata_log_is_mended_alone(
     home = next(path.parent for path in root.glob("d*/codec-none-0"))
     assert not (home / "__cluster_metadata-0").exists()
     os.truncate(home / "codec-none-0" / "leader-epoch-checkpoint", 7)
-    ran = run(capsys, "plan", "repair", home / "codec-none-0", "--json")
+    ran = run("plan", "repair", home / "codec-none-0", "--json")
     assert ran.code == 0
     assert [row["kind"] for row in ran.of("step")] == ["replace_file"]

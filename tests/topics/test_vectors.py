@@ -66,12 +66,12 @@ def test_a_state_of_a_later_release_has_a_number_alone() -> None:
 
 
 @pytest.mark.parametrize("topic", [SHARE, REMOTE])
-def test_show_decodes_them_by_itself(topic: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_decodes_them_by_itself(topic: str, tmp_path: Path) -> None:
     chosen = [v for v in VECTORS if v["topic"] == topic]
     log = tmp_path / f"{topic}-0" / f"{0:020d}.log"
     log.parent.mkdir()
     log.write_bytes(build_batch([NewRecord(part(v, "value"), key=part(v, "key")) for v in chosen]))
-    rows = run(capsys, "show", log, "--records", "--json").of("record")
+    rows = run("show", log, "--records", "--json").of("record")
     assert [row["decoded"] for row in rows] == [decoded(v) for v in chosen]
-    text = run(capsys, "show", log, "--records", "--full").out
+    text = run("show", log, "--records", "--full").out
     assert ("deliveryCompleteCount" if topic == SHARE else "RemotePartitionDeleteMetadataRecord") in text

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from segmend.merge.spans import Span, has, size, united
-from tests.cli.run import Ran, run_here
+from tests.cli.run import Ran, run
 from tests.golden.judge import copy_tree
 from tests.golden.unpack import unpack
 from tests.lab.acknowledged.base import archive, text
@@ -78,9 +78,7 @@ def rescued(out: Path, dirs: list[Path], form: str = "jsonl", *options: object) 
     shutil.rmtree(out, ignore_errors=True)
     isolation = () if form == "log-dir" else ("--isolation", "read_committed")
     topics = "[!_]*"
-    ran = run_here(
-        "rescue", *dirs, "--out", out, "--as", form, "--topic", topics, *isolation, *options, "--json"
-    )
+    ran = run("rescue", *dirs, "--out", out, "--as", form, "--topic", topics, *isolation, *options, "--json")
     assert ran.code in (0, 4), ran.err
     return Told(ran, rows_of(out, form))
 

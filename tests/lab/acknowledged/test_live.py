@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.run import run_here
+from tests.cli.run import run
 from tests.lab.acknowledged.hurt import NAMES
 from tests.lab.acknowledged.judge import hurt, opened
 from tests.lab.base import QUIET
@@ -27,7 +27,7 @@ def test_a_broker_serves_what_was_acknowledged(tmp_path: Path) -> None:
     world = opened(VERSION, tmp_path)
     bed, home = hurt(world, 480), tmp_path / "b1"
     home.mkdir()
-    ran = run_here("rescue", *bed.dirs, "--out", home / "d0", "--kafka", VERSION)
+    ran = run("rescue", *bed.dirs, "--out", home / "d0", "--kafka", VERSION)
     assert ran.code == 0, (ran.err, bed.wounds)
     seat = Seat(1)
     broker = Broker(release(VERSION), home, seat, peers=[seat], log_dirs=1, settings=SETTINGS)

@@ -108,9 +108,7 @@ def test_those_of_another_release_have_numbers_of_their_own() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", RELEASES)
-def test_an_upgrade_over_damage_is_told_as_the_start_was(
-    version: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_upgrade_over_damage_is_told_as_the_start_was(version: str) -> None:
     """`explain upgrade` of dirs that another release wrote, where that is all that a start hangs on."""
     root = scratch("upgrade")
     for row in [row for row in rows_of(record(version)) if row["kind"] == "pair"][::4]:
@@ -118,7 +116,7 @@ def test_an_upgrade_over_damage_is_told_as_the_start_was(
         settings = Judge(version, scene, "127.0.0.1:2181").configuration().items()
         (root / "server.properties").write_text("".join(f"{key}={value}\n" for key, value in settings))
         ran = run(
-            capsys, "explain", "upgrade", *scene.dirs, "--from", row["of"], "--to", version, "--json",
+            "explain", "upgrade", *scene.dirs, "--from", row["of"], "--to", version, "--json",
             "--config", root / "server.properties",
         )  # fmt: skip
         (told,) = ran.of("broker")

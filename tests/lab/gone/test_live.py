@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from tests.cli.run import run_here
+from tests.cli.run import run
 from tests.golden.observe import watermarks
 from tests.golden.topics import Topic, create
 from tests.lab.broker import Seat
@@ -53,7 +53,7 @@ def test_a_volume_that_became_roots_while_the_broker_ran() -> None:
             owned(place(broker, "mounted"), 0, 0o600)
             broker.stop()
             owned(place(broker, "mounted"), UID, 0o644)
-            log = run_here("explain", "gone", broker.log)
+            log = run("explain", "gone", broker.log)
             assert "could not be cut to its entries as the broker stopped" in log.out
 
             arguments = [
@@ -66,15 +66,15 @@ def test_a_volume_that_became_roots_while_the_broker_ran() -> None:
                 "--at",
                 "+5s",
             ]
-            before = run_here(*arguments)
+            before = run(*arguments)
             said = {line["topic"]: line for line in before.of("partition")}
             assert [said[name]["segments_deleted"] for name in NAMES] == [1, 4]
             (repair,) = [
                 each["command"] for each in said["mounted"]["next"] if "plan repair" in each["command"]
             ]
             words = shlex.split(repair.replace("plan.json", str(root / "plan.json")))
-            assert run_here(*words[1:]).code == 0
-            assert run_here("apply", root / "plan.json", "--yes").code & ~4 == 1
+            assert run(*words[1:]).code == 0
+            assert run("apply", root / "plan.json", "--yes").code & ~4 == 1
 
             start(broker, root)
             configs = [each["command"] for each in said["seconds"]["next"]]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import re
 import shutil
@@ -12,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from segmend.broker.election import NOT_REGISTERED, majority
-from segmend.cli.main import main
+from tests.cli.run import run
 from tests.golden.unpack import unpack
 from tests.lab.broker import Broker
 from tests.lab.cluster import Cluster
@@ -31,15 +29,12 @@ ELECTED = re.compile(r"Completed transition to Leader\(.*?epoch=(\d+)")
 
 def said(root: Path, up: list[int], version: str) -> list[dict[str, Any]]:
     """The lines of `forecast --cluster`; with ZooKeeper no node's registration tells the release."""
-    dirs = [str(path) for path in sorted(root.glob("b*/d*"))]
+    dirs = sorted(root.glob("b*/d*"))
     only = ["--only", ",".join(map(str, up))] if len(up) < 3 else []
     configs = [f"--config={path}" for path in sorted(root.glob("b*/server.properties"))]
     for path in root.glob("zookeeper/data"):
         configs += [f"--zookeeper={path}", f"--kafka={version}"]
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
-        main(["forecast", "--cluster", *dirs, *configs, *only, "--json"])
-    return [json.loads(line) for line in out.getvalue().splitlines()]
+    return run("forecast", "--cluster", *dirs, *configs, *only, "--json").json
 
 
 def prepared(outage: Outage, root: Path) -> Cluster:

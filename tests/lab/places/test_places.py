@@ -93,11 +93,11 @@ def config(b1: Path, trial: Trial, version: str) -> Path:
     return path
 
 
-def said(trial: Trial, b1: Path, version: str, verdict: dict[str, Any], capsys: Any) -> Lines:
+def said(trial: Trial, b1: Path, version: str, verdict: dict[str, Any]) -> Lines:
     """The lines of the forecast."""
     if not isinstance(trial, OpenTrial):
         ran: Ran = run(
-            capsys, "forecast", "--config", config(b1, trial, version), "--json", "--kafka", version,
+            "forecast", "--config", config(b1, trial, version), "--json", "--kafka", version,
             "--as-user", f"{trial.uid or 0}",
         )  # fmt: skip
         return ran.json
@@ -178,7 +178,7 @@ def of_offsets(topic: str, offsets: list[int], mine: list[int] | None, whole: li
     return [] if mine == wanted else [f"{topic}: {offsets[:2]}, said {mine}"]
 
 
-def tried(name: str, trial: Trial, home: Path, root: Path, capsys: Any) -> list[str]:
+def tried(name: str, trial: Trial, home: Path, root: Path) -> list[str]:
     """Do it, forecast it, compare."""
     version, _, mark = name.partition("-")
     verdict = verdicts(name)[trial.name]
@@ -197,13 +197,13 @@ def tried(name: str, trial: Trial, home: Path, root: Path, capsys: Any) -> list[
         if "mount" in trial.name or "immutable" in trial.name or "acl" in trial.name:
             return []  # not every machine lets even root do this
         raise refused
-    return differences(name, trial, verdict, said(trial, b1, version, verdict, capsys), topic)
+    return differences(name, trial, verdict, said(trial, b1, version, verdict), topic)
 
 
-def agree(name: str, trials: list[Trial], home: Path, root: Path, capsys: Any) -> None:
+def agree(name: str, trials: list[Trial], home: Path, root: Path) -> None:
     """No trial differs."""
     mine = [trial for trial in trials if (name, trial.name) not in KNOWN]
-    found = {trial.name: tried(name, trial, home, root, capsys) for trial in mine}
+    found = {trial.name: tried(name, trial, home, root) for trial in mine}
     assert {each: points for each, points in found.items() if points} == {}
 
 
@@ -214,16 +214,16 @@ def recorded(name: str) -> list[Trial]:
 
 @pytest.mark.sample
 @pytest.mark.parametrize("name", NAMES)
-def test_some_trials_end_as_forecast(name: str, home: Path, root: Path, capsys: Any) -> None:
+def test_some_trials_end_as_forecast(name: str, home: Path, root: Path) -> None:
     number = NAMES.index(name)
-    agree(name, recorded(name)[number % EACH :: EACH], home, root, capsys)
+    agree(name, recorded(name)[number % EACH :: EACH], home, root)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_every_trial_ends_as_forecast(name: str, home: Path, root: Path, capsys: Any) -> None:
+def test_every_trial_ends_as_forecast(name: str, home: Path, root: Path) -> None:
     """In CI every third one, the others on the next releases."""
-    agree(name, some_of(recorded(name), 3, NAMES.index(name)), home, root, capsys)
+    agree(name, some_of(recorded(name), 3, NAMES.index(name)), home, root)
 
 
 def test_each_recording_has_its_base() -> None:

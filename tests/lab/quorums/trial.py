@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import io
 import json
 import random
 import re
@@ -24,7 +23,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from segmend.cli.main import main
+from tests.cli.run import run as command
 from tests.files import flip_at_share
 from tests.golden.judge import copy_tree
 from tests.lab.errors import LabError
@@ -112,10 +111,8 @@ class Outcome:
 
 def segmend(*arguments: object) -> tuple[int, list[dict[str, Any]], str]:
     """(exit code, lines of `--json`, what went to stderr)."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([*map(str, arguments), "--json"])
-    return code, [json.loads(line) for line in out.getvalue().splitlines()], err.getvalue()
+    ran = command(*arguments, "--json")
+    return ran.code, ran.json, ran.err
 
 
 @dataclass
