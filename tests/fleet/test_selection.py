@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import lzma
 import random
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from tests.conftest import GOLDEN, examples
 from tests.fleet.build import mixed, plain, three_brokers, write_broker
+from tests.fleet.refused import refuse
 from tests.fleet.test_tables import Rows, ordered, rows_of
 from tests.traffic import counted
 
@@ -283,6 +285,17 @@ def test_a_table_that_is_empty_for_a_slip_says_so(
 ) -> None:
     assert rows_of(timed, **asked) == []
     assert [told in message for message in caplog.messages] == [True]
+
+
+@pytest.mark.parametrize("table", ["records", "segments", "batches", "damage"])
+def test_a_partition_that_is_refused_is_told(
+    table: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = three_brokers(tmp_path)
+    refuse(monkeypatch, "b1/data/orders-0", errno.EACCES)
+    assert bool(rows_of(root, table=table)) is (table != "damage")
+    told = f"{root}/b1/data/orders-0: permission denied; no row comes from there"
+    assert caplog.messages == [f"kafka-log: {told}"]
 
 
 @pytest.mark.parametrize(

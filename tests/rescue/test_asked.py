@@ -8,7 +8,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.cli.run import run
+import pytest
+from tests.cli.run import as_one_who_may_not, python, run
+from tests.fleet.build import plain, write_broker
 from tests.rescue.replicas import replicas, told
 
 from segmend.cli.moment import moment
@@ -119,3 +121,18 @@ def test_a_second_time_it_tells_the_same_and_writes_nothing(golden: Golden, tmp_
     assert "codec-zstd-0  216 records, offsets 0 to 215" in (tmp_path / "out" / "_rescue.txt").read_text()
     journal = (tmp_path / "out" / "_rescue.jsonl").read_text().splitlines()
     assert json.loads(journal[1]) == row
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["log-start-offset-checkpoint", "replication-offset-checkpoint", "orders-0/leader-epoch-checkpoint"],
+)
+def test_what_says_where_a_log_begins_and_is_refused_is_a_doubt(name: str, tmp_path: Path) -> None:
+    """Records that were deleted came back, and no word was said."""
+    home = write_broker(tmp_path, 1, [plain("orders", 0)])
+    (home / "log-start-offset-checkpoint").write_text("0\n1\norders 0 30\n")
+    rescued = ("-m", "segmend", "rescue", home, "--as", "jsonl", "--out")
+    assert "90 records" in python(*rescued, tmp_path / "whole").stdout
+    (home / name).chmod(0)
+    ran = python(*rescued, tmp_path / "out", prefix=as_one_who_may_not())
+    assert (ran.returncode, f"doubt: {home}/{name}: permission denied" in ran.stdout) == (4, True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ import pyarrow as pa
 from segmend.checks import Level
 from segmend.errors import UsageError
 from segmend.fleet import option_values as values
+from segmend.fleet.listing import Place
 from segmend.fleet.option_values import TopicOffsets
 from segmend.fleet.schemas import DECODED, KAFKA_RECORD, KAFKA_RECORD_WITH_HEADERS, RECORDS, TABLES
 from segmend.frozen import frozen
@@ -110,8 +111,8 @@ class Options:
             return re.fullmatch(self.subscribe_pattern, topic) is not None
         return not self.topics or any(fnmatch.fnmatchcase(topic, glob) for glob in self.topics)
 
-    def nowhere(self, brokers: AbstractSet[int], partitions: AbstractSet[tuple[str, int]]) -> Iterator[str]:
-        """In words: what is named and not among the brokers that are there, or the partitions wanted of them.
+    def nowhere(self, places: Iterable[Place], partitions: AbstractSet[tuple[str, int]]) -> Iterator[str]:
+        """In words: what is named and not there, of the brokers of `places` or of the partitions wanted.
 
         A slip in a name would give fewer rows, or none, and no word; where it is a topic's, a broker throws
         (UnknownTopicOrPartitionException).
@@ -124,7 +125,7 @@ class Options:
             yield f"{name}: on none of these log dirs; no row comes of it"
         for topic, partition in sorted(self.assign - partitions):
             yield f"{topic}-{partition}: on none of these log dirs; no row comes of it"
-        for broker in sorted(self.brokers - brokers):
+        for broker in sorted(self.brokers - {place.broker for place in places}):
             yield f"broker {broker}: has none of these log dirs; no row comes of it"
         if self.partitions and not partitions:
             yield "option partitions: there is none of these in the log dirs; no row comes of it"

@@ -29,6 +29,7 @@ from segmend.fleet.records import instead
 from segmend.fleet.schemas import DECODED
 from segmend.fleet.selection import Found, lacking, wanted_logs
 from segmend.fleet.task import AuditJob, Share, Task, TaskPiece, gather
+from segmend.formats.offset_checkpoint import LOG_START_OFFSET
 from segmend.frozen import frozen
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.file_system import Unreadable
@@ -89,7 +90,8 @@ def _by_range(
     whole = 1 << 62 if options.table == "index_entries" else target
     compacts = _told_by_metadata(places, options)
     tell_gone((words for log in logs if options.consumes for words in lacking(log, options)), options.mode)
-    tell_gone(options.nowhere(*_there(places, (log.partition for log in logs))), options.mode)
+    tell_gone(_unread((partition for _, partition in logs_wanted), options), options.mode)
+    tell_gone(options.nowhere(places, {log.partition.key for log in logs}), options.mode)
     pieces: Iterator[ByteRange] = (
         each
         for log in logs
@@ -115,11 +117,17 @@ def _told_by_metadata(places: Sequence[Place], options: Options) -> Callable[[st
     return compacts_by(dirs, [ServerConfig.load(path) for path in options.config])
 
 
-def _there(
-    places: Iterable[Place], partitions: Iterable[PartitionDir]
-) -> tuple[set[int], set[tuple[str, int]]]:
-    """The brokers and the partitions that options can name."""
-    return {place.broker for place in places}, {each.key for each in partitions}
+def _unread(partitions: Iterable[PartitionDir], options: Options) -> Iterator[str]:
+    """In words: what was refused of that whose rows are wanted, or says which records were deleted."""
+    dirs: dict[str, LogDir] = {}
+    for each in partitions:
+        dirs[each.log_dir.path] = each.log_dir
+        if each.unreadable is not None:
+            yield f"{each.unreadable}; no row comes from there"
+    for log_dir in dirs.values() if options.consumes and not options.aged else ():
+        refused = log_dir.offset_checkpoint(LOG_START_OFFSET).unreadable
+        if refused is not None:
+            yield f"{refused}; records that were deleted may be among the rows"
 
 
 def _only(
@@ -154,17 +162,20 @@ def _by_partition(places: Sequence[Place], options: Options, cores: int) -> list
         digests=options.table == "partitions",
         scans=False,
     )
-    groups = brokers(places).values()
-    wanted = [(group, list(_partitions(group, options))) for group in groups]
-    tell_gone(
-        options.nowhere(*_there(places, (each for _, found in wanted for _, each in found))), options.mode
-    )
-    shares = (share for group, found in wanted if (share := _share(group, found, options)).pieces)
-    packed = pack_shares(shares, cores=cores, target=options.split_bytes)
-    return [
-        TableTask(options=options, task=Task(job=job, shares=tuple(packed_shares)))
-        for packed_shares in packed
-    ]
+    there: set[tuple[str, int]] = set()
+
+    def shares() -> Iterator[Share]:
+        for group in brokers(places).values():
+            found = list(_partitions(group, options))
+            tell_gone(_unread((partition for _, partition in found), options), options.mode)
+            there.update(partition.key for _, partition in found)
+            share = _share(group, found, options)
+            if share.pieces:
+                yield share
+
+    packed = list(pack_shares(shares(), cores=cores, target=options.split_bytes))
+    tell_gone(options.nowhere(places, there), options.mode)
+    return [TableTask(options=options, task=Task(job=job, shares=tuple(each))) for each in packed]
 
 
 def _share(group: Sequence[Place], wanted: Iterable[Found], options: Options) -> Share:

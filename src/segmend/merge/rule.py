@@ -480,7 +480,7 @@ def _doubts(
 ) -> Iterator[str]:
     """What could not be known, in words."""
     for replica, branch, mark in zip(replicas, branches, marks, strict=True):
-        yield from replica.unreadable
+        yield from (*replica.unreadable, *replica.unread_beside)
         if mark is not None and branch.left is None and (replica.high_watermark or 0) > max(mark, end):
             yield (
                 f"{replica.path}: its high watermark is {replica.high_watermark}, but the newest epoch that "

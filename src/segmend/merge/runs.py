@@ -10,6 +10,7 @@ from segmend.formats import legacy
 from segmend.formats.batch import RecordBatch
 from segmend.formats.java_number import INT_MAX
 from segmend.formats.names import file_prefix, parse_file_name
+from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET
 from segmend.frozen import replace
 from segmend.kernel.types import DECODE_LIMIT, BatchRange, Problem
 from segmend.logdir.file_system import Unreadable
@@ -108,7 +109,14 @@ def _replica(
         proven=max(cleaned, reading.proven_below),
         gaps=tuple((a, min(b, thinned - 1)) for a, b, _ in gaps if a < thinned),
         unreadable=tuple(reading.unreadable),
+        unread_beside=tuple(_unread_beside(partition)),
     )
+
+
+def _unread_beside(partition: PartitionDir) -> Iterator[str]:
+    names = (LOG_START_OFFSET, HIGH_WATERMARK, CLEANER_OFFSET)
+    checkpoints = (partition.log_dir.offset_checkpoint(name).unreadable for name in names)
+    yield from map(str, filter(None, (partition.leader_epochs.unreadable, *checkpoints)))
 
 
 def _put_back(each: Damaged, runs: Sequence[Run], lines: Lines, partition: PartitionDir) -> Run | None:

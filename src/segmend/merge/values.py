@@ -89,7 +89,8 @@ class Replica:
     come up to `cleaned` here, by the cleaner's checkpoint; the batches show that below `thinned` it took
     records, here or on the leader they came from, so that a gap there is no loss; below `proven`
     more than a few gaps show it. `gaps` are offsets below `thinned` between two files, of which nothing
-    here tells whether it took them. `unreadable` says what could not be looked at.
+    here tells whether it took them. `unreadable` says what could not be looked at,
+    `unread_beside` which of the files beside the logs.
     """
 
     broker: int | None
@@ -111,6 +112,7 @@ class Replica:
     proven: int = 0
     gaps: tuple[tuple[int, int], ...] = ()
     unreadable: tuple[str, ...] = ()
+    unread_beside: tuple[str, ...] = ()
 
     @property
     def batches(self) -> int:

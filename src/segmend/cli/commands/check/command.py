@@ -168,7 +168,7 @@ def _summary_lines(summary: Summary, rules: str) -> Iterator[str]:
     looked = [plural(summary.partitions, "partition"), plural(summary.segments, "segment")]
     if summary.level > Level.STARTUP:
         looked += [plural(summary.batches, "batch", "batches"), text.size(summary.bytes)]
-    yield f"{_verdict(summary)} in {', '.join(looked)}; {text.duration(summary.seconds)}; rules of {rules}"
+    yield f"{_verdict(summary)} {', '.join(looked)}; {text.duration(summary.seconds)}; rules of {rules}"
     yield from summary.surgery
     if summary.releases:
         yield f"release: {'; '.join(summary.releases)}"
@@ -194,7 +194,8 @@ def _verdict(summary: Summary) -> str:
         plural(counts[Severity.WARNING], "warning"),
         plural(counts[Severity.INFO], "note"),
     ]
-    return ", ".join(words) if any(counts.values()) else "nothing wrong"
+    within = "in what could be read of" if summary.unreadable else "in"
+    return f"{', '.join(words) if any(counts.values()) else 'nothing wrong'} {within}"
 
 
 def _state(summary: Summary, path: str, clean: bool) -> str:

@@ -91,7 +91,7 @@ def lines(groups: Sequence[tuple[dict[str, Any], int]], outcome: AuditOutcome, l
         yield f"... and {plural(len(groups) - _SHOWN, 'more code')}; the report has all of them"
     if groups:
         yield ""
-    yield from _totals(outcome.row)
+    yield from _totals(outcome.row, "in what could be read of" if outcome.unreadable else "in")
     if outcome.unreadable:
         shown = ", ".join(map(text.clean, outcome.unreadable[:3]))
         more = f" and {len(outcome.unreadable) - 3} more" if len(outcome.unreadable) > 3 else ""
@@ -108,7 +108,7 @@ def _where(finding: Mapping[str, Any]) -> str:
     return f"broker {finding['broker']}  {place}"
 
 
-def _totals(row: Mapping[str, Any]) -> Iterator[str]:
+def _totals(row: Mapping[str, Any], within: str) -> Iterator[str]:
     counts = [
         plural(row["errors"], "error"),
         plural(row["warnings"], "warning"),
@@ -123,7 +123,7 @@ def _totals(row: Mapping[str, Any]) -> Iterator[str]:
         text.size(row["bytes"]),
     ]
     carried = row["carried_segments"]
-    yield f"{verdict} in {', '.join(looked)}; {text.duration(row['seconds'])} on {row['driver']}"
+    yield f"{verdict} {within} {', '.join(looked)}; {text.duration(row['seconds'])} on {row['driver']}"
     if row["new_findings"] is not None:
         yield f"since the run before: {row['new_findings']} new, {row['gone_findings']} gone"
     unseen = SKIPPED[Level[row["level"].upper()]]
