@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -19,8 +19,8 @@ BUCKET = "snap"
 
 
 @contextmanager
-def s3_server() -> Iterator[Any]:
-    """A client of a store with the bucket `BUCKET`."""
+def s3_server(told: IO[bytes] | None = None) -> Iterator[Any]:
+    """A client of a store with the bucket `BUCKET`; into `told` goes a line for each request."""
     import boto3  # half a second for those who do not need it
 
     with socket.socket() as free:
@@ -28,7 +28,7 @@ def s3_server() -> Iterator[Any]:
         port = free.getsockname()[1]
     # A process of its own: delta-rs asks the store while it holds the interpreter.
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=told or subprocess.DEVNULL)
     environ = {
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
         "AWS_ALLOW_HTTP": "true",
