@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import functools
 import gc
 import json
@@ -20,7 +19,7 @@ import pytest
 from hypothesis import settings
 
 from segmend.surgery.execute import lock
-from tests.golden.unpack import unpack
+from tests.golden.shared import Shared, golden, written
 from tests.memory import MEMORY, another_disk, has_room, prefix, remove_leftovers, swift
 from tests.removal import remove
 
@@ -199,33 +198,20 @@ def no_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(lock, look, lambda _dirs: iter(()))
 
 
-@pytest.fixture(scope="session")
-def golden(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Path]]:
-    """`golden(name)` is the root of an unpacked golden directory. Read it only: all tests share it.
+@pytest.fixture(name="golden", scope="session")
+def golden_by_name() -> Callable[[str], Path]:
+    """For tests that do not import it."""
+    return golden
 
-    Who writes into it is not told from here which test it was, but no longer goes unseen.
-    """
+
+@pytest.fixture(scope="session", autouse=True)
+def goldens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A place for the golden directories, and whether somebody wrote into them."""
     base = tmp_path_factory.getbasetemp()
-    shared = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
-    root = shared / "golden"
-    root.mkdir(exist_ok=True)
-
-    def unpacked(name: str) -> Path:
-        target = root / name
-        with open(root / f"{name}.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not target.exists():
-                part = root / f"{name}.part"
-                unpack(GOLDEN / f"{name}.tar.xz", part)
-                part.rename(target)
-                (root / f"{name}.unpacked").touch()
-        return target
-
-    yield unpacked
-    stamps = {each.stem: each.stat().st_mtime_ns for each in root.glob("*.unpacked")}
-    files = ((root / name, path) for name in stamps for path in (root / name).rglob("*"))
-    written = [path for whole, path in files if path.lstat().st_mtime_ns > stamps[whole.name]]
-    assert written == [], "a test wrote into the golden directories that all share"
+    Shared.root = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "golden"
+    Shared.root.mkdir(exist_ok=True)
+    yield
+    assert written() == [], "a test wrote into the golden directories that all share"
 
 
 @pytest.fixture

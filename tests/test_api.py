@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from segmend.loading import PartitionOutcome
 from tests.cli.run import python
 from tests.conftest import expected, golden_names
 from tests.files import flip
+from tests.golden.shared import golden
 from tests.markers import build_marker
 
 
@@ -184,7 +184,7 @@ def test_what_cannot_be_asked_of_records(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("name", [n for n in golden_names() if n.endswith("-clean")])
-def test_records_of_a_real_broker(name: str, golden: Callable[[str], Path]) -> None:
+def test_records_of_a_real_broker(name: str) -> None:
     """Every record that Kafka's dump lists, with its bytes, in the partitions of the first log dir."""
     dumped = expected(name)["files"]
     checked = 0

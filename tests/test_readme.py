@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from tests.conftest import one_in
 from tests.faults.patient import Patient
 from tests.faults.table import fault_called
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 from tests.golden.unpack import unpack
 from tests.lab.outages.base import HERE
 from tests.surgery.picture import picture
@@ -104,7 +104,6 @@ def test_there_are_commands() -> None:
 def test_each_command_runs_as_it_stands(
     command: str,
     more: tuple[str, ...],
-    golden: Callable[[str], Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
@@ -138,7 +137,6 @@ def test_each_command_reads_zookeeper(
 @pytest.mark.parametrize("command", LIVE)
 def test_each_command_asks_for_its_cluster(
     command: str,
-    golden: Callable[[str], Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -153,7 +151,6 @@ def test_each_command_asks_for_its_cluster(
 
 @pytest.mark.slow
 def test_each_command_takes_json(
-    golden: Callable[[str], Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -213,7 +210,6 @@ def patient_of(whole: Path, root: Path) -> Patient:
 )
 def test_mend_it(
     words: list[str],
-    golden: Callable[[str], Path],
     tmp_path: Path,
     elsewhere: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -258,9 +254,7 @@ def test_mend_it(
     capsys.readouterr()
 
 
-def test_the_python_example(
-    golden: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_python_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stage(tmp_path, golden(golden_for("")))
     (example,) = re.findall(r"```python\n(.*?)```", section("### From Python"), re.DOTALL)
     exec(compile(example.replace('"/var/lib', f'"{tmp_path}/var/lib'), "README.md", "exec"), {})

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.brokers import broker_of
 from tests.conftest import golden_params
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 
 from segmend.checks import CheckRun, Level
 from segmend.findings import Severity
@@ -29,7 +29,7 @@ def brokers(root: Path) -> dict[Path, list[LogDir]]:
 
 @pytest.mark.parametrize("level", Level)
 @pytest.mark.parametrize("name", golden_params())
-def test_healthy(name: str, level: Level, golden: Callable[[str], Path]) -> None:
+def test_healthy(name: str, level: Level) -> None:
     looked_at = brokers(golden(name))
     assert looked_at
     for dirs in looked_at.values():
@@ -41,9 +41,7 @@ def test_healthy(name: str, level: Level, golden: Callable[[str], Path]) -> None
 
 
 @pytest.mark.slow
-def test_a_lost_cleaner_checkpoint_does_not_make_compaction_a_loss(
-    golden: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_a_lost_cleaner_checkpoint_does_not_make_compaction_a_loss(tmp_path: Path) -> None:
     """The topic's cleanup.policy in the metadata tells as well that offsets may be missing."""
     copy_tree(golden("4.3.1-clean"), tmp_path / "golden")
     dirs = sorted(path.parent for path in (tmp_path / "golden").rglob("meta.properties"))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.brokers import broker_of
 from tests.checks import build_partition as build
 from tests.conftest import expected, golden_names
+from tests.golden.shared import golden
 
 from segmend.checks import CheckRun, Level
 from segmend.findings import Finding
@@ -115,7 +115,7 @@ def checked(root: Path, name: str, release: str) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", [name for name in golden_names() if name.startswith(("0.10.2", "1.1"))])
-def test_a_real_broker_warned_about_exactly_these(name: str, golden: Callable[[str], Path]) -> None:
+def test_a_real_broker_warned_about_exactly_these(name: str) -> None:
     """What the real broker of that release logged when it was started on a copy of the directory."""
     told = expected(name)["restart"]["brokers"]
     assert told

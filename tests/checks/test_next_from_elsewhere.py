@@ -12,6 +12,7 @@ import pytest
 from tests.brokers import broker_of
 from tests.cli.run import run
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 
 from segmend.checks import CheckRun, Level
 from segmend.findings import Finding
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("no_other_processes")
 
 
 @pytest.fixture
-def dirs(golden: Callable[[str], Path], tmp_path: Path) -> list[Path]:
+def dirs(tmp_path: Path) -> list[Path]:
     """Of a broker with two log dirs, the metadata in the first."""
     home = tmp_path / "broker"
     copy_tree(golden("4.3.1-killed"), home)

@@ -10,18 +10,17 @@ import re
 import shlex
 import shutil
 import struct
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cli.run import run
 from tests.conftest import expected
+from tests.golden.shared import golden
 
 from segmend.cli.main import main
 from segmend.formats.build import NewRecord, build_batch
 
-Golden = Callable[[str], Path]
 Capsys = pytest.CaptureFixture[str]
 NAME = "4.3.1-clean"
 FILES: dict[str, dict[str, Any]] = expected(NAME)["files"]
@@ -63,7 +62,7 @@ def test_the_page_has_a_row_for_every_flag() -> None:
 
 @pytest.mark.parametrize(("used", "command"), rows(PAGE.read_text()))
 def test_each_command_of_the_page_runs(
-    used: str, command: str, golden: Golden, tmp_path: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+    used: str, command: str, tmp_path: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a directory with these names."""
     source = golden(NAME) / "b1"
@@ -80,14 +79,14 @@ def test_each_command_of_the_page_runs(
     capsys.readouterr()
 
 
-def test_files(golden: Golden) -> None:
+def test_files() -> None:
     names = [log_of("txn")[0], log_of("single")[0]]
     ran = run("show", *(golden(NAME) / name for name in names), "--json")
     assert len(ran.of("file")) == 2
     assert len(ran.of("batch")) == sum(len(FILES[name]["batches"]) for name in names)
 
 
-def test_deep_iteration_and_print_data_log(golden: Golden) -> None:
+def test_deep_iteration_and_print_data_log() -> None:
     name, dumped = log_of("codec-zstd")
     shown = run("show", golden(NAME) / name, "--records", "--as", "hex", "--json").of("record")
     facts = ("offset", "timestamp", "sequence", "key", "value")
@@ -95,7 +94,7 @@ def test_deep_iteration_and_print_data_log(golden: Golden) -> None:
     assert ours == [[row.get(fact) for fact in facts] for row in dumped["records"]]
 
 
-def test_skip_record_metadata(golden: Golden) -> None:
+def test_skip_record_metadata() -> None:
     name, dumped = log_of("codec-none")
     shown = run("show", golden(NAME) / name, "--records", "--full", "--json").of("record")
     texts = [bytes.fromhex(row["value"]) for row in dumped["records"] if row.get("value")]
@@ -115,7 +114,7 @@ def test_decoder_classes(kind: str, tmp_path: Path) -> None:
     assert (row["key"], row["value"]) == wanted[kind]
 
 
-def copied(golden: Golden, tmp_path: Path) -> Path:
+def copied(tmp_path: Path) -> Path:
     """The index of a copy of one partition."""
     name = indexed_log()
     shutil.copytree((golden(NAME) / name).parent, tmp_path / Path(name).parent.name)
@@ -126,9 +125,9 @@ def told(*arguments: object) -> list[str]:
     return [str(row["file"]) for row in run("check", *arguments, "--json").of("finding")]
 
 
-def test_verify_index_only(golden: Golden, tmp_path: Path) -> None:
+def test_verify_index_only(tmp_path: Path) -> None:
     """Kafka's dump says "Mismatches in" of an entry that leads to another batch."""
-    index = copied(golden, tmp_path)
+    index = copied(tmp_path)
     assert told(index) == []
     content = bytearray(index.read_bytes())
     first, second = (struct.unpack_from(">ii", content, at) for at in (0, 8))
@@ -137,9 +136,9 @@ def test_verify_index_only(golden: Golden, tmp_path: Path) -> None:
     assert any(file.endswith(".index") for file in told(index))
 
 
-def test_index_sanity_check(golden: Golden, tmp_path: Path) -> None:
+def test_index_sanity_check(tmp_path: Path) -> None:
     """`OffsetIndex.sanityCheck`: the length is a multiple of 8."""
-    index = copied(golden, tmp_path)
+    index = copied(tmp_path)
     arguments = ("check", "--startup", "--kafka", "2.2", index.parent, "--json")
     assert run(*arguments).of("finding") == []
     with open(index, "ab") as file:
@@ -149,7 +148,7 @@ def test_index_sanity_check(golden: Golden, tmp_path: Path) -> None:
     assert "neither positive nor a multiple of 8" in finding["message"]
 
 
-def test_max_bytes(golden: Golden) -> None:
+def test_max_bytes() -> None:
     name, dumped = log_of("txn")
     third = dumped["batches"][2]
     last = third["position"] + third["size"] - 1
@@ -171,7 +170,7 @@ def test_max_message_size(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state", "__cluster_metadata"])
-def test_decoders(topic: str, golden: Golden) -> None:
+def test_decoders(topic: str) -> None:
     name, lines = next((n, found) for n, found in expected(NAME)["decoded"].items() if f"/{topic}-" in n)
     shown = run("show", golden(NAME) / name, "--records", "--json").of("record")
     decoded = {row["offset"]: row["decoded"] for row in shown if "decoded" in row}
@@ -189,7 +188,7 @@ def test_decoders(topic: str, golden: Golden) -> None:
         (".timeindex", "timeindex-entry", {0: "timestamp", 1: "offset"}),
     ],
 )
-def test_index_entries(suffix: str, type: str, facts: dict[int, str], golden: Golden) -> None:
+def test_index_entries(suffix: str, type: str, facts: dict[int, str]) -> None:
     name = indexed_log().replace(".index", suffix)
     shown = run("show", golden(NAME) / name, "--json").of(type)
     ours = [[row[fact] for fact in facts.values()] for row in shown]
@@ -197,7 +196,7 @@ def test_index_entries(suffix: str, type: str, facts: dict[int, str], golden: Go
 
 
 @pytest.mark.parametrize("suffix", [".txnindex", ".snapshot"])
-def test_the_other_files(suffix: str, golden: Golden) -> None:
+def test_the_other_files(suffix: str) -> None:
     """Aborted transactions and producer states: every number that Kafka prints is there."""
     name, dumped = next((n, d) for n, d in FILES.items() if n.endswith(suffix) and d.get("entries"))
     shown = run("show", golden(NAME) / name, "--json").json

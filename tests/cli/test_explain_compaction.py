@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,8 @@ import pytest
 from tests.cli.run import run
 from tests.faults.patient import CLEANER
 from tests.faults.written import checkpoint, two_dirs
+from tests.golden.shared import golden
 
-Golden = Callable[[str], Path]
 Capture = pytest.CaptureFixture[str]
 
 
@@ -80,14 +79,14 @@ def test_the_cleaner_can_be_off(dirs: list[Path]) -> None:
     assert partition(dirs, "u-0", "log.cleaner.enable=false")["outcome"] == "cleaner-off"
 
 
-def test_topics_with_the_policy_are_told(golden: Golden) -> None:
+def test_topics_with_the_policy_are_told() -> None:
     dirs = sorted(golden("4.3.1-clean").glob("b1/d*"))
     ran = run("explain", "compaction", *dirs, "--json")
     names = {"compacted", "compacted-txn", "__consumer_offsets", "__transaction_state"}
     assert {line["topic"] for line in ran.of("partition")} == names
 
 
-def test_an_open_transaction_holds_the_cleaner(golden: Golden, tmp_path: Path) -> None:
+def test_an_open_transaction_holds_the_cleaner(tmp_path: Path) -> None:
     dirs = sorted(golden("4.3.1-clean").glob("b1/d*"))
     config = tmp_path / "server.properties"
     config.write_text("log.cleanup.policy=compact")
@@ -98,7 +97,7 @@ def test_an_open_transaction_holds_the_cleaner(golden: Golden, tmp_path: Path) -
     assert bounds == {"txn": "active", "txn-open": "transaction"}
 
 
-def test_what_holds_the_cleaner_is_told_oldest_first(golden: Golden, tmp_path: Path) -> None:
+def test_what_holds_the_cleaner_is_told_oldest_first(tmp_path: Path) -> None:
     dirs = sorted(golden("4.3.1-clean").glob("b1/d*"))
     config = tmp_path / "server.properties"
     config.write_text("log.cleanup.policy=compact")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import struct
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from tests.checks.test_environment import broker_on
 from tests.cli.run import run
 from tests.faults.patient import HIGH, START
 from tests.faults.written import BASES, END, checkpoint, in_place, removed, two_dirs, written
+from tests.golden.shared import golden
 
 from segmend.loading.limits import Known, retention_of
 from segmend.logdir.config import ServerConfig
@@ -172,7 +172,7 @@ def test_healthy_partitions_fold(dirs: list[Path], tmp_path: Path) -> None:
     assert "retention.ms=-1 (no limit), server.properties: log.retention.hours=-1" in shown.out
 
 
-def test_the_topics_own_settings_are_in_the_metadata(golden: Callable[[str], Path]) -> None:
+def test_the_topics_own_settings_are_in_the_metadata() -> None:
     found = sorted(golden("4.3.1-clean").glob("b1/d*"))
     ran = run("explain", "retention", *found, "--topic", "codec-none", "--json")
     own = ran.of("partition")[0]["settings"]["retention.ms"]

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.cli.run import run
+from tests.golden.shared import golden
 
-Golden = Callable[[str], Path]
 Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
-def dirs(golden: Golden) -> list[Path]:
+def dirs() -> list[Path]:
     return sorted(golden("4.3.1-killed").glob("b1/d*"))
 
 
@@ -73,7 +72,7 @@ def test_settings_come_from_the_configuration(dirs: list[Path], tmp_path: Path) 
     assert "port: 19092" in ran.out
 
 
-def test_an_old_broker_checks_every_index(golden: Golden) -> None:
+def test_an_old_broker_checks_every_index() -> None:
     old = sorted(golden("1.1.0-killed").glob("b1/d*"))
     cases = run("explain", "startup", *old, "--json").of("startup")
     assert cases[0]["breakdown"]["sanity_checks"] > 0

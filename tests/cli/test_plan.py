@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from tests.cli.run import SOURCE, Ran, run
 from tests.conftest import golden_names
 from tests.files import flip
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 from tests.surgery.picture import picture
 
 from segmend.formats import time_index
@@ -25,7 +25,6 @@ from segmend.kernel.types import BytesReader
 from segmend.surgery import ops
 from segmend.surgery.writing.effects import Effects
 
-Golden = Callable[[str], Path]
 Cap = pytest.CaptureFixture[str]
 pytestmark = pytest.mark.usefixtures("no_other_processes")
 GARBAGE = bytes(range(1, 40))
@@ -53,7 +52,7 @@ def dirs(tmp_path: Path) -> tuple[Path, Path]:
     return a, b
 
 
-def copied(golden: Golden, name: str, tmp_path: Path) -> list[Path]:
+def copied(name: str, tmp_path: Path) -> list[Path]:
     """A golden directory's log dirs, to be changed."""
     copy_tree(golden(name), tmp_path / "golden")
     return sorted((tmp_path / "golden" / "b1").glob("d*"))
@@ -229,8 +228,8 @@ RELEASES = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RELEASES)
-def test_partitions_move_with_their_lines(golden: Golden, name: str, tmp_path: Path) -> None:
-    a, b = copied(golden, name, tmp_path)
+def test_partitions_move_with_their_lines(name: str, tmp_path: Path) -> None:
+    a, b = copied(name, tmp_path)
     moving = sorted(path.name for path in a.glob("*-0") if not path.name.startswith("__cluster"))[:2]
     before = trees(a, b)
     old = errors(a, b)
@@ -264,8 +263,8 @@ def lines_of(path: Path) -> dict[tuple[str, int], int]:
 
 
 @pytest.mark.slow
-def test_a_dir_is_drained(golden: Golden, tmp_path: Path) -> None:
-    a, b = copied(golden, "4.3.1-killed", tmp_path)
+def test_a_dir_is_drained(tmp_path: Path) -> None:
+    a, b = copied("4.3.1-killed", tmp_path)
     before = trees(a, b)
     ran = planned(tmp_path, "drain", a, b, "--from", b)
     assert ran.code == 0

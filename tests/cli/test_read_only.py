@@ -18,13 +18,12 @@ from pathlib import Path
 import pytest
 from tests.cli.run import python, run
 from tests.conftest import golden_names
+from tests.golden.shared import golden
 from tests.seeds import some_of
 
 from segmend.cli.commands.explain.topics import all_topics, operands
 from segmend.cli.frame import whole_parser
 from segmend.cli.parser import LateParser, subparsers_of
-
-Golden = Callable[[str], Path]
 
 WATCHER = """
 import json, os, sys
@@ -186,7 +185,7 @@ def state(root: Path) -> dict[str, tuple[object, ...]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", some_of([name for name in golden_names() if name.endswith("-killed")], 2, 1))
-def test_no_reading_command_changes_anything(name: str, golden: Golden, tmp_path: Path) -> None:
+def test_no_reading_command_changes_anything(name: str, tmp_path: Path) -> None:
     root = golden(name)
     place = Place(root, tmp_path)
     run("plan", "trim", *place.dirs, "-o", place.plan)

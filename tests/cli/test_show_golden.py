@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cli.run import run
 from tests.conftest import GOLDEN, expected, golden_names, golden_params
+from tests.golden.shared import golden
 
-Golden = Callable[[str], Path]
 NAMES = golden_params(name for name in golden_names() if (GOLDEN / f"{name}.expected.json.xz").exists())
 
 BATCH_FIELDS = {
@@ -55,7 +54,7 @@ def sampled(name: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_batch_is_as_kafka_dumps_it(name: str, golden: Golden) -> None:
+def test_every_batch_is_as_kafka_dumps_it(name: str) -> None:
     checked = 0
     for file, dumped in sampled(name):
         if not file.endswith((".log", ".checkpoint")) or not dumped.get("batches"):
@@ -73,7 +72,7 @@ def test_every_batch_is_as_kafka_dumps_it(name: str, golden: Golden) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_record_is_as_kafka_dumps_it(name: str, golden: Golden) -> None:
+def test_every_record_is_as_kafka_dumps_it(name: str) -> None:
     checked = 0
     for file, dumped in sampled(name):
         if not file.endswith(".log") or "records" not in dumped:
@@ -101,7 +100,7 @@ def test_every_record_is_as_kafka_dumps_it(name: str, golden: Golden) -> None:
     ],
 )
 def test_every_index_entry_is_as_kafka_dumps_it(
-    name: str, suffix: str, type: str, fields: tuple[str, ...], golden: Golden
+    name: str, suffix: str, type: str, fields: tuple[str, ...]
 ) -> None:
     checked = 0
     for file, dumped in sampled(name):
@@ -119,7 +118,7 @@ def test_every_index_entry_is_as_kafka_dumps_it(
 
 
 @pytest.mark.parametrize("name", golden_params(name for name in golden_names() if name.startswith("4")))
-def test_internal_topics_are_decoded_as_kafka_decodes_them(name: str, golden: Golden) -> None:
+def test_internal_topics_are_decoded_as_kafka_decodes_them(name: str) -> None:
     """As 4.x does; older decoders print something of their own."""
     checked = 0
     for file, lines in expected(name)["decoded"].items():
@@ -137,7 +136,7 @@ def test_internal_topics_are_decoded_as_kafka_decodes_them(name: str, golden: Go
 
 # Nobody could ask the restarted 0.8.2.2 for its offsets.
 @pytest.mark.parametrize("name", golden_params(name for name in golden_names() if name != "0.8.2.2-killed"))
-def test_offsets_are_what_the_broker_said(name: str, golden: Golden) -> None:
+def test_offsets_are_what_the_broker_said(name: str) -> None:
     told = expected(name)
     said = told["before_stop" if name.endswith("-clean") else "restart"]["partitions"]
     for broker in sorted(path for path in golden(name).iterdir() if path.is_dir()):
@@ -153,7 +152,7 @@ def test_offsets_are_what_the_broker_said(name: str, golden: Golden) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", golden_params())
-def test_every_file_can_be_shown_as_text_and_json(name: str, golden: Golden) -> None:
+def test_every_file_can_be_shown_as_text_and_json(name: str) -> None:
     """Whatever a broker writes is shown, and no damage is seen in it."""
     files = [path for path in golden(name).rglob("*") if path.is_file() and not skipped(path)]
     assert len(files) > 50
@@ -170,7 +169,7 @@ def skipped(path: Path) -> bool:
     return path.name in (".lock", "README") or path.suffix == ".tmp"
 
 
-def test_the_disks_page_for_people(golden: Golden) -> None:
+def test_the_disks_page_for_people() -> None:
     name = "4.3.1-killed"
     dirs = sorted((golden(name) / "b1").glob("d*"))
     ran = run("show", *dirs, "--sort", "size", "--top", "3")
@@ -185,7 +184,7 @@ def test_the_disks_page_for_people(golden: Golden) -> None:
     assert "GiB free of" in ran.out or "free of" in ran.out
 
 
-def test_the_release_is_read_off_each_golden(golden: Golden) -> None:
+def test_the_release_is_read_off_each_golden() -> None:
     guesses = {"4.3.1-clean": "4.3", "4.3.1-killed": "4.3", "1.1.0-clean": "2.2", "0.8.2.2-clean": "0.8.2"}
     for name, wanted in guesses.items():
         dirs = sorted((golden(name) / "b1").glob("d*"))
@@ -200,7 +199,7 @@ def partition_json(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return row
 
 
-def test_a_partition_page(golden: Golden) -> None:
+def test_a_partition_page() -> None:
     (path,) = (golden("4.3.1-clean") / "b1").glob("d*/txn-0")
     rows = run("show", path, "--json").json
     row = partition_json(rows)
@@ -214,7 +213,7 @@ def test_a_partition_page(golden: Golden) -> None:
     assert "leader epochs 0 from 0" in page
 
 
-def test_records_of_a_partition_across_its_segments(golden: Golden) -> None:
+def test_records_of_a_partition_across_its_segments() -> None:
     (path,) = (golden("4.3.1-clean") / "b1").glob("d*/codec-zstd-0")
     ran = run("show", path, "--records", "--offset", "50..60", "--json")
     assert [row["offset"] for row in ran.of("record")] == list(range(50, 61))

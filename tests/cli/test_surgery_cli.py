@@ -9,12 +9,12 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.cli.run import python, run
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 from tests.surgery.desk import Desk
 from tests.surgery.picture import picture
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("no_other_processes")
 
 
 @pytest.fixture
-def desk(golden: Callable[[str], Path], tmp_path: Path) -> Desk:
+def desk(tmp_path: Path) -> Desk:
     """A broker that was stopped cleanly, with two log dirs."""
     return Desk(golden("4.3.1-clean") / "b1", tmp_path)
 
@@ -365,9 +365,7 @@ def test_a_partition_behind_a_link_is_left_alone(desk: Desk) -> None:
 @pytest.mark.parametrize(
     "operation", [["repair", "--kafka", "1.1"], ["drain", "--from", "{first}"], ["free", "--bytes", "1GB"]]
 )
-def test_a_plan_is_the_same_anywhere(
-    golden: Callable[[str], Path], tmp_path: Path, operation: list[str]
-) -> None:
+def test_a_plan_is_the_same_anywhere(tmp_path: Path, operation: list[str]) -> None:
     """Whatever the directory, time zone, locale and hash seed it is made in."""
     copy_tree(golden("1.1.0-killed") / "b1", tmp_path / "disks")
     dirs = sorted((tmp_path / "disks").iterdir())

@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,20 +27,19 @@ from tests.cli.run import run
 from tests.faults.hands import flipped, positions
 from tests.files import flip
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 from tests.golden.unpack import unpack
 from tests.lab.elections import HERE
 
-Golden = Callable[[str], Path]
-
 
 @pytest.fixture
-def dirs(golden: Golden) -> list[Path]:
+def dirs() -> list[Path]:
     """Node 3 ended last but for its ISR: it alone is in sync in 25 of 30 partitions."""
     return sorted(golden("4.3.1-fleet").glob("b*/d*"))
 
 
 @pytest.fixture
-def fleet(golden: Golden, tmp_path: Path) -> Path:
+def fleet(tmp_path: Path) -> Path:
     """A copy that may be hurt."""
     copy_tree(golden("4.3.1-fleet"), copy := tmp_path / "fleet")
     return copy
@@ -325,7 +323,7 @@ def test_from_python(dirs: list[Path]) -> None:
         assert last.nothing_lost is good
 
 
-def test_a_fleet_gives_the_same_lines(golden: Golden) -> None:
+def test_a_fleet_gives_the_same_lines() -> None:
     root = golden("4.3.1-fleet")
     one = run("forecast", "--cluster", *sorted(root.glob("b*/d*")), "--only", "1,2", "--json")
     other = run("fleet", "forecast", root, "--only", "1,2", "--driver", "local", "--json")
@@ -336,7 +334,7 @@ def test_a_fleet_gives_the_same_lines(golden: Golden) -> None:
     ]
 
 
-def test_two_clusters_are_refused(golden: Golden) -> None:
+def test_two_clusters_are_refused() -> None:
     one, other = golden("4.3.1-fleet") / "b1/d0", golden("4.3.1-clean") / "b1/d0"
     ran = run("forecast", "--cluster", one, other)
     assert ran.code == 16
@@ -357,7 +355,7 @@ def test_only_takes_nodes_that_were_given(dirs: list[Path], only: str) -> None:
 
 
 @pytest.mark.slow
-def test_zookeeper_keeps_who_is_in_sync(golden: Golden) -> None:
+def test_zookeeper_keeps_who_is_in_sync() -> None:
     ran = run("forecast", "--cluster", *sorted(golden("2.8.2-clean").glob("b*/d*")), "--json")
     assert ran.code == 4
     assert {line["leaders_possible"] for line in ran.of("partition")} == {None}

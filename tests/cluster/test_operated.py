@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,6 +26,7 @@ from segmend.node.older import ahead, told
 from segmend.report.cluster import node_lines
 from tests.cli.run import run
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 from tests.golden.unpack import unpack
 from tests.lab.quorums.record import HERE
 
@@ -86,7 +86,7 @@ def test_a_node_waits_where_the_others_are_no_majority(
 
 
 @pytest.mark.slow
-def test_a_lone_voter_in_another_dir_waits_for_ever(golden: Callable[[str], Path], tmp_path: Path) -> None:
+def test_a_lone_voter_in_another_dir_waits_for_ever(tmp_path: Path) -> None:
     copy_tree(golden("4.3.1-killed"), tmp_path / "node")
     dirs = sorted((tmp_path / "node").glob("b1/d*"))
     assert run("forecast", *dirs, "--json").json[-1]["outcome"] == "starts"
@@ -97,7 +97,7 @@ def test_a_lone_voter_in_another_dir_waits_for_ever(golden: Callable[[str], Path
 
 
 @pytest.mark.slow
-def test_metadata_older_than_a_log_is_no_all_clear(golden: Callable[[str], Path], tmp_path: Path) -> None:
+def test_metadata_older_than_a_log_is_no_all_clear(tmp_path: Path) -> None:
     """As where the disks of two of three voters were restored from a backup."""
     copy_tree(golden("4.3.1-fleet"), fleet := tmp_path / "fleet")
     log = next(fleet.glob("b3/d*/orders-0"))

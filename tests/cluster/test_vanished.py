@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,8 @@ from segmend.cluster.vanished import vanished
 from segmend.logdir.tree import LogDir
 from tests.cli.run import run
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 
-Golden = Callable[[str], Path]
 ALL = ("0.8.2.2-killed", "1.1.0-killed", "2.8.2-killed", "3.9.2-clean", "4.3.1-killed", "4.3.1-fleet")
 
 
@@ -30,14 +29,14 @@ def taken_from(golden: Path, into: Path, *names: str, checkpoints: bool = True) 
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_nothing_is_missed_where_all_is_there(name: str, golden: Golden) -> None:
+def test_nothing_is_missed_where_all_is_there(name: str) -> None:
     dirs = [LogDir.open(str(path)) for path in sorted(golden(name).glob("b*/d*"))]
     assert vanished(dirs) == {}
     assert [vanished([each]) for each in dirs] == [{}] * len(dirs), "one dir of several was saved"
 
 
 @pytest.mark.parametrize("checkpoints", [True, False])
-def test_what_all_brokers_lost_is_no_all_clear(checkpoints: bool, golden: Golden, tmp_path: Path) -> None:
+def test_what_all_brokers_lost_is_no_all_clear(checkpoints: bool, tmp_path: Path) -> None:
     dirs = taken_from(golden("4.3.1-fleet"), tmp_path / "fleet", "orders-0", checkpoints=checkpoints)
     ran = run("diff", *dirs, "--json")
     assert (ran.code, ran.json[-1]["vanished"]) == (4, 1)
@@ -56,14 +55,14 @@ def test_what_all_brokers_lost_is_no_all_clear(checkpoints: bool, golden: Golden
     assert (ran.code, len(ran.json[-1]["vanished"])) == (4, 1)
 
 
-def test_lines_of_the_checkpoints_where_no_metadata_tells(golden: Golden, tmp_path: Path) -> None:
+def test_lines_of_the_checkpoints_where_no_metadata_tells(tmp_path: Path) -> None:
     dirs = taken_from(golden("1.1.0-killed"), tmp_path / "one", "codec-gzip-0")
     found = vanished([LogDir.open(str(path)) for path in dirs])
     assert list(found) == [("codec-gzip", 0)]
     assert "reach to offset" in found["codec-gzip", 0]
 
 
-def test_what_came_since_the_dirs_were_listed_is_not_gone(golden: Golden, tmp_path: Path) -> None:
+def test_what_came_since_the_dirs_were_listed_is_not_gone(tmp_path: Path) -> None:
     """Beside a running broker: the metadata is read after the names, and has topics that came meanwhile."""
     whole = golden("4.3.1-fleet")
     paths = taken_from(whole, tmp_path / "fleet", "orders-0")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from segmend.loading import Extent, PartitionOutcome
 from segmend.logdir.release import Release
 from segmend.node.metadata_image import MetadataImage, PartitionLeader
 from tests.cli.run import run
+from tests.golden.shared import golden
 from tests.golden.unpack import unpack
 from tests.lab.outages.base import HERE
 
@@ -71,7 +71,7 @@ def test_a_fleet_gives_the_same_lines(nodes: Path, dirs: list[Path], only: tuple
     assert len(one.of("partition")) > 5
 
 
-def test_a_fleet_refuses_what_a_cluster_refuses(nodes: Path, golden: Callable[[str], Path]) -> None:
+def test_a_fleet_refuses_what_a_cluster_refuses(nodes: Path) -> None:
     data = nodes / "zookeeper" / "data"
     root = golden("4.3.1-fleet")
     one = run("forecast", "--cluster", *sorted(root.glob("b*/d*")), "--zookeeper", data)

@@ -8,13 +8,13 @@ import re
 import shutil
 import struct
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.checks.build_partition import PartitionWriter, batch, record
 from tests.fleet.build import Edit, plain, three_brokers, write_broker
 from tests.fleet.refused import refuse
+from tests.golden.shared import golden
 
 from segmend.checks import Level
 from segmend.errors import SegmendError, UsageError
@@ -219,7 +219,7 @@ def test_progress_counts_up_to_the_whole(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("name", ["4.3.1-fleet"])
-def test_the_golden_fleet_is_healthy(name: str, golden: Callable[[str], Path], tmp_path: Path) -> None:
+def test_the_golden_fleet_is_healthy(name: str, tmp_path: Path) -> None:
     outcome = run(golden(name), tmp_path / "out", processes=2)
     assert {code for code in outcome.codes if code != "R01"} == set()
     assert outcome.exit_code == 0
@@ -239,9 +239,7 @@ def told(out: Path, table: str, *names: str) -> set[tuple[object, ...]]:
 
 
 @pytest.mark.slow
-def test_clusters_with_the_same_brokers_are_nothing_to_each_other(
-    golden: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_clusters_with_the_same_brokers_are_nothing_to_each_other(tmp_path: Path) -> None:
     """What an audit of two clusters says is what audits of each say, whatever one of them lacks."""
     roots = [shutil.copytree(golden("4.3.1-fleet"), tmp_path / name) for name in ("one", "other")]
     other_cluster(roots[1])

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.conftest import golden_params
 from tests.fleet.test_tables import rows_of
+from tests.golden.shared import golden
 
 from segmend.errors import UsageError
 from segmend.fleet.options import parse_options
@@ -20,7 +19,7 @@ Rows = list[dict[str, Any]]
 
 
 @pytest.mark.parametrize("name", golden_params())
-def test_every_record_of_a_golden_dir_is_there_and_decoded(name: str, golden: Callable[[str], Path]) -> None:
+def test_every_record_of_a_golden_dir_is_there_and_decoded(name: str) -> None:
     root = golden(name)
     for table, topic in DECODED.items():
         decode = decoder_for(topic)
@@ -38,7 +37,7 @@ def test_every_record_of_a_golden_dir_is_there_and_decoded(name: str, golden: Ca
         ] == [(p, o, said["key"], said["value"]) for p, o, said in sorted(wanted, key=lambda each: each[:2])]
 
 
-def test_the_newest_of_each_key_is_what_the_coordinators_remember(golden: Callable[[str], Path]) -> None:
+def test_the_newest_of_each_key_is_what_the_coordinators_remember() -> None:
     root = golden("4.3.1-killed")
     offsets = [row for row in rows_of(root, table="consumer_offsets") if row["committed_topic"]]
     assert offsets

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.fleet.test_tables import rows_of
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 from tests.rescue.test_gaps import cut_out
 
 from segmend.errors import SegmendError
@@ -18,12 +19,11 @@ from segmend.fleet.summary import summarize_task
 from segmend.fleet.tables import open_table
 
 pytestmark = pytest.mark.slow
-Golden = Callable[[str], Path]
 COUNT = 880
 
 
 @pytest.fixture
-def orders(golden: Golden, swift_path: Path) -> list[Path]:
+def orders(swift_path: Path) -> list[Path]:
     """The three replicas of a partition whose topic is not compacted by the metadata log beside them."""
     copy_tree(golden("4.3.1-fleet"), root := swift_path / "root")
     return sorted(root.glob("b*/d*/orders-0"))

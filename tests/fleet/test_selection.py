@@ -7,7 +7,6 @@ import json
 import lzma
 import random
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from tests.conftest import GOLDEN, examples
 from tests.fleet.build import mixed, plain, three_brokers, write_broker
 from tests.fleet.refused import refuse
 from tests.fleet.test_tables import Rows, ordered, rows_of
+from tests.golden.shared import golden
 from tests.traffic import counted
 
 from segmend.errors import SegmendError, UsageError
@@ -173,7 +173,7 @@ def test_the_best_replica_has_the_newest_epoch_before_it_has_the_most(tmp_path: 
 
 
 @pytest.mark.parametrize("name", [pytest.param("1.1.0-killed", marks=pytest.mark.slow), "4.3.1-clean"])
-def test_the_last_stable_offset_is_the_broker_s(name: str, golden: Callable[[str], Path]) -> None:
+def test_the_last_stable_offset_is_the_broker_s(name: str) -> None:
     told = json.loads(lzma.decompress((GOLDEN / f"{name}.expected.json.xz").read_bytes()))
     seen = told["restart" if "partitions" in told["restart"] else "before_stop"]["partitions"]
     compared = 0

@@ -6,7 +6,7 @@ import pickle
 import re
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from tests.conftest import examples, golden_params
 from tests.files import flip
 from tests.fleet.build import mixed, plain, three_brokers, write_broker
+from tests.golden.shared import golden
 
 from segmend.errors import SegmendError, UsageError
 from segmend.fleet.options import parse_options
@@ -67,9 +68,7 @@ def headers_of(row: dict[str, Any]) -> list[tuple[str, bytes]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", golden_params())
-def test_records_of_every_golden_dir_are_those_of_the_plain_decoder(
-    name: str, golden: Callable[[str], Path]
-) -> None:
+def test_records_of_every_golden_dir_are_those_of_the_plain_decoder(name: str) -> None:
     root = golden(name)
     every = {"aged": "true", "crc": "false", "replicas": "all", "internal": "true"}
     found = rows_of(root, includeHeaders="true", **every)

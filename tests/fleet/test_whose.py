@@ -5,13 +5,13 @@ from __future__ import annotations
 import errno
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.cli.run import run as command
 from tests.fleet.build import cut, three_brokers
 from tests.fleet.refused import refuse
+from tests.golden.shared import golden
 
 from segmend.fleet.audit import AuditOutcome, AuditRequest, audit
 from segmend.fleet.driver import LocalDriver
@@ -103,9 +103,7 @@ def test_a_name_that_is_no_text_is_told(tmp_path: Path) -> None:
     assert (refused.code, refused.err.count("\n")) == (8, 1)
 
 
-def test_a_log_dir_that_only_the_metadata_tells_of_is_named(
-    golden: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_a_log_dir_that_only_the_metadata_tells_of_is_named(tmp_path: Path) -> None:
     dirs = sorted(golden("4.3.1-clean").glob("b1/*/"))
     told = [
         command("fleet", "audit", *given, "--out", tmp_path / "out", "--driver", "local", "--no-report")

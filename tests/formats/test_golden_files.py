@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 from tests.conftest import golden_params
+from tests.golden.shared import golden
 
 from segmend.formats import (
     clean_shutdown,
@@ -50,7 +50,7 @@ def parsed_and_rendered(module: Any, data: bytes) -> tuple[tuple[Damage, ...], b
 
 @pytest.mark.slow
 @names
-def test_small_files_are_healthy_and_render_the_same(name: str, golden: Callable[[str], Path]) -> None:
+def test_small_files_are_healthy_and_render_the_same(name: str) -> None:
     seen: Counter[str] = Counter()
     for path in sorted(golden(name).rglob("*")):
         kind = path.name if path.name in BY_NAME else path.suffix
@@ -68,7 +68,7 @@ def test_small_files_are_healthy_and_render_the_same(name: str, golden: Callable
 
 
 @names
-def test_every_name_is_one_the_broker_takes(name: str, golden: Callable[[str], Path]) -> None:
+def test_every_name_is_one_the_broker_takes(name: str) -> None:
     paths = sorted(golden(name).glob("b*/d*/*/*"))
     assert paths
     for path in paths:

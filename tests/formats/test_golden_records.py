@@ -10,12 +10,13 @@ import functools
 import json
 import lzma
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.conftest import golden_params
+from tests.golden.shared import golden
 
 from segmend.formats import control, offset_index, producer_snapshot, time_index, txn_index
 from segmend.formats.batch import CODEC_NAMES, RecordBatch, compute_crc, parse
@@ -26,7 +27,6 @@ from segmend.formats.record import Record, decode
 GOLDEN = Path(__file__).parent.parent / "golden"
 TIMESTAMP_TYPES = {-1: "NoTimestampType", 0: "CreateTime", 1: "LogAppendTime"}
 Rows = dict[str, Any]
-Unpack = Callable[[str], Path]
 
 
 def told(kind: str) -> pytest.MarkDecorator:
@@ -62,7 +62,7 @@ def hexed(data: bytes | None) -> str:
 
 
 @told("expected")
-def test_batches_are_those_of_kafkas_dump(name: str, golden: Unpack) -> None:
+def test_batches_are_those_of_kafkas_dump(name: str) -> None:
     seen = 0
     for path, rows in dumped(name, ".log", ".checkpoint").items():
         found = [(batch, raw) for batch, raw in batches((golden(name) / path).read_bytes())]
@@ -105,7 +105,7 @@ def batch_row(batch: RecordBatch, like: Rows) -> Rows:
 
 
 @told("expected")
-def test_records_are_those_of_kafkas_dump(name: str, golden: Unpack) -> None:
+def test_records_are_those_of_kafkas_dump(name: str) -> None:
     kinds = set()
     for path, rows in dumped(name, ".log", ".checkpoint").items():
         found = []
@@ -180,7 +180,7 @@ def comparable(row: Rows) -> Rows:
 
 
 @told("consumed")
-def test_header_values_are_what_a_consumer_gets(name: str, golden: Unpack) -> None:
+def test_header_values_are_what_a_consumer_gets(name: str) -> None:
     by_partition: dict[str, dict[int, Record]] = defaultdict(dict)
     for path in sorted(golden(name).rglob("*.log")):
         directory = parse_dir_name(path.parent.name)
@@ -212,7 +212,7 @@ def parsed(module: Any, data: bytes) -> tuple[list[tuple[int, int]], tuple[Damag
 
 @pytest.mark.slow
 @told("expected")
-def test_index_entries_are_those_of_kafkas_dump(name: str, golden: Unpack) -> None:
+def test_index_entries_are_those_of_kafkas_dump(name: str) -> None:
     seen = 0
     for path, rows in dumped(name, ".index", ".timeindex").items():
         data = (golden(name) / path).read_bytes()
@@ -233,7 +233,7 @@ def test_index_entries_are_those_of_kafkas_dump(name: str, golden: Unpack) -> No
 
 
 @told("expected")
-def test_aborted_transactions_are_those_of_kafkas_dump(name: str, golden: Unpack) -> None:
+def test_aborted_transactions_are_those_of_kafkas_dump(name: str) -> None:
     seen = 0
     for path, rows in dumped(name, ".txnindex").items():
         data = (golden(name) / path).read_bytes()
@@ -248,7 +248,7 @@ def test_aborted_transactions_are_those_of_kafkas_dump(name: str, golden: Unpack
 
 
 @told("expected")
-def test_producer_snapshots_are_those_of_kafkas_dump(name: str, golden: Unpack) -> None:
+def test_producer_snapshots_are_those_of_kafkas_dump(name: str) -> None:
     seen = 0
     for path, rows in dumped(name, ".snapshot").items():
         data = (golden(name) / path).read_bytes()

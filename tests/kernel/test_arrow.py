@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 import re
 import struct
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +14,7 @@ from hypothesis import strategies as st
 from tests.checks.build_partition import START_MS
 from tests.conftest import examples, golden_params
 from tests.faults.hands import positions
+from tests.golden.shared import golden
 from tests.kernel.log_writer import (
     GZIP,
     LZ4,
@@ -216,7 +215,7 @@ def test_batch_headers(engine: str) -> None:
 
 @needs_native
 @pytest.mark.parametrize("name", golden_params())
-def test_golden_records_are_those_that_the_formats_read(name: str, golden: Callable[[str], Path]) -> None:
+def test_golden_records_are_those_that_the_formats_read(name: str) -> None:
     for path in sorted(golden(name).rglob("*.log")):
         if not re.fullmatch(r"\d{20}\.log", path.name) or not path.stat().st_size:
             continue

@@ -6,8 +6,6 @@ import dataclasses
 import random
 import re
 import struct
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import examples, golden_params
 from tests.faults.hands import positions
+from tests.golden.shared import golden
 from tests.kernel.log_writer import seal, varied_log
 
 from segmend.formats.producer_snapshot import ProducerStateEntry
@@ -85,7 +84,7 @@ def damaged(seed: int) -> bytes:
 
 @needs_native
 @pytest.mark.parametrize("name", golden_params())
-def test_golden_logs_have_no_problem_and_read_the_same(name: str, golden: Callable[[str], Path]) -> None:
+def test_golden_logs_have_no_problem_and_read_the_same(name: str) -> None:
     for path in sorted(golden(name).rglob("*.log")):
         if not re.fullmatch(r"\d{20}\.log", path.name):
             continue
@@ -100,9 +99,7 @@ def test_golden_logs_have_no_problem_and_read_the_same(name: str, golden: Callab
 
 
 @pytest.mark.parametrize("name", golden_params())
-def test_aborted_transactions_are_those_of_the_brokers_txnindex(
-    name: str, golden: Callable[[str], Path], engine: str
-) -> None:
+def test_aborted_transactions_are_those_of_the_brokers_txnindex(name: str, engine: str) -> None:
     """The state is carried from segment to segment, as the broker's recovery does."""
     compared = 0
     for folder in sorted({path.parent for path in golden(name).rglob("*.txnindex")}):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.cli.run import run
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 
 
 @pytest.mark.parametrize(("release", "outcome"), [("1.1", "refuses"), ("2.0", "starts")])
 def test_zeros_below_the_active_segment(
-    golden: Callable[[str], Path],
     tmp_path: Path,
     release: str,
     outcome: str,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.brokers import broker_of
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 from tests.surgery.child import NOBODY, as_user
 
 from segmend.loading import BrokerOutcome, Options, forecast
@@ -60,9 +60,7 @@ def silent(dirs: list[Path]) -> list[str]:
 
 
 @pytest.mark.slow
-def test_whatever_is_closed_is_named(
-    golden: Callable[[str], Path], open_to_all: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whatever_is_closed_is_named(open_to_all: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy_tree(golden("3.9.2-clean"), open_to_all / "node")
     for path in open_to_all.rglob("*") if os.getuid() == 0 else ():
         os.chown(path, NOBODY, NOBODY)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from tests.faults.hands import flipped, positions
 from tests.faults.patient import RECOVERY
 from tests.faults.written import ACTIVE, END, known_dirs, removed, two_dirs, with_zookeeper, written
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 
 from segmend.loading import EFFECTS
 
@@ -64,7 +64,7 @@ def test_what_the_broker_s_refusal_keeps_from_all_is_told_once(dirs: list[Path])
     assert ran.out.count("next:") == 1
 
 
-def test_what_takes_many_partitions_whole_is_told_once(golden: Callable[[str], Path]) -> None:
+def test_what_takes_many_partitions_whole_is_told_once() -> None:
     """One dir of two, without that of the metadata: every partition is a stray, for one reason."""
     alone = golden("4.3.1-killed") / "b1" / "d1"
     lines = run("forecast", alone, "--json")
@@ -160,7 +160,7 @@ def test_nothing_lost_is_not_said_where_the_metadata_cannot_be_read(without_meta
     assert "not known: " in ran.out
 
 
-def test_nor_where_records_of_the_metadata_are_cut_off(golden: Callable[[str], Path], tmp_path: Path) -> None:
+def test_nor_where_records_of_the_metadata_are_cut_off(tmp_path: Path) -> None:
     """No topic may hang on them, and a dynamic setting may."""
     copy_tree(golden("4.3.1-killed"), tmp_path / "data")
     dirs = sorted(path.parent for path in tmp_path.rglob("meta.properties"))
@@ -276,7 +276,7 @@ def test_many_directories_of_one_fate_are_counted(dirs: list[Path]) -> None:
     assert "more directories" not in every
 
 
-def test_what_may_go_later_is_counted(golden: Callable[[str], Path]) -> None:
+def test_what_may_go_later_is_counted() -> None:
     """Once the high watermark is known; nothing of it is in remote storage."""
     lines = run("forecast", golden("1.1.0-killed") / "b1" / "d1", "--json").of("later")
     unsure = [(each["segments"], each["records_lost"]) for each in lines if each["when_seconds"] is None]

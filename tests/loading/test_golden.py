@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.brokers import broker_of
 from tests.conftest import QUICK, expected, golden_names
+from tests.golden.shared import golden
 
 from segmend.loading import DirectoryOutcome, DirOutcome, Losses, Options, PartitionOutcome, forecast
 from segmend.logdir.release import Release
@@ -107,7 +108,7 @@ def effects(lines: Lines, name: str) -> list[Any]:
 
 
 @pytest.fixture(scope="module", params=quick(BROKERS), ids="-".join)
-def case(request: pytest.FixtureRequest, golden: Callable[[str], Path]) -> tuple[str, str, Lines]:
+def case(request: pytest.FixtureRequest) -> tuple[str, str, Lines]:
     name, broker = request.param
     return name, broker, start(golden(name) / broker, name)
 
@@ -125,9 +126,7 @@ def test_it_starts_and_nothing_is_lost(case: tuple[str, str, Lines]) -> None:
 
 
 @pytest.mark.parametrize(("name", "broker", "by"), EVERY_READER)
-def test_every_release_that_can_read_it_loses_nothing(
-    name: str, broker: str, by: str, golden: Callable[[str], Path]
-) -> None:
+def test_every_release_that_can_read_it_loses_nothing(name: str, broker: str, by: str) -> None:
     lines = start(golden(name) / broker, name, by=by)
     if name.startswith(SMALL_SEGMENTS) and Release.parse(by) >= (4, 1):
         refusal = "Invalid value 4096 for configuration segment.bytes: Value must be at least 1048576 (topic "
@@ -186,7 +185,7 @@ def test_deleted_snapshots_are_those_it_logs(case: tuple[str, str, Lines]) -> No
     assert {file for file in ours if "-delete/" not in file} <= theirs
 
 
-def test_deep_finds_no_fault_either(case: tuple[str, str, Lines], golden: Callable[[str], Path]) -> None:
+def test_deep_finds_no_fault_either(case: tuple[str, str, Lines]) -> None:
     name, broker, _ = case
     lines = start(golden(name) / broker, name, deep=True)
     assert not effects(lines, "reads-fail")

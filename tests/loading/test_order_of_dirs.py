@@ -8,13 +8,14 @@ from __future__ import annotations
 import itertools
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from tests.brokers import broker_of
 from tests.conftest import golden_params, one_in
 from tests.faults.table import Case, all_cases
+from tests.golden.shared import golden
 from tests.lab.disasters.bases import RELEASES
 from tests.lab.disasters.draw import Disaster
 from tests.lab.disasters.run import hurt_copy, record, rows_of, scratch
@@ -49,7 +50,7 @@ def assert_same(dirs: Sequence[Path], release: str) -> None:
 
 
 @pytest.mark.parametrize("name", golden_params())
-def test_of_healthy_dirs(name: str, golden: Callable[[str], Path]) -> None:
+def test_of_healthy_dirs(name: str) -> None:
     assert_same(sorted((golden(name) / "b1").glob("d*")), name.partition("-")[0])
 
 

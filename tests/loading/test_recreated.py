@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.cli.run import run
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from segmend.formats.partition_metadata import FILE_NAME
@@ -19,7 +19,7 @@ DAY = 24 * 3600
 
 
 @pytest.fixture
-def home(golden: Callable[[str], Path], tmp_path: Path) -> Path:
+def home(tmp_path: Path) -> Path:
     """A log that ends below its mark, of a killed broker whose metadata log has the record that made it."""
     copy_tree(golden("4.3.1-killed"), tmp_path / "data")
     for path in (tmp_path / "data").glob("b1/d*/__cluster_metadata-0/*.checkpoint"):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.brokers import broker_of
 from tests.faults.patient import RECOVERY
 from tests.faults.written import two_dirs, written
+from tests.golden.shared import golden
 
 from segmend.explain.disk_speed import BATCH_BYTES, Speed, batch_bytes, measure
 from segmend.explain.rolling_restart import PERIOD_SECONDS, bounce, probe
@@ -46,7 +46,7 @@ def test_without_recovery_points_everything_is_read(dirs: list[Path]) -> None:
     assert scanned(found)[1:] == [logs, pytest.approx(logs, abs=logs), logs]
 
 
-def test_a_kill_is_what_the_forecast_says(golden: Callable[[str], Path]) -> None:
+def test_a_kill_is_what_the_forecast_says() -> None:
     """The same bytes, counted from names here and by playing the load there."""
     paths = sorted(golden("4.3.1-killed").glob("b1/d*"))
     run = forecast(broker_of(paths, str(NEW)), Options(clean=False))

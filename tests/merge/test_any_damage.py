@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import run
+from tests.golden.shared import golden
 from tests.seeds import SEED
 
-Golden = Callable[[str], Path]
 HURTS: dict[str, Callable[[bytearray, int, int], bytes]] = {
     "nothing": lambda data, _at, _size: data,
     "flip": lambda data, at, size: data[:at] + bytes([data[at] ^ 1 << size % 8]) + data[at + 1 :],
@@ -37,7 +37,7 @@ def copy_of(fleet: Path, name: str, into: Path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", HURTS)
-def test_it_is_seen(what: str, golden: Golden, tmp_path: Path) -> None:
+def test_it_is_seen(what: str, tmp_path: Path) -> None:
     fleet = golden("4.3.1-fleet")
     logs = [path for path in sorted(fleet.glob("b*/d*/*-[0-9]*/*.log")) if path.stat().st_size]
     logs = [path for path in logs if "__cluster" not in path.parent.name]

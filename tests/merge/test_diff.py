@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +13,13 @@ import pytest
 from tests.cli.run import run
 from tests.faults.hands import seal, with_number
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 from tests.golden.unpack import unpack
 from tests.lab.elections import HERE
 
 from segmend.cli.output import emit_long_json
 from segmend.formats.build import BatchProducer, NewRecord, build_batch
 from segmend.report.progress import Progress
-
-Golden = Callable[[str], Path]
 
 
 def batch(first: int, epoch: int, word: str = "", count: int = 10) -> bytes:
@@ -63,7 +62,7 @@ def told(*dirs: Path) -> tuple[int, dict[int, dict[str, Any]], dict[str, Any]]:
     return ran.code, {line["broker"]: line for line in ran.of("replica")}, ran.of("partition")[0]
 
 
-def test_three_real_brokers_agree(golden: Golden) -> None:
+def test_three_real_brokers_agree() -> None:
     dirs = sorted(golden("4.3.1-fleet").glob("b*/d*"))
     ran = run("diff", *dirs, "--json")
     assert ran.code == 0, [line for line in ran.of("partition") if line["verdict"] != "equal"]
@@ -96,7 +95,7 @@ def test_real_clusters_clean_and_killed(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_how_far_it_is_is_told_of_all(golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_how_far_it_is_is_told_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """A total is what tells when it will be done."""
     told: list[tuple[int, int]] = []
     monkeypatch.setattr(Progress, "update", lambda _, done, total, _what: told.append((done, total)))
@@ -105,7 +104,7 @@ def test_how_far_it_is_is_told_of_all(golden: Golden, monkeypatch: pytest.Monkey
     assert len(told) > 5
 
 
-def test_a_directory_that_is_gone_is_a_difference(golden: Golden, tmp_path: Path) -> None:
+def test_a_directory_that_is_gone_is_a_difference(tmp_path: Path) -> None:
     copy_tree(golden("4.3.1-fleet"), fleet := tmp_path / "fleet")
     shutil.rmtree(next(fleet.glob("b2/d*/shipments-2")))
     ran = run("diff", *sorted(fleet.glob("b*/d*")), "--topic", "shipments", "--json")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from tests.brokers import broker_of
 from tests.cli.run import run
 from tests.conftest import golden_params
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 
 from segmend.checks import CheckOfAny, Level
 from segmend.findings import Severity
@@ -21,17 +21,15 @@ from segmend.node.candidates import each_release
 
 MAY_BE = "any Kafka of 0.11 to 2.3 may be (--kafka says which; a plan that depends on it asks)"
 
-Golden = Callable[[str], Path]
 
-
-def world(golden: Golden, name: str, tmp_path: Path) -> list[Path]:
+def world(name: str, tmp_path: Path) -> list[Path]:
     copy_tree(golden(name), tmp_path / "data")
     return sorted(path.parent for path in (tmp_path / "data").rglob("meta.properties"))
 
 
 @pytest.mark.slow
-def test_of_a_killed_1_1_0_nothing_is_planned_by_the_rules_of_2_2(golden: Golden, tmp_path: Path) -> None:
-    dirs = world(golden, "1.1.0-killed", tmp_path)
+def test_of_a_killed_1_1_0_nothing_is_planned_by_the_rules_of_2_2(tmp_path: Path) -> None:
+    dirs = world("1.1.0-killed", tmp_path)
     asked = run("plan", "repair", *dirs, "-o", tmp_path / "plan.json")
     assert asked.code == 16
     assert "2.2: 32 steps, 1.1: 70 steps, 2.0: 32 steps, 2.0.1: 32 steps, 2.3: 0 steps" in asked.err
@@ -59,10 +57,10 @@ def test_of_a_killed_1_1_0_nothing_is_planned_by_the_rules_of_2_2(golden: Golden
 
 
 def test_of_very_many_partitions_some_are_compared_and_that_is_said(
-    golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("segmend.loading.any_release.COMPARED", 12)
-    dirs = world(golden, "1.1.0-killed", tmp_path)
+    dirs = world("1.1.0-killed", tmp_path)
     told = run("forecast", *dirs).out
     assert "other rules than those of 2.2 were tried on" in told
     assert "by the rules of 1.1" in told, "those of which anything is said are among them"
@@ -70,10 +68,10 @@ def test_of_very_many_partitions_some_are_compared_and_that_is_said(
 
 @pytest.mark.slow
 def test_an_index_that_is_corrupt_to_some_of_the_releases_is_named(
-    golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Write-up 000: corrupt to 1.x, not to 2.x; the dir tells neither."""
-    dirs = world(golden, "1.1.0-clean", tmp_path)
+    dirs = world("1.1.0-clean", tmp_path)
     index = min(dirs[0].glob("codec-none-0/*.index"))
     entry = bytes(7) + b"\x10"
     assert index.read_bytes()[:8] != entry
@@ -95,7 +93,7 @@ def test_an_index_that_is_corrupt_to_some_of_the_releases_is_named(
 
 
 @pytest.mark.parametrize("name", ["4.3.1-clean", "4.3.1-killed"])
-def test_no_other_release_is_asked_where_nothing_on_the_disk_depends_on_it(golden: Golden, name: str) -> None:
+def test_no_other_release_is_asked_where_nothing_on_the_disk_depends_on_it(name: str) -> None:
     """How many threads load a dir, how an offset is searched, when epochs are written: here it is all one."""
     homes = (path.parent for path in golden(name).rglob("meta.properties"))
     broker = broker_of(home for home in homes if not (home / "__cluster_metadata-0").exists())
@@ -106,7 +104,7 @@ def test_no_other_release_is_asked_where_nothing_on_the_disk_depends_on_it(golde
 
 
 @pytest.mark.parametrize("name", golden_params())
-def test_no_release_that_a_golden_dir_may_be_of_finds_fault_with_it(golden: Golden, name: str) -> None:
+def test_no_release_that_a_golden_dir_may_be_of_finds_fault_with_it(name: str) -> None:
     for home in sorted(golden(name).glob("b*")):
         dirs = [LogDir.open(str(path.parent)) for path in sorted(home.rglob("meta.properties"))]
         dirs = dirs or [LogDir.open(str(path)) for path in sorted(home.iterdir())]  # 0.8 has none
@@ -151,9 +149,9 @@ def test_what_lies_beside_a_dir_tells_its_release_if_it_speaks_of_it(
     assert why in broker.release_reason
 
 
-def test_a_release_told_without_its_patch_is_each_of_its_patches(golden: Golden, tmp_path: Path) -> None:
+def test_a_release_told_without_its_patch_is_each_of_its_patches(tmp_path: Path) -> None:
     """2.4.1 writes other times into producer snapshots; 3.6.1 is the first that knows `-stray`."""
-    dirs = world(golden, "2.8.2-clean", tmp_path)
+    dirs = world("2.8.2-clean", tmp_path)
     max(dirs[1].glob("txn-0/*.snapshot")).unlink()
     planned = {each: tmp_path / f"{each}.json" for each in ("2.4", "2.4.0", "2.4.1", "2.5")}
     answers = {
@@ -176,8 +174,8 @@ def test_a_release_told_without_its_patch_is_each_of_its_patches(golden: Golden,
     assert "-stray --kafka 3.6.1 -o plan.json" in found, "the next command asks by those rules"
 
 
-def test_patches_are_asked_only_where_they_differ(golden: Golden, tmp_path: Path) -> None:
-    dirs = [LogDir.open(str(path)) for path in world(golden, "2.8.2-clean", tmp_path)]
+def test_patches_are_asked_only_where_they_differ(tmp_path: Path) -> None:
+    dirs = [LogDir.open(str(path)) for path in world("2.8.2-clean", tmp_path)]
     for told in ("1.1", "2.3", "2.4", "2.5", "3.6", "3.7"):
         broker = BrokerDirs(dirs, release=Release.parse(told))
         assert len(list(each_release(broker, lambda each: list(forecast(each, Options()))))) == 1, told

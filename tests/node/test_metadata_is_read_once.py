@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 
 import segmend
 from segmend.logdir.disk import FileReader
 
-Golden = Callable[[str], Path]
-
 
 @pytest.fixture
-def broker(golden: Golden, tmp_path: Path) -> list[segmend.LogDir]:
+def broker(tmp_path: Path) -> list[segmend.LogDir]:
     """A copy of the golden broker, of which nothing is in memory yet."""
     copy_tree(golden("4.3.1-clean") / "b1", tmp_path / "b1")
     time.sleep(0.03)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 from tests.cli.run import Ran, python, run
 from tests.cli.test_read_only import WATCHER
 from tests.golden.judge import ask, copy_tree, warnings
+from tests.golden.shared import golden
 from tests.golden.story import QUICK
 from tests.lab.broker import Broker, Seat
 from tests.lab.releases import release
@@ -108,7 +109,7 @@ def test_offsets_of_a_stopped_broker(start: Start) -> None:
     healthy_at_every_level(broker.dirs)
 
 
-def test_startup_lists_what_a_1_1_0_broker_warns_about(golden: Callable[[str], Path], tmp_path: Path) -> None:
+def test_startup_lists_what_a_1_1_0_broker_warns_about(tmp_path: Path) -> None:
     need_kafka("1.1.0")
     root = tmp_path / "b1"
     copy_tree(golden("1.1.0-killed") / "b1", root)

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from tests.cli.run import as_one_who_may_not, python, run
 from tests.fleet.build import plain, write_broker
+from tests.golden.shared import golden
 from tests.rescue.replicas import replicas, told
 
 from segmend.cli.moment import moment
 from segmend.fleet.option_values import instant
 
-Golden = Callable[[str], Path]
 
-
-def test_a_choice_of_records(golden: Golden, tmp_path: Path) -> None:
+def test_a_choice_of_records(tmp_path: Path) -> None:
     (source,) = replicas(golden("4.3.1-killed"), tmp_path, ("txn-0", "codec-zstd-0"), count=1)
 
     def rows(name: str, *options: object) -> dict[str, list[dict[str, object]]]:
@@ -49,7 +47,7 @@ def test_a_time_is_what_it_says_to_the_millisecond() -> None:
             assert moment(said) == instant(said) == second * 1000 + milli
 
 
-def test_a_log_dir_of_some_offsets_has_just_these(golden: Golden, tmp_path: Path) -> None:
+def test_a_log_dir_of_some_offsets_has_just_these(tmp_path: Path) -> None:
     (source,) = replicas(golden("4.3.1-killed"), tmp_path, ("codec-zstd-0", "txn-0"), count=1)
     out = tmp_path / "out"
     cut = run("rescue", source, "--out", out, "--offsets", "17..101")
@@ -67,7 +65,7 @@ def test_a_log_dir_of_some_offsets_has_just_these(golden: Golden, tmp_path: Path
     assert {row["severity"] for row in ran.of("finding")} <= {"info"}, ran.out
 
 
-def test_what_is_refused(golden: Golden, tmp_path: Path) -> None:
+def test_what_is_refused(tmp_path: Path) -> None:
     (source,) = replicas(golden("4.3.1-killed"), tmp_path, ("codec-zstd-0",), count=1)
     out = tmp_path / "out"
 
@@ -90,9 +88,7 @@ def test_what_is_refused(golden: Golden, tmp_path: Path) -> None:
     assert "is for tables" in refused("--out", tmp_path / "n", "--isolation", "read_committed")
 
 
-def test_replicas_of_another_topic_are_refused_before_anything_is_read(
-    golden: Golden, tmp_path: Path
-) -> None:
+def test_replicas_of_another_topic_are_refused_before_anything_is_read(tmp_path: Path) -> None:
     dirs = replicas(golden("4.3.1-killed"), tmp_path, ("codec-zstd-0",), count=2)
     metadata = dirs[1] / "codec-zstd-0" / "partition.metadata"
     metadata.write_text("version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw")
@@ -101,14 +97,14 @@ def test_replicas_of_another_topic_are_refused_before_anything_is_read(
     assert not (tmp_path / "out").exists()
 
 
-def test_whose_log_dir_it_is(golden: Golden, tmp_path: Path) -> None:
+def test_whose_log_dir_it_is(tmp_path: Path) -> None:
     dirs = replicas(golden("4.3.1-killed"), tmp_path, ("codec-zstd-0",), count=2)
     assert run("rescue", *dirs, "--out", tmp_path / "out", "--broker", "2").code == 0
     assert "node.id=2" in (tmp_path / "out" / "meta.properties").read_text()
     assert "has this id" in run("rescue", *dirs, "--out", tmp_path / "no", "--broker", "9").err
 
 
-def test_a_second_time_it_tells_the_same_and_writes_nothing(golden: Golden, tmp_path: Path) -> None:
+def test_a_second_time_it_tells_the_same_and_writes_nothing(tmp_path: Path) -> None:
     (source,) = replicas(golden("4.3.1-killed"), tmp_path, ("codec-zstd-0",), count=1)
     argv = ["rescue", source, "--out", tmp_path / "out", "--json"]
     first = run(*argv)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from base64 import b64decode
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.cli.run import Ran, run
 from tests.files import flip
+from tests.golden.shared import golden
 from tests.real.conftest import need_kafka
 from tests.rescue.replicas import replicas
 from tests.rescue.served import serving
@@ -22,7 +23,6 @@ from tests.surgery.shows.server import read
 from segmend.formats.build import NewRecord, build_batch
 from segmend.rescue import compact
 
-Golden = Callable[[str], Path]
 Rows = list[dict[str, Any]]
 FORMS = ("jsonl", "log-dir", "parquet")
 
@@ -78,9 +78,7 @@ class Rescues:
 
 
 @pytest.mark.slow
-def test_of_each_key_the_last_record_stays(
-    golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_each_key_the_last_record_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compact, "_HELD", 50)
     names = ("compacted-0", "txn-0", "nulls-0", "single-0")
     dirs = replicas(golden("4.3.1-killed"), tmp_path / "brokers", names, count=2)
@@ -118,7 +116,7 @@ def test_of_each_key_the_last_record_stays(
     assert {row["severity"] for row in ran.of("finding")} <= {"info"}, ran.out
 
 
-def test_what_it_would_break_is_left_whole(golden: Golden, tmp_path: Path) -> None:
+def test_what_it_would_break_is_left_whole(tmp_path: Path) -> None:
     rescue = Rescues(replicas(golden("4.3.1-killed"), tmp_path / "b", ("txn-open-0",), count=1), tmp_path)
     rescue("every")
     ran = rescue("one", "--compact-all")
@@ -180,7 +178,7 @@ def drawn(draw: random.Random, home: Path) -> None:
 @pytest.mark.broker
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", ["4.3.1-killed", "1.1.0-killed"])
-def test_the_broker_serves_what_is_left(name: str, golden: Golden, tmp_path: Path) -> None:
+def test_the_broker_serves_what_is_left(name: str, tmp_path: Path) -> None:
     version = name.partition("-")[0]
     need_kafka(version)
     home, wanted = tmp_path / "b1", dict[str, Rows]()

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.cli.run import run
 from tests.conftest import one_in
+from tests.golden.shared import golden
 from tests.rescue.replicas import hurt, replicas, told
-
-Golden = Callable[[str], Path]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", one_in(8, range(8)))
-def test_three_hurt_replicas_give_everything(seed: int, golden: Golden, tmp_path: Path) -> None:
+def test_three_hurt_replicas_give_everything(seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)
     dirs = replicas(golden("4.3.1-killed"), tmp_path)
     run("rescue", dirs[0], "--out", tmp_path / "whole", "--as", "jsonl")
@@ -42,7 +40,7 @@ HURT = {
 @pytest.mark.slow
 @pytest.mark.parametrize("case", one_in(99, [(name, seed) for name in HURT for seed in range(8)]))
 def test_what_is_hurt_on_all_of_them_is_named_and_the_rest_is_there(
-    case: tuple[str, int], golden: Golden, tmp_path: Path
+    case: tuple[str, int], tmp_path: Path
 ) -> None:
     name, seed = case
     draw = random.Random(seed)

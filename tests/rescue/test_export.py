@@ -17,6 +17,7 @@ from deltalake import DeltaTable
 from tests.cli.run import Ran, run
 from tests.files import flip
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 from tests.rescue.replicas import replicas
 from tests.surgery.faulty import Died, Disk, Mortal
 
@@ -29,7 +30,6 @@ from segmend.rescue.request import Request
 from segmend.rescue.run import here
 from segmend.surgery.writing.effects import Effects
 
-Golden = Callable[[str], Path]
 NAME = "codec-none-0"
 
 
@@ -52,7 +52,7 @@ def offsets(out: Path) -> list[int]:
     return sorted(row["offset"] for row in table(out))
 
 
-def test_every_record_of_a_golden_dir_is_there_once_with_its_date(golden: Golden, tmp_path: Path) -> None:
+def test_every_record_of_a_golden_dir_is_there_once_with_its_date(tmp_path: Path) -> None:
     dirs, out = sorted(golden("4.3.1-killed").glob("b1/d*")), tmp_path / "out"
     for _ in range(2):
         ran = run("export", *dirs, "--out", out, "--topic", "[hnt]*", "--json")
@@ -111,7 +111,7 @@ class Growing:
 
 
 @pytest.mark.slow
-def test_of_a_growing_log_each_run_adds_what_is_new(golden: Golden, tmp_path: Path) -> None:
+def test_of_a_growing_log_each_run_adds_what_is_new(tmp_path: Path) -> None:
     log, out = Growing(golden("4.3.1-killed"), tmp_path), tmp_path / "out"
     many = len(log.ends)
     assert many > 6
@@ -123,7 +123,7 @@ def test_of_a_growing_log_each_run_adds_what_is_new(golden: Golden, tmp_path: Pa
         assert offsets(out) == [*range(end)]
 
 
-def test_a_batch_that_is_not_sound_at_the_end_is_looked_at_again(golden: Golden, tmp_path: Path) -> None:
+def test_a_batch_that_is_not_sound_at_the_end_is_looked_at_again(tmp_path: Path) -> None:
     log, out = Growing(golden("4.3.1-killed"), tmp_path), tmp_path / "out"
     end = log.show(len(log.ends))
     name, behind, _ = log.ends[-1]
@@ -135,14 +135,14 @@ def test_a_batch_that_is_not_sound_at_the_end_is_looked_at_again(golden: Golden,
     assert offsets(out) == [*range(end)]
 
 
-def test_records_without_a_time_have_no_date(golden: Golden, tmp_path: Path) -> None:
+def test_records_without_a_time_have_no_date(tmp_path: Path) -> None:
     dirs = sorted(golden("1.1.0-killed").glob("b1/d*"))
     assert run("export", *dirs, "--out", tmp_path / "out", "--topic", "v0-gzip").code == 0
     assert {row["date"] for row in table(tmp_path / "out")} == {None}
 
 
 @pytest.mark.slow
-def test_another_log_is_refused(golden: Golden, tmp_path: Path) -> None:
+def test_another_log_is_refused(tmp_path: Path) -> None:
     log, out = Growing(golden("4.3.1-killed"), tmp_path), tmp_path / "out"
     many, end = len(log.ends), log.show(4)
     assert log.export(out).code == 0
@@ -178,7 +178,7 @@ def test_another_log_is_refused(golden: Golden, tmp_path: Path) -> None:
     assert "never writes into its source" in log.export(log.home / "x").err
 
 
-def test_what_retention_took_before_it_was_exported_is_said(golden: Golden, tmp_path: Path) -> None:
+def test_what_retention_took_before_it_was_exported_is_said(tmp_path: Path) -> None:
     log, out = Growing(golden("4.3.1-killed"), tmp_path), tmp_path / "out"
     end = log.show(1)
     log.export(out)
@@ -196,7 +196,7 @@ def test_what_retention_took_before_it_was_exported_is_said(golden: Golden, tmp_
     assert "were deleted from the log before an export took them" in row["doubts"][0]
 
 
-def test_committed_records_are_taken_up_to_the_first_open_transaction(golden: Golden, tmp_path: Path) -> None:
+def test_committed_records_are_taken_up_to_the_first_open_transaction(tmp_path: Path) -> None:
     (source,) = replicas(golden("4.3.1-killed"), tmp_path, ("txn-0", "txn-open-0"), count=1)
     argv = ["export", source, "--out", tmp_path / "out", "--isolation", "read_committed", "--json"]
     ran = run(*argv)
@@ -208,9 +208,7 @@ def test_committed_records_are_taken_up_to_the_first_open_transaction(golden: Go
 
 
 @pytest.mark.slow
-def test_killed_anywhere_each_record_is_there_once(
-    golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_anywhere_each_record_is_there_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = Growing(golden("4.3.1-killed"), tmp_path)
 
     def go(out: Path, fx: Effects) -> None:

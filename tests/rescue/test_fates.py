@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from tests.cli.run import run
 from tests.conftest import one_in
 from tests.files import flip
+from tests.golden.shared import golden
 from tests.merge.test_diff import broker
 from tests.merge.test_put_back import hurt
 from tests.rescue.replicas import replicas, told
@@ -21,9 +21,7 @@ from segmend.rescue import fates
 
 
 @pytest.mark.parametrize("number", one_in(7, range(14)))
-def test_a_lost_marker_makes_no_record_committed_nor_aborted(
-    number: int, golden: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_a_lost_marker_makes_no_record_committed_nor_aborted(number: int, tmp_path: Path) -> None:
     (source,) = replicas(golden("4.3.1-killed"), tmp_path, ("txn-0",), count=1)
     run("rescue", source, "--out", tmp_path / "whole", "--as", "jsonl")
     truth = {row["offset"]: row for row in told(tmp_path / "whole")["txn-0"]}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.cli.run import Ran, run
+from tests.golden.shared import golden
 from tests.rescue.drawn import BROKERS, Trial, brokers, content
 from tests.rescue.replicas import hurt, replicas
 from tests.seeds import SEED
@@ -20,7 +20,7 @@ def lines(ran: Ran) -> list[object]:
 @pytest.mark.slow
 @pytest.mark.parametrize("driver", ["local", pytest.param("spark", marks=pytest.mark.spark)])
 @pytest.mark.parametrize("form", ["log-dir", pytest.param("parquet", marks=pytest.mark.slow)])
-def test_it_gives_the_same(driver: str, form: str, golden: Callable[[str], Path], tmp_path: Path) -> None:
+def test_it_gives_the_same(driver: str, form: str, tmp_path: Path) -> None:
     draw = random.Random(1)
     dirs = replicas(golden("4.3.1-killed"), tmp_path / "brokers", ("codec-zstd-0", "txn-0", "nulls-0"))
     hurt(dirs, draw, lambda: {draw.randrange(3)})

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 from tests.cli.run import run
+from tests.golden.shared import golden
 from tests.rescue.test_export import Growing, offsets, table
 
 from segmend.fleet.driver import LocalDriver
@@ -17,12 +18,10 @@ from segmend.rescue.export import export
 from segmend.rescue.request import Request
 from segmend.rescue.spread import spread
 
-Golden = Callable[[str], Path]
-
 
 @pytest.mark.slow
 @pytest.mark.parametrize("driver", ["local", pytest.param("spark", marks=pytest.mark.spark)])
-def test_it_gives_the_same_run_after_run(driver: str, golden: Golden, tmp_path: Path) -> None:
+def test_it_gives_the_same_run_after_run(driver: str, tmp_path: Path) -> None:
     log = Growing(golden("4.3.1-killed"), tmp_path / "brokers")
     alone, there = tmp_path / "alone", tmp_path / "there"
 
@@ -50,7 +49,7 @@ def test_it_gives_the_same_run_after_run(driver: str, golden: Golden, tmp_path: 
 
 
 @pytest.mark.slow
-def test_several_partitions_come_in_one_commit(golden: Golden, tmp_path: Path) -> None:
+def test_several_partitions_come_in_one_commit(tmp_path: Path) -> None:
     dirs = sorted(golden("4.3.1-killed").glob("b1/d*"))
     argv = [*dirs, "--topic", "[nt]*", "--json"]
     alone = run("export", *argv, "--out", tmp_path / "alone")
@@ -75,7 +74,7 @@ class Twice(LocalDriver):
         list(super().run(function, tasks, done))
 
 
-def test_a_task_that_was_given_up_and_writes_on_changes_nothing(golden: Golden, tmp_path: Path) -> None:
+def test_a_task_that_was_given_up_and_writes_on_changes_nothing(tmp_path: Path) -> None:
     log, out = Growing(golden("4.3.1-killed"), tmp_path), tmp_path / "out"
     end = log.show(3)
     request = Request(dirs=(str(log.dir),), out=str(out), form="delta")

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.cli.run import run
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 from tests.rescue.replicas import replicas
 
 from segmend.formats.build import NewRecord, build_batch
 from segmend.kernel.batches import iter_batches
 from segmend.logdir.disk import FileReader
-
-Golden = Callable[[str], Path]
 
 
 def cut_out(log: Path, *numbers: int) -> int:
@@ -30,9 +28,7 @@ def cut_out(log: Path, *numbers: int) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("many", [1, 5])
-def test_of_a_topic_that_is_not_compacted_they_come_from_the_others(
-    many: int, golden: Golden, tmp_path: Path
-) -> None:
+def test_of_a_topic_that_is_not_compacted_they_come_from_the_others(many: int, tmp_path: Path) -> None:
     copy_tree(golden("4.3.1-fleet"), root := tmp_path / "root")
     logs = sorted(root.glob("b2/*/orders-0/*.log"))[1:-1]
     gone = sum(cut_out(log, *([2, 4] if many > 1 else [2])) for log in logs[:many])
@@ -47,7 +43,7 @@ def test_of_a_topic_that_is_not_compacted_they_come_from_the_others(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("export", [False, True])
-def test_topics_whose_gaps_no_policy_explains_are_named(export: bool, golden: Golden, tmp_path: Path) -> None:
+def test_topics_whose_gaps_no_policy_explains_are_named(export: bool, tmp_path: Path) -> None:
     copy_tree(golden("4.3.1-fleet"), root := tmp_path / "root")
     command = "export" if export else "rescue"
     where = [command, *sorted(root.glob("b*/d*")), "--topic", "orders", "--as", "delta"]
@@ -64,7 +60,7 @@ def test_topics_whose_gaps_no_policy_explains_are_named(export: bool, golden: Go
     assert ran.json[-1]["policy_untold"] == []
 
 
-def test_where_no_metadata_tells_records_without_a_key_do(golden: Golden, tmp_path: Path) -> None:
+def test_where_no_metadata_tells_records_without_a_key_do(tmp_path: Path) -> None:
     dirs = replicas(golden("1.1.0-killed"), tmp_path, ("codec-none-0", "nulls-0"))
     whole = {
         line["topic"]: line["records"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import csv
 import json
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,9 @@ import pytest
 from deltalake import DeltaTable
 from tests.cli.run import run
 from tests.conftest import golden_names, golden_params
+from tests.golden.shared import golden
 from tests.surgery.shows.server import written
 
-Golden = Callable[[str], Path]
 TOLD = [name for name in golden_names() if not name.startswith(("0.8", "4.3.1-fleet"))]
 KINDS = {None: -1, "CreateTime": 0, "LogAppendTime": 1}
 
@@ -61,7 +60,7 @@ def from_table(path: Path) -> list[tuple[object, ...]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", golden_params(TOLD))
-def test_the_tables_are_what_a_consumer_got(name: str, golden: Golden, tmp_path: Path) -> None:
+def test_the_tables_are_what_a_consumer_got(name: str, tmp_path: Path) -> None:
     dirs = sorted(golden(name).glob("b*/d*"))
     for form in ("jsonl", "parquet"):
         ran = run("rescue", *dirs, "--out", tmp_path / form, "--as", form, "--json")
@@ -76,7 +75,7 @@ def test_the_tables_are_what_a_consumer_got(name: str, golden: Golden, tmp_path:
         assert len(found) == len(told) or name.endswith("-killed")
 
 
-def test_all_tables_say_the_same(golden: Golden, tmp_path: Path) -> None:
+def test_all_tables_say_the_same(tmp_path: Path) -> None:
     """Delta and CSV as JSON lines, of topics with headers, nulls and transactions."""
     dirs = sorted(golden("4.3.1-killed").glob("b1/d*"))
     for form in ("jsonl", "csv", "delta"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +16,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import NewPartitions  # type: ignore[attr-defined]
 from tests.cli.run import python, run
+from tests.golden.shared import golden
 from tests.golden.topics import Topic, create
 from tests.lab.admin import admin
 from tests.lab.base import QUIET
@@ -28,7 +29,6 @@ from segmend.errors import SegmendError
 from segmend.rescue import live as live_cluster
 from segmend.rescue.live import LiveCluster, Sender
 
-Golden = Callable[[str], Path]
 TOPICS = "[chino]*"
 """codec-*, compacted*, headers, idem, nulls, orders.* with three partitions: all that a record can have."""
 KILLED = """\
@@ -89,7 +89,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 @pytest.mark.broker
 @pytest.mark.timeout(300)
 def test_each_record_is_sent_once_whatever_was_killed(
-    live: Cluster, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    live: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     dirs, out, boot = sorted(golden("4.3.1-killed").glob("b1/d*")), tmp_path / "out", live.bootstrap
     run("rescue", *dirs, "--out", tmp_path / "whole", "--as", "jsonl", "--topic", TOPICS,
@@ -142,7 +142,7 @@ def test_each_record_is_sent_once_whatever_was_killed(
 @pytest.mark.broker
 @pytest.mark.timeout(300)
 def test_a_topic_made_anew_meanwhile_has_not_got_all(
-    live: Cluster, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    live: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     client, send, count = admin(live.bootstrap), Sender.send, [0]
 
@@ -252,9 +252,7 @@ def _elsewhere(asked: list[Any], out: Path) -> list[Any]:
 
 @pytest.mark.broker
 @pytest.mark.timeout(300)
-def test_an_export_sends_what_is_new_run_after_run_whatever_was_killed(
-    live: Cluster, golden: Golden, tmp_path: Path
-) -> None:
+def test_an_export_sends_what_is_new_run_after_run_whatever_was_killed(live: Cluster, tmp_path: Path) -> None:
     log, out, boot = Growing(golden("4.3.1-killed"), tmp_path, "txn-0"), tmp_path / "out", live.bootstrap
     many = len(log.ends)
     argv = ["export", log.dir, "--out", out, "--as", "kafka", "--bootstrap", boot]

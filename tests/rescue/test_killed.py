@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.conftest import one_in
 from tests.files import contents, flip
+from tests.golden.shared import golden
 from tests.rescue.replicas import replicas
 from tests.seeds import SEED
 from tests.surgery.faulty import Died, Disk, Failing, Mortal, Unplugged
@@ -25,7 +26,6 @@ from segmend.rescue.run import here, rescue
 from segmend.surgery.writing.atomic import TEMPORARY
 from segmend.surgery.writing.effects import Effects
 
-Golden = Callable[[str], Path]
 TWO = ("codec-none-0", "txn-open-0")
 
 
@@ -39,7 +39,7 @@ def go(dirs: Iterable[Path], out: Path, form: str, fx: Effects) -> int:
 
 @pytest.mark.parametrize("form", one_in(4, ["jsonl", "log-dir", "csv", "parquet"]))
 def test_killed_anywhere_it_ends_with_the_same_bytes(
-    form: str, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(partly, "_EACH", 9000)
     went_on, really = list[int](), Tally.go_on
@@ -65,7 +65,7 @@ def test_killed_anywhere_it_ends_with_the_same_bytes(
     assert went_on or form in ("log-dir", "parquet"), "no run went on behind a note"
 
 
-def test_what_was_begun_from_other_bytes_is_written_anew(golden: Golden, tmp_path: Path) -> None:
+def test_what_was_begun_from_other_bytes_is_written_anew(tmp_path: Path) -> None:
     dirs = replicas(golden("4.3.1-killed"), tmp_path, TWO, count=2)
     whole = Disk()
     go(dirs, tmp_path / "whole", "log-dir", whole)
@@ -85,7 +85,7 @@ def logs(out: Path) -> dict[tuple[str, str], int]:
     return {(path.parent.name.removesuffix(TEMPORARY), path.name): path.stat().st_ino for path in found}
 
 
-def test_a_full_disk_stops_it_in_one_line_and_it_goes_on(golden: Golden, tmp_path: Path) -> None:
+def test_a_full_disk_stops_it_in_one_line_and_it_goes_on(tmp_path: Path) -> None:
     dirs = replicas(golden("4.3.1-killed"), tmp_path, TWO, count=1)
     whole = Disk()
     go(dirs, tmp_path / "whole", "log-dir", whole)
@@ -97,7 +97,7 @@ def test_a_full_disk_stops_it_in_one_line_and_it_goes_on(golden: Golden, tmp_pat
         assert contents(out) == contents(tmp_path / "whole")
 
 
-def test_without_power_it_ends_with_the_same_bytes(golden: Golden, tmp_path: Path) -> None:
+def test_without_power_it_ends_with_the_same_bytes(tmp_path: Path) -> None:
     """What the journal tells of is on the disk, though small files are synced together."""
     dirs = replicas(golden("4.3.1-killed"), tmp_path, TWO, count=2)
     whole = Unplugged(1 << 40, tmp_path / "stash")

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.cli.run import run
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 from tests.rescue.replicas import replicas, told
 
 from segmend.kernel.batches import iter_batches
 from segmend.logdir.disk import FileReader
 
-Golden = Callable[[str], Path]
 
-
-def test_transactions_of_a_lost_file_are_not_taken_for_removed(golden: Golden, tmp_path: Path) -> None:
+def test_transactions_of_a_lost_file_are_not_taken_for_removed(tmp_path: Path) -> None:
     dirs = replicas(golden("4.3.1-killed"), tmp_path, ("compacted-txn-0",))
     run("rescue", dirs[0], "--out", tmp_path / "whole", "--as", "jsonl")
     (dirs[0] / "compacted-txn-0" / f"{653:020d}.log").unlink()
@@ -24,7 +22,7 @@ def test_transactions_of_a_lost_file_are_not_taken_for_removed(golden: Golden, t
     assert (ran.code, told(tmp_path / "out")) == (0, told(tmp_path / "whole"))
 
 
-def test_a_hole_in_a_topic_that_is_not_compacted_is_said(golden: Golden, tmp_path: Path) -> None:
+def test_a_hole_in_a_topic_that_is_not_compacted_is_said(tmp_path: Path) -> None:
     name, root = "codec-lz4-0", tmp_path / "root"
     copy_tree(golden("4.3.1-killed") / "b1", root)
     log = max(root.glob(f"*/{name}/*.log"), key=lambda path: path.stat().st_size)

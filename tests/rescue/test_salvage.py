@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cli.run import run
 from tests.files import flip
+from tests.golden.shared import golden
 from tests.rescue.replicas import replicas, told
 
 from segmend.formats.build import NewRecord, build_batch
@@ -19,7 +19,6 @@ from segmend.formats.record import decode
 from segmend.kernel.batches import iter_batches
 from segmend.logdir.disk import FileReader
 
-Golden = Callable[[str], Path]
 NAMES = ("codec-none-0", "codec-zstd-0", "idem-0", "txn-0")
 
 
@@ -51,19 +50,17 @@ def flipped(dirs: list[Path], draw: random.Random) -> dict[str, dict[int, bool]]
 
 
 @pytest.mark.parametrize("seed", range(1))
-def test_salvaged_records_are_marked_and_true_before_the_flip(
-    seed: int, golden: Golden, tmp_path: Path
-) -> None:
-    judge(seed, golden, tmp_path)
+def test_salvaged_records_are_marked_and_true_before_the_flip(seed: int, tmp_path: Path) -> None:
+    judge(seed, tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 112))
-def test_salvaged_records_of_more_seeds(seed: int, golden: Golden, tmp_path: Path) -> None:
-    judge(seed, golden, tmp_path)
+def test_salvaged_records_of_more_seeds(seed: int, tmp_path: Path) -> None:
+    judge(seed, tmp_path)
 
 
-def judge(seed: int, golden: Golden, tmp_path: Path) -> None:
+def judge(seed: int, tmp_path: Path) -> None:
     """What is sound is as it is without the option; what is salvaged is marked, and true before the flips."""
     dirs = replicas(golden("4.3.1-killed"), tmp_path, NAMES)
     run("rescue", dirs[0], "--out", tmp_path / "whole", "--as", "jsonl")
@@ -90,7 +87,7 @@ def judge(seed: int, golden: Golden, tmp_path: Path) -> None:
     assert ran.of("summary")[0]["salvaged"] > 0
 
 
-def test_the_mark_in_every_form_and_where_it_is_refused(golden: Golden, tmp_path: Path) -> None:
+def test_the_mark_in_every_form_and_where_it_is_refused(tmp_path: Path) -> None:
     (source,) = replicas(golden("4.3.1-killed"), tmp_path, ("codec-none-0",), count=1)
     log = next(source.glob("*/*.log"))
     with FileReader(str(log)) as reader:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from tests.cli.run import run
+from tests.golden.shared import golden
 from tests.real.conftest import need_kafka
 from tests.rescue.served import serving
 from tests.surgery.shows.server import read, written
@@ -24,7 +24,7 @@ USUAL = re.compile(r"__cluster_metadata-0|log\.cleaner\.enable|log cleaner will 
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", ["4.3.1-killed", "1.1.0-killed"])
-def test_the_broker_serves_the_same_records(name: str, golden: Callable[[str], Path], tmp_path: Path) -> None:
+def test_the_broker_serves_the_same_records(name: str, tmp_path: Path) -> None:
     version = name.partition("-")[0]
     need_kafka(version)
     home = tmp_path / "b1"

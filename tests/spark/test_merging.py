@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from deltalake import DeltaTable
 from tests.cli.run import run
+from tests.golden.shared import golden
 from tests.rescue.replicas import hurt, replicas
 
 import segmend.spark
@@ -22,9 +22,7 @@ pytestmark = pytest.mark.spark
 NAMES = ("codec-zstd-0", "txn-0", "nulls-0")
 
 
-def test_dataframes_say_what_diff_and_rescue_say(
-    spark: SparkSession, golden: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_dataframes_say_what_diff_and_rescue_say(spark: SparkSession, tmp_path: Path) -> None:
     draw, home = random.Random(5), tmp_path / "brokers"
     dirs = replicas(golden("4.3.1-killed"), home, NAMES)
     assert hurt(dirs, draw, lambda: {0, 1, 2} if draw.random() < 0.1 else {draw.randrange(3)})
@@ -67,9 +65,7 @@ def test_dataframes_say_what_diff_and_rescue_say(
     assert len(kept) < sum(row["topic"] == "txn" for row in alone.to_pylist())
 
 
-def test_server_properties_decide_compaction_as_for_diff(
-    spark: SparkSession, golden: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_server_properties_decide_compaction_as_for_diff(spark: SparkSession, tmp_path: Path) -> None:
     (given := tmp_path / "server.properties").write_text("log.cleanup.policy=compact\n")
     brokers = str(golden("4.3.1-fleet") / "b*" / "d*")
     for config, compacted in (((), False), (str(given), True)):

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 from tests.surgery.checkpoints import lines, write
 from tests.surgery.desk import Desk
 from tests.surgery.patient import PatientOf, Treated
 from tests.surgery.small_fleet import KEPT, Fleet
-
-Golden = Callable[[str], Path]
 
 
 @pytest.fixture
@@ -29,7 +27,7 @@ def alone(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture(scope="session")
-def small(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two brokers of the golden fleet with a few partitions, each in the log dir where it was."""
     root = tmp_path_factory.mktemp("small")
     for broker in ("b3", "b2"):
@@ -60,19 +58,19 @@ def whole(small: Path, tmp_path: Path) -> Fleet:
 
 
 @pytest.fixture
-def clean(golden: Golden, tmp_path: Path) -> Desk:
+def clean(tmp_path: Path) -> Desk:
     """A broker that was stopped in order."""
     return Desk(golden("4.3.1-clean") / "b1", tmp_path)
 
 
 @pytest.fixture
-def killed(golden: Golden, tmp_path: Path) -> Desk:
+def killed(tmp_path: Path) -> Desk:
     """One that was killed."""
     return Desk(golden("4.3.1-killed") / "b1", tmp_path)
 
 
 @pytest.fixture
-def shelf(golden: Golden, tmp_path: Path) -> Desk:
+def shelf(tmp_path: Path) -> Desk:
     """The same, to be looked at only."""
     return Desk(golden("4.3.1-killed") / "b1", tmp_path, copy=False)
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.golden.shared import golden
 from tests.surgery.checkpoints import drop, lines
 from tests.surgery.desk import Desk
 
 from segmend.formats import offset_checkpoint, partition_metadata
 
-Golden = Callable[[str], Path]
 HEX = "0123456789abcdef0123456789abcdef"
 MIB_10 = 10 << 20
 
@@ -177,7 +176,7 @@ def test_a_directory_that_no_broker_can_load_is_refused(clean: Desk) -> None:
 
 
 @pytest.mark.slow
-def test_zookeeper_asks_for_no_topic_id(golden: Golden, tmp_path: Path) -> None:
+def test_zookeeper_asks_for_no_topic_id(tmp_path: Path) -> None:
     desk = Desk(golden("1.1.0-killed") / "b1", tmp_path)
     doomed = next(p for d in desk.dirs for p in d.iterdir() if p.name.endswith("-delete"))
     assert desk.plan("adopt", "--directory", doomed.name, "--kafka", "1.1").code == 0

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 from tests.lab.base import QUIET, base
 from tests.lab.broker import Broker
 from tests.lab.releases import release as lab_release
@@ -30,7 +31,7 @@ SETTINGS = {**QUIET, "log.index.interval.bytes": str(INTERVAL), "log.cleaner.ena
 Start = tuple[ZooKeeper | None, Broker]
 
 
-def from_golden(version: str, root: Path, golden: Callable[[str], Path]) -> Start:
+def from_golden(version: str, root: Path) -> Start:
     """A broker of ZooKeeper's time over its golden directory; a new ZooKeeper knows none of its topics."""
     copy_tree(golden(f"{version}-clean"), root)
     kind = lab_release(version)
@@ -84,10 +85,9 @@ def expected(dirs: list[Path], release: Release) -> Iterator[tuple[Path, bytes]]
 def test_a_broker_makes_the_same_indexes(
     version: str,
     start: Callable[[str, Path, Callable[[str], Path]], Start],
-    golden: Callable[[str], Path],
     tmp_path: Path,
 ) -> None:
-    zookeeper, broker = start(version, tmp_path / "root", golden)
+    zookeeper, broker = start(version, tmp_path / "root")
     release = Release.parse(version)
     mine = dict(expected(broker.dirs, release))
     if release < (0, 10, 1):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 from tests.memory import swift
 from tests.seeds import SEED, sampled
 from tests.surgery.child import as_user, owned_by_nobody
@@ -103,7 +104,7 @@ def killed_at_some(bed: Bed, way: Callable[[Bed], None]) -> None:
 @pytest.mark.timeout(900)  # on a busy machine
 @pytest.mark.parametrize("user", ["root", "normal"])
 @pytest.mark.parametrize("name", WAYS)
-def test_killed_anywhere(name: str, user: str, golden: Callable[[str], Path], tmp_path: Path) -> None:
+def test_killed_anywhere(name: str, user: str, tmp_path: Path) -> None:
     with swift(tmp_path) as folder:
         copy_tree(golden("4.3.1-clean"), folder / "whole")
         bed = Bed("4.3.1-clean", folder / "whole", folder)

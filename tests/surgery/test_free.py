@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.cli.run import Ran
+from tests.golden.shared import golden
 from tests.surgery.checkpoints import lines, write
 from tests.surgery.desk import Desk
 
@@ -17,7 +17,6 @@ from segmend.formats import offset_checkpoint
 from segmend.logdir.file_system import Space
 from segmend.logdir.tree import LogDir
 
-Golden = Callable[[str], Path]
 HEX = "0123456789abcdef0123456789abcdef"
 FOREVER = 4_000_000_000_000
 """A time, in ms, at which every record of a golden is older than any retention."""
@@ -25,7 +24,7 @@ TOP = {"meta.properties", ".kafka_cleanshutdown", *offset_checkpoint.FILE_NAMES}
 
 
 @pytest.fixture
-def old(golden: Golden, tmp_path: Path) -> Desk:
+def old(tmp_path: Path) -> Desk:
     """Topics of ZooKeeper's time: their own settings are not on these disks."""
     return Desk(golden("1.1.0-clean") / "b1", tmp_path)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.cli.run import Ran
 from tests.files import flip
+from tests.golden.shared import golden
 from tests.surgery.checkpoints import drop, lines, write
 from tests.surgery.picture import picture
 from tests.surgery.small_fleet import Fleet, running_on
@@ -220,9 +221,7 @@ def test_a_lost_replica_that_comes_to_another_log_dir(fleet: Fleet) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("release", "does"), [("4.3.1", "renames it to -stray"), ("3.6.2", "deletes it")])
-def test_a_replica_that_the_metadata_gives_to_other_nodes(
-    fleet: Fleet, golden: Callable[[str], Path], release: str, does: str
-) -> None:
+def test_a_replica_that_the_metadata_gives_to_other_nodes(fleet: Fleet, release: str, does: str) -> None:
     """A start does away with it: a note says so, where the operator was about to rely on it."""
     every = golden("4.3.1-fleet")
     mine = {path.name for path in every.glob("b2/d*/*-[0-9]")}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.cli.run import Ran, run
 from tests.conftest import golden_names
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 from tests.surgery.picture import picture
 from tests.surgery.test_graft import batches, fall_behind
 
@@ -39,7 +39,7 @@ def chosen(root: Path) -> list[Path]:
 @pytest.mark.parametrize(
     "name", [name if name == FAST else pytest.param(name, marks=pytest.mark.slow) for name in CLEAN]
 )
-def test_every_log_of_a_release(name: str, golden: Callable[[str], Path], tmp_path: Path) -> None:
+def test_every_log_of_a_release(name: str, tmp_path: Path) -> None:
     """The disk is the leader's; on a copy of it every replica is cut in the middle, and grafted."""
     leader, mine = golden(name), tmp_path / "mine"
     copy_tree(leader / "b1", mine / "b1")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shutil
 import struct
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 import pytest
 from tests.cli.run import run
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 
 pytestmark = pytest.mark.usefixtures("no_other_processes")
 
@@ -44,9 +44,7 @@ def full_logs(home: Path) -> list[Path]:
 
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("seed", range(3))
-def test_offsets_in_a_row_are_put_right(
-    golden: Callable[[str], Path], tmp_path: Path, release: str, seed: int
-) -> None:
+def test_offsets_in_a_row_are_put_right(tmp_path: Path, release: str, seed: int) -> None:
     home, draw = tmp_path / "home", Random(seed)
     copy_tree(golden(release), home)
     log = draw.choice(full_logs(home))

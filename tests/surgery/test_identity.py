@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.checks.build_partition import META_V1, seal
+from tests.golden.shared import golden
 from tests.surgery.desk import Desk
 
 from segmend.formats import meta_properties
@@ -17,17 +17,15 @@ from segmend.formats.meta_properties import MetaProperties
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import BytesReader
 
-Golden = Callable[[str], Path]
-
 
 @pytest.fixture
-def desk(golden: Golden, tmp_path: Path) -> Desk:
+def desk(tmp_path: Path) -> Desk:
     """Broker 1 of three, stopped cleanly, with the cluster's metadata."""
     return Desk(golden("4.3.1-fleet") / "b1", tmp_path)
 
 
 @pytest.fixture
-def shelf(golden: Golden, tmp_path: Path) -> Desk:
+def shelf(tmp_path: Path) -> Desk:
     """The same, to be looked at only."""
     return Desk(golden("4.3.1-fleet") / "b1", tmp_path, copy=False)
 
@@ -234,7 +232,7 @@ def test_bad_input_is_told_in_one_line(shelf: Desk, option: str, value: str, cod
     assert ran.err.count("\n") == 1
 
 
-def test_zookeeper_s_files_keep_their_version(golden: Golden, tmp_path: Path) -> None:
+def test_zookeeper_s_files_keep_their_version(tmp_path: Path) -> None:
     desk = Desk(golden("1.1.0-clean") / "b1", tmp_path)
     assert desk.plan("identity", "--kafka", "1.1").of("step") == []
     desk.plan("identity", "--kafka", "1.1", "--node-id", 4)
@@ -265,7 +263,7 @@ VOTER = "aqh5UNpOSCCbXzxCfpr97A"
 
 
 @pytest.fixture
-def apart(golden: Golden, tmp_path: Path) -> Desk:
+def apart(tmp_path: Path) -> Desk:
     """A lone node that votes by directory id (KIP-853); its metadata lies in `m`, a `metadata.log.dir`."""
     desk = Desk(golden("4.3.1-clean") / "b1", tmp_path)
     first = desk.dirs[0]

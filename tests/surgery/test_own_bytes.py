@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 from tests.seeds import SEED
 from tests.surgery import test_recipes as recipes
 from tests.surgery.sweep import run
@@ -129,7 +130,7 @@ def case_of(name: str, path: Path, mine: bytes) -> recipes.Case:
 
 
 @pytest.mark.parametrize("name", [name for name in recipes.SAME if name != "4.3.1-fleet"])
-def test_the_brokers_own_bytes_come_back(name: str, golden: Callable[[str], Path], tmp_path: Path) -> None:
+def test_the_brokers_own_bytes_come_back(name: str, tmp_path: Path) -> None:
     whole, draw = golden(name), random.Random(f"{SEED} {name}")
     files, how = derived(whole), draw.choice(sorted(HURTS))
     most = max(len(each) for each in files.values())

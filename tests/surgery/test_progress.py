@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 from tests.memory import another_disk, prefix, swift
 from tests.surgery.desk import Desk
 from tests.surgery.shows.bed import Bed
@@ -41,9 +42,7 @@ def ends_with_all(told: Told) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WAYS)
-def test_progress_of_every_operation_ends_with_all(
-    name: str, golden: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_progress_of_every_operation_ends_with_all(name: str, tmp_path: Path) -> None:
     with swift(tmp_path) as folder:
         copy_tree(golden("4.3.1-clean"), folder / "whole")
         bed = Bed("4.3.1-clean", folder / "whole", folder)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import errno
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.cli.run import Ran
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 from tests.surgery.desk import Desk
 from tests.surgery.picture import picture
 
@@ -18,11 +18,9 @@ from segmend.surgery.execute.journal import runs
 from segmend.surgery.execute.quarantines import discard, named
 from segmend.surgery.writing.effects import Effects
 
-Golden = Callable[[str], Path]
-
 
 @pytest.fixture
-def desk(golden: Golden, tmp_path: Path, elsewhere: Path) -> Desk:
+def desk(tmp_path: Path, elsewhere: Path) -> Desk:
     """A broker of which all that waits for its deletion was set aside."""
     desk = Desk(golden("4.3.1-killed") / "b1", tmp_path)
     waiting = [path for d in desk.dirs for path in d.rglob("*.deleted")]

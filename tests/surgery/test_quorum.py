@@ -6,25 +6,24 @@ What real quorums of three make of it is in `tests/lab/quorums`.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.files import flip_at_share
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 from tests.surgery.desk import Desk
 
 from segmend.formats import quorum_state
 from segmend.formats.quorum_state import QuorumState
 
-Golden = Callable[[str], Path]
 METADATA = "__cluster_metadata-0"
 VOTERS = "controller.quorum.voters=1@one:9093,2@two:9093,3@three:9093"
 
 
 @pytest.fixture
-def desk(golden: Golden, tmp_path: Path) -> Desk:
+def desk(tmp_path: Path) -> Desk:
     """Voter 1 of three (4.3.1, kraft.version 0): its log ends at 630 of epoch 2, that of 2 in epoch 3."""
     found = Desk(golden("4.3.1-fleet") / "b1", tmp_path)
     lines = [
@@ -38,7 +37,7 @@ def desk(golden: Golden, tmp_path: Path) -> Desk:
 
 
 @pytest.fixture
-def others(golden: Golden) -> tuple[Path, Path]:
+def others() -> tuple[Path, Path]:
     fleet = golden("4.3.1-fleet")
     return fleet / "b2" / "d0", fleet / "b3" / "d0"
 

@@ -8,11 +8,12 @@ cannot fall unseen.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.golden.shared import golden
 from tests.surgery import recovery_rule as rule
 
 from segmend.formats import epoch_checkpoint, offset_checkpoint, producer_snapshot
@@ -165,7 +166,7 @@ def epoch_without_batches(case: Case) -> str | None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SAME)
-def test_the_same_bytes_as_a_clean_stop_leaves(name: str, golden: Callable[[str], Path]) -> None:
+def test_the_same_bytes_as_a_clean_stop_leaves(name: str) -> None:
     same: Counter[str] = Counter()
     differ: Counter[str] = Counter()
     unexplained = []
@@ -184,7 +185,7 @@ def test_the_same_bytes_as_a_clean_stop_leaves(name: str, golden: Callable[[str]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SAME)
-def test_indexes_made_anew_agree_with_the_batches(name: str, golden: Callable[[str], Path]) -> None:
+def test_indexes_made_anew_agree_with_the_batches(name: str) -> None:
     for case in cases(name, golden(name)):
         if case.kind in (".index", ".timeindex"):
             option = "offset_index" if case.kind == ".index" else "time_index"

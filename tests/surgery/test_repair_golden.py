@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.cli.run import run
 from tests.golden.judge import CORRUPT, copy_tree
+from tests.golden.shared import golden
 from tests.lab.base import base
 from tests.lab.trial import copy_base
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["1.1.0-clean", "4.3.1-clean"])
-def test_checkpoints_of_a_clean_stop_come_back_line_by_line(
-    name: str, golden: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_checkpoints_of_a_clean_stop_come_back_line_by_line(name: str, tmp_path: Path) -> None:
     root = tmp_path / "golden"
     copy_tree(golden(name), root)
     dirs = sorted(path.parent for path in root.rglob("meta.properties"))
@@ -61,9 +59,7 @@ def test_a_killed_1_1_0_says_nothing_of_corrupt_indexes_after_a_repair(tmp_path:
 
 
 @pytest.mark.slow
-def test_a_dir_without_the_metadata_log_is_mended_alone(
-    golden: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_a_dir_without_the_metadata_log_is_mended_alone(tmp_path: Path) -> None:
     """By these files alone it is a stray: that is no harm which mending what fails to load would do."""
     root = tmp_path / "golden"
     copy_tree(golden("4.3.1-killed") / "b1", root)

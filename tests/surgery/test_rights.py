@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.golden.shared import golden
 from tests.memory import prefix
 from tests.removal import remove
 from tests.surgery.child import NOBODY, as_user
@@ -50,7 +51,7 @@ def root(elsewhere: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def desk(golden: Callable[[str], Path], root: Path, elsewhere: Path) -> Desk:
+def desk(root: Path, elsewhere: Path) -> Desk:
     """A broker of a normal user; its second log dir is on another file system."""
     found = Desk(golden("4.3.1-clean") / "b1", root)
     shutil.copytree(found.dirs[1], elsewhere / "d1", copy_function=shutil.copy2)

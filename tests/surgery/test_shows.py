@@ -6,12 +6,12 @@ has each alone, on a fresh copy, and a broker started after each.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.conftest import golden_names
+from tests.golden.shared import golden
 from tests.real.conftest import need_kafka
 from tests.seeds import SWEEP, some_of
 from tests.surgery.shows.after_a_start import play as reversed_plans
@@ -20,7 +20,6 @@ from tests.surgery.shows.matrix import CASES, alone, cases_of, refusal, together
 
 from segmend.surgery.ops import names
 
-Golden = Callable[[str], Path]
 GOLDENS = [name for name in golden_names() if not name.endswith("-fleet")]
 CLEAN = [name for name in GOLDENS if name.endswith("-clean")]
 STARTED = [*CLEAN, "1.1.0-killed", "4.3.1-killed"]
@@ -41,13 +40,13 @@ def refused() -> list[Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "case"), refused())
-def test_it_is_refused(name: str, case: Case, golden: Golden, tmp_path: Path) -> None:
+def test_it_is_refused(name: str, case: Case, tmp_path: Path) -> None:
     assert alone(name, golden(name), tmp_path, case, start=False).startswith("refused: ")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", some_of(REST, 3))
-def test_all_operations_are_done_and_undone(name: str, golden: Golden, tmp_path: Path) -> None:
+def test_all_operations_are_done_and_undone(name: str, tmp_path: Path) -> None:
     """Where no broker is started after them."""
     assert together(name, golden(name), tmp_path, start=False)
 
@@ -55,7 +54,7 @@ def test_all_operations_are_done_and_undone(name: str, golden: Golden, tmp_path:
 @pytest.mark.broker
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", SHOWN)
-def test_the_broker_serves_what_all_operations_left(name: str, golden: Golden, tmp_path: Path) -> None:
+def test_the_broker_serves_what_all_operations_left(name: str, tmp_path: Path) -> None:
     need_kafka(name.partition("-")[0])
     done = together(name, golden(name), tmp_path, start=True)
     assert {"repair-checkpoints", "trim", "trim-loss", "drain", "free", "graft-behind"} <= set(done)
@@ -66,9 +65,7 @@ def test_the_broker_serves_what_all_operations_left(name: str, golden: Golden, t
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("killed", [False, True])
 @pytest.mark.parametrize("name", some_of(CLEAN, 3, 2))
-def test_plans_are_reversed_after_a_broker_ran(
-    name: str, killed: bool, golden: Golden, tmp_path: Path
-) -> None:
+def test_plans_are_reversed_after_a_broker_ran(name: str, killed: bool, tmp_path: Path) -> None:
     need_kafka(name.partition("-")[0])
     assert reversed_plans(name, golden(name), tmp_path, killed=killed)
 
