@@ -28,13 +28,10 @@ PROGRAMS = {
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Broker]:
     """One, with a topic that has a setting of its own."""
-    found = Broker(release("4.3.1"), tmp_path, settings=QUIET)
-    try:
+    with Broker(release("4.3.1"), tmp_path, settings=QUIET) as found:
         found.start()
         create(found.bootstrap, [Topic("orders.eu", {"segment.bytes": "2097152"})])
         yield found
-    finally:
-        found.kill()
 
 
 def pasted(broker: Broker, remedy: Remedy) -> str:

@@ -63,14 +63,10 @@ class Base:
     root: Path
     ports: tuple[int, int]
 
-    def start_copy(self, root: Path) -> tuple[ZooKeeper | None, Broker]:
-        """A broker (not started) and a running ZooKeeper over a copy of this base at `root`."""
-        kind = release(self.version)
-        zookeeper = ZooKeeper(kind, root / "zookeeper") if kind.mode == "zookeeper" else None
-        seat = Seat(1, *self.ports)
-        address = zookeeper.address if zookeeper else None
-        broker = Broker(kind, root / "b1", seat, settings=QUIET, zookeeper=address)
-        return zookeeper, broker
+    def start_copy(self, root: Path) -> Broker:
+        """A broker (not started) over a copy of this base at `root`."""
+        kind, seat = release(self.version), Seat(1, *self.ports)
+        return Broker(kind, root / "b1", seat, settings=QUIET, zookeeper=ZooKeeper.wanted(kind, root))
 
 
 def quiet_port() -> int:

@@ -2,16 +2,19 @@
 
 ZooKeeper releases are given a ZooKeeper's address; KRaft releases run broker and controller in one
 process. Everything of a broker lives under its `root`: `d0`, `d1`, ... are its log directories.
+Leaving its `with` block kills it.
 """
 
 import base64
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from tests.lab.ports import free_port
 from tests.lab.process import KafkaProcess, run_tool
 from tests.lab.releases import Release
+from tests.lab.zookeeper import ZooKeeper
 
 SMALL = {
     "num.network.threads": "2",
@@ -49,7 +52,10 @@ class Seat:
 
 
 class Broker(KafkaProcess):
-    """A broker at `seat` under `root`; `peers` are all seats of a KRaft quorum (default: itself alone)."""
+    """A broker at `seat` under `root`; `peers` are all seats of a KRaft quorum (default: itself alone).
+
+    `zookeeper` is the address of one, or one of its own, which runs as long as the broker's `with` block.
+    """
 
     def __init__(
         self,
@@ -59,7 +65,7 @@ class Broker(KafkaProcess):
         *,
         log_dirs: int = 2,
         settings: dict[str, str] | None = None,
-        zookeeper: str | None = None,
+        zookeeper: ZooKeeper | str | None = None,
         peers: list[Seat] | None = None,
         cluster_id: str | None = None,
     ) -> None:
@@ -67,7 +73,8 @@ class Broker(KafkaProcess):
         self.root = root
         self.dirs = [root / f"d{number}" for number in range(log_dirs)]
         self.settings = dict(settings or {})
-        self.zookeeper = zookeeper
+        self.own_zookeeper = zookeeper if isinstance(zookeeper, ZooKeeper) else None
+        self.zookeeper = self.own_zookeeper.address if self.own_zookeeper else zookeeper
         self.peers = peers
         self.cluster_id = cluster_id or new_cluster_id()
         root.mkdir(parents=True, exist_ok=True)
@@ -113,10 +120,24 @@ class Broker(KafkaProcess):
         """Whether its KRaft quorum keeps its voters in the log (KIP-853): lone brokers since 4.0."""
         return self.release.number >= (4, 0) and self.peers is None
 
-    def configure(self) -> None:
-        """Write server.properties, and format fresh KRaft directories."""
+    def __enter__(self) -> Self:
+        if self.own_zookeeper:
+            self.own_zookeeper.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+        if self.own_zookeeper:
+            self.own_zookeeper.kill()
+
+    def write_config(self) -> None:
+        """server.properties alone: hurt log dirs are not to be formatted."""
         rows = self.configuration().items()
         self.config.write_text("".join(f"{key}={value}\n" for key, value in rows))
+
+    def configure(self) -> None:
+        """Write server.properties, and format fresh KRaft directories."""
+        self.write_config()
         if self.release.mode == "kraft" and not (self.dirs[0] / "meta.properties").exists():
             extra = ["--standalone"] if self.dynamic_quorum else []
             arguments = ["format", "-t", self.cluster_id, "-c", str(self.config), *extra]

@@ -158,8 +158,7 @@ def over(version: str, root: Path, up: tuple[int, ...]) -> Iterator[tuple[Cluste
     with Cluster(version, root, 3, settings=SETTINGS) as cluster:
         wanted = [broker for broker in cluster.brokers if broker.seat.node_id in up]
         for broker in wanted:
-            rows = broker.configuration().items()
-            broker.config.write_text("".join(f"{key}={value}\n" for key, value in rows))
+            broker.write_config()
             broker.launch()
         became = {}
         for broker in wanted:

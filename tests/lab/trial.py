@@ -124,18 +124,10 @@ def offline_dirs(lines: list[str]) -> list[str]:
 @contextmanager
 def started(base: Base, root: Path) -> Iterator[Broker]:
     """A broker launched over the copy at `root`, perhaps not up yet; killed in the end."""
-    zookeeper, broker = base.start_copy(root)
-    try:
-        if zookeeper:
-            zookeeper.start()
-        rows = broker.configuration().items()  # not configure(): that would format a hurt log dir
-        broker.config.write_text("".join(f"{key}={value}\n" for key, value in rows))
+    with base.start_copy(root) as broker:
+        broker.write_config()
         broker.launch()
         yield broker
-    finally:
-        broker.kill()
-        if zookeeper:
-            zookeeper.kill()
 
 
 def run_trial(base: Base, root: Path, topics: list[str]) -> Trial:

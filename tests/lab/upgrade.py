@@ -111,22 +111,14 @@ def make(name: str) -> Path:
     into.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="upgrade-", dir=into.parent) as work:
         root, seat = Path(work), Seat(1, quiet_port(), quiet_port())
-        zookeeper = ZooKeeper(kind, root / "zookeeper") if kind.mode == "zookeeper" else None
-        address = zookeeper.address if zookeeper else None
-        broker = Broker(kind, root / "b1", seat, settings=QUIET, zookeeper=address)
-        try:
-            if zookeeper:
-                zookeeper.start()
+        zookeeper = ZooKeeper.wanted(kind, root)
+        with Broker(kind, root / "b1", seat, settings=QUIET, zookeeper=zookeeper) as broker:
             form(broker, variant.format)
             broker.start()
             write(broker.bootstrap, variant.topic)
             if variant.broker:
                 change(broker.bootstrap, variant.broker)
             broker.stop()
-        finally:
-            broker.kill()
-            if zookeeper:
-                zookeeper.kill()
         (root / "base.json").write_text(json.dumps({"ports": [seat.port, seat.controller_port]}))
         for log in root.rglob("*.log"):
             if log.name in ("server.log", "zookeeper.log"):
@@ -139,19 +131,12 @@ def make(name: str) -> Path:
 
 def run_over(root: Path, written: str, started: str) -> None:
     """Let another release run over the base for a while."""
-    zookeeper, broker = broker_over(root, written, started)
-    try:
-        if zookeeper:
-            zookeeper.start()
+    with broker_over(root, written, started) as broker:
         broker.launch()
         broker.wait_ready(120)
         for topic in ("plain", "compact"):
             send(producer(broker.bootstrap), topic, events("later", 1, 5, first=100))
         broker.stop()
-    finally:
-        broker.kill()
-        if zookeeper:
-            zookeeper.kill()
     for log in (root / "b1" / "server.log", root / "zookeeper" / "zookeeper.log"):
         log.unlink(missing_ok=True)
 
@@ -218,16 +203,17 @@ def settings_over(root: Path, written: str, started: str, zookeeper: str) -> dic
     return rows
 
 
-def broker_over(root: Path, written: str, started: str) -> tuple[ZooKeeper | None, Broker]:
+def broker_over(root: Path, written: str, started: str) -> Broker:
     """The broker of the other release over a copy of the base at `root`, configured but not started."""
     old, kind = named(written), named(started)
-    zookeeper = None
-    if kind.mode == "zookeeper":
-        zookeeper = ZooKeeper(old if old.mode == "zookeeper" else kind, root / "zookeeper")
+    zookeeper = ZooKeeper.wanted(kind, root)
+    if zookeeper and old.mode == "zookeeper":
+        zookeeper = ZooKeeper(old, root / "zookeeper")
     rows = settings_over(root, written, started, zookeeper.address if zookeeper else "")
-    broker = Broker(kind, root / "b1", Seat(1, *json.loads((root / "base.json").read_text())["ports"]))
+    seat = Seat(1, *json.loads((root / "base.json").read_text())["ports"])
+    broker = Broker(kind, root / "b1", seat, zookeeper=zookeeper)
     broker.config.write_text("".join(f"{key}={value}\n" for key, value in rows.items()))
-    return zookeeper, broker
+    return broker
 
 
 def observe(broker: Broker, root: Path, seconds: float = 60) -> dict[str, Any]:
@@ -279,19 +265,14 @@ def trial(written: str, started: str, logs: Path | None = None) -> dict[str, Any
     with tempfile.TemporaryDirectory(prefix="upgrade-") as work:
         root = Path(work)
         copy_tree(base, root)
-        zookeeper, broker = broker_over(root, written, started)
-        try:
-            if zookeeper:
-                zookeeper.start()
+        with broker_over(root, written, started) as broker:
             broker.launch()
-            return observe(broker, root)
-        finally:
-            if logs is not None:
-                logs.mkdir(parents=True, exist_ok=True)
-                (logs / f"{written}_{started}.log").write_text("\n".join(broker.lines()))
-            broker.kill()
-            if zookeeper:
-                zookeeper.kill()
+            try:
+                return observe(broker, root)
+            finally:
+                if logs is not None:
+                    logs.mkdir(parents=True, exist_ok=True)
+                    (logs / f"{written}_{started}.log").write_text("\n".join(broker.lines()))
 
 
 def main(wanted: list[str]) -> None:

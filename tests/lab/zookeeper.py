@@ -27,6 +27,11 @@ class ZooKeeper(KafkaProcess):
         main = "org.apache.zookeeper.server.ZooKeeperServerMain"
         super().__init__(release, root / "zookeeper.log", main, config, r"binding to port")
 
+    @classmethod
+    def wanted(cls, release: Release, root: Path) -> "ZooKeeper | None":
+        """One below `root` for a release that wants one."""
+        return cls(release, root / "zookeeper") if release.mode == "zookeeper" else None
+
     @property
     def address(self) -> str:
         """What a broker's `zookeeper.connect` wants."""

@@ -14,7 +14,7 @@ from tests.cli.test_read_only import WATCHER
 from tests.golden.judge import ask, copy_tree, warnings
 from tests.golden.shared import golden
 from tests.golden.story import QUICK
-from tests.lab.broker import Broker, Seat
+from tests.lab.broker import Broker
 from tests.lab.releases import release
 from tests.lab.soak import soak
 from tests.lab.zookeeper import ZooKeeper
@@ -117,14 +117,9 @@ def test_startup_lists_what_a_1_1_0_broker_warns_about(tmp_path: Path) -> None:
     ran = run("check", "--startup", "--kafka", "1.1.0", *dirs, "--json")
     said = {(Path(row["dir"]).name, row["file"].partition(".")[0]) for row in ran.of("finding")
             if row["code"] == "I25"}  # fmt: skip
-    zookeeper = ZooKeeper(release("1.1.0"), tmp_path / "zookeeper")
-    broker = Broker(release("1.1.0"), root, Seat(1), settings=QUICK, zookeeper=zookeeper.address)
-    try:
-        zookeeper.start()
+    kind = release("1.1.0")
+    with Broker(kind, root, settings=QUICK, zookeeper=ZooKeeper.wanted(kind, tmp_path)) as broker:
         broker.start()
         warned = warnings(broker.lines(), root)
-    finally:
-        broker.kill()
-        zookeeper.kill()
     assert said == {(row["dir"], row["file"].partition(".")[0]) for row in warned}
     assert len(said) > 30

@@ -19,19 +19,11 @@ from tests.surgery.shows.server import SETTINGS, tell
 def serving(version: str, home: Path, scratch: Path) -> Iterator[Broker]:
     """The broker over `home/d0` and `home/d1`, up; killed afterwards."""
     kind = release(version)
-    zookeeper = ZooKeeper(kind, scratch / "zookeeper") if kind.mode == "zookeeper" else None
-    address = zookeeper.address if zookeeper else None
-    broker = Broker(kind, home, settings=SETTINGS, zookeeper=address)
-    try:
-        if zookeeper:
-            zookeeper.start()
-            tell(zookeeper, scratch, home)
+    with Broker(kind, home, settings=SETTINGS, zookeeper=ZooKeeper.wanted(kind, scratch)) as broker:
+        if broker.own_zookeeper:
+            tell(broker.own_zookeeper, scratch, home)
         broker.start()
         yield broker
-    finally:
-        broker.kill()
-        if zookeeper:
-            zookeeper.kill()
 
 
 def text(data: bytes | None) -> str | None:

@@ -28,28 +28,25 @@ INTERVAL = 512
 RECIPES = {".index": "offset-index", ".timeindex": "time-index", ".txnindex": "transaction-index"}
 SETTINGS = {**QUIET, "log.index.interval.bytes": str(INTERVAL), "log.cleaner.enable": "false"}
 
-Start = tuple[ZooKeeper | None, Broker]
 
-
-def from_golden(version: str, root: Path) -> Start:
+def from_golden(version: str, root: Path) -> Broker:
     """A broker of ZooKeeper's time over its golden directory; a new ZooKeeper knows none of its topics."""
     copy_tree(golden(f"{version}-clean"), root)
     kind = lab_release(version)
-    zookeeper = ZooKeeper(kind, root / "zookeeper")
     for identity in root.rglob("meta.properties"):
         kept = [line for line in identity.read_text().splitlines() if not line.startswith("cluster.id")]
         identity.write_text("\n".join([*kept, ""]))
     settings = {**SETTINGS, "log.retention.ms": "2147483647"} if kind.number < (0, 9) else SETTINGS
-    return zookeeper, Broker(kind, root / "b1", settings=settings, zookeeper=zookeeper.address)
+    return Broker(kind, root / "b1", settings=settings, zookeeper=ZooKeeper.wanted(kind, root))
 
 
-def from_lab(version: str, root: Path, _golden: Callable[[str], Path]) -> Start:
+def from_lab(version: str, root: Path) -> Broker:
     """A KRaft broker over its base of the fault lab."""
     found = base(version, "clean", "few")
     copy_base(found, root)
-    zookeeper, broker = found.start_copy(root)
+    broker = found.start_copy(root)
     broker.settings = SETTINGS
-    return zookeeper, broker
+    return broker
 
 
 def expected(dirs: list[Path], release: Release) -> Iterator[tuple[Path, bytes]]:
@@ -83,11 +80,9 @@ def expected(dirs: list[Path], release: Release) -> Iterator[tuple[Path, bytes]]
     ),
 )
 def test_a_broker_makes_the_same_indexes(
-    version: str,
-    start: Callable[[str, Path, Callable[[str], Path]], Start],
-    tmp_path: Path,
+    version: str, start: Callable[[str, Path], Broker], tmp_path: Path
 ) -> None:
-    zookeeper, broker = start(version, tmp_path / "root")
+    broker = start(version, tmp_path / "root")
     release = Release.parse(version)
     mine = dict(expected(broker.dirs, release))
     if release < (0, 10, 1):
@@ -97,16 +92,9 @@ def test_a_broker_makes_the_same_indexes(
         (log_dir / "recovery-point-offset-checkpoint").unlink()
         for path in [*log_dir.glob("*-[0-9]*/*index")]:
             path.unlink()
-    try:
-        if zookeeper is not None:
-            zookeeper.start()
-        broker.configure()
+    with broker:
         broker.start()
         broker.stop()
-    finally:
-        broker.kill()
-        if zookeeper is not None:
-            zookeeper.kill()
     differ = {
         path.name + " of " + path.parent.name: (
             path.read_bytes().hex() if path.exists() else None,

@@ -45,15 +45,9 @@ def test_a_killed_1_1_0_says_nothing_of_corrupt_indexes_after_a_repair(tmp_path:
             assert planned.code in (0, 4), planned.err
             applied = run("apply", plan, "--yes", "--state-dir", tmp_path / "state")
             assert applied.code == 1 + planned.code, applied.err
-        zookeeper, broker = found.start_copy(root)
-        assert zookeeper is not None
-        try:
-            zookeeper.start()
+        with found.start_copy(root) as broker:
             broker.start()
             said.append([line for line in broker.lines() if CORRUPT.search(line)])
-        finally:
-            broker.kill()
-            zookeeper.kill()
     assert len(said[0]) > 0
     assert said[1] == []
 

@@ -30,13 +30,10 @@ def test_a_broker_serves_what_was_acknowledged(tmp_path: Path) -> None:
     ran = run("rescue", *bed.dirs, "--out", home / "d0", "--kafka", VERSION)
     assert ran.code == 0, (ran.err, bed.wounds)
     seat = Seat(1)
-    broker = Broker(release(VERSION), home, seat, peers=[seat], log_dirs=1, settings=SETTINGS)
-    try:
+    with Broker(release(VERSION), home, seat, peers=[seat], log_dirs=1, settings=SETTINGS) as broker:
         broker.start()
         for name in NAMES:
             topic, _, partition = name.rpartition("-")
             found = list(consumed(broker.bootstrap, topic, int(partition)))
             wanted = [(key, value, list(headers), time) for _, key, value, time, headers in world.truth[name]]
             assert found == wanted, name
-    finally:
-        broker.kill()

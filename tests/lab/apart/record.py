@@ -21,13 +21,10 @@ def main(version: str) -> None:
     with tempfile.TemporaryDirectory() as work:
         root = Path(work)
         apart = {"metadata.log.dir": str(root / "b1" / "meta")}
-        broker = Broker(release(version), root / "b1", Seat(1), settings={**QUIET, **apart})
-        try:
+        with Broker(release(version), root / "b1", Seat(1), settings={**QUIET, **apart}) as broker:
             broker.start()
             write(broker.bootstrap, {})
             broker.stop()
-        finally:
-            broker.kill()
         pack(root, list(DIRS), HERE / f"{version}.tar.xz")
 
 

@@ -37,7 +37,7 @@ OPEN_TO_ALL = Path("/tmp/segmend-places")
 class Judge(UserBroker):
     """A broker over the dirs of a scene, of any release: its quorum is as the writer's was."""
 
-    def __init__(self, version: str, scene: Scene, zookeeper: str | None, uid: int | None = None) -> None:
+    def __init__(self, version: str, scene: Scene, uid: int | None = None) -> None:
         self.writer = release(scene.node.version)
         dirs = [path for path in scene.dirs if path.name not in scene.dropped]
         dirs = dirs[:: -1 if scene.reordered_mark.exists() else 1]
@@ -47,8 +47,10 @@ class Judge(UserBroker):
             scene.root / "b1",
             Seat(1, *scene.node.ports),
             settings=settings,
-            zookeeper=zookeeper,
+            zookeeper=ZooKeeper.wanted(release(version), scene.root),
         )
+        if self.own_zookeeper:
+            self.own_zookeeper.jvm = [*SMALL_JVM, *shared_classes(version)]
         self.uid, self.home = uid or None, OPEN_TO_ALL
         self.jvm = [*SMALL_JVM, *shared_classes(version, uid)]
 
@@ -74,22 +76,10 @@ def judged(version: str, scene: Scene, uid: int | None = None) -> dict[str, Any]
     before, order = look(scene.root), listed(scene)
     for port in scene.node.ports:
         wait_until_free(port)
-    zookeeper = None
-    if release(version).mode == "zookeeper":
-        zookeeper = ZooKeeper(release(version), scene.root / "zookeeper")
-        zookeeper.jvm = [*SMALL_JVM, *shared_classes(version)]
-    broker = Judge(version, scene, zookeeper.address if zookeeper else None, uid)
-    try:
-        if zookeeper:
-            zookeeper.start()
-        rows = broker.configuration().items()
-        broker.config.write_text("".join(f"{key}={value}\n" for key, value in rows))
+    with Judge(version, scene, uid) as broker:
+        broker.write_config()
         broker.launch()
         return {**seen(broker, scene, before), "order": order}
-    finally:
-        broker.kill()
-        if zookeeper:
-            zookeeper.kill()
 
 
 def wait_until_free(port: int) -> None:
@@ -213,25 +203,13 @@ def make_shared_classes(version: str, scene: Scene, uid: int | None = None) -> N
         return
     OPEN_TO_ALL.mkdir(exist_ok=True)
     OPEN_TO_ALL.chmod(0o1777)  # the JVM writes it as its user
-    zookeeper = (
-        ZooKeeper(release(version), scene.root / "zookeeper")
-        if release(version).mode == "zookeeper"
-        else None
-    )
-    broker = Judge(version, scene, zookeeper.address if zookeeper else None, uid)
     part = Path(f"{path}.part")
-    broker.jvm = [*SMALL_JVM, f"-XX:ArchiveClassesAtExit={part}"]
-    try:
-        if zookeeper:
-            zookeeper.start()
-        broker.config.write_text("".join(f"{k}={v}\n" for k, v in broker.configuration().items()))
+    with Judge(version, scene, uid) as broker:
+        broker.jvm = [*SMALL_JVM, f"-XX:ArchiveClassesAtExit={part}"]
+        broker.write_config()
         broker.launch()
         broker.wait_ready()
         time.sleep(2)
         broker.stop()
-    finally:
-        broker.kill()
-        if zookeeper:
-            zookeeper.kill()
     if part.exists():
         part.rename(path)

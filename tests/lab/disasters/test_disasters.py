@@ -113,7 +113,7 @@ def test_an_upgrade_over_damage_is_told_as_the_start_was(version: str) -> None:
     root = scratch("upgrade")
     for row in [row for row in rows_of(record(version)) if row["kind"] == "pair"][::4]:
         scene = hurt_copy(Disaster.from_json(version, row), root)
-        settings = Judge(version, scene, "127.0.0.1:2181").configuration().items()
+        settings = Judge(version, scene).configuration().items()
         (root / "server.properties").write_text("".join(f"{key}={value}\n" for key, value in settings))
         ran = run(
             "explain", "upgrade", *scene.dirs, "--from", row["of"], "--to", version, "--json",

@@ -119,22 +119,16 @@ def trial(golden: str, started: str, user: str) -> Row:
         unpack(GOLDEN / f"{golden}.tar.xz", root)
         ports = quiet_port(), quiet_port()
         (root / "base.json").write_text(json.dumps({"ports": ports}))
-        zookeeper = ZooKeeper(kind, root / "zookeeper") if kind.mode == "zookeeper" else None
-        broker = UserBroker(kind, root / "b1", Seat(1, *ports))
-        broker.uid, broker.home = USERS[user] or None, Path(tempfile.gettempdir())
-        try:
+        zookeeper = ZooKeeper.wanted(kind, root)
+        with UserBroker(kind, root / "b1", Seat(1, *ports), zookeeper=zookeeper) as broker:
+            broker.uid, broker.home = USERS[user] or None, Path(tempfile.gettempdir())
             if zookeeper:
-                zookeeper.start()
                 tell(zookeeper, root, root / "b1")
             rows = settings(root, golden, started, zookeeper.address if zookeeper else "")
             broker.config.write_text("".join(f"{key}={value}\n" for key, value in rows.items()))
             subprocess.run(["chown", "-R", f"{USERS[user]}:{USERS[user]}", root / "b1"], check=True)
             broker.launch()
             return observe(broker, root)
-        finally:
-            broker.kill()
-            if zookeeper:
-                zookeeper.kill()
 
 
 def save(golden: str, found: dict[str, Any]) -> None:

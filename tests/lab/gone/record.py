@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -32,7 +32,6 @@ from tests.golden.produce import producer as producing
 from tests.golden.produce import send
 from tests.golden.records import events
 from tests.golden.topics import Topic, create, small_segments
-from tests.lab.broker import Seat
 from tests.lab.errors import LabError
 from tests.lab.places.record import UserBroker
 from tests.lab.releases import Release, release
@@ -154,19 +153,24 @@ def left(broker: UserBroker) -> dict[str, list[int]]:
     return found
 
 
+@contextmanager
+def broker_of_its_user(kind: Release, log_dirs: int) -> Iterator[tuple[UserBroker, Path]]:
+    """Not started; and where it lies, in memory if that can be."""
+    with tempfile.TemporaryDirectory(prefix=prefix("gone"), dir=MEMORY) as folder:
+        root = Path(folder)
+        root.chmod(0o755)
+        more = {"settings": SETTINGS, "zookeeper": ZooKeeper.wanted(kind, root)}
+        with UserBroker(kind, root / "b1", log_dirs=log_dirs, **more) as broker:
+            broker.uid, broker.home = UID, root
+            yield broker, root
+
+
 def record(version: str) -> tuple[list[str], list[dict[str, object]]]:
     """Four starts of a broker of that release: its lines; what was said before each, and what was left."""
-    kind, root = release(version), Path(tempfile.mkdtemp(prefix=prefix("gone"), dir=MEMORY))
-    root.chmod(0o755)
-    zookeeper = ZooKeeper(kind, root / "zookeeper") if kind.mode == "zookeeper" else None
-    address = zookeeper.address if zookeeper else None
-    broker = UserBroker(kind, root / "b1", Seat(1), log_dirs=2, settings=SETTINGS, zookeeper=address)
-    broker.uid, broker.home = UID, root
+    kind = release(version)
     lines: list[str] = []
     beside: list[dict[str, object]] = []
-    try:
-        if zookeeper:
-            zookeeper.start()
+    with broker_of_its_user(kind, log_dirs=2) as (broker, root):
         start(broker, root)
         create(broker.bootstrap, [Topic(name, settings_of(kind, name)) for name in TOPICS])
         fill(broker)
@@ -205,11 +209,6 @@ def record(version: str) -> tuple[list[str], list[dict[str, object]]]:
         lines += told(broker.lines(), root)
         beside[-1]["left"] = left(broker)
         beside[-1]["offline"] = bool(offline_dirs(broker.lines()))
-    finally:
-        broker.kill()
-        if zookeeper:
-            zookeeper.kill()
-        shutil.rmtree(root)
     return lines, beside
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-import tempfile
 import time
-from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
@@ -14,13 +12,11 @@ from confluent_kafka import Consumer, TopicPartition
 from tests.cli.run import run
 from tests.golden.observe import watermarks
 from tests.golden.topics import Topic, create
-from tests.lab.broker import Seat
-from tests.lab.gone.record import SETTINGS, UID, fill, owned, place, settings_of, start
+from tests.lab.gone.record import UID, broker_of_its_user, fill, owned, place, settings_of, start
 from tests.lab.places.record import UserBroker
 from tests.lab.process import run_tool
 from tests.lab.reader import led
 from tests.lab.releases import release
-from tests.memory import MEMORY, prefix
 
 NAMES = ("mounted", "seconds")
 
@@ -38,53 +34,35 @@ def wait_until_led(broker: UserBroker) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs a broker as another user")
 def test_a_volume_that_became_roots_while_the_broker_ran() -> None:
     kind = release("3.9.2")
-    with tempfile.TemporaryDirectory(prefix=prefix("gone"), dir=MEMORY) as folder:
-        root = Path(folder)
-        root.chmod(0o755)
-        broker = UserBroker(kind, root / "b1", Seat(1), log_dirs=1, settings=SETTINGS)
-        broker.uid, broker.home = UID, root
-        try:
-            start(broker, root)
-            create(broker.bootstrap, [Topic(name, settings_of(kind, name)) for name in NAMES])
-            fill(broker, NAMES)
-            broker.stop()  # with something left to flush the dir would go offline at once
-            start(broker, root)
-            wait_until_led(broker)
-            owned(place(broker, "mounted"), 0, 0o600)
-            broker.stop()
-            owned(place(broker, "mounted"), UID, 0o644)
-            log = run("explain", "gone", broker.log)
-            assert "could not be cut to its entries as the broker stopped" in log.out
+    with broker_of_its_user(kind, log_dirs=1) as (broker, root):
+        start(broker, root)
+        create(broker.bootstrap, [Topic(name, settings_of(kind, name)) for name in NAMES])
+        fill(broker, NAMES)
+        broker.stop()  # with something left to flush the dir would go offline at once
+        start(broker, root)
+        wait_until_led(broker)
+        owned(place(broker, "mounted"), 0, 0o600)
+        broker.stop()
+        owned(place(broker, "mounted"), UID, 0o644)
+        log = run("explain", "gone", broker.log)
+        assert "could not be cut to its entries as the broker stopped" in log.out
 
-            arguments = [
-                "explain",
-                "retention",
-                *broker.dirs,
-                "--config",
-                broker.config,
-                "--json",
-                "--at",
-                "+5s",
-            ]
-            before = run(*arguments)
-            said = {line["topic"]: line for line in before.of("partition")}
-            assert [said[name]["segments_deleted"] for name in NAMES] == [1, 4]
-            (repair,) = [
-                each["command"] for each in said["mounted"]["next"] if "plan repair" in each["command"]
-            ]
-            words = shlex.split(repair.replace("plan.json", str(root / "plan.json")))
-            assert run(*words[1:]).code == 0
-            assert run("apply", root / "plan.json", "--yes").code & ~4 == 1
+        asked = ("--config", broker.config, "--json", "--at", "+5s")
+        before = run("explain", "retention", *broker.dirs, *asked)
+        said = {line["topic"]: line for line in before.of("partition")}
+        assert [said[name]["segments_deleted"] for name in NAMES] == [1, 4]
+        (repair,) = [each["command"] for each in said["mounted"]["next"] if "plan repair" in each["command"]]
+        words = shlex.split(repair.replace("plan.json", str(root / "plan.json")))
+        assert run(*words[1:]).code == 0
+        assert run("apply", root / "plan.json", "--yes").code & ~4 == 1
 
-            start(broker, root)
-            configs = [each["command"] for each in said["seconds"]["next"]]
-            tool, *rest = shlex.split(configs[0].replace("HOST:9092", broker.bootstrap))
-            assert (tool, rest[-1]) == ("kafka-configs", "message.timestamp.type=LogAppendTime")
-            run_tool(kind, root / "tool", "kafka.admin.ConfigCommand", *rest)
-            time.sleep(6)
-            logs = {name: sorted(place(broker, name).glob("*.log")) for name in NAMES}
-            assert [path.stat().st_size for path in logs["mounted"]] == [771]
-            gone = {path.name for path in place(broker, "mounted").glob("*.deleted")}
-            assert not gone
-        finally:
-            broker.kill()
+        start(broker, root)
+        configs = [each["command"] for each in said["seconds"]["next"]]
+        tool, *rest = shlex.split(configs[0].replace("HOST:9092", broker.bootstrap))
+        assert (tool, rest[-1]) == ("kafka-configs", "message.timestamp.type=LogAppendTime")
+        run_tool(kind, root / "tool", "kafka.admin.ConfigCommand", *rest)
+        time.sleep(6)
+        logs = {name: sorted(place(broker, name).glob("*.log")) for name in NAMES}
+        assert [path.stat().st_size for path in logs["mounted"]] == [771]
+        gone = {path.name for path in place(broker, "mounted").glob("*.deleted")}
+        assert not gone

@@ -49,8 +49,7 @@ def node(name: str, root: Path, seat: Seat, settings: dict[str, str] | None = No
 
 def format_dirs(broker: Broker) -> None:
     """`kafka-storage format`; a lone voter of 4.x is named in the log."""
-    rows = broker.configuration().items()
-    broker.config.write_text("".join(f"{key}={value}\n" for key, value in rows))
+    broker.write_config()
     extra = ["--standalone"] if broker.dynamic_quorum else []
     arguments = ["format", "-t", broker.cluster_id, "-c", str(broker.config), *extra]
     run_tool(broker.release, broker.root, "kafka.tools.StorageTool", *arguments)
@@ -75,9 +74,8 @@ def make(name: str) -> None:
     with tempfile.TemporaryDirectory(prefix="node-") as work:
         root = Path(work)
         seat = Seat(1, quiet_port(), quiet_port())
-        broker = node(name, root, seat, EAGER)
-        format_dirs(broker)
-        try:
+        with node(name, root, seat, EAGER) as broker:
+            format_dirs(broker)
             broker.start()
             fill(broker, {each: TOPICS[each] for each in ("a", "b")})
             commit_group(broker.bootstrap, "readers", ["a"])
@@ -91,8 +89,6 @@ def make(name: str) -> None:
             broker.start()
             fill(broker, {"late": TOPICS["late"]})
             broker.stop()
-        finally:
-            broker.kill()
         packed = root / "packed"
         copy_tree(root / "b1", packed / "b1")
         thin_out(packed / "b1" / "d0" / METADATA)

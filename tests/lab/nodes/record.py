@@ -100,13 +100,10 @@ def trial(name: str, disaster: Disaster, source: Path, root: Path) -> dict[str, 
     before = folders(list(hurt.dirs))
     while not (is_free(seat.port) and is_free(seat.controller_port)):
         time.sleep(0.3)
-    rows = broker.configuration().items()
-    broker.config.write_text("".join(f"{key}={value}\n" for key, value in rows))
-    try:
+    with broker:
+        broker.write_config()
         broker.launch()
         return look(broker, wanted, hurt, before, root)
-    finally:
-        broker.kill()
 
 
 def look(broker: Broker, wanted: list[str], hurt: Node, before: set[str], root: Path) -> dict[str, Any]:

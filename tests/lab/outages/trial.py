@@ -43,8 +43,7 @@ def prepared(outage: Outage, root: Path) -> Cluster:
     outage.hurt(root)
     cluster = nodes(outage.version, root, outage.story)
     for broker in cluster.brokers:
-        rows = broker.configuration().items()
-        broker.config.write_text("".join(f"{key}={value}\n" for key, value in rows))
+        broker.write_config()
     return cluster
 
 

@@ -109,15 +109,11 @@ def listed(b1: Path) -> dict[str, list[str]]:
 def played(base: Base, root: Path, uid: int | None, settings: dict[str, str], home: Path) -> Seen:
     """One start, looked at twice: when it is up, and after the first reads and writes of checkpoints."""
     kind = release(base.version)
-    zookeeper = ZooKeeper(kind, root / "zookeeper") if kind.mode == "zookeeper" else None
-    address = zookeeper.address if zookeeper else None
     mine = {**QUIET, **{key: value.format(b1=root / "b1") for key, value in settings.items()}}
-    broker = UserBroker(kind, root / "b1", Seat(1, *base.ports), log_dirs=8, settings=mine, zookeeper=address)
-    broker.uid, broker.home = uid, home
-    try:
-        if zookeeper:
-            zookeeper.start()
-        broker.config.write_text("".join(f"{k}={v}\n" for k, v in broker.configuration().items()))
+    seat, zookeeper = Seat(1, *base.ports), ZooKeeper.wanted(kind, root)
+    with UserBroker(kind, root / "b1", seat, log_dirs=8, settings=mine, zookeeper=zookeeper) as broker:
+        broker.uid, broker.home = uid, home
+        broker.write_config()
         broker.launch()
         up = time.monotonic()
         try:
@@ -133,10 +129,6 @@ def played(base: Base, root: Path, uid: int | None, settings: dict[str, str], ho
         time.sleep(max(0.0, up + LATER_SECONDS - time.monotonic()) if uid is not None else 0)
         lines = shortened(broker.lines(), root)
         return Seen(broker.running, lines, {}, first, offline_dirs(lines), offsets, reads)
-    finally:
-        broker.kill()
-        if zookeeper:
-            zookeeper.kill()
 
 
 def says(lines: Sequence[str], names: Sequence[str]) -> list[str]:

@@ -52,8 +52,7 @@ class Voter(Broker):
 
     def configure(self) -> None:
         """Write server.properties, and format fresh directories."""
-        rows = self.configuration().items()
-        self.config.write_text("".join(f"{key}={value}\n" for key, value in rows))
+        self.write_config()
         if not (self.dirs[0] / "meta.properties").exists():
             run_tool(self.release, self.root, "kafka.tools.StorageTool", *self._format())
 

@@ -58,8 +58,7 @@ def _broker(kind: Release, root: Path, *, used: bool, cluster_id: str | None = N
 
 
 def _write(kind: Release, root: Path) -> None:
-    broker = _broker(kind, root, used=True, cluster_id=new_cluster_id())
-    try:
+    with _broker(kind, root, used=True, cluster_id=new_cluster_id()) as broker:
         broker.start()
         client = admin(broker.bootstrap)
         topics = [NewTopic(each, 1, 1, config={} if each == "plain" else TIERED) for each in TOPICS]
@@ -71,8 +70,6 @@ def _write(kind: Release, root: Path) -> None:
             done.result(60)
         time.sleep(SECONDS)
         broker.stop()
-    finally:
-        broker.kill()
     for left in (root / DIR).glob("*/*.deleted"):
         left.unlink()
 

@@ -98,12 +98,9 @@ def up(bed: Bed, zookeeper: str | None) -> Iterator[Broker]:
     """The broker, up; killed afterwards, if it runs still."""
     kind = release(bed.version)
     settings = OLD_SETTINGS if kind.number < (0, 9) else SETTINGS
-    broker = Broker(kind, bed.home, settings=settings, zookeeper=zookeeper)
-    try:
+    with Broker(kind, bed.home, settings=settings, zookeeper=zookeeper) as broker:
         broker.start()
         yield broker
-    finally:
-        broker.kill()
 
 
 @contextmanager
