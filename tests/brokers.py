@@ -1,7 +1,5 @@
 """Log dirs of a test as those of one broker."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

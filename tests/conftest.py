@@ -1,7 +1,5 @@
 """What all tests share: golden log directories, unpacked once a run whatever the number of workers."""
 
-from __future__ import annotations
-
 import functools
 import gc
 import json

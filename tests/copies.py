@@ -1,7 +1,5 @@
 """Copies of small trees, made again and again: what they are made of is read once."""
 
-from __future__ import annotations
-
 import functools
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What many tests do to files: look at all of them, turn a bit over."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 

@@ -1,7 +1,5 @@
 """Batches that end a transaction, as coordinators write them."""
 
-from __future__ import annotations
-
 import struct
 
 from segmend.formats.build import BatchProducer, NewRecord, build_batch

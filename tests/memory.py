@@ -1,7 +1,5 @@
 """Folders in memory. A run that is killed removes nothing: what it left goes when the next one begins."""
 
-from __future__ import annotations
-
 import getpass
 import os
 import re

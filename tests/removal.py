@@ -1,7 +1,5 @@
 """What tests take away or take back, whatever the modes: a normal user is not let past those of his own."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """By which number the tests draw what they take, and whether they take all: CI has one, a sweep another."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from typing import TypeVar

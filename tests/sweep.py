@@ -9,8 +9,6 @@ broker after it. What is drawn depends on the seed, that of the day if none is g
 and last, and with it the same is drawn again.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """`import segmend`: the same without a process."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

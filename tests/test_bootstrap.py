@@ -1,7 +1,5 @@
 """`bootstrap.py`, with a pip that is none: what it says, in which order, and what it then becomes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Each layer contract, broken on purpose in a copy of the source, is seen and named."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

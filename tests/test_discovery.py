@@ -1,7 +1,5 @@
 """Modules are found as `pkgutil` finds them, in folders and in a zip."""
 
-from __future__ import annotations
-
 import pkgutil
 import sys
 import zipfile

@@ -1,7 +1,5 @@
 """Our dataclasses are what `dataclasses.dataclass` would have made of the same class."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import pickle

@@ -1,7 +1,5 @@
 """What `conftest.py` does to a run: a group runs in one worker; CI skips nothing."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """What a killed run left in memory goes with the next; what others use stays."""
 
-from __future__ import annotations
-
 import getpass
 import os
 import subprocess

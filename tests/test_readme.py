@@ -1,7 +1,5 @@
 """README.md stays true: each command of "Use it" and the Python example run on a real broker's dirs."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

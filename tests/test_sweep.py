@@ -1,7 +1,5 @@
 """The sweep draws by a seed that it tells, and takes all."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What threads do together comes out as one would have done it."""
 
-from __future__ import annotations
-
 import time
 from threading import get_ident
 

@@ -1,7 +1,5 @@
 """Tests about the code itself: sizes, banned calls, docstrings. The bars only ever get tighter."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import re

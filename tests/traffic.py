@@ -1,7 +1,5 @@
 """Counts what is opened and read of each file, by an audit hook and at the one door that reads."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """Files of ZooKeeper's dataDir, small ones, as `FileSnap` and `FileTxnLog` write them."""
 
-from __future__ import annotations
-
 import json
 import struct
 import zlib

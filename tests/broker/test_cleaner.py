@@ -1,7 +1,5 @@
 """The rules of the log cleaner, release by release, at their boundaries."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """meta.properties of all dirs together (MetaPropertiesEnsemble.verify)."""
 
-from __future__ import annotations
-
 import pytest
 
 from segmend.broker.identity import Identity, verify

@@ -1,7 +1,5 @@
 """Which segments the first look of retention deletes: UnifiedLog.deleteOldSegments."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Every rule of `segmend.broker`: what it follows, its turning points in order, and a few values."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import re

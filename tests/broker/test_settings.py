@@ -1,7 +1,5 @@
 """What releases say of settings, as their own classes said it; `tests/lab/settings.py` asked them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Records of `__cluster_metadata` as a controller writes them, byte by byte, and a node that follows them."""
 
-from __future__ import annotations
-
 import base64
 import struct
 from collections.abc import Mapping, Sequence

@@ -12,8 +12,6 @@ marker on disk. Nothing here uses segmend's formats, so a mistake there is not h
     write_log_dir(tmp_path / "d", [writer])
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib

@@ -1,7 +1,5 @@
 """Whatever bytes stand in the files of a log dir, a check never raises and always ends."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -4,8 +4,6 @@ For the rows of the damage tables `test_damages` says so; here are logs larger t
 memory, and the faults that were tried on real brokers.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One cause, one finding: what a fault brings along names it, and has its next command."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Next commands that talk to the cluster, pasted against a live broker: each does what it says."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every code is seen to fire, alone, on a directory that is otherwise silent; and what each finding says."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the next start does about a finding: right for the marker, the release and the place."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What only another process, another disk or another machine can bring about."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """What real brokers leave behind, stopped or killed, is never called damage."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Whatever a leader or follower lawfully wrote, stopped or killed, no check of any level calls it damage."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """What is no fault: an index that is longer than a default which nobody said is the setting."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """I25 says what brokers up to 2.2 said of each index at a start, release by release."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Both kernel engines lead to the same findings, whatever the damage."""
 
-from __future__ import annotations
-
 import functools
 from collections import OrderedDict
 from pathlib import Path

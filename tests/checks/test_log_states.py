@@ -1,7 +1,5 @@
 """The same fault weighs differently by what the next start will do; and where each one is shown."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

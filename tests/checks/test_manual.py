@@ -1,7 +1,5 @@
 """Every check has a page in the manual, every code one owner and a consequence."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import Counter

@@ -5,8 +5,6 @@ there that was not there before. One that is called safe loses nothing. A shell 
 does the same. What stands in capitals is put in by hand: a replica of the same partition that is sound.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

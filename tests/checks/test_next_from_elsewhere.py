@@ -1,7 +1,5 @@
 """The next command where what mends a partition lies in another log dir, or is not for other partitions."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """What a start does, and its words, stand in `segmend.broker`: a check refers to them."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Composing the folds of single segments gives what one replay of the whole log gives."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

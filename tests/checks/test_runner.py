@@ -1,7 +1,5 @@
 """One pass, the same findings in the same order whatever the number of threads."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace

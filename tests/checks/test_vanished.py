@@ -1,7 +1,5 @@
 """A partition whose directory is gone or renamed: told apart from one that never was here; the way back."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Run a command as a user does, in this process: what it prints, and its exit code."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What is shown to be copied begins with words by which segmend can be called there."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`segmend check` from outside: exit codes, JSON lines, and what a person sees."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -3,8 +3,6 @@
 The decoders of share groups and tiered storage: tests/topics/test_vectors.py.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

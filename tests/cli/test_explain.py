@@ -1,7 +1,5 @@
 """`segmend explain`: every finding has its page."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Whatever bytes lie in a log dir, the topics explain it without a traceback."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

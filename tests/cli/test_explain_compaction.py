@@ -1,7 +1,5 @@
 """`segmend explain compaction` as a user runs it: how dirty each log is, and what holds the cleaner."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`segmend explain gone` as a user runs it: what real brokers logged, and what is said of it."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """Options of `explain TOPIC` stand wherever they like: every topic there is, every option that it has."""
 
-from __future__ import annotations
-
 import argparse
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`segmend explain retention` as a user runs it: why each segment goes or stays."""
 
-from __future__ import annotations
-
 import os
 import struct
 import time

@@ -1,7 +1,5 @@
 """`segmend explain retention` for another time, with other settings; doubtful clocks; the timeline."""
 
-from __future__ import annotations
-
 import os
 import struct
 import time

@@ -1,7 +1,5 @@
 """`segmend explain upgrade`: a pair of releases, and what it means for log dirs."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

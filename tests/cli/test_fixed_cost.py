@@ -1,7 +1,5 @@
 """What every command costs before it looks at a disk is imports, nearly all of it; the bench times them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`segmend fleet audit` as users run it, without Java (tests/spark runs it with)."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`segmend fleet diff` gives the lines of `segmend diff`, made in tasks."""
 
-from __future__ import annotations
-
 import errno
 import json
 from pathlib import Path

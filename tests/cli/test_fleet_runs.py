@@ -1,7 +1,5 @@
 """What lies in an OUT of many audits: `segmend fleet runs`, `diff-runs`, `vacuum`."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

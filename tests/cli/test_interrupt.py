@@ -1,7 +1,5 @@
 """Whenever somebody presses Ctrl-C: one line, exit code 32, and never an answer that means something else."""
 
-from __future__ import annotations
-
 import itertools
 import signal
 import subprocess

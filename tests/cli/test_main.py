@@ -1,7 +1,5 @@
 """The frame of the command line: help, version, errors in one line, exit codes."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re

@@ -1,7 +1,5 @@
 """`segmend plan`, `apply`, `undo`, `journal` from outside: on golden directories and on hurt ones."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

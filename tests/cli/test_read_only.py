@@ -6,8 +6,6 @@ lock, a truncation, a new process. None may happen below the golden directory, a
 every byte, size, mode and time is what it was.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

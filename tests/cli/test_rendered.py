@@ -1,7 +1,5 @@
 """What is rendered from the parser: completions, tried in the shells themselves, and the manual."""
 
-from __future__ import annotations
-
 import os
 import pty
 import select

@@ -1,7 +1,5 @@
 """What `show` can be asked for, on small directories made here."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

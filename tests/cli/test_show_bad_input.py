@@ -1,7 +1,5 @@
 """Whatever stands at a path, `show` ends with one line and exit 8 or 16, or shows the damage in place."""
 
-from __future__ import annotations
-
 import os
 import random
 from pathlib import Path

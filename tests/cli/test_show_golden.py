@@ -1,7 +1,5 @@
 """`segmend show` says of a real broker's files exactly what Kafka's own tools and clients say."""
 
-from __future__ import annotations
-
 import json
 import zlib
 from pathlib import Path

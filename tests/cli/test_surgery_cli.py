@@ -1,7 +1,5 @@
 """The commands of surgery as an operator at 3 a.m. gives them: slips of the hand, odd places, signals."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os

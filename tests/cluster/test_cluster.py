@@ -1,7 +1,5 @@
 """The forecast of a cluster as a user runs it, over three nodes of a real one, and its rules one by one."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

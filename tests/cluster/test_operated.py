@@ -1,7 +1,5 @@
 """Clusters that operators changed: dirs replaced, backups restored, replicas on their way."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

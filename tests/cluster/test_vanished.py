@@ -1,7 +1,5 @@
 """A partition that no dir has any more: nobody may say that all is equal, or that nothing is missing."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Clusters with ZooKeeper: what can be said without its files, and with them."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Faults in the text checkpoints of a log dir and in its clean shutdown marker (catalogue 6.5)."""
 
-from __future__ import annotations
-
 from tests.faults.hands import longer
 from tests.faults.hurts import Hurt, both, edited, file, gone, instead
 from tests.faults.patient import CLEANER, HIGH, RECOVERY, START, Patient, put

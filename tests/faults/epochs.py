@@ -1,7 +1,5 @@
 """Faults in leader-epoch-checkpoint and partition.metadata (catalogue 6.4)."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Hands that hurt bytes: changes of a log by the numbers of its batches, of indexes by rows."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Damage that more than one family does: each makes a function that hurts a patient."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Faults of identity, of the KRaft metadata, and of the log dirs themselves (catalogue 6.7)."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Indexes with more than `segment.index.bytes` has room for."""
 
-from __future__ import annotations
-
 import os
 
 from tests.checks import build_metadata

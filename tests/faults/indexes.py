@@ -1,7 +1,5 @@
 """Faults in `.index`, `.timeindex` and `.txnindex` (catalogue 6.2)."""
 
-from __future__ import annotations
-
 import shutil
 
 from tests.checks import build_partition as build

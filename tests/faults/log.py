@@ -1,7 +1,5 @@
 """Faults in the bytes of `.log` (catalogue 6.1)."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Faults in names, in the set of segments, and in the layout (catalogue 6.6)."""
 
-from __future__ import annotations
-
 import shutil
 
 from tests.checks import build_partition as build

@@ -1,7 +1,5 @@
 """What a fault is given: one partition directory of a stopped broker, and the log dirs around it."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Faults in producer snapshots and transactions (catalogue 6.3)."""
 
-from __future__ import annotations
-
 import os
 import struct
 from collections.abc import Callable

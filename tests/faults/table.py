@@ -13,8 +13,6 @@ and the effects on the partition, by its log start and log end offset afterwards
 it loses: `tail-truncated 0..200 -22`.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import os

@@ -1,7 +1,5 @@
 """Healthy log dirs of a broker, written without one: what faults are done to."""
 
-from __future__ import annotations
-
 import os
 import struct
 from collections.abc import Callable, Sequence

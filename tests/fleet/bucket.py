@@ -1,7 +1,5 @@
 """An object store of S3's kind on loopback (moto); what is started meanwhile finds it by its environment."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Small fleets: three brokers that hold the same partitions, byte for byte, until a test changes one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Directories that the system refuses to list."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

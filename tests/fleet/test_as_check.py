@@ -1,7 +1,5 @@
 """What an audit says of one broker is what `segmend check` says of it, whatever happened to it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections import Counter

@@ -1,7 +1,5 @@
 """An audit end to end on the local driver: tables, replicas laid side by side, runs that add up."""
 
-from __future__ import annotations
-
 import errno
 import json
 import re

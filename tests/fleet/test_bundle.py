@@ -1,7 +1,5 @@
 """The archive for workers has all that a task imports."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

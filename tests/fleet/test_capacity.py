@@ -1,7 +1,5 @@
 """`fleet capacity`: rates by the times of batches, days until full, samples encoded again, Kafka's moves."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

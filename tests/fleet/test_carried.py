@@ -1,7 +1,5 @@
 """`fleet audit --since-run`: what did not change is not read again, and nothing else differs by that."""
 
-from __future__ import annotations
-
 import os
 import random
 import time

@@ -1,7 +1,5 @@
 """Two replicas agree, or differ at the first offset that both have and do not share."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

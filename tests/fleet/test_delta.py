@@ -1,7 +1,5 @@
 """A commit is all or nothing, and the same commit twice is one commit."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

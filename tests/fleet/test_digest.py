@@ -1,7 +1,5 @@
 """Equal stretches have equal digests, whatever the segments; any other byte that matters shows."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

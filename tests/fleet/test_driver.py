@@ -1,7 +1,5 @@
 """The processes of a local driver, where somebody stops them."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

@@ -1,7 +1,5 @@
 """What changed between two audits of one OUT, and findings in order, however many."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Decoded internal topics as tables: every record that the broker wrote, in typed columns and as JSON."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

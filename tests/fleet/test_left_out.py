@@ -1,7 +1,5 @@
 """What left no damaged byte behind: a read takes it from another replica, or says that it is not there."""
 
-from __future__ import annotations
-
 import logging
 import shutil
 from collections.abc import Callable

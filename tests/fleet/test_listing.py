@@ -1,7 +1,5 @@
 """Any of a log dir, a broker, a directory of brokers or a glob finds the same log dirs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

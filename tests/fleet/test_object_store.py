@@ -1,7 +1,5 @@
 """The same fleet in an object store gives the same rows and findings as on a disk (moto on loopback)."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

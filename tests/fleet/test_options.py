@@ -1,7 +1,5 @@
 """Options say what is read; what is none of them is named in one line."""
 
-from __future__ import annotations
-
 import pytest
 
 from segmend.checks import Level

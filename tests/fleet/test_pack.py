@@ -1,7 +1,5 @@
 """However sizes are spread: nothing is lost, nothing is doubled, no task is much heavier than it must be."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The page of tables, columns and options is the code's own."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
 

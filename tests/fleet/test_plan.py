@@ -1,7 +1,5 @@
 """What travels to a task is its own: in any fleet a few kilobytes, and brokers stay whole where they can."""
 
-from __future__ import annotations
-
 import dataclasses
 import pickle
 import zlib

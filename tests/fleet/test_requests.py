@@ -1,7 +1,5 @@
 """How often an object store is asked: each request costs tens of milliseconds, and money."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

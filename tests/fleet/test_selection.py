@@ -1,7 +1,5 @@
 """What the options of a read select, and that no more is read for it than it takes."""
 
-from __future__ import annotations
-
 import errno
 import json
 import lzma

@@ -1,7 +1,5 @@
 """Whatever the bytes of an index: the ranges cover the file, in order, without a gap or an overlap."""
 
-from __future__ import annotations
-
 import itertools
 import struct
 

@@ -1,7 +1,5 @@
 """The reader without a JVM: every table, and the same rows however the bytes are cut."""
 
-from __future__ import annotations
-
 import pickle
 import re
 import struct

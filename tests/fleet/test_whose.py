@@ -1,7 +1,5 @@
 """Log dirs that do not say whose they are, that nobody may read, or that have several names."""
 
-from __future__ import annotations
-
 import errno
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What an audit wrote, to be compared."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from segmend.fleet import delta

@@ -1,7 +1,5 @@
 """Batch headers of every magic."""
 
-from __future__ import annotations
-
 import zlib
 
 import pytest

@@ -1,7 +1,5 @@
 """Batches that are written: byte by byte, and by the judgment of other Kafka clients."""
 
-from __future__ import annotations
-
 import pytest
 from aiokafka.record.memory_records import MemoryRecords
 from tests.markers import build_marker

@@ -1,7 +1,5 @@
 """Columns of numbers out of fixed-size entries."""
 
-from __future__ import annotations
-
 from array import array
 
 import pytest

@@ -1,7 +1,5 @@
 """`.kafka_cleanshutdown`."""
 
-from __future__ import annotations
-
 import pytest
 
 from segmend.formats.clean_shutdown import CleanShutdown, parse, render

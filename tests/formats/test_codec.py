@@ -1,7 +1,5 @@
 """Decompression as Kafka reads: framings, old faults, damage, and the bound."""
 
-from __future__ import annotations
-
 import gzip
 import random
 import threading

@@ -1,7 +1,5 @@
 """Control records: markers and KRaft's own."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Bounded reads and varints."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """What holds for every format, found by its `parse` and `render`; a new one only needs a sample."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from types import ModuleType

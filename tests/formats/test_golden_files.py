@@ -1,7 +1,5 @@
 """Every small file that a real broker left: no damage, and byte for byte the same again."""
 
-from __future__ import annotations
-
 import functools
 from collections import Counter
 from pathlib import Path

@@ -4,8 +4,6 @@ The expected values are the output of each release's DumpLogSegments (batches, r
 entries, snapshots, aborted transactions) and of a consumer (header values).
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import lzma

@@ -1,7 +1,5 @@
 """Java properties text, by the rules of `java.util.Properties`."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

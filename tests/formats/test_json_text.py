@@ -1,7 +1,5 @@
 """The strict JSON reader below the two small JSON files."""
 
-from __future__ import annotations
-
 import pytest
 
 from segmend.formats.cursor import Malformed

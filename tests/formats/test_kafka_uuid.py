@@ -1,7 +1,5 @@
 """Ids in URL-safe base64, as `Uuid.fromString` reads them."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

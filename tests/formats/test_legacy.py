@@ -1,7 +1,5 @@
 """Records of magic 0 and 1: plain entries, wrappers, and the oddities that old brokers left."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 

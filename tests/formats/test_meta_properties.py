@@ -1,7 +1,5 @@
 """`meta.properties`, both versions."""
 
-from __future__ import annotations
-
 import pytest
 
 from segmend.formats.meta_properties import parse, render

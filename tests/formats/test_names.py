@@ -1,7 +1,5 @@
 """Names of directories and files: what the broker takes each for."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """The four offset checkpoints, and the reader they share with the leader epochs."""
 
-from __future__ import annotations
-
 import time
 import tracemalloc
 

@@ -1,7 +1,5 @@
 """`.index`: entries, preallocated zeros, and what is wrong with them."""
 
-from __future__ import annotations
-
 import struct
 from array import array
 

@@ -1,7 +1,5 @@
 """`partition.metadata`."""
 
-from __future__ import annotations
-
 import pytest
 
 from segmend.formats.partition_metadata import PartitionMetadata, parse, render

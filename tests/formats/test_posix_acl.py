@@ -1,7 +1,5 @@
 """`system.posix_acl_access`."""
 
-from __future__ import annotations
-
 import pytest
 
 from segmend.formats import posix_acl

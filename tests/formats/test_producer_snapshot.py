@@ -1,7 +1,5 @@
 """`.snapshot`: producer state."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

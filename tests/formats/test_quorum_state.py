@@ -1,7 +1,5 @@
 """`quorum-state`, both versions."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

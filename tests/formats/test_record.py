@@ -1,7 +1,5 @@
 """Records of version 2 batches: every codec, and every way to be wrong inside a valid checksum."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

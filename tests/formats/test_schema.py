@@ -1,7 +1,5 @@
 """Generated messages by field tables: plain and flexible encoding, tags, nulls, hostile lengths."""
 
-from __future__ import annotations
-
 import contextlib
 
 import pytest

@@ -1,7 +1,5 @@
 """`.timeindex`: entries, preallocated zeros, and what is wrong with them."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

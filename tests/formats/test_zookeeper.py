@@ -1,7 +1,5 @@
 """Snapshots and logs of ZooKeeper, byte by byte."""
 
-from __future__ import annotations
-
 from tests.zookeeper_files import (
     CLOSE_SESSION,
     CREATE_TTL,

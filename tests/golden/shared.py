@@ -1,7 +1,5 @@
 """Golden directories for the tests: each unpacked once for all processes of a run, to be read only."""
 
-from __future__ import annotations
-
 import fcntl
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every test of the kernel runs on both engines."""
 
-from __future__ import annotations
-
 import pytest
 
 from segmend.kernel import native

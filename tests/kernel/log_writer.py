@@ -1,7 +1,5 @@
 """Bytes of `.log` files for the kernel's tests, written without any of segmend's formats."""
 
-from __future__ import annotations
-
 import gzip
 import random
 import struct

@@ -1,7 +1,5 @@
 """Records and headers as Arrow: the same from both engines, and as the formats read them."""
 
-from __future__ import annotations
-
 import random
 import re
 import struct

@@ -1,7 +1,5 @@
 """Batch headers in sequence, and where a broker would place the log end offset."""
 
-from __future__ import annotations
-
 import struct
 
 from tests.faults.hands import positions

@@ -1,7 +1,5 @@
 """The command that a warning of the kernel names, in an environment as `bootstrap.py` makes it."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

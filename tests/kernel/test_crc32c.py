@@ -1,7 +1,5 @@
 """The checksums of the C, in every way it computes them, against other people's."""
 
-from __future__ import annotations
-
 import ctypes
 import random
 import zlib

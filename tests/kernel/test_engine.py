@@ -1,7 +1,5 @@
 """Which engine runs, and that segmend runs without the compiled kernel and from within a zip."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import subprocess

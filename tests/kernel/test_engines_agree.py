@@ -1,7 +1,5 @@
 """The C and the plain engine say the same of everything: healthy, golden, damaged, in any window."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 import re

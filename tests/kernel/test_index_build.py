@@ -1,7 +1,5 @@
 """Indexes made anew by the scan: the rule of `LogSegment.recover`, in both engines."""
 
-from __future__ import annotations
-
 import random
 import struct
 

@@ -1,7 +1,5 @@
 """Index entries against batches: what each kind of mismatch looks like."""
 
-from __future__ import annotations
-
 import struct
 import tracemalloc
 

@@ -1,7 +1,5 @@
 """The C reads and writes only what it was given: sanitizers, and a page that must not be touched."""
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import mmap

@@ -1,7 +1,5 @@
 """What a scan says of healthy and of hurt logs."""
 
-from __future__ import annotations
-
 import itertools
 import struct
 from typing import Any

@@ -10,8 +10,6 @@ and `killed` (kill -9 after further segments, so that only the last ones are abo
 They are made once and kept below `~/.cache/segmend/lab`.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

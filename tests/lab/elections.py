@@ -7,8 +7,6 @@ one of them perhaps hurt, and asks who leads. It goes to `tests/lab/elections/<r
 dirs that were started beside it.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

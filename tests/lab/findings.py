@@ -6,8 +6,6 @@ called an error that no effect bears out. What is known to be otherwise stands i
 with its reason; `test_verdicts` fails where an entry is no longer needed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

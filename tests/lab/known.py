@@ -3,8 +3,6 @@
 `test_verdicts` fails when one is listed that agrees, so the tables only ever get shorter.
 """
 
-from __future__ import annotations
-
 Table = dict[str, dict[str, str]]
 """By release and kind of stop, then by fault."""
 

@@ -3,8 +3,6 @@
 Prints one JSON object. A process of its own: librdkafka may abort on damaged segments.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -5,8 +5,6 @@ releases from 0.11 on, and what the releases of the lab say to a list of setting
 Needs a JDK, and the jars of each minor release once (Ivy gets them).
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import subprocess

@@ -4,8 +4,6 @@
 they said.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import tempfile

@@ -1,7 +1,5 @@
 """The measured starts of `startup_times`, and what the model says to each."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

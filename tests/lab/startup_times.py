@@ -11,8 +11,6 @@ is in the page cache unless the layout is `cold`: then the files are dropped fro
 which leaves inodes cached. The least of several starts counts: other processes only add to it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

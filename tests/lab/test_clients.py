@@ -1,7 +1,5 @@
 """Three clients over the same hurt log get the records that the forecast says are left, and no other."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import subprocess

@@ -4,8 +4,6 @@
 who can, and promises a leader, or all records, only where every order gives them.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

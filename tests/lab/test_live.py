@@ -3,8 +3,6 @@
 The same ones each time; `python -m tests.sweep` draws others, and more.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,7 +1,5 @@
 """A lone node whose metadata was restored from a backup: what brokers do, as K25 and the forecast tell it."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

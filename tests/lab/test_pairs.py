@@ -1,7 +1,5 @@
 """Pairs of faults: the draw, which pairs can be done, and where two forecasts of a read differ."""
 
-from __future__ import annotations
-
 from itertools import islice
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What `explain retention` says about segments, against what a real broker deletes at its first look."""
 
-from __future__ import annotations
-
 import struct
 import time
 from pathlib import Path

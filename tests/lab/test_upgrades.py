@@ -1,7 +1,5 @@
 """Forecasts of a start by another release against what that release did: every pair in `upgrades.json`."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

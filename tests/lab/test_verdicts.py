@@ -6,8 +6,6 @@ segments and their bytes, files gone, strays, what a consumer gets. What its fin
 `tests.lab.findings`.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import shutil

@@ -1,7 +1,5 @@
 """One start of a real broker over hurt log dirs, and what is seen of it."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -6,8 +6,6 @@ operator would: ZooKeeper's address while the release knows it, else roles and v
 did goes to `upgrades.json`, beside the packed bases in `upgrades/`; what is recorded is not tried again.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

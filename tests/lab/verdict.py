@@ -8,8 +8,6 @@ no paths and no times, so that the same base gives the same file. With names, on
 `<release>-<mark>-double.json`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Whatever bytes lie in a log dir, and whatever is missing, a forecast ends with a broker line."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

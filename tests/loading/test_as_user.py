@@ -1,7 +1,5 @@
 """`forecast --as-user`, and what segmend itself may not read."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Replicas that the metadata puts into a log dir that is offline, and that nobody can see."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

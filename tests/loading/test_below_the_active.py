@@ -1,7 +1,5 @@
 """A killed 1.x broker looks into the segment below the one whose indexes it makes anew."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A broker that runs rolls and deletes while its dirs are looked at: what goes meanwhile is no failure."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What segmend itself may not read is never silent: all of real log dirs, closed one by one."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`segmend forecast` as a user runs it: lines, words and exit codes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The leader epoch cache while a log loads (LeaderEpochFileCache)."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from hypothesis import given

@@ -4,8 +4,6 @@ Played: a batch whose magic byte became 1 in the active segment, its time index 
 4.3.1 refused ("IndexOutOfBoundsException", in `FileRecords.searchForOffsetFromPosition`).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

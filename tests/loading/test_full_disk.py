@@ -6,8 +6,6 @@ tells of 28 KiB that nobody gets, 4.3.1 emptied the metadata log of a killed nod
 died; with room again every partition was a stray (LogLoader since 4.0: `catch (... | IOException)`).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What ends a start because of the release, its mode and its settings alone, in the words of real brokers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

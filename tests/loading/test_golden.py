@@ -1,7 +1,5 @@
 """The forecast of every golden directory against what its own broker did and logged when it restarted."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where the high watermark of a replica will be when retention first looks, by what the metadata tells."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The settings that retention goes by: from where, whether that is sure, and what they come to."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

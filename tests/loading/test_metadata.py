@@ -1,7 +1,5 @@
 """What a KRaft node goes by that has lost its metadata log, or a part of it."""
 
-from __future__ import annotations
-
 import shutil
 import struct
 from pathlib import Path

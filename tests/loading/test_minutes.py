@@ -1,7 +1,5 @@
 """The model of a start: more work takes longer, threads and cores divide it, a slow disk is a floor."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Two files of one number, of which the order of a listing decides, and numbers far below their records."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

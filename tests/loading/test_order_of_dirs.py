@@ -3,8 +3,6 @@
 But for one: whether metadata.log.dir, by default the first of log.dirs, is where the metadata lies.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import shutil

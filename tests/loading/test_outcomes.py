@@ -1,7 +1,5 @@
 """Every fault on written log dirs, with the outcomes that were reproduced on real classes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ kill: over a log or a transaction index that is read they refuse, over a produce
 and 4.3.1 has emptied the segment by then. What is not read does no harm.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """A topic that was made anew right before a kill: the checkpoint still has the mark of the one before."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a server.properties of an odd shape says to a forecast, and what it leaves to others."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Directories loaded by several processes: the same forecast, whatever becomes of them."""
 
-from __future__ import annotations
-
 import threading
 from functools import partial
 from pathlib import Path

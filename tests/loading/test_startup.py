@@ -1,7 +1,5 @@
 """The study of a start from names and sizes, and what follows from it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The model of a start against the measured table of real brokers: no row further off than is said."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

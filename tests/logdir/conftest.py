@@ -1,7 +1,5 @@
 """What the tests of log dirs share."""
 
-from __future__ import annotations
-
 import pytest
 
 from segmend.logdir.disk import FileReader

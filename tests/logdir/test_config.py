@@ -1,7 +1,5 @@
 """server.properties and Kafka's defaults."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The one module that touches a disk: everything it may meet there, told in one line."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

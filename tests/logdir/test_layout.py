@@ -1,7 +1,5 @@
 """What names in a partition directory mean to a broker (rows N03, N04, N10-N16, N22)."""
 
-from __future__ import annotations
-
 import pytest
 
 from segmend.logdir.layout import layout

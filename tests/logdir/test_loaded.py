@@ -1,7 +1,5 @@
 """Small files read and parsed at once: missing, unreadable, damaged and sound are told apart."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

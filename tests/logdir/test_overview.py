@@ -1,7 +1,5 @@
 """Log end offsets, times and flags from the ends of segments, by the broker's own rule."""
 
-from __future__ import annotations
-
 import os
 import struct
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Who has files open for writing, as /proc tells; and reading files of /proc, which have no size."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Which Kafka a directory belongs to."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

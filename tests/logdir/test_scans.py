@@ -1,7 +1,5 @@
 """A log is read once for all who ask, and again when it may be another one."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whoever looks into a small log again reads memory, unless it may be another log."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where reading begins: by the indexes where they are sound, and never past what is wanted."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 from pathlib import Path

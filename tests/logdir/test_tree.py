@@ -1,7 +1,5 @@
 """A log dir as a broker sees it, and nothing touched before it is asked for."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

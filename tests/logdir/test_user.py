@@ -1,7 +1,5 @@
 """What modes, groups and access lists let a user do, and whom `--as-user` names."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """A log as a stream: selection, starting by the index, damage in its place."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

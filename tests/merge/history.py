@@ -4,8 +4,6 @@ The model does what brokers do to whole batches in memory. Each replica becomes 
 `Walk` that reads files, so a batch that is damaged is one whose checksum is wrong.
 """
 
-from __future__ import annotations
-
 import random
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Whatever happens to one file of one replica, diff sees it; and where nothing happened, it says so."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from collections.abc import Callable

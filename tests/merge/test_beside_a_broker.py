@@ -1,7 +1,5 @@
 """Replicas of a broker that runs: it rolls, deletes and writes its checkpoints while they are read."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A topic that only the brokers' server.properties makes compacted: two real replicas, one never cleaned."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`segmend diff` as a user runs it: over three real brokers that agree, and over each way to differ."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """The compiled kernel lets a run grow as Python does, whatever the rows are."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

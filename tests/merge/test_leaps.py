@@ -1,7 +1,5 @@
 """A flipped bit of a base offset, which no checksum covers: a batch in the wrong place, and no compaction."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

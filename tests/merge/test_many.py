@@ -1,7 +1,5 @@
 """Very many holes, epochs or conflicts: the work grows as they do, not with their square."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 import tracemalloc

@@ -1,7 +1,5 @@
 """A batch whose epoch has flipped, which no checksum covers: it is had where the epoch is proven."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

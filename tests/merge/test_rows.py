@@ -1,7 +1,5 @@
 """Batches of a log from some offset on: those before it are passed, whatever lies between them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

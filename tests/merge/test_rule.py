@@ -1,7 +1,5 @@
 """The merge of simulated replicas is the model's true log, wherever any of them has a sound copy."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

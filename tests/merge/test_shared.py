@@ -1,7 +1,5 @@
 """A replica whose segments several threads read says what one thread reads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

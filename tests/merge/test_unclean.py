@@ -1,7 +1,5 @@
 """An unclean election on a real cluster: diff names where the deposed leader left; the broker cuts there."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is known of a broker by its log dirs."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

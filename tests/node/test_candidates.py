@@ -1,7 +1,5 @@
 """Disks that do not tell their release: what is right for each that it may be, or a question which it is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

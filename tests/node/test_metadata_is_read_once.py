@@ -1,7 +1,5 @@
 """One command reads the cluster's metadata once: its log and its snapshots are opened at most once each."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from pathlib import Path

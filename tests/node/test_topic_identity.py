@@ -1,7 +1,5 @@
 """A wrong topic id: whose directory is to blame, and what proves that its file alone is wrong."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What ZooKeeper's files say of a cluster: who is in sync, settings, and what they leave open."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

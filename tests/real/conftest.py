@@ -3,8 +3,6 @@
 In CI (`CI=true`) nothing is skipped: a missing Java or missing jars fail the test.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -4,8 +4,6 @@ A process of its own, so that the load goes on while a test waits, and ends when
 It prints `ready` when every kind of batch has been written once.
 """
 
-from __future__ import annotations
-
 import itertools
 import select
 import subprocess

@@ -1,7 +1,5 @@
 """The records that the data source reads from a broker's files are those that its consumers get."""
 
-from __future__ import annotations
-
 import pytest
 from confluent_kafka import TopicPartition
 

@@ -1,7 +1,5 @@
 """A broker that goes on writing, an export that is killed again and again: each acknowledged record once."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys

@@ -5,8 +5,6 @@ there in a sweep, fewer in CI. Broker 1 is killed midway. Its replica is grafted
 while that one is stopped, or while it goes on serving.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Directories brought back, volumes given their identity, room made on a full disk: real brokers judge."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shlex

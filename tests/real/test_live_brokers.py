@@ -1,7 +1,5 @@
 """What segmend says of real brokers' log dirs, while they run, after a stop, after kill -9."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`plan merge` after a real unclean election: the newest branch, then the other one on purpose."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Partitions renamed, cloned, restamped and deleted under a real broker, and the way back once it ran."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The moves that `fleet capacity --reassign` prints, given to the broker's own tool."""
 
-from __future__ import annotations
-
 import json
 import time
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Surgery and real brokers: one keeps the other out, and starts on what it left."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

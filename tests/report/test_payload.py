@@ -1,7 +1,5 @@
 """Bytes of records made presentable."""
 
-from __future__ import annotations
-
 import json
 
 from hypothesis import given

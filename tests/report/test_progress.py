@@ -1,7 +1,5 @@
 """The line that says how far a long command is."""
 
-from __future__ import annotations
-
 import time
 from io import StringIO
 

@@ -1,7 +1,5 @@
 """Each kind of small file has a viewer."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Tables: aligned, streaming, with remarks across; and the ways in which text is set apart."""
 
-from __future__ import annotations
-
 from itertools import count, islice
 
 from segmend.report.style import PLAIN, Style

@@ -1,7 +1,5 @@
 """Words and numbers for people."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """The sample audit, rendered once, and a headless Chromium for the tests marked `browser`."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path

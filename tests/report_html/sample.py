@@ -4,8 +4,6 @@ Everything conforms to `segmend.fleet.schemas.STORED`. Numbers come from a seede
 that every run draws the same picture.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """The report in a real browser: what a person can do with it. The console stays silent in every test."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What the page carries to be searched and opened: replicas and segments, or how many are elsewhere."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

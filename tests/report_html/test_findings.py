@@ -1,7 +1,5 @@
 """Findings: grouped by code, worst first, within a budget that no code can eat alone."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

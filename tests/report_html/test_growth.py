@@ -1,7 +1,5 @@
 """The growth plot: audits of the same paths only, on a scale that is said."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """The page as text: it is whole, it escapes everything, it stays small, and it says where the rest is."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

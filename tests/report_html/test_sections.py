@@ -1,7 +1,5 @@
 """The other sections, each on tables small enough to know the answer."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

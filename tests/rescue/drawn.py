@@ -5,8 +5,6 @@ brokers, their wounds, the form and options of the rescue. The export goes run a
 in the fleet killed at any moment and asked again. Lines, exit codes, files and rows are compared.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """Three replicas of a few golden partitions, hurt by a seed, and what a rescue gave of them."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable

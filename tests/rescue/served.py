@@ -1,7 +1,5 @@
 """A rescued log dir under the real broker of its release."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager

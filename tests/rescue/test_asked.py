@@ -1,7 +1,5 @@
 """What can be asked of a rescue, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Replicas that do not fit together, batches that lie, sources that change meanwhile, and a full disk."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import replace

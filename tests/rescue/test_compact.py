@@ -1,7 +1,5 @@
 """A rescue that is compacted has of each key the last record, and says of what it left alone why."""
 
-from __future__ import annotations
-
 import json
 import random
 from base64 import b64decode

@@ -1,7 +1,5 @@
 """What is sound on some replica is rescued, once and in order; what is hurt on all is named, and no more."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is decoded on request: text beside the raw bytes, or the reason why there is none, whatever comes."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Sequence

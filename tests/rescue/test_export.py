@@ -1,7 +1,5 @@
 """Run after run, and killed at any moment, each record comes into the table once; another log never does."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections import Counter

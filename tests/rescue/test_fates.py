@@ -1,7 +1,5 @@
 """Of a transaction whose marker is lost nothing is said that is not so."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """On the fleet's drivers diff, rescue and export tell what they tell alone."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

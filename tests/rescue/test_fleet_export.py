@@ -1,7 +1,5 @@
 """On the fleet's drivers an export adds what it adds alone, run after run, in one commit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

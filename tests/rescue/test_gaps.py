@@ -1,7 +1,5 @@
 """Offsets that one replica leaves out, and whether that is compaction: what is lost, what is told."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

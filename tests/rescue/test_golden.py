@@ -1,7 +1,5 @@
 """Of a healthy golden directory every form holds exactly what a consumer got."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import json

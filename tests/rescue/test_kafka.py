@@ -1,7 +1,5 @@
 """Records sent to a live cluster: each once, in order, with all that they had; killed and gone on, too."""
 
-from __future__ import annotations
-
 import json
 import signal
 import time

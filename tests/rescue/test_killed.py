@@ -1,7 +1,5 @@
 """Killed at any change of the disk, the same command goes on, and ends with the same bytes."""
 
-from __future__ import annotations
-
 import errno
 import random
 from collections.abc import Iterable, Mapping

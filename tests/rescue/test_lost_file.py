@@ -1,7 +1,5 @@
 """A file that one replica lost is no compaction: its records, of transactions too, come from the others."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

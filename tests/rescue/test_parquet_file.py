@@ -1,7 +1,5 @@
 """A Parquet file has the rows it was given, whatever they hold, and spends time only on bytes that shrink."""
 
-from __future__ import annotations
-
 import io
 import random
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Records of batches whose checksum fails: marked, where nobody has them sound, true before the damage."""
 
-from __future__ import annotations
-
 import csv
 import json
 import random

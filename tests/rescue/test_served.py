@@ -1,7 +1,5 @@
 """The real broker opens a rescued log dir without a complaint, and serves what it served before."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from types import SimpleNamespace

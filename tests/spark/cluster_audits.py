@@ -3,8 +3,6 @@
 python -m tests.spark.cluster_audits MASTER CACHE FLEET OUT...
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

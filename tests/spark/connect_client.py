@@ -3,8 +3,6 @@
 python -m tests.spark.connect_client URL FLEET OUT
 """
 
-from __future__ import annotations
-
 import json
 import sys
 

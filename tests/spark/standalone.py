@@ -1,7 +1,5 @@
 """A standalone Spark cluster whose workers have Spark and a bare Python, and nothing of segmend."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

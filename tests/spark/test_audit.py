@@ -1,7 +1,5 @@
 """The audit on Spark: the same tables and findings as on the local driver."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

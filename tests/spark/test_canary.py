@@ -5,8 +5,6 @@ DataFrame and answers the unfiltered one. When this test fails, Spark is mended,
 ban on `pushFilters` in `segmend.spark.source` may be thought over.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

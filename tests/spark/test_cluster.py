@@ -1,7 +1,5 @@
 """The audit on a cluster of plain workers, some of which fail: the tables of a run without Spark."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path

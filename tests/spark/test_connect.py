@@ -1,7 +1,5 @@
 """The data source, `scan`, `summarize` and the audit through a server of Spark Connect."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

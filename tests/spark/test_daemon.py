@@ -1,7 +1,5 @@
 """The workers of a local session: PySpark collects garbage after each task, in what is none."""
 
-from __future__ import annotations
-
 import gc
 import socket
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Which Java is taken, and that its absence is told in one line. Starts none."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

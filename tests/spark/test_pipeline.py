@@ -1,7 +1,5 @@
 """`examples/pipeline` as its README says: two tables, every record once though a replica is hurt."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

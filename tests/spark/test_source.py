@@ -1,7 +1,5 @@
 """`kafka-log` as Spark users meet it: by name, in SQL, pruned, and a drop-in for Spark's own Kafka source."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

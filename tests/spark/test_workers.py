@@ -1,7 +1,5 @@
 """What workers lack, do not see or do not share is one line, before anything is written."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -8,8 +8,6 @@ dirs called otherwise meanwhile. No byte may be lost, no refusal may change anyt
 there. In the end all is taken back by what is printed: where nobody wrote, to the last time of a file.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """The lines of offset checkpoints, looked at and changed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What runs in a process of its own, forked from this one, perhaps as another user."""
 
-from __future__ import annotations
-
 import codecs
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Fixtures of the surgery tests."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A broker's log dirs copied from a golden directory, and surgery on them as a user does it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

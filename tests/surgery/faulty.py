@@ -6,8 +6,6 @@ refused, as between file systems. It syncs nothing for real, which makes thousan
 several threads one is made after the other.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import random

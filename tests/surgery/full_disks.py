@@ -6,8 +6,6 @@ which somebody else takes the room, and how much of it is left. The command stop
 is it by the next try; once there is room the same command goes on, and undo gives back all.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

@@ -4,8 +4,6 @@ Unlike `Story`, which has every kind of step and every state of its world, this 
 on files of any size: after each stop one of the two ways is gone, and what `look` sees is compared.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """Log dirs with a fault, and commands on them."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

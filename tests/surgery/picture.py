@@ -1,7 +1,5 @@
 """Everything about every file of a directory, so that two moments can be compared."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import stat

@@ -1,7 +1,5 @@
 """Index entries by the words of `LogSegment`, for the tests: plain, and with a start in between."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from struct import Struct

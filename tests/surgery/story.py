@@ -6,8 +6,6 @@ and `back` have to lead to the planned and to the original state: two stops that
 bytes, names, modes, times and attributes, journal included, are one case.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import random

@@ -6,8 +6,6 @@ word, records gone that the plan does not call lost, a start that does more harm
 second plan that is not empty, a tree that undo did not bring back.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

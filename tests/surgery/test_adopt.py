@@ -1,7 +1,5 @@
 """`plan adopt`: -stray and -delete directories brought back, or refused with the reason."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

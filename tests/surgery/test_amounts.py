@@ -1,7 +1,5 @@
 """Figures of the command line."""
 
-from __future__ import annotations
-
 import pytest
 
 from segmend.errors import UsageError

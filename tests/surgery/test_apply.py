@@ -1,7 +1,5 @@
 """What apply and undo refuse, and what they say; on a small world of files."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

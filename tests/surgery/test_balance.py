@@ -1,7 +1,5 @@
 """`plan balance`: the log dirs of a broker, each on a disk of its own, made about equally full."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

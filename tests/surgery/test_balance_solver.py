@@ -1,7 +1,5 @@
 """The search for few bytes to move, beside all ways there are."""
 
-from __future__ import annotations
-
 import itertools
 import random
 

@@ -5,8 +5,6 @@ points (1.1.0 alone takes a missing index for an empty one): a start then scans 
 (`LogSegment.recover`), and the clean stop that follows leaves the indexes trimmed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A few of `python -m tests.surgery.chains` and of `python -m tests.surgery.full_disks`."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

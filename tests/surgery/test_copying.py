@@ -1,7 +1,5 @@
 """Bytes brought from file to file: all are there, holes stay, a wrong one is told; blocks are shared."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import random

@@ -5,8 +5,6 @@ modes, times and attributes; and at every moment each original byte is somewhere
 The fast tests take some of the calls, CI every third one, a sweep takes all.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """A damaged log is no witness: sound derived files stay, and no start loses more by a repair than without."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

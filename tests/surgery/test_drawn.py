@@ -1,7 +1,5 @@
 """A few of `python -m tests.surgery.drawn`, and those that once broke a promise."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,8 +3,6 @@
 A few each time; CI takes every sixteenth one, and some pairs of faults; `python -m tests.sweep` takes all.
 """
 
-from __future__ import annotations
-
 import random
 import shutil
 from pathlib import Path

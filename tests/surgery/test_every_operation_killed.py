@@ -4,8 +4,6 @@ CI takes a few calls of each, `python -m tests.sweep crash` more. Each kind of s
 `test_crash`, some operations on files that are harder for them in `test_merge_killed` and its like.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path

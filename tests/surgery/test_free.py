@@ -1,7 +1,5 @@
 """`plan free`: what goes first, what never goes, what a full disk has to do with the quarantine."""
 
-from __future__ import annotations
-
 import itertools
 import shutil
 import subprocess

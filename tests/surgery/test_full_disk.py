@@ -1,7 +1,5 @@
 """A disk without room for as much as a name, as XFS when full: what leaves it makes the room it needs."""
 
-from __future__ import annotations
-
 import errno
 import os
 from itertools import count

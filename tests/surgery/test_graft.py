@@ -1,7 +1,5 @@
 """`plan graft`, `apply`, `undo` on the log dirs of a real fleet: replicas that lag, diverged, or are gone."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A graft killed at a call of apply or undo: the same again ends it, undo takes it back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Two replicas made from one history, cut and forked at random: what they share is found exactly."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Grafts of the logs of every release: all magics, codecs, transactions, and what compaction leaves."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """By how much a partition grows, from its records' timestamps."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from segmend.balancing.movable import DAY_MS, HOUR_MS, growth

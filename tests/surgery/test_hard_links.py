@@ -1,7 +1,5 @@
 """Files with other names, as those of a snapshot by `cp -al`: these keep the old bytes, wherever it stops."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

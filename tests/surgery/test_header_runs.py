@@ -1,7 +1,5 @@
 """Base offsets flipped in several batches in a row: what their neighbours prove needs no replica."""
 
-from __future__ import annotations
-
 import shutil
 import struct
 from pathlib import Path

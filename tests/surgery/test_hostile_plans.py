@@ -3,8 +3,6 @@
 The hash in a plan stands against accidents, and whoever edits on purpose writes a new one, as here.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """`plan identity`: volumes that do not agree about cluster, node or directory id, mended or refused."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """index.interval.bytes read off the indexes that are sound."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

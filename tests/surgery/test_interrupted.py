@@ -1,7 +1,5 @@
 """What a person meets who stopped surgery halfway, or gave another state dir: commands that are whole."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """What must hold so that no byte is lost, broken on purpose: each is an assertion that says so."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

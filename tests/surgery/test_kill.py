@@ -4,8 +4,6 @@ The process kills itself in the n-th call of its effects, before or in the middl
 nothing of Python runs afterwards: no `finally`, no flush, no release of a lock but by the kernel.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """`plan merge`: replicas that diverged, or are damaged in different places, made one history again."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`plan merge` killed at every call of apply and of undo, by root and by a normal user."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Where a drain sends partitions, and what a move does with a copy that the broker began."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

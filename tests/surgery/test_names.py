@@ -1,7 +1,5 @@
 """`plan delete`, `plan restamp`, `plan rename`: what partitions are called, whose they are, that they go."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

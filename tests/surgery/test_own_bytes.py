@@ -5,8 +5,6 @@ alone does not tell these bytes (`test_recipes.reason`), or nobody can tell that
 no other file changes. The day chooses a kind of damage and some rounds for each release.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Two at a time: results in order, the first error and no other, nothing begun after it; a stop is heard."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

@@ -1,7 +1,5 @@
 """How far surgery is: it only grows, and ends at all of it, whatever the operation and the files are."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Iterator

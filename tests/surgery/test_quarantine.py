@@ -1,7 +1,5 @@
 """`segmend quarantine`: what was set aside, listed, brought back, and given up for good."""
 
-from __future__ import annotations
-
 import errno
 import time
 from pathlib import Path

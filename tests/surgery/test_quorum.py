@@ -3,8 +3,6 @@
 What real quorums of three make of it is in `tests/lab/quorums`.
 """
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 CI takes every ninth call, `python -m tests.sweep crash` all.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Repair reads each log once, and `apply` not at all unless the log is another one by then."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

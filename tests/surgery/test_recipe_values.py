@@ -1,7 +1,5 @@
 """Recipes on small partitions, and what they refuse; goldens are in test_recipes.py."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

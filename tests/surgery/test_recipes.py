@@ -5,8 +5,6 @@ have one of them, proven from the bytes. How many are the same is written down, 
 cannot fall unseen.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`plan`, `apply` and `undo` over every fault on written log dirs for which the table names a mend."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """Damaged batches: out of another replica (`--from`), or made empty (`--blank`), never guessed."""
 
-from __future__ import annotations
-
 import random
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """Repair of what real brokers wrote: checkpoints, and what a start says of indexes after it."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

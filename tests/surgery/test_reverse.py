@@ -1,7 +1,5 @@
 """`plan reverse`: the way back once a broker ran, with what came since kept."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A normal user: what he may not do is said before the first step; what was stopped always goes on."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -4,8 +4,6 @@ All operations of a release follow each other on one copy of its directory; `pyt
 has each alone, on a fresh copy, and a broker started after each.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

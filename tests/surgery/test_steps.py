@@ -1,7 +1,5 @@
 """Each kind of step: there and back, as JSON, and seen in a view without being done."""
 
-from __future__ import annotations
-
 import json
 import os
 from itertools import zip_longest

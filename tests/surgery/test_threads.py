@@ -4,8 +4,6 @@ Calls are counted by thread, as `strace -f` does it: by that count the first thr
 would always be the one that is stopped.
 """
 
-from __future__ import annotations
-
 import errno
 from collections import Counter
 from pathlib import Path

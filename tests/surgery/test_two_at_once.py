@@ -1,7 +1,5 @@
 """Two segmends that are given one plan at one moment: one does it, the other says how it is by then."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """Trials drawn by their numbers, one after the other; the command lines of those who draw them."""
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 import time

@@ -4,8 +4,6 @@ Two log dirs `a` and `b` count as lying on two disks. The bytes are random, and 
 and patched at multiples of 16, so that a byte is safe if and only if its 16 are found somewhere.
 """
 
-from __future__ import annotations
-
 import os
 import random
 from dataclasses import dataclass

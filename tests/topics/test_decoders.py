@@ -1,8 +1,6 @@
 """Internal topics: what is no record of theirs is told, and never raises. (Kafka's own decoders
 are the judge of the sound ones, in tests/cli/test_show_golden.py.)"""
 
-from __future__ import annotations
-
 import json
 
 import pytest

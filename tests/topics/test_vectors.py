@@ -1,8 +1,6 @@
 """`__share_group_state` and `__remote_log_metadata`: records that Kafka 4.3.1's own classes wrote are
 read as its own classes read them (`make_vectors.py` asked them)."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

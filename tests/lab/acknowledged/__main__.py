@@ -1,7 +1,5 @@
 """`python -m tests.lab.acknowledged 4.3.1 --seed 1 --count 200 [--overlap]`: many damages on one base."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

@@ -5,8 +5,6 @@ killed and come back; at last all three are killed in the middle of a burst. `ac
 record that a callback told of (of an aborted transaction none), with its offset.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys

@@ -1,7 +1,5 @@
 """Damage across three replicas, drawn by a seed, so that each record stays sound somewhere, or not."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What a rescue gives, against what was acknowledged."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """A real broker serves what a rescue made of three hurt replicas: exactly what was acknowledged."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

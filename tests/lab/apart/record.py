@@ -1,7 +1,5 @@
 """A broker that has its metadata in a dir apart: `python -m tests.lab.apart.record 4.3.1`."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from pathlib import Path

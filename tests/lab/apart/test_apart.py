@@ -1,7 +1,5 @@
 """A healthy node whose metadata dir is apart: no false alarm, and no word on what was not looked at."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

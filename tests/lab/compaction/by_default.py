@@ -3,8 +3,6 @@
 Broker 1 cleaned its replica again and again, tombstones, too; broker 2 runs without a cleaner.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 import tempfile

@@ -4,8 +4,6 @@ The logs of a record are written again from its seed, without a broker, and look
 the broker was up.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

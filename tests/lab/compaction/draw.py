@@ -4,8 +4,6 @@ A log is drawn from its seed and number alone, so that it can be made again, byt
 record. Times are ages: they count back from when the log is written.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

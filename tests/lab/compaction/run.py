@@ -6,8 +6,6 @@ were built for (`Building offset map for log ... in offset range [a, b)`), what 
 in the end, flags (`u` uncleanable, `r` its first dirty offset was reset), the bytes and first offset left.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

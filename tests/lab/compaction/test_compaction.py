@@ -1,7 +1,5 @@
 """What is said of compaction against what real cleaners did, as recorded; wrong models differ from it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """When a broker deletes in topics with compact and delete: with its cleaner, not after 30 seconds."""
 
-from __future__ import annotations
-
 import re
 import time
 from datetime import datetime

@@ -1,7 +1,5 @@
 """A drawn log as files: segments with their indexes, producer snapshots, and the lines of its checkpoints."""
 
-from __future__ import annotations
-
 import os
 import struct
 from collections.abc import Iterator, Mapping, Sequence

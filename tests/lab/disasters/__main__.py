@@ -7,8 +7,6 @@ which files it was, so that nobody holds a verdict against others that a changed
 today's forecast.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import json

@@ -8,8 +8,6 @@ beside them `__consumer_offsets`, `__transaction_state`, and in KRaft the metada
 `python -m tests.lab.disasters.bases 4.3.1` makes them below `~/.cache/segmend/lab` and packs them here.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

@@ -5,8 +5,6 @@ out of place, other producers and epochs. Some of the files that a start derives
 so that it reads the log.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 import struct

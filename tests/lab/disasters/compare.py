@@ -6,8 +6,6 @@ apart by the recording (`grown`). A forecast that names something as `unknown` n
 hangs on it, and may then not say that nothing is lost.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Of indexes all that a recovery wrote, also of a segment that it cut, and of the 
 with zeros; of producer snapshots the rows.
 """
 
-from __future__ import annotations
-
 import itertools
 import struct
 import tempfile

@@ -1,7 +1,5 @@
 """Small files that somebody opened, mended by hand or carried over another system: still text."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable

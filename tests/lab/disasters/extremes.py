@@ -4,8 +4,6 @@ Beside them names in bytes of another charset, and a file written behind itself.
 Checksums and counts are right, so that nothing but the numbers themselves is amiss.
 """
 
-from __future__ import annotations
-
 import os
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The files of a node's log dirs before and after a start, and what became of each."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import struct

@@ -1,7 +1,5 @@
 """One start of a real broker over a hurt node: what it did, as a value that is recorded."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import time

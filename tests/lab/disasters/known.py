@@ -3,8 +3,6 @@
 The slow test of `test_disasters` fails when one is listed that agrees.
 """
 
-from __future__ import annotations
-
 from tests.lab.disasters.draw import Disaster
 
 KNOWN: dict[str, dict[str, list[int]]] = {

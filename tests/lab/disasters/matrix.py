@@ -1,7 +1,5 @@
 """The matrix: recorded disasters by release and kind, and how many of them today's forecast agrees with."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections import Counter

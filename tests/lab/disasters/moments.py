@@ -1,7 +1,5 @@
 """What is left of one moment: a copy, a roll or a restart stopped on its way; and files under odd names."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -4,8 +4,6 @@ A file restored by root, a directory made by root, a mode too narrow. Where the 
 it counts.
 """
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Metadata v5 and ListOffsets v2 are known to every broker from 1.0 to 4.3. Older 
 v2 and v1.
 """
 
-from __future__ import annotations
-
 import socket
 import struct
 from dataclasses import dataclass

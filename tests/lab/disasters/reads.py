@@ -3,8 +3,6 @@
 Fetch v4 is known to every broker from 1.0 to 4.3. A batch is looked at as consumers do: whole, and its CRC.
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass, field
 from typing import Any

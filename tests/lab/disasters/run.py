@@ -1,7 +1,5 @@
 """Do a disaster to a copy, ask the forecast, start the broker; keep what came of it, one line a disaster."""
 
-from __future__ import annotations
-
 import json
 import lzma
 import os

@@ -1,7 +1,5 @@
 """What the forecast says of a hurt node: the lines of `--json`, and the model of each log behind them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field

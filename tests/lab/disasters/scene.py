@@ -1,7 +1,5 @@
 """What a wound is given: the log dirs of one node, the moments it was written at, and a seeded draw."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

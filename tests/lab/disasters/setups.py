@@ -1,7 +1,5 @@
 """What is done to a whole node: server.properties changed, dirs formatted anew, an older metadata log."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

@@ -3,8 +3,6 @@
 Each is the smallest that was drawn; the fast tests play all of them.
 """
 
-from __future__ import annotations
-
 NAMED: dict[str, dict[str, int]] = {
     "a future replica takes the place of the current one": {"3.3.2": 57},
     "a future replica with holes takes the place of the current one": {"4.0.1": 51},

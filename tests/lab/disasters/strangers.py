@@ -1,7 +1,5 @@
 """What came from elsewhere or was left half done: another cluster's dirs, merged disks, stopped copies."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from pathlib import Path

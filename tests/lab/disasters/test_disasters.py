@@ -1,7 +1,5 @@
 """The recorded disasters against today's forecast, without a broker; wrong forecasts are caught."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import itertools

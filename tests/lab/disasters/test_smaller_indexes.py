@@ -1,7 +1,5 @@
 """`log.index.size.max.bytes` made smaller between two starts, on real brokers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What lies where something else is expected: links, directories, pipes, what other programs leave."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -1,7 +1,5 @@
 """What a wound is."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from dataclasses import dataclass

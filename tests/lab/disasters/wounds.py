@@ -5,8 +5,6 @@ the same whatever happens beside it. One that cannot be done any more (its file 
 `CANNOT`.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 import shutil

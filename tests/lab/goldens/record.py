@@ -6,8 +6,6 @@ hold, or with roles and voters. What the broker did goes to `recorded/<golden>.j
 is not tried again. To be run as root.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

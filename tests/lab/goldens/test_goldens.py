@@ -4,8 +4,6 @@ As `record` saw real brokers start them, as root and as a user: where all was se
 `check` says a bad word; where a release refuses or sets aside, `explain upgrade` says it in its words.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """Record what Kafka's own tools print of topics' settings: `python -m tests.lab.gone.described 4.3.1 ...`."""
 
-from __future__ import annotations
-
 import re
 import sys
 import tempfile

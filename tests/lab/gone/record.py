@@ -5,8 +5,6 @@ its name tells; the last start finds a time index of root's. Kept are the lines 
 them (`.json`) the segments that went at each start and what `explain retention` had said before it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

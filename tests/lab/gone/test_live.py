@@ -1,7 +1,5 @@
 """Write-up 002 on a real broker: what makes it lose records, what segmend says before, what keeps them."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import time

@@ -4,8 +4,6 @@ Two brokers: one stops, the other takes more records and is killed; the first on
 other must follow.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 import tempfile

@@ -6,8 +6,6 @@ log behind them; a group has committed. `3.7.2-on-3.3.2` is 3.7.2 over the base 
 by itself keeps them in the log (KIP-853).
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """The forecast of a hurt node against what was recorded: `python -m tests.lab.nodes.compare NAME`."""
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile

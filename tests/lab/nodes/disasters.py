@@ -1,7 +1,5 @@
 """What is done to whole nodes: one row a disaster, each a function of the node's log dirs."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import struct

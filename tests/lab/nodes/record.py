@@ -5,8 +5,6 @@ partition (its offsets, `empty`, or why it gets none), the directories that beca
 log dirs that went offline, and the words with which a node ends. `waits`: the process lives, and is not up.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

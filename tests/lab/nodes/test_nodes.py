@@ -1,7 +1,5 @@
 """The forecast against whole nodes that were hurt and started: see `tests.lab.nodes.record`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,8 +3,6 @@
 With `--do '1,2/3 wiped@1:full-0#7'` one outage that is not recorded.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import json

@@ -1,7 +1,5 @@
 """What the nodes of a cluster answer: leaders, in-sync replicas, offsets; whether acks=all is taken."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -14,8 +14,6 @@ Any story with `-with-elr` or `-without-elr` behind it: eligible leader replicas
 with `-zookeeper`: of a release that could do without, as older ones are.
 """
 
-from __future__ import annotations
-
 import json
 import signal
 import sys

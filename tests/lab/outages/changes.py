@@ -1,7 +1,5 @@
 """What operators do to a cluster, of which a node that is away does not hear."""
 
-from __future__ import annotations
-
 import json
 import time
 

@@ -1,7 +1,5 @@
 """In what a forecast of the cluster differs from what its nodes did."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Recorded outages of drawn clusters against today's forecast, without a broker."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

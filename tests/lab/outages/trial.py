@@ -1,7 +1,5 @@
 """One outage: the forecast of the hurt disks, and what real nodes over them do."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -4,8 +4,6 @@ Nodes 1 and 2 vote from the start, and 3 once it was added; it is removed while 
 of it. The log has the ports of the voters, so each start takes those of the base again.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 `python -m tests.lab.places.base 4.3.1` makes it (30 s) and packs it beside the recordings; trials copy it.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """A log of a dir fails while another one with an open transaction waits to be loaded, or was before."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ a start that fails is done again one by one. What is recorded already is not don
 paths and no times.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import os

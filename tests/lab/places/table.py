@@ -4,8 +4,6 @@ A `Trial` hurts one log dir, or (`alone`) the whole of `log.dirs`; those of the 
 `uid` is the user whom the broker runs as and to whom everything belonged before; None: root, and root's.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import struct

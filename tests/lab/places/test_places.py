@@ -4,8 +4,6 @@ Recorded by `tests.lab.places.record`; nothing is started here. Giving files awa
 attribute `i` need root. A shared start is compared trial by trial, each alone in its dir.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import os

@@ -5,8 +5,6 @@ All three know topic `a`; node 3 was killed before topic `late` was made, so tha
 `controller.quorum.voters`.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

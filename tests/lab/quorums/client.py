@@ -1,7 +1,5 @@
 """A client of a quorum that came up: `python -m tests.lab.quorums.client read|make BOOTSTRAP`, JSON."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

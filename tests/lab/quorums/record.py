@@ -1,7 +1,5 @@
 """What was tried, kept: `python -m tests.lab.quorums.record BASES TRIALS.jsonl...` packs bases and trials."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 What a plan promised then came true: where the log ends, in which epoch one leads, topics and records.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

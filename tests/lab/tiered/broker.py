@@ -1,7 +1,5 @@
 """A broker with Kafka's own `LocalTieredStorage`: remote storage in a folder, from its test jars."""
 
-from __future__ import annotations
-
 import fcntl
 from pathlib import Path
 

@@ -4,8 +4,6 @@ The base is `<release>.tar.xz`, what was seen of each trial of the seed `<releas
 client is told a few seconds after the start, of each topic, or why the broker does not start.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

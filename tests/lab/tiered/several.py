@@ -3,8 +3,6 @@
 The base is `three/<release>.tar.xz`, what clients were told after each outage of the seed `<release>.json`.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys

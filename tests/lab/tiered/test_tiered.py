@@ -1,7 +1,5 @@
 """The forecast against what brokers with remote storage served after each wound."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

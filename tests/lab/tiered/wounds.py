@@ -1,7 +1,5 @@
 """What happens to a log dir whose topics `tier` and `cut` (its first records were deleted) are tiered."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from collections.abc import Callable

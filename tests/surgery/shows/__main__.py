@@ -3,8 +3,6 @@
 GOLDEN is `1.1.0-clean`, or `1.1.0` for both, or `all`.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 import time

@@ -6,8 +6,6 @@ Each operation has a partition of its own, and a journal of its own. What a cons
 was there before all of it, with what was produced in between; where the way back would cost that, all stays.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """Damaged files: what `repair` makes anew, blanks or takes from a replica, and what `trim` cuts off."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.files import flip

@@ -1,7 +1,5 @@
 """Directories that no broker serves, disks without room, volumes with the wrong identity."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """All operations on a golden directory, each alone or one after the other, and what the broker says then."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The cluster's metadata of a lone KRaft node, damaged where the rest of it covers that."""
 
-from __future__ import annotations
-
 from tests.files import flip_at_share
 from tests.surgery.shows.bed import Asked, Bed, Case
 

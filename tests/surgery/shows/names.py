@@ -1,7 +1,5 @@
 """Partitions deleted, under a wrong topic id, under a wrong name."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

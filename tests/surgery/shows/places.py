@@ -1,7 +1,5 @@
 """Partitions in another log dir: moved, drained, balanced; and replicas out of their leader's files."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

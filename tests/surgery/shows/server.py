@@ -4,8 +4,6 @@ Releases with ZooKeeper kept the topics there, and the golden directories have n
 the topics that the directories hold, with their ids, and of the cluster.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
