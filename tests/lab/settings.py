@@ -218,6 +218,8 @@ def questions() -> Iterator[str]:
             yield SEPARATOR.join(("server", *base, f"inter.broker.protocol.version={text}"))
             yield SEPARATOR.join(("server", *base, f"log.message.format.version={text}"))
         yield from (put_over(base, each) for each in FITTING.split())
+    yield SEPARATOR.join(("server", *(each.replace("node.id", "broker.id") for each in KRAFT)))
+    yield SEPARATOR.join(("server", *KRAFT, "config.providers=env", "num.io.threads=${file:x}"))
     unmapped = [each for each in KRAFT if "protocol.map" not in each]
     yield SEPARATOR.join(("server", *unmapped))
     yield put_over(unmapped, "listeners=SSL://h:2,CONTROLLER://h:3")

@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 from tests.cli.run import run
 from tests.faults.written import known_dirs, two_dirs
+from tests.golden.unpack import unpack
+from tests.lab.outages.base import HERE as BASES
 from tests.lab.settings import KRAFT
+from tests.lab.upgrade import ARCHIVES
 
 
 @pytest.fixture
@@ -75,8 +78,116 @@ def test_settings_that_do_not_fit_one_another_refuse(dirs: list[Path], tmp_path:
         answers.append((ran.code, ran.json[-1]))
     (code, sound), (refused, unsound) = answers
     assert (code, refused) == (0, 4)
-    assert "what server.properties names is there, and fits: authorizer.class.name" in sound["assumed"]
+    (named,) = [each for each in sound["assumed"] if "names is there, and fits:" in each]
+    assert all(name in named for name in ("authorizer.class.name", "listeners", "controller.quorum.voters"))
     assert "cannot use the nonroutable meta-address 0.0.0.0" in unsound["reason"]
+
+
+@pytest.mark.parametrize(
+    ("line", "kafka", "reason"),
+    [
+        ("authorizer.class.name=kafka.security.authorizer.AclAuthorizer", "4.3.1", "ClassNotFoundException"),
+        ("authorizer.class.name=kafka.security.authorizer.AclAuthorizer", "3.9.2", "NullPointerException"),
+        ("authorizer.class.name=kafka.security.authorizer.AclAuthorizer\nzookeeper.connect=h", "3.9.2", ""),
+        ("authorizer.class.name=org.example.AclAuthorizer", "4.3.1", ""),
+        ("zookeeper.metadata.migration.enable=true\nzookeeper.connect=h", "4.3.1", ""),
+        ("zookeeper.metadata.migration.enable=true\nzookeeper.connect=h", "3.9.2", "ZK migrations enabled"),
+        ("metadata.log.segment.bytes=1024", "3.9.2", "Cannot set metadata.log.segment.bytes below"),
+        ("metadata.log.segment.bytes=1024\nmetadata.log.segment.min.bytes=1024", "3.9.2", ""),
+        ("controller.quorum.voters=\ncontroller.quorum.bootstrap.servers=h:3", "3.9.2", "log names none"),
+        ("controller.quorum.voters=\ncontroller.quorum.bootstrap.servers=h:3", "4.3.1", "log names none"),
+        ("controller.quorum.bootstrap.servers=h:3", "4.3.1", ""),
+        ("config.providers=env\nnum.io.threads=${{env:THREADS}}", "4.3.1", "Not a number of type INT"),
+        ("config.providers=env\nnum.io.threads=${file:/a:b}", "4.3.1", "Not a number of type INT"),
+        ("config.providers=env\nnum.io.threads=${env:THREADS}", "4.3.1", ""),
+        ("listeners=SASL_PLAINTEXT://h:2,CONTROLLER://h:3\nsecurity.inter.broker.protocol=SASL_PLAINTEXT\n"
+         "sasl.mechanism.inter.broker.protocol=PLAIN\nsasl.enabled.mechanisms=PLAIN\n"
+         "listener.security.protocol.map=CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT", "4.3.1", ""),
+    ],
+)  # fmt: skip
+def test_what_upgrades_leave_in_a_configuration(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, kafka: str, reason: str
+) -> None:
+    """Releases were started with each, over dirs of 3.9.2; what is not here is assumed where they start."""
+    dirs = sorted(unpack(ARCHIVES / "3.9.2.tar.xz", tmp_path).glob("b1/d*"))
+    given = configured(tmp_path, dirs, line)
+    ran = run(capsys, "forecast", *dirs, "--config", given, "--json", "--kafka", kafka)
+    assert (reason in (ran.json[-1]["reason"] or ""), ran.code) == (True, 4 if reason else 0)
+    assumed = "\n".join(ran.json[-1]["assumed"])
+    assert ("JAAS" in assumed) == ("SASL" in line)
+    assert ("config provider" in assumed) == line.endswith("=${env:THREADS}")
+
+
+def configured(root: Path, dirs: list[Path], line: str) -> Path:
+    """The server.properties of a node that is all, with more lines."""
+    given = root / "server.properties"
+    rows = [f"log.dirs={','.join(map(str, dirs))}", *(row for row in KRAFT if not row.startswith("log.dirs"))]
+    given.write_text("\n".join([*rows, line, ""]))
+    return given
+
+
+def test_a_migration_that_is_none_ends_who_leads_the_metadata(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where others may be elected, nobody knows whether it comes to that."""
+    dirs = sorted(unpack(BASES / "3.9.2-stagger.tar.xz", tmp_path).glob("b1/d*"))
+    line = (
+        "zookeeper.metadata.migration.enable=true\nzookeeper.connect=h\ncontroller.quorum.voters=1@h:3,2@i:3"
+    )
+    ran = run(capsys, "forecast", *dirs, "--config", configured(tmp_path, dirs, line), "--json")
+    assert any("Should not have ZK migrations enabled" in each for each in ran.json[-1]["unknown"])
+    assert ran.code == 4
+
+
+def test_a_node_is_known_by_its_old_broker_id(
+    dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """4.3.1 started without node.id (`KafkaConfig.populateSynonyms`)."""
+    given, codes = configured(tmp_path, dirs, ""), []
+    for name in ("broker.id", "other.id"):
+        given.write_text(given.read_text().replace("node.id", name).replace("broker.id", name))
+        codes.append(run(capsys, "forecast", *dirs, "--config", given, "--json", "--kafka", "4.3.1").code)
+    assert codes == [0, 4]
+
+
+def test_leader_epochs_go_with_an_old_message_format(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """2.8.2 deleted all of them at its start; KAFKA-7897."""
+    root, given = unpack(ARCHIVES / "2.8.2.tar.xz", tmp_path), tmp_path / "server.properties"
+    gone = {}
+    for kafka, rows in (
+        ("2.8.2", "log.message.format.version=0.10.2"),
+        ("2.8.2", "log.message.format.version=0.11.0"),
+        ("2.0.1", "log.message.format.version=0.10.2"),
+        ("3.9.2", "log.message.format.version=0.10.2"),
+        ("3.9.2", "log.message.format.version=0.10.2\ninter.broker.protocol.version=2.8"),
+    ):
+        given.write_text(f"broker.id=1\n{rows}\n")
+        ran = run(capsys, "forecast", *root.glob("b1/d*"), "--config", given, "--json", "--kafka", kafka)
+        effects = [each for line in ran.of("partition") for each in line["effects"]]
+        gone[kafka, rows] = sum(each["effect"] == "file-deleted" for each in effects)
+        assert len({each["broker_says"] for each in effects}) <= 2  # nothing is said of a file without epochs
+    assert list(gone.values()) == [7, 0, 0, 0, 7]
+
+
+def test_what_zookeeper_and_leaders_have_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What each of it changes was seen: another cluster in ZooKeeper ended a start of 2.8.2."""
+    root = unpack(ARCHIVES / "2.8.2.tar.xz", tmp_path / "old")
+    told = {}
+    for kafka in ("2.3.1", "2.5.1", "2.8.2"):
+        ran = run(capsys, "forecast", *root.glob("b1/d*"), "--kafka", kafka, "--json")
+        told[kafka] = "\n".join(ran.json[-1]["assumed"])
+    assert all(
+        "a topic go as a whole" in each and "cuts off what its leader" in each for each in told.values()
+    )
+    assert ["InconsistentClusterIdException" in each for each in told.values()] == [False, True, True]
+    assert ["partition.metadata" in each for each in told.values()] == [False, False, True]
+    nodes = unpack(BASES / "4.3.1-stagger.tar.xz", tmp_path / "new")
+    alone = run(capsys, "forecast", *nodes.glob("b2/d*"), "--json").json[-1]["assumed"]
+    together = run(capsys, "forecast", "--cluster", *nodes.glob("b*/d*"), "--json").json[-1]["assumed"]
+    assert any("cuts off what its leader" in each for each in alone)
+    assert not any("cuts off what its leader" in each for each in together)  # there it is looked at
 
 
 def test_a_release_without_config_providers_takes_their_names_for_values(

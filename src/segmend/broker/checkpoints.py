@@ -7,10 +7,12 @@ The damage kinds are those of `segmend.formats.checkpoint_file` and of its users
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
 from segmend.broker.failures import LoadFailure, fatal, storage_failure
+from segmend.broker.features import version_number
 from segmend.broker.rule import Rule, Words, gone_in, new_in
 from segmend.formats.damage import Damage
 from segmend.formats.offset_checkpoint import LOG_START_OFFSET, RECOVERY_POINT
@@ -63,6 +65,25 @@ replication-offset-checkpoint does so in every release (`ReplicaManager.checkpoi
 """
 TOPIC_IDS: Final = new_in("PartitionMetadataFile; KIP-516", (2, 8))
 LEADER_EPOCHS: Final = new_in("LeaderEpochFileCache; KIP-101", (0, 11))
+EPOCHS_BY_FORMAT: Final = Rule(
+    "UnifiedLog.maybeCreateLeaderEpochCache; KAFKA-7897",
+    (((0, 8), False), ((2, 1, 1), True), ((4, 0), False)),
+)
+"""Whether the epochs of a log go that is written in a format before 0.11."""
+FORMAT_IGNORED: Final = new_in("LogConfig.shouldIgnoreMessageFormatVersion; KIP-724", (3, 0))
+"""Whether a format that is set counts for nothing, unless brokers speak as before 3.0 to each other."""
+_OLD_FORMAT: Final = (0, 11)
+EPOCHS_DELETED: Final = "Deleting non-empty leader epoch cache due to incompatible message format V1"
+
+
+def drops_epochs(topic: Mapping[str, str], given: Mapping[str, str], release: Release) -> bool:
+    """Whether a broker with ZooKeeper keeps no leader epochs of a topic: by its settings and the broker's."""
+    written = topic.get("message.format.version") or given.get("log.message.format.version") or ""
+    if not written.strip() or not EPOCHS_BY_FORMAT.of(release):
+        return False
+    spoken = given.get("inter.broker.protocol.version", "").strip()
+    ignored = FORMAT_IGNORED.of(release) and not (spoken and version_number(spoken) < (3, 0))
+    return not ignored and version_number(written.strip()) < _OLD_FORMAT
 
 
 class EpochWrite(StrEnum):

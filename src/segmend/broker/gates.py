@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 from segmend.broker.features import (
     KNOWN_LEVEL,
+    LEVELS,
     LOOKED_AT,
     LOWEST_LEVEL,
     METADATA_VERSION,
@@ -17,7 +18,9 @@ from segmend.broker.features import (
     supported,
 )
 from segmend.broker.metadata_log import UNKNOWN_LEVEL
-from segmend.broker.rule import Rule, gone_in
+from segmend.broker.rule import Rule, Words, gone_in
+from segmend.broker.server_listeners import ROLES
+from segmend.broker.server_names import MIGRATION
 from segmend.broker.settings import Refused, refused_topic
 from segmend.logdir.release import Release
 
@@ -41,6 +44,13 @@ RECORD_SINCE: Final = {
 """The first release that knows a kind of metadata record; those left out came with the first of all."""
 
 
+_MIGRATES: Final = 8
+"""3.4-IV0."""
+NEVER_MIGRATED = Words.since(
+    "ActivationRecordsGenerator.recordsForNonEmptyLog; KIP-866",
+    ((3, 5), "Should not have ZK migrations enabled on a cluster {}"),
+    ((4, 0), None),
+)
 LEVEL_FIRST: Final = gone_in("FeaturesDelta, since 4.0 once all is read", (4, 0))
 """Whether the level is looked at when its record is met, before those behind it are read."""
 
@@ -54,6 +64,9 @@ class GateImage(Protocol):
 
     @property
     def ids(self) -> Mapping[str, str]: ...
+
+    @property
+    def migration(self) -> int: ...
 
 
 def metadata_refusals(
@@ -69,6 +82,17 @@ def metadata_refusals(
         unstable = any(given.get(name, "").strip().lower() == "true" for name in UNSTABLE)
         said += [] if unstable else _unsupported(image, release)
     yield from filter(None, said)
+
+
+def migration_refusal(image: GateImage, release: Release, given: Mapping[str, str]) -> str | None:
+    """The words with which a controller ends once it is elected: a migration that is none."""
+    level = image.features.get(METADATA_VERSION, 0)
+    wanted = given.get(MIGRATION, "").strip().lower() == "true" and "controller" in given.get(ROLES, "")
+    if image.migration or not (level and wanted):
+        return None
+    older = level < _MIGRATES
+    which = f"running metadata.version {LEVELS[level - 1]}" if older else "that was created in KRaft mode."
+    return NEVER_MIGRATED.say(release, which)
 
 
 def _unsupported(image: GateImage, release: Release) -> Iterator[str]:

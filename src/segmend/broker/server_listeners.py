@@ -56,6 +56,17 @@ def unmapped(name: str, entry: str) -> str:
     return _NO_MAP.format(name, len(entry))
 
 
+def wants_jaas(given: Mapping[str, str]) -> bool:
+    """Whether a listener speaks SASL and nothing in the file says who may log in: the JVM must know then."""
+    mapped = {
+        name.strip().upper(): protocol.strip()
+        for name, _, protocol in (entry.rpartition(":") for entry in entries_of(given.get(PROTOCOLS, "")))
+    }
+    opened = {entry.partition("://")[0].upper() for entry in entries_of(given.get(LISTENERS, ""))}
+    speaks = any(mapped.get(name, name).startswith("SASL") for name in opened)
+    return speaks and not any(name.endswith("sasl.jaas.config") for name in given)
+
+
 @frozen
 class Listener:
     """One entry of `listeners`: its name in capitals, host and port."""

@@ -44,6 +44,8 @@ NO_NODE_ID = Words.since(
 OTHER_ID = Words.since(
     "KafkaConfig.populateSynonyms", ((3, 3), "You must set `node.id` to the same value as `broker.id`.")
 )
+_SYNONYM: Final = {"node.id": "broker.id"}
+"""`KafkaConfig.populateSynonyms`."""
 NO_VOTERS = Words.since(
     "KafkaConfig.validateValues; KIP-853 (3.9)",
     ((3, 0), "If using process.roles, controller.quorum.voters must contain a parseable set of voters."),
@@ -63,7 +65,6 @@ REMOTE_AND_MANY_DIRS = Words.since(
     ((3, 6), "Multiple log directories `{}` are not supported when remote log storage is enabled"),
     ((3, 8), None),
 )
-REMOTE_WITHOUT_CLASS = Words.since("RemoteLogManager: it has no default", ((3, 6), "NullPointerException"))
 NO_CONTROLLER_LISTENER = Words.since(
     "KafkaConfig.validateValues; required of itself since 4.2",
     (
@@ -135,6 +136,8 @@ ELSEWHERE: Final = (
     ".class", ".class.name", ".classes", ".class.names", ".reporters", ".assignors", ".location", ".keyfile",
 )  # fmt: skip
 """Endings of settings that name what is neither in server.properties nor in a log dir: classes and files."""
+PLACES: Final = frozenset({LISTENERS, VOTERS, BOOTSTRAP, ZOOKEEPER})
+"""Settings that name hosts and ports: to be found, to be bound, and to answer."""
 FIT: Final = new_in("KafkaConfig: looked at from 0.11 on", (0, 11))
 """Whether segmend knows how settings must fit one another."""
 
@@ -199,7 +202,11 @@ def _late(given: Mapping[str, str], release: Release) -> Iterator[str]:
 def _missing(given: Mapping[str, str], release: Release) -> Iterator[str]:
     for name, rule in definitions(topic=False).items():
         known = rule.of(release)
-        if known is not None and "required" in known.flags and name not in given:
+        if (
+            known is not None
+            and "required" in known.flags
+            and given.keys().isdisjoint((name, _SYNONYM.get(name)))
+        ):
             yield MISSING.format(name)
     if not given.get(ROLES, "").strip() and ZOOKEEPER not in given:
         yield from _said(NO_ZOOKEEPER, release)
@@ -224,8 +231,6 @@ def _remote(given: Mapping[str, str], dirs: Sequence[str], release: Release) -> 
         return
     if len(dirs) > 1 and (words := REMOTE_AND_MANY_DIRS.say(release, ",".join(dirs))):
         yield words
-    if not given.get("remote.log.storage.manager.class.name", "").strip():
-        yield from _said(REMOTE_WITHOUT_CLASS, release)
 
 
 def _migration(given: Mapping[str, str], release: Release) -> Iterator[str]:

@@ -63,6 +63,10 @@ _UP: Final = (
     _line("2.3", Topic.ONE_WAY, """
         once inter.broker.protocol.version is 2.3, groups are stored in version 3: 1.1 then loads none of
         them ("Unknown group metadata version 3")""", Mode.ZOOKEEPER),
+    _line("2.1.1", Topic.CHANGES, """
+        a log.message.format.version (or a topic's own) below 0.11 deletes each leader-epoch-checkpoint at the
+        start: replicas are cut by the high watermark again, which can lose records (KAFKA-7897)""",
+        Mode.ZOOKEEPER, until="4.0"),
     _line("2.4", Topic.CHANGES, """
         cluster.id in meta.properties; a disk of another cluster is refused (KAFKA-7335)""",
         Mode.ZOOKEEPER),
@@ -90,6 +94,17 @@ _UP: Final = (
     _line("4.0", Topic.REFUSES, """
         without process.roles no broker starts ('Missing required configuration "process.roles"').
         Migrate on 3.9 first (KIP-866)""", Mode.ZOOKEEPER),
+    _line("3.9", Topic.REFUSES, """
+        controller.quorum.bootstrap.servers in place of controller.quorum.voters where the log names no voters
+        (kraft.version 0): nobody is elected, and brokers end after a minute. Leave the voters where they are
+        (KAFKA-16538)""", Mode.KRAFT),
+    _line("3.5", Topic.REFUSES, """
+        zookeeper.metadata.migration.enable=true on a cluster that never was ZooKeeper's, once a controller is
+        elected ("Should not have ZK migrations enabled on a cluster that was created in KRaft mode.")""",
+        Mode.KRAFT, until="4.0"),
+    _line("4.0", Topic.REFUSES, """
+        authorizer.class.name=kafka.security.authorizer.AclAuthorizer ("ClassNotFoundException"), which KRaft
+        never had a use for: org.apache.kafka.metadata.authorizer.StandardAuthorizer is in its place"""),
     _line("4.0", Topic.REFUSES, """
         a metadata.version below 3.3-IV3 ("Unsupported metadata version"): raise it before, with
         kafka-features.sh""", Mode.KRAFT),

@@ -15,6 +15,7 @@ from segmend.cluster.quorum import fetched_again, quorum, voters_of
 from segmend.cluster.values import ClusterOutcome, Leadership, Name, NodeOutcome, Prospect, Quorum
 from segmend.frozen import replace
 from segmend.loading import PartitionOutcome
+from segmend.loading.metadata import FOLLOWS
 from segmend.loading.values import Losses
 from segmend.logdir.release import Release
 from segmend.node.metadata_image import MetadataImage
@@ -240,9 +241,10 @@ def _highest(marks: Iterable[Mapping[Name, int]]) -> dict[Name, int]:
 
 
 def _assumed(nodes: list[NodeOutcome]) -> Iterator[str]:
+    """What their forecasts took for granted, but for what is looked at here: who leads them."""
     of: dict[str, list[str]] = {}
     for node in nodes:
-        for each in node.broker.assumed:
+        for each in (each for each in node.broker.assumed if each != FOLLOWS):
             of.setdefault(each, []).append(str(node.node_id))
     for each, named in of.items():
         yield each if len(named) == len(nodes) else f"node {', '.join(named)}: {each}"

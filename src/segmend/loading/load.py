@@ -11,6 +11,7 @@ from segmend.broker.checkpoints import (
     EPOCHS_AGREE,
     EPOCHS_ASSIGNED,
     EPOCHS_BEGIN_AT_FIRST_SEGMENT,
+    EPOCHS_DELETED,
     LEADER_EPOCHS,
     TOPIC_IDS,
     epoch_file_failure,
@@ -173,7 +174,7 @@ def _load(state: LoadState) -> Extent:
     if PRODUCER_STATE.of(state.settings.release):
         if STRAY_SNAPSHOTS.of(state.settings.release):
             remove_strays(state)
-        clean = state.settings.clean
+        clean = state.settings.clean or state.settings.drops_epochs
         state.states = rebuild(state, next_offset, clean=clean, log_start=log_start, final=True)
         note_snapshots(state, listed)
     return _extent(state, log_start, next_offset)
@@ -206,12 +207,15 @@ def _read_epochs(state: LoadState) -> None:
         if failure is not None:
             raise failure
     entries = [(e.epoch, e.start_offset) for e in file.value.entries] if file.value else []
+    if state.settings.drops_epochs:
+        state.note("file-deleted", file.entry.name, says=EPOCHS_DELETED if entries else None)
+        return
     kind = EpochCache if EPOCHS_AGREE.of(state.settings.release) else EarlyEpochCache
     state.epochs = kind(entries, assigned=EPOCHS_ASSIGNED.of(state.settings.release))
 
 
 def _trim_epochs(state: LoadState, next_offset: int) -> None:
-    if not LEADER_EPOCHS.of(state.settings.release):
+    if not LEADER_EPOCHS.of(state.settings.release) or state.settings.drops_epochs:
         return
     state.epochs.truncate_from_end(next_offset)
     log_start = state.settings.log_start

@@ -6,12 +6,15 @@ one that has others catches up with them before its first partition is touched.
 
 from __future__ import annotations
 
-from segmend.broker.election import majority
+from segmend.broker.election import NOT_REGISTERED, majority
+from segmend.broker.rule import Words
 from segmend.broker.server_listeners import ROLES
+from segmend.broker.server_names import BOOTSTRAP
 from segmend.broker.settings import MISSING
 from segmend.formats.names import CLUSTER_METADATA
 from segmend.frozen import frozen, replace
 from segmend.loading.values import DirectoryOutcome, Effect
+from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
@@ -27,6 +30,10 @@ _OTHERS = (
     "whether other voters are alive that have the cluster's metadata: {}. Then nothing turns stray; this is "
     "told for a node that is alone: {}"
 )
+NO_VOTERS_ANYWHERE = (
+    "nobody is elected to lead the metadata: server.properties has no controller.quorum.voters, and the log "
+    "names none either, as that of a quorum with voters in server.properties (kraft.version 0)"
+)
 _ALONE = "no other voter has the cluster's metadata"
 _ELSEWHERE = (
     "where the cluster's metadata is: {}, and server.properties was not given (--config). If it is in a "
@@ -38,10 +45,29 @@ ANOTHER_HOME = (
     "to start; server.properties, which tells it, was not given (--config)"
 )
 IN_ITS_HOME = "metadata.log.dir is {0.path}, where the metadata lies (by default it is the first of log.dirs)"
-IN_ZOOKEEPER = (
+FOLLOWS = (
+    "what lies here is no longer than what leads it: a replica cuts off what its leader, another broker, "
+    "does not have"
+)
+_OTHER_CLUSTER = Words.since(
+    "KafkaServer.startup; KIP-500",
+    ((2, 4), ", the cluster is the one of meta.properties (else the broker refuses: "
+             "InconsistentClusterIdException)"),
+)  # fmt: skip
+_OTHER_TOPIC = Words.since(
+    "ReplicaManager.becomeLeaderOrFollower; KIP-516",
+    ((2, 8), ", topics are those of the ids in partition.metadata (else nobody serves them)"),
+)
+_OLD_FORMAT = Words.since(
+    "UnifiedLog.maybeCreateLeaderEpochCache; KIP-101",
+    ((0, 11), ", leader epochs go by message.format.version"),
+    ((4, 0), None),
+)
+_IN_ZOOKEEPER = (
     "no settings of topics or dynamic ones, no other partitions of it, and no deletion of a topic that goes "
-    "on: ZooKeeper has them, and by them retention may delete more or less, a topic go as a whole, and the "
-    "broker refuse an index longer than segment.index.bytes"
+    "on: ZooKeeper has them, and by them retention may delete more or less, a topic go as a whole{}, and the "
+    "broker refuse an index longer than segment.index.bytes; that there the replicas here are its own{}{}; "
+    "that {}"
 )
 _GONE = (
     "its copy of the cluster's metadata is gone, not in a dir that was not given, and no other voter has it"
@@ -90,8 +116,8 @@ def metadata_of(broker: BrokerDirs, *, whole: bool) -> Metadata:
     if broker.learned is not None:
         return Metadata(image=broker.learned)
     lost, where = _lost(broker, whole=whole), broker.metadata_dir
-    if broker.lost_vote and len(broker.others or ()) < majority(len(broker.voters or ())):
-        waits = f"the process lives and waits for a leader that cannot be elected: {broker.lost_vote}"
+    waits = _no_majority(broker)
+    if waits is not None:
         return Metadata(image=broker.metadata, where=where, waits=waits)
     if lost is None:
         return Metadata(image=broker.metadata, lost=_dropped(broker), where=where, assumed=_behind(broker))
@@ -126,7 +152,21 @@ def _ids(nodes: tuple[int, ...]) -> str:
 def _waits(broker: BrokerDirs) -> bool:
     """Whether the voters are known by the log alone, and it is lost."""
     given = broker.given
-    return given is not None and "controller.quorum.bootstrap.servers" in given.given
+    return given is not None and BOOTSTRAP in given.given
+
+
+def _no_majority(broker: BrokerDirs) -> str | None:
+    """Why this node has no vote, where the others are too few to elect a leader."""
+    if len(broker.others or ()) >= majority(len(broker.voters or ())):
+        return None
+    if broker.lost_vote:
+        return f"the process lives and waits for a leader that cannot be elected: {broker.lost_vote}"
+    given, log = broker.given, broker.own_metadata_log
+    asks = given is not None and BOOTSTRAP in given.given and not given.voters
+    if not asks or log is None or not log.whole or log.image.voters:
+        return None
+    votes = "controller" in broker.config.given.get(ROLES, "")
+    return f"{NO_VOTERS_ANYWHERE}: {NOT_REGISTERED}" if votes else None
 
 
 def _lost(broker: BrokerDirs, *, whole: bool) -> str | None:
@@ -144,6 +184,12 @@ def _lost(broker: BrokerDirs, *, whole: bool) -> str | None:
         looked = broker.dirs if gone is None else [apart or home]
         return f"there is no {CLUSTER_METADATA} in {', '.join(sorted(each.path for each in looked))}"
     return None
+
+
+def in_zookeeper(release: Release) -> str:
+    """What is taken for granted of it, and what each of that may change."""
+    more = (words.say(release) or "" for words in (_OLD_FORMAT, _OTHER_CLUSTER, _OTHER_TOPIC))
+    return _IN_ZOOKEEPER.format(*more, FOLLOWS)
 
 
 def _of_zookeeper(broker: BrokerDirs) -> bool:

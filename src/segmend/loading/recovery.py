@@ -104,7 +104,11 @@ def recover_segment(state: LoadState, segment: Segment, *, opening: bool = True)
     if PRODUCER_STATE.of(state.settings.release):
         _check_replay(state, segment)
         states = rebuild(
-            state, segment.base_offset, clean=False, log_start=state.settings.log_start, opening=opening
+            state,
+            segment.base_offset,
+            clean=state.settings.drops_epochs,
+            log_start=state.settings.log_start,
+            opening=opening,
         )
     walk = _recovered(state, segment, states)
     _note_transactions(state, segment)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from segmend.broker.checkpoints import drops_epochs
 from segmend.broker.cleaner import SETS_ASIDE
 from segmend.broker.cleanup_policy import compacted
 from segmend.broker.failures import LoadFailure, fatal
@@ -190,6 +191,8 @@ def load_settings(dir_state: DirState, partition: PartitionDir, situation: Situa
         segment_bytes=parse_int(topic.get("segment.bytes", "")) or config.number("log.segment.bytes"),
         recover=partition.kind != "delete",
         remote=situation.retention(partition.topic).storage,
+        drops_epochs=not situation.broker.kraft
+        and drops_epochs(topic, config.given, situation.broker.release),
     )
 
 

@@ -19,7 +19,8 @@ from segmend.broker.failures import (
     Fate,
     LoadFailure,
 )
-from segmend.broker.server_rules import ELSEWHERE
+from segmend.broker.server_listeners import wants_jaas
+from segmend.broker.server_rules import ELSEWHERE, PLACES
 from segmend.broker.strays import PROMOTES_FUTURE
 from segmend.formats.names import CLUSTER_METADATA, REMOTE_INDEX_CACHE
 from segmend.frozen import replace
@@ -28,7 +29,7 @@ from segmend.loading.dirs import DirState
 from segmend.loading.expected import made_again, made_as_followers, missing_replicas
 from segmend.loading.futures import replaced
 from segmend.loading.led import aside, without_the_renamed, without_the_unled
-from segmend.loading.metadata import ANOTHER_HOME, IN_ITS_HOME, IN_ZOOKEEPER
+from segmend.loading.metadata import ANOTHER_HOME, FOLLOWS, IN_ITS_HOME, in_zookeeper
 from segmend.loading.prelude import Options, Prelude
 from segmend.loading.reads import Budget
 from segmend.loading.remote import assumed, untold
@@ -52,7 +53,7 @@ from segmend.logdir.as_user import AsUser, seen_by
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
-from segmend.node.gates import refused_metadata, refused_server
+from segmend.node.gates import ends_elected, refused_metadata, refused_server
 from segmend.node.older import IDS, OWN, ahead, given_again, told
 
 Line = PartitionOutcome | DirectoryOutcome | DirOutcome | Later | BrokerOutcome
@@ -306,6 +307,7 @@ class _Run:
         yield from dict.fromkeys(f"{each.dir}: how long it serves: {each.why}" for each in failing)
         yield from self._places()
         yield from self._unsure
+        yield from ends_elected(self._broker)
         yield from self._older()
         metadata = self._prelude.metadata
         if metadata.unknown is not None:
@@ -343,6 +345,14 @@ class _Run:
             producers = {name: one.producer for name, one in served.items()}
             yield from told(IDS, given_again(producers, image))
 
+    def _follows(self) -> bool:
+        """Whether another broker may lead a partition of which it has a replica."""
+        image, me = self._prelude.metadata.image, self._broker.node_id
+        served = (one.key for one in self._loaded if _is_served(one) and one.key)
+        return image is not None and any(
+            not image.leads_alone(topic, number, me) for _, topic, number in served
+        )
+
     def _with_refused(self, unknown: list[str]) -> list[str]:
         """With all that this process may not read, whoever asked for it, and took what in its place."""
         refused = {} if self._view is None else self._view.refused
@@ -355,7 +365,9 @@ class _Run:
         if self._prelude.metadata.assumed is not None:
             yield self._prelude.metadata.assumed
         if not self._broker.kraft and self._prelude.metadata.image is None:
-            yield IN_ZOOKEEPER
+            yield in_zookeeper(self._broker.release)
+        elif self._follows():
+            yield FOLLOWS
         if self._broker.given is None:
             yield "Kafka's defaults, and no other log dirs: server.properties was not given (--config)"
             if self._broker.home_is_assumed:
@@ -384,9 +396,11 @@ def _told_elsewhere(given: ServerConfig) -> Iterator[str]:
     if given.provided:
         more = ", and no other log dirs" if "log.dirs" in given.provided else ""
         yield f"Kafka's defaults{more}, where a config provider is asked: {', '.join(given.provided)}"
-    named = [name for name in given.given if name.endswith(ELSEWHERE)]
+    named = [name for name in given.given if name.endswith(ELSEWHERE) or name in PLACES]
     if named:
         yield f"what server.properties names is there, and fits: {', '.join(named)}"
+    if wants_jaas(given.given):
+        yield "the JVM is given a JAAS configuration (java.security.auth.login.config) for listeners of SASL"
     relative = [path for path in given.log_dirs if not path.startswith("/")]
     if relative:
         yield f"the broker is started in this directory, where server.properties finds {', '.join(relative)}"

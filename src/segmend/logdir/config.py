@@ -5,6 +5,7 @@ Follows `LogConfig` and `KafkaConfig`. Only what segmend needs is here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from segmend.formats import java_properties
@@ -43,6 +44,7 @@ _LONGER_UNITS = {
     "log.roll.ms": (("log.roll.hours", 3_600_000),),
 }
 _RESOLVES = (2, 3)
+_VARIABLE = re.compile(r"\$\{([^}]*?):[^}]*\}")
 
 
 @frozen
@@ -67,10 +69,16 @@ class ServerConfig:
     def provided(self) -> dict[str, str]:
         """The settings whose values the broker has from a config provider (KIP-421), as they are written.
 
-        Releases before 2.3 take them as they stand (`AbstractConfig.resolveConfigVariables`).
+        Releases before 2.3 take them as they stand (`AbstractConfig.resolveConfigVariables`), and all do so
+        with what names no provider that there is (`ConfigTransformer`).
         """
-        there = "config.providers" in self.given and (self.release is None or self.release >= _RESOLVES)
-        return {name: value for name, value in self.given.items() if there and "${" in value}
+        there = self.release is None or self.release >= _RESOLVES
+        known = {each.strip() for each in self.given.get("config.providers", "").split(",") if there}
+        return {
+            name: value
+            for name, value in self.given.items()
+            if any(match[1] in known for match in _VARIABLE.finditer(value))
+        }
 
     def is_provided(self, name: str) -> bool:
         return not self.provided.keys().isdisjoint(key for key, _ in _written(name))

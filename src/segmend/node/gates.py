@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.broker.gates import metadata_refusals, topic_refusals
+from segmend.broker.gates import metadata_refusals, migration_refusal, topic_refusals
+from segmend.broker.server_parts import part_refusals
 from segmend.broker.server_rules import server_refusals
 from segmend.broker.settings import Refused
 from segmend.node.broker_dirs import BrokerDirs
@@ -24,6 +25,7 @@ def server_reasons(broker: BrokerDirs) -> Iterator[str]:
         yield broker.given.malformed
     elif broker.given is not None:
         yield from server_refusals(broker.given.given, broker.release)
+        yield from part_refusals(broker.given, broker.release)
 
 
 def refused_metadata(broker: BrokerDirs) -> str | None:
@@ -38,9 +40,19 @@ def metadata_reasons(broker: BrokerDirs) -> Iterator[str]:
         return
     given = broker.config.given
     yield from metadata_refusals(image, broker.metadata_records, broker.release, given)
+    migrates = migration_refusal(image, broker.release, given)
+    if migrates and broker.others == ():
+        yield migrates
     refused = refused_topics(broker)
     for topic, setting in refused.items():
         yield f"{setting.said} (topic {topic}{others(len(refused) - 1)})"
+
+
+def ends_elected(broker: BrokerDirs) -> Iterator[str]:
+    """What ends it if it is elected to lead the metadata, where others may be."""
+    said = broker.image and migration_refusal(broker.image, broker.release, broker.config.given)
+    if said and broker.others != ():
+        yield f"whether it is elected as the controller, and ends then: {said}"
 
 
 def refused_topics(broker: BrokerDirs) -> dict[str, Refused]:

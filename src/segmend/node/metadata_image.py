@@ -59,6 +59,7 @@ class MetadataImage:
     registered: set[int] = field(default_factory=set)
     broker_epochs: dict[int, int] = field(default_factory=dict)
     next_producer_id: int = 0
+    migration: int = 0
     created: dict[str, int] = field(default_factory=dict)
     dangling: int | None = None
 
@@ -93,6 +94,13 @@ class MetadataImage:
         """Whether no other node is known to have all of the partition."""
         leader = self.leaders.get((self.ids.get(topic, ""), partition))
         return self.alone(topic, partition) or (leader is not None and leader.isr == (node_id,))
+
+    def leads_alone(self, topic: str, partition: int, node_id: int | None) -> bool:
+        """Whether nobody else may lead the partition, as far as this copy knows."""
+        leader = self.leaders.get((self.ids.get(topic, ""), partition))
+        return self.alone(topic, partition) or (
+            leader is not None and {*leader.isr, *leader.elr} == {node_id}
+        )
 
     def directory(self, topic_id: str, partition: int, node_id: int | None) -> str | None:
         """The id of the log dir in which the node is to hold its replica, None if that is not told."""
@@ -148,6 +156,9 @@ class MetadataImage:
         if leader != _NO_CHANGE:
             changed |= {"leader": leader, "epoch": before.epoch + 1}
         self.leaders[key] = replace(before, **changed)
+
+    def _migrate(self, data: Data) -> None:
+        self.migration = data["zkMigrationState"]
 
     def _clear_elr(self, data: Data) -> None:
         """Of one topic, or of all if it names none."""
@@ -210,6 +221,7 @@ _HANDLERS = {
     "BROKER_REGISTRATION_CHANGE_RECORD": MetadataImage._register,
     "FEATURE_LEVEL_RECORD": MetadataImage._feature,
     "PRODUCER_IDS_RECORD": MetadataImage._producer_ids,
+    "ZK_MIGRATION_STATE_RECORD": MetadataImage._migrate,
     "CLEAR_ELR_RECORD": MetadataImage._clear_elr,
 }
 _OF_PARTITIONS = frozenset({"PARTITION_RECORD", "PARTITION_CHANGE_RECORD"})
