@@ -66,7 +66,8 @@ class Cluster:
             self.zookeeper.start()
         waiting = [broker for broker in self.brokers if not broker.running]
         for broker in waiting:
-            broker.configure()
+            broker.configure()  # all before the first is launched, which waits for the others no longer
+        for broker in waiting:
             broker.launch()
         for broker in waiting:
             broker.wait_ready()

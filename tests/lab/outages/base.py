@@ -5,6 +5,8 @@ nobody acknowledges; then it is killed. `rolled`: nodes 3 and 2 stop cleanly, wi
 them, and node 1 is killed.
 `back`: node 3 is killed, and started again while the others write; all are killed a moment later.
 `apart`: as `stagger`, of a lone controller, node 1, and two brokers; first node 3 is killed, then all.
+`beside`: a lone controller, node 4, lives through it all, and sees node 3 stop, 2 killed, and 1 killed last;
+`beside-rolled`: node 2 and 1 stop cleanly, too.
 `lax`: as `stagger`, where any replica may lead by the server.properties of node 1.
 `changed`: as `stagger`, with what `changes` does while node 3 is away; `old` is a backup from before that.
 `changed-lax`: the same, and any replica may lead by what was set for all brokers while they ran.
@@ -43,21 +45,45 @@ TOPICS: list[tuple[Topic, int]] = [
     (Topic("any", {"unclean.leader.election.enable": "true"}, partitions=2), 3),
 ]
 """With their replicas."""
-MIN_INSYNC = {topic.name: int(topic.settings.get("min.insync.replicas", 1)) for topic, _ in TOPICS}
+STRICT = (Topic("strict", {"min.insync.replicas": "3"}, partitions=2), 3)
+"""Beside a controller that lives: what leaves its ISR is eligible at once (KIP-966)."""
 MIXED, LAST = "mixed", "last.json"
 UPGRADED = {"3.7.2": "3.9.2"}
-APART, ZOOKEEPER = "apart", "-zookeeper"
+APART, BESIDE, ZOOKEEPER = "apart", "beside", "-zookeeper"
+CONTROLLERS = {APART: 1, BESIDE: 4}
+"""The node that is a controller and nothing else."""
 OLD = "old"
+FENCED = 12
+"""Seconds after which a controller that lives has missed a broker (broker.session.timeout.ms)."""
+
+
+def controller(story: str) -> int | None:
+    """The lone controller, where there is one."""
+    return CONTROLLERS.get(story.partition("-")[0])
+
+
+def node_ids(story: str) -> tuple[int, ...]:
+    """All its nodes."""
+    return tuple(range(1, max(3, controller(story) or 0) + 1))
 
 
 def votes(story: str, node_id: int) -> bool:
     """Whether that node is a voter of the metadata quorum."""
-    return node_id in {APART: (1,), VOTERS: FIRST}.get(story, (1, 2, 3))
+    alone = controller(story)
+    return node_id in (FIRST if story == VOTERS else (alone,) if alone else node_ids(story))
+
+
+def topics(story: str) -> list[tuple[Topic, int]]:
+    """Those of the story, with their replicas."""
+    at_most = 2 if story == APART else 3
+    wanted = [*TOPICS, *([STRICT] if story.startswith(BESIDE) else ())]
+    return [(topic, min(replicas, at_most)) for topic, replicas in wanted]
 
 
 def nodes(version: str, root: Path, story: str) -> Cluster:
-    """Its three nodes."""
-    cluster = Cluster(version, root, 3, settings=SETTINGS, zookeeper=story.endswith(ZOOKEEPER))
+    """All of them."""
+    count, alone = len(node_ids(story)), controller(story)
+    cluster = Cluster(version, root, count, settings=SETTINGS, zookeeper=story.endswith(ZOOKEEPER))
     one = cluster.brokers[0]
     if story == VOTERS:
         return with_voters(cluster)
@@ -65,30 +91,27 @@ def nodes(version: str, root: Path, story: str) -> Cluster:
         cluster.brokers[2].release = release(UPGRADED[version])
     if story == "lax":
         one.settings["unclean.leader.election.enable"] = "true"
-    for each in cluster.brokers if story == APART else ():
-        role = "controller" if each is one else "broker"
-        port = each.seat.controller_port if each is one else each.seat.port
+    for each in cluster.brokers if alone else ():
+        seat, voter = each.seat, cluster.brokers[(alone or 1) - 1].seat
+        role, port = ("controller", seat.controller_port) if seat is voter else ("broker", seat.port)
         each.settings |= {
             "process.roles": role,
-            "listeners": f"{'CONTROLLER' if each is one else 'PLAINTEXT'}://127.0.0.1:{port}",
-            "controller.quorum.voters": f"1@127.0.0.1:{one.seat.controller_port}",
+            "listeners": f"{'CONTROLLER' if seat is voter else 'PLAINTEXT'}://127.0.0.1:{port}",
+            "controller.quorum.voters": f"{alone}@127.0.0.1:{voter.controller_port}",
         }
     return cluster
 
 
 def needed(story: str) -> dict[str, int]:
     """How many in sync acks=all wants, by topic."""
-    return (
-        MIN_INSYNC
-        if CHANGED not in story
-        else dict.fromkeys((*MIN_INSYNC, *(each.name for each in OTHERS)), 2)
-    )
+    found = {topic.name: int(topic.settings.get("min.insync.replicas", 1)) for topic, _ in topics(story)}
+    return found if CHANGED not in story else dict.fromkeys((*found, *(each.name for each in OTHERS)), 2)
 
 
 def write(cluster: Cluster, turn: int, story: str = "", **settings: object) -> None:
     """Some records into every partition that takes them; what is refused is no record."""
     client = producer(cluster.bootstrap, linger_ms=1000, message_timeout_ms="8000", **settings)
-    for topic in (*(topic for topic, _ in TOPICS), *(OTHERS if CHANGED in story else ())):
+    for topic in (*(topic for topic, _ in topics(story)), *(OTHERS if CHANGED in story else ())):
         for partition in range(topic.partitions):
             try:
                 send(client, topic.name, events(f"{topic.name}-{turn}", 3, 4), partition)
@@ -119,16 +142,16 @@ def begin(cluster: Cluster, story: str) -> None:
 
 def live(cluster: Cluster, story: str) -> Answers:
     """The story, up to the kill of the last; what the cluster said of its partitions before the end."""
-    one, two, three = cluster.brokers
+    one, two, three = cluster.brokers[:3]
     begin(cluster, story)
-    for topic, replicas in TOPICS:
-        create(cluster.bootstrap, [topic], replicas=min(replicas, 2 if story == APART else 3))
+    for topic, replicas in topics(story):
+        create(cluster.bootstrap, [topic], replicas=replicas)
     if story.startswith(CHANGED):
         prepare(cluster, story)
     write(cluster, 1, story)
     if story.startswith(CHANGED):
         keep(cluster)
-    three.stop() if story.startswith("rolled") else three.kill()
+    three.stop() if story.startswith(("rolled", BESIDE)) else three.kill()
     if story.startswith(CHANGED):
         move(cluster)
     time.sleep(9)
@@ -148,10 +171,19 @@ def live(cluster: Cluster, story: str) -> Answers:
         last = answers([two.seat])
         cluster.kill()
         return last
-    two.stop() if story.startswith("rolled") else two.kill()
+    return end(cluster, story)
+
+
+def end(cluster: Cluster, story: str) -> Answers:
+    """Node 2 goes, then node 1, which writes alone; a lone controller sees either."""
+    one, two = cluster.brokers[:2]
+    missed = FENCED if controller(story) else 0
+    two.stop() if "rolled" in story else two.kill()
+    time.sleep(missed)
     last = answers([one.seat])
     write(cluster, 4, story, acks="1")
-    one.kill()
+    one.stop() if missed and "rolled" in story else one.kill()
+    time.sleep(missed)
     return last
 
 

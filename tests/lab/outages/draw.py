@@ -19,13 +19,13 @@ from tests.lab.disasters.bases import Node
 from tests.lab.disasters.scene import META, Scene
 from tests.lab.disasters.wounds import CANNOT, WOUNDS
 from tests.lab.elections import HERE as ELECTIONS
+from tests.lab.outages.base import BESIDE, OLD, STRICT, ZOOKEEPER, controller, node_ids
 from tests.lab.outages.base import HERE as BASES
-from tests.lab.outages.base import OLD, ZOOKEEPER
 from tests.lab.outages.changes import BEFORE, CHANGED, LATE
 from tests.lab.releases import release
 
-NODES = (1, 2, 3)
 DIRS = ("d0", "d1")
+BROKERS = (1, 2, 3)
 ALONE = (
     "torn-zeros", "torn-cut", "torn-short", "torn-empty", "torn-gone", "torn-flip", "full", "half-copied",
     "gone", "hollow", "file", "moved", "identity", "temporary",
@@ -45,6 +45,7 @@ OF_REPLICAS = (
     "no-marks",
 )  # fmt: skip
 """With which a node mostly starts."""
+OF_METADATA = ("metadata-of", "no-metadata")
 OF_CHANGED = ("restored", "future-of")
 """Only drawn of bases that have a backup."""
 
@@ -277,39 +278,65 @@ def drawn(seed: int, base: str, *, busy: bool = False) -> Iterator[Outage]:
 def drawn_at(seed: int, base: str, number: int, *, busy: bool = False) -> Outage:
     """The one of that number."""
     draw = random.Random(f"{base} {seed} {number}{' busy' * busy}")
-    up = draw.sample(NODES, draw.choices((3, 2, 1), (60, 34, 6))[0])
-    steps = [tuple(sorted(up))]
-    if len(up) == 3 and draw.random() < 0.4:  # fewer of them wait for a quorum, and end after a minute
-        steps = [tuple(sorted(up[:2])), tuple(up[2:])]
+    story = base.partition("-")[2]
+    steps = drawn_beside(draw, story) if story.startswith(BESIDE) else drawn_steps(draw)
     targets = TARGETS if (BASES / f"{base}.tar.xz").exists() else OLD_TARGETS
     changed = CHANGED in base
     targets = CHANGED_TARGETS if changed else targets
+    if story.startswith(BESIDE):
+        targets = (*targets, *(f"{STRICT[0].name}-{number}" for number in range(2)))
     if busy:
         kinds = (*OF_REPLICAS, *OF_CHANGED * changed)
         wounds = [
-            f"{draw.choice(kinds)}@{draw.choice(NODES)}:{target}#{draw.randrange(1000)}"
+            f"{draw.choice(kinds)}@{draw.choice(BROKERS)}:{target}#{draw.randrange(1000)}"
             for target in targets
             if draw.random() < 0.6
         ]
     else:
         number_of = draw.choices((0, 1, 2, 3), (10, 40, 30, 20))[0]
         kraft = release(base.partition("-")[0]).mode == "kraft" and not base.endswith(ZOOKEEPER)
-        wounds = [drawn_wound(draw, targets, metadata=kraft) for _ in range(number_of)]
+        ids = node_ids(story)
+        wounds = [drawn_wound(draw, targets, ids, metadata=kraft) for _ in range(number_of)]
         if changed and draw.random() < 0.5:
             target = draw.choice((*DIRS, "all", draw.choice(targets)))
-            wounds += [f"restored@{node}:{target}#0" for node in draw.sample(NODES, draw.choice((1, 2)))]
+            wounds += [f"restored@{node}:{target}#0" for node in draw.sample(BROKERS, draw.choice((1, 2)))]
     return Outage(base, tuple(steps), tuple(wounds))
 
 
-def drawn_wound(draw: random.Random, targets: Sequence[str], *, metadata: bool) -> str:
+def drawn_steps(draw: random.Random) -> list[tuple[int, ...]]:
+    """Some of three nodes that vote; fewer than two of them wait for a quorum, and end after a minute."""
+    up = draw.sample(BROKERS, draw.choices((3, 2, 1), (60, 34, 6))[0])
+    if len(up) == 3 and draw.random() < 0.4:
+        return [tuple(sorted(up[:2])), tuple(up[2:])]
+    return [tuple(sorted(up))]
+
+
+def drawn_beside(draw: random.Random, story: str) -> list[tuple[int, ...]]:
+    """Mostly the lone controller first, then some brokers, at once or in two steps."""
+    alone = controller(story) or 0
+    up = draw.sample(BROKERS, draw.choices((3, 2, 1), (35, 40, 25))[0])
+    if draw.random() < 0.05:
+        return [tuple(sorted(up))]
+    if len(up) > 1 and draw.random() < 0.5:
+        return [tuple(sorted((up[0], alone))), tuple(sorted(up[1:]))]
+    return [tuple(sorted((*up, alone)))]
+
+
+def drawn_wound(draw: random.Random, targets: Sequence[str], ids: Sequence[int], *, metadata: bool) -> str:
     """One of them, on one node; `metadata` says that it has some on its disks."""
-    left_out = (*OF_CHANGED, "stale-marker", *(() if metadata else ("metadata-of", "no-metadata")))
+    beside = len(ids) > len(BROKERS)
+    left_out = (
+        *(OF_CHANGED if beside else (*OF_CHANGED, "stale-marker")),
+        *(() if metadata else OF_METADATA),
+    )
     between = tuple(name for name in BETWEEN if name not in left_out)
     kind = draw.choices((between, ALONE, OF_META), (50, 30, 20 * metadata))[0]
-    name, node = draw.choice(kind), draw.choice(NODES)
+    name, node = draw.choice(kind), draw.choice(ids)
     target = draw.choice(targets)
     if name in ("disk-of", "identity") or (name in ALONE and draw.random() < 0.4):
         target = draw.choice(DIRS)
     if name in OF_META:
         target = "d0"
+    if name in (*OF_META, *OF_METADATA) and beside and draw.random() < 0.5:
+        node = ids[-1]
     return f"{name}@{node}:{target}#{draw.randrange(1000)}"

@@ -28,7 +28,7 @@ ELECTED = re.compile(r"Completed transition to Leader\(.*?epoch=(\d+)")
 def said(root: Path, up: list[int], version: str) -> list[dict[str, Any]]:
     """The lines of `forecast --cluster`; with ZooKeeper no node's registration tells the release."""
     dirs = sorted(root.glob("b*/d*"))
-    only = ["--only", ",".join(map(str, up))] if len(up) < 3 else []
+    only = ["--only", ",".join(map(str, up))] if len(up) < len(list(root.glob("b*"))) else []
     configs = [f"--config={path}" for path in sorted(root.glob("b*/server.properties"))]
     for path in root.glob("zookeeper/data"):
         configs += [f"--zookeeper={path}", f"--kafka={version}"]

@@ -1,6 +1,7 @@
 """Three brokers with one remote storage: `python -m tests.lab.tiered.several 4.3.1 7` hurts, starts, notes.
 
-The base is `three/<release>.tar.xz`, what clients were told after each outage of the seed `<release>.json`.
+The base is `three/<release>.tar.xz`; what clients were told after the outages of a seed is beside it, in
+`<release>-<seed>.json`.
 """
 
 import json
@@ -29,6 +30,8 @@ THREE = HERE / "three"
 TOPICS = ("tier", "plain")
 RECORDS, SECONDS = 5000, 8
 OUTAGES = 10
+EACH_ITS_OWN = 100
+"""From this seed on each node that is hurt has wounds of its own."""
 SETTINGS = {
     **OFTEN,
     "default.replication.factor": "3",
@@ -77,9 +80,14 @@ def drawn(seed: int) -> list[TieredOutage]:
         up = chance.choice(((1, 2, 3), (1, 2), (1, 3), (2, 3)))
         name = chance.choice(sorted(WOUNDS))
         whom = sorted(chance.sample(up, chance.randint(1, len(up))))
-        outage = TieredOutage(
-            up, tuple((node, name) for node in whom), chance.random() < 0.85, chance.random() < 0.4
-        )
+        wounds = tuple((node, name) for node in whom)
+        if seed >= EACH_ITS_OWN:
+            wounds = tuple(
+                (node, each)
+                for node in whom
+                for each in sorted(chance.sample(sorted(WOUNDS), chance.choice((1, 1, 2))))
+            )
+        outage = TieredOutage(up, wounds, chance.random() < 0.85, chance.random() < 0.4)
         if outage not in found:
             found.append(outage)
     return found
@@ -175,7 +183,7 @@ def main(version: str, seed: int) -> None:
         with tempfile.TemporaryDirectory() as work:
             seen[outage.name] = play(release(version), unpack(archive, Path(work)), outage)
             print(outage.name, seen[outage.name], flush=True)
-    (THREE / f"{version}.json").write_text(json.dumps(seen, indent=1) + "\n")
+    (THREE / f"{version}-{seed}.json").write_text(json.dumps(seen, indent=1) + "\n")
 
 
 if __name__ == "__main__":
