@@ -15,7 +15,7 @@ from tests.lab.cluster import Cluster
 from tests.lab.disasters.files import fingerprint, look
 from tests.lab.outages.asked import Answers, answers, takes
 from tests.lab.outages.base import LAST, needed, nodes, votes
-from tests.lab.outages.draw import NODES, Outage, archive
+from tests.lab.outages.draw import Outage, archive
 from tests.lab.trial import offline_dirs, shortened
 
 HERE = Path(__file__).with_name("records")
@@ -47,7 +47,7 @@ def prepared(outage: Outage, root: Path) -> Cluster:
 
 def hurt(root: Path) -> str:
     """The digits of what the nodes are started over."""
-    return fingerprint(*(look(root, f"b{number}") for number in NODES))
+    return fingerprint(*(look(root, path.name) for path in sorted(root.glob("b*"))))
 
 
 def last_said(root: Path, outage: Outage) -> Answers:
