@@ -20,8 +20,8 @@ from tests.faults.hands import (
     zeroed,
 )
 from tests.faults.hurts import Hurt, both, on, removed, unhurt
-from tests.faults.patient import Patient
-from tests.faults.table import fault, killed, unflushed, written
+from tests.faults.patient import HIGH, Patient
+from tests.faults.table import fault, killed, under, unflushed, written
 from tests.faults.written import Base, one
 
 V2 = (0, 11)
@@ -44,6 +44,21 @@ def back_in_segment(patient: Patient, role: str = "rolled") -> None:
 def old_batch_at_tail(patient: Patient) -> None:
     """A batch of the rolled segment again, behind the end of the active one."""
     patient.log("active", longer(before(1)(patient.file("rolled").read_bytes())))
+
+
+def cut_unseen(*emptied_kinds: str) -> Hurt:
+    """The active log ends in its middle, and its indexes alone had what was behind."""
+
+    def hurt(patient: Patient) -> None:
+        patient.log("active", lambda data: data[: positions(data)[len(positions(data)) // 2]])
+        patient.line(HIGH, patient.base("active"))
+        for path in patient.snapshots:
+            if int(path.stem) > patient.base("active"):
+                path.unlink()
+        for kind in emptied_kinds:
+            patient.index("active", kind, emptied)
+
+    return hurt
 
 
 def without_index(role: str) -> Hurt:
@@ -282,7 +297,10 @@ FAULTS = [
         "L13+", "0..4294967516", alone="clean killed", mend="repair"),
     written("log-too-wide", unhurt, "L23+", "0..3000000030", base=one(too_wide)),
     written("log-too-large", lambda patient: os.truncate(patient.file("rolled"), 2**31),
-        "L23", "refuses", vast=True),
+        "L23", "refuses", under("2.0", "L23", "refuses", says="IllegalArgumentException"), vast=True,
+        says="larger than the maximum allowed"),
+    written("log-too-large-by-far", lambda patient: os.truncate(patient.file("rolled"), 2**32 + 2000),
+        "L23", "refuses", under("1.1", "L23", "reads-fail 0..220"), vast=True),
     fault("log-empty-first", on("first", emptied), "L24+", "reads-fail 0..220"),
     fault("log-empty-old", on("old", emptied), "L24+", "reads-fail 0..220"),
     fault("log-empty-rolled", on("rolled", emptied), "L24+", "reads-fail 0..220"),
@@ -295,6 +313,12 @@ FAULTS = [
     fault("log-half-active", on("active", lambda data: data[: positions(data)[len(positions(data)) // 2]]),
         "C04 C10b L25",
             "epochs-rewritten high-watermark-reset reads-fail snapshot-deleted tail-truncated 0..164 -53"),
+    fault("log-cut-unseen", cut_unseen(),
+        "I15+ I21+ L25", "recovery-scan 0..191", marks="killed", clean=False),
+    written("log-cut-unseen-by-times", cut_unseen("timeindex"),
+        "I21+ L25", "recovery-scan 0..191", clean=False),
+    written("log-cut-unseen-by-offsets", cut_unseen("index"),
+        "I15+ I21+ L25", "recovery-scan 0..191", clean=False),
     fault("log-old-batch-at-tail", old_batch_at_tail,
         "C04 C10b E06+ L13+ L17+",
             "epochs-rewritten high-watermark-reset reads-fail snapshot-deleted tail-truncated 0..55 -51",

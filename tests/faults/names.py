@@ -1,6 +1,7 @@
 """Faults in names, in the set of segments, and in the layout (catalogue 6.6)."""
 
 import shutil
+from collections.abc import Callable
 
 from tests.checks import build_partition as build
 from tests.checks.build_metadata import cluster
@@ -26,6 +27,7 @@ from tests.faults.written import metadata_dir, plain, with_metadata
 FIRST, SECOND, THIRD = (f"{base:020d}" for base in (0, 18, 36))
 """The segments of `u-0`."""
 V11 = (1, 1)
+NO_BATCHES = b"This is a text that somebody has put here, and nothing that a broker wrote. " * 50
 CHECKPOINTS = (RECOVERY, HIGH, START)
 
 
@@ -112,6 +114,23 @@ def swap_absurd(patient: Patient) -> None:
     path.write_bytes(with_field(-1, "offset", lambda _: 1_000_000)(path.read_bytes()))
 
 
+def swap_of(data: Callable[[Patient], bytes], role: str = "rolled") -> Hurt:
+    """A swap log of other bytes beside the segment that it will replace."""
+    return lambda patient: patient.write(f"{patient.file(role).name}.swap", data(patient))
+
+
+def half(patient: Patient) -> bytes:
+    """Half of the segment, and no more."""
+    data = patient.file("rolled").read_bytes()
+    return data[: len(data) // 2]
+
+
+def swaps_over_one_another(patient: Patient) -> None:
+    """A swap log that holds two segments, and one that is nothing but text over the second of them."""
+    swap_of_two(patient)
+    patient.write(f"{patient.file('last-rolled').name}.swap", NO_BATCHES)
+
+
 def cleaned_below_swap(patient: Patient) -> None:
     """A `.cleaned` of a lower base condemns the swap, whose originals are gone already."""
     swap_alone(patient)
@@ -168,6 +187,11 @@ def dangling(kind: str, role: str) -> Hurt:
         path.symlink_to(f"/not-mounted/{path.name}")
 
     return hurt
+
+
+def index_swap_of(role: str) -> Hurt:
+    """A copy of the segment's index that a swap log takes for its own."""
+    return lambda patient: patient.copy(role, ".swap", kinds="index")
 
 
 def index_swap(patient: Patient) -> None:
@@ -282,7 +306,7 @@ FAULTS = [
         mend="repair: I22 N13 N14 N16"),
     fault("swap-complete", swap_set, "N14", "file-deleted swap-completed 0..220"),
     written("swap-unpadded", swap_unpadded,
-        "N04", "index-created segment-skipped segments-deleted swap-completed 0..220 -50"),
+        "N04", "index-created segment-skipped swap-completed 0..220 -50"),
     written("swap-empty-between", swap_empty_between,
         "N14", "index-created reads-fail swap-completed 0..220",
         under("2.7", "N14", "index-rebuilt reads-fail swap-completed 0..220"),
@@ -307,8 +331,34 @@ FAULTS = [
     fault("swap-log-only", lambda p: p.copy("rolled", ".swap", kinds="log"),
         "N14", "file-deleted index-created swap-completed 0..220"),
     fault("swap-absurd-offset", swap_absurd,
-        "N14 N15+", "file-deleted segments-deleted snapshot-rebuilt swap-completed 0..1000002 -51",
+        "N14 N15+", "file-deleted segments-deleted snapshot-rebuilt swap-completed 0..1000002 -103",
         alone="clean killed"),
+    fault("swap-of-text", swap_of(lambda _: NO_BATCHES),
+        "N14 N15+", "index-created reads-fail swap-completed 0..220 -50"),
+    fault("swap-of-text-with-index", both(swap_of(lambda _: NO_BATCHES), index_swap_of("rolled")),
+        "N14 N15+", "reads-fail swap-completed 0..220 -50"),
+    fault("swap-of-text-condemned",
+        both(swap_of(lambda _: NO_BATCHES), lambda patient: patient.copy("old", ".cleaned", kinds="log")),
+        "N13", "file-deleted 0..220"),
+    fault("swap-of-nothing", swap_of(lambda _: b""),
+        "N14 N15+", "index-created reads-fail swap-completed 0..220 -50"),
+    fault("swap-of-nothing-active", swap_of(lambda _: b"", "active"),
+        "N14 N15+",
+            "epochs-rewritten high-watermark-reset index-created snapshot-deleted "
+            "swap-completed 0..164 -51"),
+    fault("swap-of-the-first", swap_of(lambda patient: patient.file("first").read_bytes()),
+        "N14 N15+", "index-created swap-completed 0..220 -50",
+        under("2.7", "N14 N15+", "refuses file-deleted index-created index-rebuilt swap-completed"),
+        alone="clean killed"),
+    fault("swap-of-half", swap_of(half),
+        "N14 N15+", "file-deleted index-created reads-fail swap-completed 0..220 -26",
+        under("2.7",
+            "N14 N15+",
+            "file-deleted index-created index-rebuilt reads-fail swap-completed "
+            "tail-truncated 0..220 -26")),
+    fault("swaps-over-one-another", swaps_over_one_another,
+        "N14 N15+", "file-deleted index-created reads-fail swap-completed 0..220 -50",
+        alone="clean killed", since=(3, 0)),
     fault("swap-index-only", index_swap, "N16", "swap-completed 0..220"),
     alone("partition-in-two-dirs", in_two_dirs,
         "N17", "refuses", marks="clean killed", says="Duplicate log directories"),
@@ -350,7 +400,7 @@ FAULTS = [
         "N08+ N13", "file-deleted reads-fail snapshot-deleted 0..54 -18", on="u-0"),
     written("swap-of-one-record", left("00000000000000000054.log.swap", ONE_RECORD),
         "N14 N15+",
-            "file-deleted index-created segments-deleted snapshot-rebuilt swap-completed 0..955 -51"),
+            "file-deleted index-created segments-deleted snapshot-rebuilt swap-completed 0..955 -151"),
     written("swap-of-zeros", left(f"{SECOND}.log.swap", bytes(100)), "N14 N15+", "refuses", on="u-0"),
     written("partitions-all-vanished", all_vanished, "N27", "", under("2.6", "N27", "")),
     written("partition-never-here", never_here, "", "log-recreated-empty 0..0", base=HERE),

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 from tests.brokers import broker_of
+from tests.faults.patient import Patient
+from tests.faults.table import fault_called
 from tests.faults.written import ACTIVE, BASES, ROLLED, two_dirs
 
 from segmend.broker.recovery import BY_LISTING
@@ -120,3 +122,13 @@ def test_a_segment_whose_offsets_are_too_far_away_is_opened_again_once_it_was_sp
     segments = loaded(home, kafka).state.segments
     assert [segment.base_offset for segment in segments] == [-5_000_000_000, *BASES]
     assert segments[0].size == own.stat().st_size
+
+
+@pytest.mark.parametrize(("kafka", "doubt"), [("1.1", True), ("2.8.2", True), ("3.0", False)])
+def test_swap_files_over_one_another_are_completed_in_any_order_up_to_2_8(
+    kafka: str, doubt: bool, tmp_path: Path
+) -> None:
+    """2.8.2 lost nothing where it took the one of text first, and 3.0 renames both of them."""
+    home = two_dirs(tmp_path, True)[0]
+    fault_called("swaps-over-one-another").hurt(Patient((home,), home / "t-0", home / "u-0"))
+    assert (loaded(home, kafka).by_listing is not None) == doubt

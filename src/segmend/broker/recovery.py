@@ -182,7 +182,11 @@ SPLIT_REFUSED = Words.since(
     ((2, 0), "Split operation is only permitted for segments with overflow"),
     ((3, 0), "Split operation is only permitted for segments with overflow, and the problem path is {}"),
 )
-TOO_LARGE = "The size of segment {} ({}) is larger than the maximum allowed segment size of 2147483647"
+TOO_LARGE = Words.since(
+    "FileRecords; 2.1. Before, the size of a file was cut to 32 bits, and a negative one is no position",
+    ((2, 1), "The size of segment {} ({}) is larger than the maximum allowed segment size of 2147483647"),
+)
+SIZE_IS_CUT: Final = gone_in("FileRecords: `(int) channel.size()`; 2.1", (2, 1))
 TOO_SMALL: Rule[str] = Rule(
     "FileLogInputStream.nextBatch; its words name the size since 2.0",
     (

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.broker.recovery import COMPACTED
+from segmend.broker.recovery import CLEANED_CONDEMNS_SWAP, COMPACTED
 from segmend.findings import Finding, Where
 from segmend.kernel.types import SegmentScan
 from segmend.logdir.files import FileEntry
+from segmend.logdir.replaced import Log, not_in_swaps, records_of
 from segmend.logdir.scans import whole_scan
 from segmend.logdir.tree import PartitionDir
 
+from .compaction_leftovers import is_finished
 from .context import PartitionContext
 from .manual import ERROR, LOSES, Code, Level, Page, Scope
 
 CODES = (
     Code("N15", ERROR, "a damaged `.log.swap`: real segments are deleted to make room for it", LOSES,
-         explains_beside=("N14",)),
+         explains=("N14",)),
 )  # fmt: skip
 PAGE = Page(
     meaning="""
         A `.swap` file is the output of a compaction, about to replace the segments between its base offset
-        and its last offset. Its bytes or its last offset cannot be right.""",
+        and its last offset. Its bytes or its last offset cannot be right, or records of these segments are
+        not in it that nothing says were compacted away: it is empty, or another log's.""",
     broker="""
         Since 3.0 it does not look inside: it deletes every segment, index and producer snapshot in that range
         and renames the `.swap`.""",
@@ -43,8 +46,10 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         base = entry.parsed.base_offset
         if base is None or not (entry.name.endswith(".log.swap") and entry.parsed.padded):
             continue
+        if CLEANED_CONDEMNS_SWAP.of(context.release) and not is_finished(partition.layout, base):
+            continue  # N13 has it
         scan = whole_scan(entry, base_offset=base)
-        reason = _reason(scan, base, context)
+        reason = _reason(scan, base, context) or _missing(entry, scan, context)
         if reason:
             yield _finding(context, entry, scan, reason)
 
@@ -59,6 +64,18 @@ def _reason(scan: SegmentScan, base: int, context: PartitionContext) -> str | No
     if scan.next_offset > max(end, base) and context.views and scan.next_offset > context.log_end_offset:
         return f"its last offset {scan.next_offset - 1} is beyond the log's end {context.log_end_offset}"
     return None
+
+
+def _missing(entry: FileEntry, scan: SegmentScan, context: PartitionContext) -> str | None:
+    """What of the segments that it replaces it does not have."""
+    logs = sorted(context.partition.layout.logs.items())
+    files = ((base, context.partition.entry(name)) for base, name in logs)
+    originals = [Log(base, file, file.size) for base, file in files]
+    covered = range(scan.base_offset, max(scan.next_offset, scan.base_offset + 1))
+    gone = [each for each in originals if each.base_offset in covered]
+    lost = not_in_swaps([Log(scan.base_offset, entry, entry.size)], originals, gone)
+    records = sum(records_of(batch) for _, batch in lost)
+    return f"{records:,} records of theirs are not in it" if records else None
 
 
 def _finding(context: PartitionContext, entry: FileEntry, scan: SegmentScan, reason: str) -> Finding:

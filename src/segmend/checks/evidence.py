@@ -54,6 +54,11 @@ def was_cut(view: SegmentView, scan: SegmentScan) -> bool:
     return view.is_active and claimed_end(view.context) > scan.next_offset
 
 
+def ended_there(view: SegmentView, end: int) -> bool:
+    """Whether a clean stop left the log with that end: then an index that goes on is wrong."""
+    return not healed_at_start(view) and view.context.checkpointed(RECOVERY_POINT) == end
+
+
 def in_flight(view: SegmentView) -> bool:
     """Whether a running broker is appending to this segment: its end is not there yet."""
     return view.is_active and view.context.running

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Where
-from segmend.frozen import frozen
+from segmend.findings import Finding, Severity, Where
+from segmend.frozen import frozen, replace
 from segmend.kernel.indexes import OFFSET_ENTRY
 from segmend.kernel.scan import iter_batches
+from segmend.logdir.beyond_end import Beyond, beyond_end
 from segmend.logdir.index_file import last_entry
 
 from .context import PartitionContext
-from .evidence import batch_at, claimed_end, in_flight, is_sound, is_zero_from, too_small
+from .evidence import batch_at, claimed_end, ended_there, in_flight, is_sound, is_zero_from, too_small
 from .manual import ERROR, LOSES, NONE, REFUSES, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
@@ -20,13 +21,16 @@ CODES = (
     Code("I05", ERROR, "its position is past the end of the log", LOSES, NONE, derived=True),
     Code("I06", ERROR, "no batch begins at its position", REFUSES, NONE, derived=True),
     Code("L25", ERROR, "the log ends before its index: the end of the log is lost", LOSES, NONE,
-         explains=("C04", "C10b", "E06", "L03")),
+         explains=("C04", "C10b", "E06", "I15", "I21", "L03")),
 )  # fmt: skip
 PAGE = Page(
     meaning="""
         A broker finds the end of the log by reading from this entry. The entry may be wrong (I04 to I06), or
         it is right and the end of the log is gone (L25: a producer snapshot, the recovery point or the high
-        watermark lies beyond the end of the log, too, or there are zeros where the entry points).""",
+        watermark lies beyond the end of the log, too, or there are zeros where the entry points). Where only
+        this index goes on behind the end of a log that was not stopped cleanly, L25 is a warning: a broker
+        appends to the log first, so its end is gone (the machine lost power, a copy is older than the index),
+        or the entry is wrong.""",
     broker="""
         Without the clean marker it rebuilds the index, and the log end offset is where the log ends.""",
     more="""
@@ -42,6 +46,7 @@ PAGE = Page(
         replica first; then trim the index to the log.""",
     kafka="LogSegment.readNextOffset, OffsetIndex.lookup.",
 )
+_DOUBT = "nothing else tells whether the end of the log is gone, or the entry is wrong"
 SCOPE = Scope.SEGMENT
 LEVEL = Level.STARTUP
 
@@ -60,8 +65,11 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     if not view.is_active or in_flight(view):
         return
     last = _last_entry(view)
-    if last is None or last.position < 0:
-        return
+    found = [] if last is None or last.position < 0 else [*_of_entry(view, context, last)]
+    yield from found or _by_others(view, context)
+
+
+def _of_entry(view: SegmentView, context: PartitionContext, last: _Last) -> Iterator[Finding]:
     if last.position >= view.size:
         yield _past_end(view, context, last)
     elif not is_sound(view, last.position):
@@ -69,6 +77,21 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     elif not _reached(view, last):
         words = f"the last entry names offset {last.offset}, the log ends before {view.tail.next_offset}"
         yield _finding(view, context, "I04", words, last)
+
+
+def _by_others(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
+    """The other indexes may have been written where this one was not."""
+    end = (view.tail if context.level == Level.STARTUP else view.scan).next_offset
+    claimed = context.partition.kind == "cluster-metadata" or claimed_end(context) > end  # K07, C04, C10b
+    beyond = None if claimed else _beyond(view, end)
+    if beyond is not None:
+        words = f"the log ends at offset {end}, {beyond.files[0]} has offset {beyond.offset}"
+        last = _Last(row=0, position=view.size, offset=beyond.offset)
+        yield replace(_finding(view, context, "L25", f"{words}: {_DOUBT}", last), severity=Severity.WARNING)
+
+
+def _beyond(view: SegmentView, end: int) -> Beyond | None:
+    return None if ended_there(view, end) else beyond_end(view.segment, view.size, end)
 
 
 def _last_entry(view: SegmentView) -> _Last | None:
@@ -85,15 +108,19 @@ def _reached(view: SegmentView, last: _Last) -> bool:
 
 
 def _past_end(view: SegmentView, context: PartitionContext, last: _Last) -> Finding:
-    size = view.size
+    size, end = view.size, view.tail.next_offset
     claimed = claimed_end(context)
-    if claimed > view.tail.next_offset:
-        words = (
-            f"the log has {size:,} bytes, its index goes to {last.position:,}; offset {claimed} was reached"
-        )
+    words = f"the log has {size:,} bytes, its index goes to {last.position:,}"
+    if claimed > end:
+        return _finding(view, context, "L25", f"{words}; offset {claimed} was reached", last)
+    beyond = _beyond(view, end)
+    if beyond is None:
+        words = f"the last entry points to byte {last.position:,}, the log has {size:,}"
+        return _finding(view, context, "I05", words, last)
+    if len(beyond.files) > 1:
+        words = f"{words}; {beyond.files[1]} has offset {beyond.offset}, too"
         return _finding(view, context, "L25", words, last)
-    words = f"the last entry points to byte {last.position:,}, the log has {size:,}"
-    return _finding(view, context, "I05", words, last)
+    return replace(_finding(view, context, "L25", f"{words}: {_DOUBT}", last), severity=Severity.WARNING)
 
 
 def _off_boundary(view: SegmentView, context: PartitionContext, last: _Last) -> Iterator[Finding]:

@@ -21,9 +21,10 @@ PAGE = Page(
         index entries hold offsets relative to the base in 31 bits. A log of 2 GiB or more was not written by
         a broker.""",
     broker="""
-        Too many bytes: it dies while loading. Too many offsets: nothing, until a recovery, a compaction or an
-        append touches the segment; then "Caught segment overflow error: ... Split segment and retry.", which
-        works and keeps every record.""",
+        Too many bytes: it dies while loading; one before 2.1 only of a length of up to 4 GiB, and of a longer
+        log it reads as many bytes as the lower 32 bits of the length say. Too many offsets: nothing, until a
+        recovery, a compaction or an append touches the segment; then "Caught segment overflow error: ...
+        Split segment and retry.", which works and keeps every record.""",
     advice="Split the segment at a batch boundary.",
     kafka="""
         FileRecords, LogSegmentOffsetOverflowException, UnifiedLog.splitOverflowedSegment.""",
@@ -39,7 +40,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
             "L23",
             f"the log is {view.size:,} bytes long, a broker reads at most {MAX_FILE_BYTES:,}",
             Where(view.segment.name),
-            broker_says=TOO_LARGE.format("...", view.size),
+            broker_says=TOO_LARGE.say(context.release, "...", view.size),
             remedy=context.look(view.segment.name),
         )
     elif context.level > Level.STARTUP:

@@ -11,9 +11,8 @@ from segmend.broker.recovery import COMPACTED, FROM_SWAP, SWAP, SwapHandling
 from segmend.formats.java_number import parse_long
 from segmend.formats.names import file_prefix, parse_file_name
 from segmend.loading.old_swaps import collect
-from segmend.loading.segment import Lost, Segment, end_of, lost_from, offset_of
+from segmend.loading.segment import Lost, Segment, end_of, lost_from, offset_of, replaced, segment_of
 from segmend.loading.state import LoadState
-from segmend.logdir.files import FileEntry
 
 _NEVER = 2**63
 
@@ -56,34 +55,40 @@ def _records_of(state: LoadState, name: str) -> Lost | None:
     original = name.removesuffix(".swap")
     if not original.endswith(".log") or original in state.names:
         return None
-    return lost_from(_segment(state.file(name), offset_of(name)), 0)
-
-
-def _segment(log: FileEntry | None, base: int, index: FileEntry | None = None) -> Segment:
-    return Segment(base_offset=base, log=log, size=log.size if log else 0, index=index)
+    return lost_from(segment_of(state.file(name), offset_of(name)), 0)
 
 
 def _complete_swaps(state: LoadState) -> None:
-    swaps, bases = state.ending(".swap"), list[int]()
-    low, high, release = _NEVER, -_NEVER, state.settings.release
-    for name in swaps:
-        if name.endswith(".log.swap"):
-            bases.append(base := offset_of(name))
-            index, low = state.file(f"{file_prefix(base)}.index.swap"), min(low, base)
-            end = end_of(_segment(state.swap_log(base), base, index), release)
-            high = max(high, end.next_offset)
-            state.note("swap-completed", name, offset=base, says=FROM_SWAP.say(release, state.path(name)))
+    names, release = state.ending(".swap"), state.settings.release
+    swaps = {name: _opened(state, name) for name in names if name.endswith(".log.swap")}
+    in_order = sorted(swaps.values(), key=lambda each: each.base_offset)
+    high = max((end_of(each, release).next_offset for each in in_order), default=-_NEVER)
+    lost = _lost(state, in_order, high)
+    for name in names:
+        if name in swaps:
+            base, says = swaps[name].base_offset, FROM_SWAP.say(release, state.path(name))
+            state.note("swap-completed", name, offset=base, says=says, lost=lost.get(base))
         elif f"{name.partition('.')[0]}.log.swap" not in state.names:  # it takes the place of a sound one
             state.note("swap-completed", name, offset=offset_of(name))
-    _delete_covered(state, low, high)
+    _delete_covered(state, range(in_order[0].base_offset, high) if swaps else range(0), lost)
     for name in state.ending(".swap"):
-        plain = name.removesuffix(".swap")
-        original, swap = state.file(plain), state.file(name)
-        if plain.endswith(".log") and original is not None and swap is None:
-            base = offset_of(plain)
-            state.note("segments-deleted", plain, offset=base, lost=lost_from(_segment(original, base), 0))
-        state.names[plain] = state.names.pop(name)
-    _create_indexes(state, bases)
+        state.names[name.removesuffix(".swap")] = state.names.pop(name)
+    _create_indexes(state, [each.base_offset for each in in_order])
+
+
+def _opened(state: LoadState, name: str) -> Segment:
+    base = offset_of(name)
+    return segment_of(state.swap_log(base), base, state.file(f"{file_prefix(base)}.index.swap"))
+
+
+def _lost(state: LoadState, swaps: list[Segment], high: int) -> dict[int, Lost]:
+    """What goes with the segments that swaps replace, by the numbers in their names."""
+    logs = {base: name for name in state.ending(".log") if (base := parse_long(name[:-4])) is not None}
+    originals = [segment_of(state.file(name), base) for base, name in sorted(logs.items())]
+    names = {each.name for each in swaps}
+    low = min((each.base_offset for each in swaps), default=high)
+    gone = [each for each in originals if low <= each.base_offset < high or each.name in names]
+    return replaced(swaps, originals, gone) if gone else {}
 
 
 def _create_indexes(state: LoadState, bases: list[int]) -> None:
@@ -95,20 +100,17 @@ def _create_indexes(state: LoadState, bases: list[int]) -> None:
             state.note("index-created", name, offset=base)
 
 
-def _delete_covered(state: LoadState, low: int, high: int) -> None:
-    """Delete what a swap replaces. The active segment is never compacted: if it goes, it is lost."""
-    bases = [parse_long(n.partition(".")[0]) for n in state.names if n.endswith(".log")]
-    newest = max((base for base in bases if base is not None), default=None)
+def _delete_covered(state: LoadState, covered: range, lost: dict[int, Lost]) -> None:
+    """Delete what a swap replaces."""
     for name in sorted(state.names):
         base = parse_long(name.partition(".")[0]) if "." in name else None
-        if name.endswith(".swap") or base is None or not low <= base < high:
+        if name.endswith(".swap") or base is None or base not in covered:
             continue
-        entry = state.file(name)
         del state.names[name]
-        replaced = f"{name}.swap" in state.names
         says = COMPACTED.say(state.settings.release, state.path(name))
-        if name.endswith(".log") and base == newest and not replaced and entry:
-            lost = lost_from(_segment(entry, base), 0)
-            state.note("segments-deleted", name, offset=base, says=says, lost=lost)
-        elif not replaced:
+        if f"{name}.swap" in state.names:
+            continue
+        if name.endswith(".log") and base in lost:
+            state.note("segments-deleted", name, offset=base, says=says, lost=lost[base])
+        else:
             state.note("file-deleted", name, offset=base, says=says)

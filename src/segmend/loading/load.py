@@ -30,6 +30,8 @@ from segmend.broker.recovery import (
     SNAPSHOT_MAP,
     START_ABOVE_END,
     STRAY_SNAPSHOTS,
+    SWAP,
+    SwapHandling,
     first_recovered,
 )
 from segmend.broker.remote_storage import NOT_USED, RemoteStorage
@@ -92,7 +94,7 @@ class LoadedLog:
     @property
     def outcome(self) -> tuple[object, ...]:
         """All that the start comes to, but for the snapshots that it leaves."""
-        effects = [e for e in self.state.effects if not e.effect.startswith("snapshot-")]
+        effects = frozenset(e for e in self.state.effects if not e.effect.startswith("snapshot-"))
         failure = self.failure and (self.failure.fate, self.failure.marks_dir)
         return self.after, failure, self.unknown, effects, self.state.states, self.state.ongoing
 
@@ -119,7 +121,12 @@ def load(partition: PartitionDir, settings: Settings) -> LoadedLog:
         if _loaded(partition, replace(settings, turned=offset)).outcome != loaded.outcome:
             words = BY_LISTING.format(f"{partition.path}/{' and '.join(names)}")
             return replace(loaded, by_listing=words)
-    return loaded
+    swaps = [name for name in partition.layout.swap if name.endswith(".log.swap")]
+    if len(swaps) < 2 or SWAP.of(settings.release) == SwapHandling.RENAME:
+        return loaded
+    turned = _loaded(partition, replace(settings, swaps_turned=True))  # up to 2.8 in the order of a hash set
+    words = BY_LISTING.format(f"{partition.path}/{' and '.join(sorted(swaps))}")
+    return loaded if turned.outcome == loaded.outcome else replace(loaded, by_listing=words)
 
 
 def _loaded(partition: PartitionDir, settings: Settings) -> LoadedLog:

@@ -20,7 +20,7 @@ from segmend.broker.recovery import (
 )
 from segmend.formats.names import INDEX_SUFFIXES, file_prefix
 from segmend.loading.recovery import InvalidOffset, Overflow, recover_segment
-from segmend.loading.segment import Segment, end_of, lost_from, offset_of
+from segmend.loading.segment import Segment, end_of, lost_from, offset_of, replaced, segment_of
 from segmend.loading.state import LoadState
 
 
@@ -47,12 +47,13 @@ def complete(state: LoadState) -> None:
     """The third pass: each swap segment is recovered and takes the place of those it covers."""
     if SWAP.of(state.settings.release) != SwapHandling.RECOVER:
         return
-    for name in state.ending(".log.swap"):
+    for name in sorted(state.ending(".log.swap"), reverse=state.settings.swaps_turned):
         base = offset_of(name)
-        log = state.swap_log(base)
-        segment = Segment(base_offset=base, log=log, size=log.size if log else 0)
+        segment = segment_of(state.swap_log(base), base)
         says = FROM_SWAP.say(state.settings.release, state.path(name))
-        state.note("swap-completed", name, offset=base, says=says)
+        same = [each for each in state.segments if each.base_offset == base]
+        lost = replaced([segment], state.segments, same).get(base)
+        state.note("swap-completed", name, offset=base, says=says, lost=lost)
         try:
             recover_segment(state, segment)
         except (InvalidOffset, Overflow) as error:
@@ -79,14 +80,13 @@ def _replace(state: LoadState, swap: Segment) -> None:
     old = [s for s in state.segments[first:] if s.base_offset < end or s.base_offset == swap.base_offset]
     if not SWAP_REPLACES_LOWER_NEIGHBOUR.of(state.settings.release):
         old = [s for s in old if end_of(s, state.settings.release).next_offset > swap.base_offset]
-    newest = state.segments[-1:]
+    lost = replaced([swap], state.segments, old)
     state.segments = [each for each in state.segments if each not in old]
     for each in old:
-        if each.base_offset != swap.base_offset or swap.log is None:
-            # The active segment is never compacted: if it goes, it is lost.
-            copied = each.base_offset > swap.base_offset and each not in newest
-            lost = None if copied else lost_from(each, 0)
-            state.note("segments-deleted", each.name, offset=each.base_offset, lost=lost)
+        base = each.base_offset
+        if base != swap.base_offset:
+            gone = lost_from(each, 0) if base < swap.base_offset else lost.get(base)
+            state.note("segments-deleted", each.name, offset=base, lost=gone)
         for kind in (".log", *INDEX_SUFFIXES):
             state.names.pop(f"{file_prefix(each.base_offset)}{kind}", None)
     state.add(swap)
@@ -107,6 +107,6 @@ def _condemn(state: LoadState, name: str) -> None:
     log = state.file(name)
     lost = None
     if log is not None and name.removesuffix(".swap") not in state.names:
-        lost = lost_from(Segment(base_offset=offset_of(name), log=log, size=log.size), 0)
+        lost = lost_from(segment_of(log, offset_of(name)), 0)
     del state.names[name]
     state.note("file-deleted", name, lost=lost)

@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from segmend.broker.failures import LoadFailure, fatal, io_failure
 from segmend.broker.index_room import unmapped
-from segmend.broker.recovery import CORRUPT_INDEX, MAX_FILE_BYTES, NO_INDEX, ORPHAN, TOO_LARGE
+from segmend.broker.recovery import (
+    CORRUPT_INDEX,
+    MAX_FILE_BYTES,
+    NO_INDEX,
+    ORPHAN,
+    SIZE_IS_CUT,
+    TOO_LARGE,
+)
 from segmend.broker.sanity import (
     INDEX_SANITY,
     INDEXES_JUDGED_LAST,
@@ -21,6 +28,7 @@ from segmend.broker.sanity import (
     txn_index_fault,
 )
 from segmend.formats import offset_index, time_index, txn_index
+from segmend.formats.java_number import wrap_int
 from segmend.formats.names import INDEX_SUFFIXES, file_prefix
 from segmend.kernel.scan import iter_batches
 from segmend.loading.recovery import InvalidOffset, Overflow, check_index_files, recover_segment, split
@@ -28,6 +36,7 @@ from segmend.loading.segment import Lost, Segment, lost_from, offset_of
 from segmend.loading.state import LoadState
 from segmend.loading.usable import check_writable, note_lazy
 from segmend.logdir.file_system import FOLDERS
+from segmend.logdir.files import FileEntry
 from segmend.logdir.index_file import ends
 from segmend.logdir.second_looks import look_again
 
@@ -59,10 +68,22 @@ def _add(state: LoadState, log: str, index: str, base: int) -> None:
     if state.held_back.unwritable:
         check_writable(state, log)
         note_lazy(state, index, f"{file_prefix(base)}.timeindex")
-    size = entry.stat().size
-    if size > MAX_FILE_BYTES:
-        raise fatal("KafkaException", TOO_LARGE.format(state.path(log), size), state.path(log))
+    size = _size(state, log, base, entry)
     state.add(Segment(base_offset=base, log=entry, size=size, index=partition.entry(index)))
+
+
+def _size(state: LoadState, name: str, base: int, log: FileEntry) -> int:
+    """How much of a log the release takes it for; raises `LoadFailure`."""
+    size, release = log.stat().size, state.settings.release
+    if size <= MAX_FILE_BYTES:
+        return size
+    if not SIZE_IS_CUT.of(release):
+        raise fatal("KafkaException", TOO_LARGE.say(release, state.path(name), size), state.path(name))
+    if wrap_int(size) < 0:
+        raise fatal("IllegalArgumentException", f"a size of {wrap_int(size)}", state.path(name))
+    says = f"takes it for {wrap_int(size)} of its {size} bytes"
+    state.note("reads-fail", name, offset=base, says=says, lost=Lost(bytes=size - wrap_int(size)))
+    return wrap_int(size)
 
 
 def _check_orphan(state: LoadState, name: str) -> None:
@@ -85,9 +106,7 @@ def _open(state: LoadState, name: str, base: int) -> None:
     if state.partition.entries.get(f"{stem}.txnindex") in FOLDERS and TXN_INDEX.of(state.settings.release):
         path = state.path(f"{stem}.txnindex")  # `TransactionIndex` opens what is there
         raise io_failure(state.settings.release, f"{path}: Is a directory", path)
-    size = 0 if entry is None else entry.stat().size
-    if size > MAX_FILE_BYTES:
-        raise fatal("KafkaException", TOO_LARGE.format(state.path(name), size), state.path(name))
+    size = 0 if entry is None else _size(state, f"{stem}.log", base, entry)
     segment = Segment(base_offset=base, log=entry, size=size, index=state.file(f"{stem}.index"))
     try:
         _sanity_check(state, segment, stem)

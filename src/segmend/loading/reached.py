@@ -10,6 +10,7 @@ from segmend.loading.dirs import DirState
 from segmend.loading.load import LoadedLog
 from segmend.loading.segment import Lost
 from segmend.loading.values import Extent
+from segmend.logdir.beyond_end import beyond_end
 from segmend.node.metadata_image import MetadataImage
 from segmend.node.older import mark_is_older
 
@@ -31,6 +32,23 @@ def note_short(dir_state: DirState, loaded: LoadedLog, after: Extent, image: Met
         there = max(loaded.before.log_end_offset or 0, after.log_start_offset or 0, end)
         state.note("high-watermark-reset", offset=end, lost=Lost(records=max(reached - there, 0)))
         state.effects[-1] = replace(state.effects[-1], file=file)
+
+
+def cut_short(dir_state: DirState, loaded: LoadedLog) -> str | None:
+    """What is not known of the end of a log whose indexes go on behind it, unless a clean stop left it so."""
+    state, end = loaded.state, loaded.before.log_end_offset
+    partition, settings = state.partition, state.settings
+    last = max(partition.segments, key=lambda each: each.base_offset, default=None)
+    stopped_there = (
+        settings.clean and dir_state.of(RECOVERY_POINT, (partition.topic, partition.partition)) == end
+    )
+    if dir_state.live or stopped_there or last is None or last.log is None or end is None:
+        return None
+    beyond = beyond_end(last, last.log.size, end)
+    if beyond is None:
+        return None
+    has = f"{beyond.files[0]} has {beyond.offset}"
+    return f"{partition.path}: whether the log went on: it ends at offset {end}, {has}"
 
 
 def _told(dir_state: DirState, loaded: LoadedLog) -> Iterator[tuple[int, str]]:

@@ -111,7 +111,8 @@ def recover_segment(state: LoadState, segment: Segment, *, opening: bool = True)
             opening=opening,
         )
     walk = _recovered(state, segment, states)
-    _note_transactions(state, segment)
+    if walk.valid:
+        _note_transactions(state, segment)
     cut = segment.size - walk.valid
     if cut > 0 and segment.log is not None:
         rest = scan_from(segment, segment.log, walk.valid)

@@ -6,7 +6,7 @@ The bytes stay on disk; a segment knows how many of them are left. Follows
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from struct import Struct
 from typing import Final
 
@@ -24,6 +24,7 @@ from segmend.kernel.scan import ScanTask, iter_batches, next_offset_from, scan_l
 from segmend.kernel.types import DECODE_LIMIT, Reader, SegmentScan
 from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
+from segmend.logdir.replaced import Log, not_in_swaps, records_of
 from segmend.logdir.scans import plain_scan
 from segmend.logdir.second_looks import look_again
 
@@ -72,6 +73,11 @@ class Segment:
     @property
     def name(self) -> str:
         return f"{file_prefix(self.base_offset)}.log"
+
+
+def segment_of(log: FileEntry | None, base: int, index: FileEntry | None = None) -> Segment:
+    """One as it is on disk."""
+    return Segment(base_offset=base, log=log, size=log.size if log else 0, index=index)
 
 
 @frozen
@@ -285,6 +291,23 @@ def lost_in(segment: Segment, scan: SegmentScan) -> Lost:
         first_timestamp=scan.min_timestamp,
         last_timestamp=scan.max_timestamp,
     )
+
+
+def replaced(
+    swaps: Sequence[Segment], originals: Sequence[Segment], gone: Sequence[Segment]
+) -> dict[int, Lost]:
+    """What goes where swap files take the place of the segments `gone`, by base offset."""
+    lost: dict[int, Lost] = {}
+    files = [Log(each.base_offset, each.log, each.log.size if each.log else 0) for each in swaps]
+    logs, left = ([Log(each.base_offset, each.log, each.size) for each in some] for some in (originals, gone))
+    for log, batch in not_in_swaps(files, logs, left):
+        lost[log.base_offset] = lost.get(log.base_offset, Lost()) + Lost(
+            records=records_of(batch),
+            bytes=batch.size,
+            first_timestamp=batch.max_timestamp if batch.has_delete_horizon else batch.base_timestamp,
+            last_timestamp=batch.max_timestamp,
+        )
+    return lost
 
 
 def start_of_offset(segment: Segment, offset: int) -> int:
