@@ -89,3 +89,12 @@ def test_what_another_finding_explains_has_its_cause_and_no_next_command(
     assert "cause" not in found["C10b"]["detail"]
     assert main([*arguments, "--out", str(tmp_path / "again")]) == 4
     assert f"because of L01 {found['L01']['file']}\n" in capsys.readouterr().out
+
+
+def test_a_master_beside_the_local_driver_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the work is to be done is not guessed."""
+    asked = ["fleet", "diff", str(tmp_path), "--driver", "local", "--master", "spark://host:7077"]
+    assert main(asked) == 16
+    assert "--master is Spark's" in capsys.readouterr().err

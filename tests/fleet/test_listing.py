@@ -1,5 +1,7 @@
 """Any of a log dir, a broker, a directory of brokers or a glob finds the same log dirs."""
 
+import glob
+import os
 from pathlib import Path
 
 import pytest
@@ -114,6 +116,49 @@ def test_an_empty_directory_among_log_dirs_may_be_a_disk(tmp_path: Path) -> None
     assert (-1, f"{root}/b4/data") in found(f"{root}/b*/data")
     with pytest.raises(SegmendError, match="no Kafka log dir in it"):
         found(f"{root}/b1/blank/")
+
+
+def test_a_link_to_nothing_beside_log_dirs_may_be_a_disk(tmp_path: Path) -> None:
+    """Of a mount that is not there; it was left out of "nothing wrong"."""
+    root = three_brokers(tmp_path)
+    for name in ("b1/blank", "b4", "b2/data/orders-9", "b3/notes"):
+        (root / name).symlink_to(f"/nothing/{name}")
+    (root / "other/deep").mkdir(parents=True)
+    (root / "other/deep/lost").symlink_to("nothing")
+
+    def unread(*paths: str) -> set[str]:
+        return {place.path.removeprefix(f"{root}/") for place in find_places([*paths]) if place.unread}
+
+    assert unread(str(root)) == unread(f"{root}/*") == {"b1/blank", "b3/notes", "b4"}
+    assert unread(f"{root}/*/data") == unread(f"{root}/b[24]*/d*") == {"b4"}
+    assert unread(f"{root}/b2") == set()
+
+
+def test_what_a_glob_may_not_look_into_is_told(tmp_path: Path) -> None:
+    """A shell's glob leaves it out."""
+    root = three_brokers(tmp_path)
+    (root / "b1").chmod(0)
+    asked = (
+        "import sys; from segmend.fleet.listing import find_places as f\n"
+        "for each in sys.argv[1:]: print(*(place.path for place in f([each]) if place.unread))"
+    )
+    globs = [f"{root}/*", f"{root}/*/data", f"{root}/*/d*", f"{root}/b?/*/"]
+    ran = python("-c", asked, *globs, prefix=as_one_who_may_not())
+    (root / "b1").chmod(0o755)
+    b1 = f"{root}/b1"
+    assert ran.stdout.splitlines() == [b1, f"{b1}/data", b1, b1], ran.stderr
+
+
+def test_a_glob_is_a_shell_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = three_brokers(tmp_path / "fleet")
+    (root / "b1").rename(root / ".b1")
+    monkeypatch.chdir(root)
+    globs = ("*", "./*", "b*/data", "b[23]/d?ta", "../*/b2", ".b*", f"{root}//b*", "*/", ".", "./b2/../b*")
+    for each in globs:
+        places = {os.path.realpath(place.path) for place in find_places([each])}
+        roots = [os.path.realpath(path) for path in glob.glob(each) if os.path.isdir(path)]
+        wanted = {f"{root}/{name}/data" for name in (".b1", "b2", "b3")}
+        assert places == {path for path in wanted if any(f"{path}/".startswith(f"{r}/") for r in roots)}, each
 
 
 @pytest.mark.parametrize("command", ["diff", "rescue", "export"])

@@ -13,9 +13,7 @@ def add_fleet_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--driver", choices=("spark", "local"), default="spark", help="who runs the tasks (default: spark)"
     )
-    parser.add_argument(
-        "--master", default="local[*]", metavar="URL", help="Spark master (default: local[*])"
-    )
+    parser.add_argument("--master", metavar="URL", help="Spark master (default: local[*])")
 
 
 def add_out(parser: argparse.ArgumentParser) -> None:

@@ -5,8 +5,9 @@ brokers, or a glob of any of these. A directory is a log dir when it holds what 
 dir holds: meta.properties, a checkpoint, a lock, or a partition directory with segments in
 it. Its name says nothing: `broker-1` is as good a name for a broker as for a partition.
 An empty directory that a glob names, or that lies beside a log dir, may be a disk that was
-replaced or is not mounted: it counts as a log dir, too. A directory that has several names (links,
-mounts) is found once, by the first of them.
+replaced or is not mounted: it counts as a log dir, too. So does a link to nothing beside what has
+log dirs in it, and what a glob names and this user may not look into. A directory that has several
+names (links, mounts) is found once, by the first of them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from segmend.fleet.remote import files_of
 from segmend.formats import partition_metadata
 from segmend.formats.names import parse_dir_name, parse_file_name
 from segmend.frozen import frozen, replace
-from segmend.logdir import disk
 from segmend.logdir.file_system import FOLDERS, EntryType, Files, Unreadable, place_of
 from segmend.logdir.tree import LOG_DIR_FILES, PARTITION_KINDS, LogDir, PartitionDir
 
@@ -36,6 +36,7 @@ _ASKED: Final = 64
 """So many partitions of a log dir that names no cluster are asked for their topic ids."""
 _BROKER_NAME: Final = re.compile(r"(?:broker|kafka|node|server)[-_.]?(\d{1,9})", re.ASCII | re.IGNORECASE)
 _EMPTY: Final = "the directory is empty: a disk that was replaced, or is not mounted?"
+_DANGLING: Final = "a link to nothing: a disk that is not mounted?"
 _OF_A_DISK: Final = "lost+found"
 """mkfs makes it, and it is empty on a sound disk."""
 
@@ -86,15 +87,19 @@ def find_places(paths: Sequence[str]) -> list[Place]:
     by_path: dict[str, _FoundDir] = {}
     for given in paths:
         matches = _expand(given)
-        below = [each for path in matches for each in _below(files_of(path), path, DEPTH, seen=set())]
-        beside = {_parent(each.path) for each in below if not each.empty}
-        if not beside and not any(_is_under(path, given) for path in by_path):
+        below = [each for match in matches for each in _found_in(match)]
+        found = [each.path for each in below if not each.doubtful]
+        if not found and not any(_is_under(path, given) for path in by_path):
             raise SegmendError(f"{given}: no Kafka log dir in it")
-        named = {*matches} if len(matches) > 1 else set[str]()
+        named = {match.path for match in matches} if len(matches) > 1 else set[str]()
+        beside = {_parent(path) for path in found}
+        above = {up for path in found for up in _parents(path)}
         by_path.update(
             (each.path, each)
             for each in below
-            if not each.empty or each.path in named or _parent(each.path) in beside
+            if not each.doubtful
+            or each.path in named
+            or _parent(each.path) in (above if each.unreadable else beside)
         )
     once = {place_of(files_of(path), path): each for path, each in reversed(by_path.items())}
     return _numbered([_place(each) for each in reversed(once.values())])
@@ -104,12 +109,11 @@ def _is_under(path: str, given: str) -> bool:
     return path.startswith(given.rstrip("/")) or glob.has_magic(given)
 
 
-def _expand(given: str) -> list[str]:
-    """The paths that a glob stands for; anything else stands for itself."""
+def _expand(given: str) -> list[_FoundDir]:
+    """The directories that a glob stands for, or cannot be told; anything else stands for itself."""
     files = files_of(given)
     if glob.has_magic(given) and files.path_type(given) is None:
-        found = glob.glob(given) if files is disk else _matching(files, given)
-        matches = sorted(path for path in found if files.path_type(path) == "dir")
+        matches = sorted(_matching(files, given))
         if not matches:
             raise SegmendError(f"{given}: matches no directory")
         return matches
@@ -118,29 +122,50 @@ def _expand(given: str) -> list[str]:
         raise SegmendError(f"{given}: no such directory")
     if kind != "dir":
         raise SegmendError(f"{given}: not a directory")
-    return [given.rstrip("/") or "/"]
+    return [_FoundDir(given.rstrip("/") or "/")]
 
 
-def _matching(files: Files, given: str) -> list[str]:
-    """The same in an object store, listed part by part of the path."""
-    scheme, rest = given.split("://", 1)
-    bucket, *parts = rest.strip("/").split("/")
-    found = [f"{scheme}://{bucket}"]
+def _matching(files: Files, given: str) -> Iterator[_FoundDir]:
+    """Part by part of the path, on a disk as in an object store; also what is refused on the way."""
+    scheme, is_url, rest = given.rpartition("://")
+    first, *parts = rest.rstrip("/").split("/")
+    found = [f"{scheme}://{first}"] if is_url else [first or "/"]
+    if not is_url and glob.has_magic(first):
+        found, parts = [""], [first, *parts]
     for part in parts:
         if glob.has_magic(part):
-            found = [f"{path}/{name}" for path in found for name in _names(files, path, part)]
+            named = [each for path in found for each in _named_in(files, path, part)]
+            yield from (each for each in named if each.unreadable is not None)
+            found = [each.path for each in named if each.unreadable is None]
         else:
-            found = [f"{path}/{part}" for path in found]
-    return found
+            found = [_joined(path, part) for path in found]
+    for path in found:
+        try:
+            if files.path_type(path) == "dir":
+                yield _FoundDir(path)
+        except Unreadable as error:
+            yield _FoundDir(path, error.reason)
 
 
-def _names(files: Files, path: str, pattern: str) -> list[str]:
+def _named_in(files: Files, path: str, pattern: str) -> Iterator[_FoundDir]:
+    """The directories of such names, as a shell has it; the one that they are in if it cannot be listed."""
     try:
-        return fnmatch.filter(files.listing(path), pattern)
+        entries = files.listing(path or ".")
     except Unreadable as error:
-        if error.missing:
-            return []
-        raise SegmendError(f"{path}: {error.reason}") from error
+        if not error.missing:
+            yield _FoundDir(path, error.reason)
+        return
+    for name in fnmatch.filter(entries, pattern):
+        if name[0] == "." != pattern[0]:
+            continue
+        if entries[name] == "link-broken":
+            yield _FoundDir(_joined(path, name), _DANGLING)
+        elif entries[name] in FOLDERS:
+            yield _FoundDir(_joined(path, name))
+
+
+def _joined(path: str, name: str) -> str:
+    return name if not path else f"{path.rstrip('/')}/{name}"
 
 
 class _FoundDir(NamedTuple):
@@ -149,6 +174,18 @@ class _FoundDir(NamedTuple):
     path: str
     unreadable: str | None = None
     empty: bool = False
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether only what is beside it tells that it may be a log dir."""
+        return self.empty or self.unreadable == _DANGLING
+
+
+def _found_in(match: _FoundDir) -> Iterator[_FoundDir]:
+    if match.unreadable is None:
+        yield from _below(files_of(match.path), match.path, DEPTH, seen=set())
+    else:
+        yield match
 
 
 def _below(files: Files, path: str, depth: int, seen: set[str]) -> Iterator[_FoundDir]:
@@ -166,8 +203,11 @@ def _below(files: Files, path: str, depth: int, seen: set[str]) -> Iterator[_Fou
     elif not entries:
         yield _FoundDir(path, empty=True)
     elif depth:
-        for name in sorted(name for name, kind in entries.items() if kind in FOLDERS and name != _OF_A_DISK):
-            yield from _below(files, f"{path}/{name}", depth - 1, seen)
+        for name, kind in sorted(entries.items()):
+            if kind == "link-broken":
+                yield _FoundDir(f"{path}/{name}", _DANGLING)
+            elif kind in FOLDERS and name != _OF_A_DISK:
+                yield from _below(files, f"{path}/{name}", depth - 1, seen)
 
 
 def _is_log_dir(files: Files, path: str, entries: dict[str, EntryType]) -> bool:
@@ -291,6 +331,11 @@ def _only(owners: Mapping[str, set[str]], topic_ids: Iterable[str]) -> str | Non
 
 def _parent(path: str) -> str:
     return path.rpartition("/")[0]
+
+
+def _parents(path: str) -> Iterator[str]:
+    while path := _parent(path):
+        yield path
 
 
 def brokers(places: Iterable[Place]) -> dict[tuple[str, int], list[Place]]:

@@ -10,6 +10,7 @@ from functools import partial
 from importlib import import_module
 
 from segmend.cli.parser import Formatter, LateParser
+from segmend.errors import UsageError
 from segmend.fleet.no_pandas import without_pandas
 from segmend.fleet.workers import forks_of_this
 
@@ -43,6 +44,8 @@ def run(args: argparse.Namespace) -> int:
     """Do it, if the extras that it needs are there."""
     need(*import_module(f"{_HOME}.{args.room}").NEEDS)
     driver = getattr(args, "driver", None)
+    if driver == "local" and args.master is not None:
+        raise UsageError("--master is Spark's; --driver local runs on the cores of this machine")
     # Of a process that has done something before, a notebook or a test, threads may be there.
     forked = driver == "local" and sys.modules.keys().isdisjoint(_WITH_THREADS)
     with nullcontext() if driver == "spark" else without_pandas():

@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from segmend.fleet.driver import Driver, LocalDriver
 from segmend.fleet.listing import absolute
@@ -14,10 +15,14 @@ from segmend.frozen import replace
 from .caching import cache_folder
 from .needs import need
 
+_HERE: Final = "local[*]"
+"""The Spark master if none is given."""
+
 
 def _is_here(args: argparse.Namespace) -> bool:
     """Whether the workers are children of this process, and end with it."""
-    return "local" in (args.driver, args.master) or str(args.master).startswith("local[")
+    master = args.master or _HERE
+    return "local" in (args.driver, master) or master.startswith("local[")
 
 
 def paths_for_tasks(args: argparse.Namespace) -> list[str]:
@@ -45,7 +50,7 @@ def driver_of(args: argparse.Namespace) -> Iterator[Driver]:
     from segmend.spark.driver import SparkDriver
     from segmend.spark.session import session
 
-    spark = session(args.master, cache=cache_folder())
+    spark = session(args.master or _HERE, cache=cache_folder())
     yield SparkDriver(spark)
     # Here the JVM ends with this process, and a stop would only make the user wait. A cluster is told,
     # or it starts executors anew for one that has gone, and complains.
