@@ -105,13 +105,11 @@ def test_settings_that_do_not_fit_one_another_refuse(dirs: list[Path], tmp_path:
          "listener.security.protocol.map=CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT", "4.3.1", ""),
     ],
 )  # fmt: skip
-def test_what_upgrades_leave_in_a_configuration(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, kafka: str, reason: str
-) -> None:
+def test_what_upgrades_leave_in_a_configuration(tmp_path: Path, line: str, kafka: str, reason: str) -> None:
     """Releases were started with each, over dirs of 3.9.2; what is not here is assumed where they start."""
     dirs = sorted(unpack(ARCHIVES / "3.9.2.tar.xz", tmp_path).glob("b1/d*"))
     given = configured(tmp_path, dirs, line)
-    ran = run(capsys, "forecast", *dirs, "--config", given, "--json", "--kafka", kafka)
+    ran = run("forecast", *dirs, "--config", given, "--json", "--kafka", kafka)
     assert (reason in (ran.json[-1]["reason"] or ""), ran.code) == (True, 4 if reason else 0)
     assumed = "\n".join(ran.json[-1]["assumed"])
     assert ("JAAS" in assumed) == ("SASL" in line)
@@ -126,33 +124,43 @@ def configured(root: Path, dirs: list[Path], line: str) -> Path:
     return given
 
 
-def test_a_migration_that_is_none_ends_who_leads_the_metadata(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_migration_that_is_none_ends_who_leads_the_metadata(tmp_path: Path) -> None:
     """Where others may be elected, nobody knows whether it comes to that."""
     dirs = sorted(unpack(BASES / "3.9.2-stagger.tar.xz", tmp_path).glob("b1/d*"))
     line = (
         "zookeeper.metadata.migration.enable=true\nzookeeper.connect=h\ncontroller.quorum.voters=1@h:3,2@i:3"
     )
-    ran = run(capsys, "forecast", *dirs, "--config", configured(tmp_path, dirs, line), "--json")
+    ran = run("forecast", *dirs, "--config", configured(tmp_path, dirs, line), "--json")
     assert any("Should not have ZK migrations enabled" in each for each in ran.json[-1]["unknown"])
     assert ran.code == 4
 
 
-def test_a_node_is_known_by_its_old_broker_id(
-    dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_node_is_known_by_its_old_broker_id(dirs: list[Path], tmp_path: Path) -> None:
     """4.3.1 started without node.id (`KafkaConfig.populateSynonyms`)."""
     given, codes = configured(tmp_path, dirs, ""), []
     for name in ("broker.id", "other.id"):
         given.write_text(given.read_text().replace("node.id", name).replace("broker.id", name))
-        codes.append(run(capsys, "forecast", *dirs, "--config", given, "--json", "--kafka", "4.3.1").code)
+        codes.append(run("forecast", *dirs, "--config", given, "--json", "--kafka", "4.3.1").code)
     assert codes == [0, 4]
 
 
-def test_leader_epochs_go_with_an_old_message_format(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_broker_without_an_id_has_nothing(tmp_path: Path) -> None:
+    """2.8.2 took the id 1001, and nobody led a partition; with broker.id=-1 it took the stored one."""
+    dirs = sorted(unpack(ARCHIVES / "2.8.2.tar.xz", tmp_path).glob("b1/d*"))
+    given, answers = tmp_path / "server.properties", {}
+    for stored in (True, False):
+        for line in ("broker.id=1", "broker.id=-1", ""):
+            given.write_text(f"zookeeper.connect=h:1\nlisteners=PLAINTEXT://h:2\n{line}\n")
+            ran = run("forecast", *dirs, "--config", given, "--kafka", "2.8.2", "--json")
+            answers[stored, line] = (ran.code, ran.json[-1]["unserved"])
+        for path in dirs:
+            (path / "meta.properties").unlink(missing_ok=True)
+    assert [*answers.values()] == [(0, 0), (0, 0), (0, 0), (0, 0), (4, 7), (4, 7)]
+    ran = run("forecast", *dirs, "--kafka", "2.8.2", "--json")
+    assert any(each.startswith("a broker.id in server.properties") for each in ran.json[-1]["assumed"])
+
+
+def test_leader_epochs_go_with_an_old_message_format(tmp_path: Path) -> None:
     """2.8.2 deleted all of them at its start; KAFKA-7897."""
     root, given = unpack(ARCHIVES / "2.8.2.tar.xz", tmp_path), tmp_path / "server.properties"
     gone = {}
@@ -164,19 +172,19 @@ def test_leader_epochs_go_with_an_old_message_format(
         ("3.9.2", "log.message.format.version=0.10.2\ninter.broker.protocol.version=2.8"),
     ):
         given.write_text(f"broker.id=1\n{rows}\n")
-        ran = run(capsys, "forecast", *root.glob("b1/d*"), "--config", given, "--json", "--kafka", kafka)
+        ran = run("forecast", *root.glob("b1/d*"), "--config", given, "--json", "--kafka", kafka)
         effects = [each for line in ran.of("partition") for each in line["effects"]]
         gone[kafka, rows] = sum(each["effect"] == "file-deleted" for each in effects)
         assert len({each["broker_says"] for each in effects}) <= 2  # nothing is said of a file without epochs
     assert list(gone.values()) == [7, 0, 0, 0, 7]
 
 
-def test_what_zookeeper_and_leaders_have_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_zookeeper_and_leaders_have_is_named(tmp_path: Path) -> None:
     """What each of it changes was seen: another cluster in ZooKeeper ended a start of 2.8.2."""
     root = unpack(ARCHIVES / "2.8.2.tar.xz", tmp_path / "old")
     told = {}
     for kafka in ("2.3.1", "2.5.1", "2.8.2"):
-        ran = run(capsys, "forecast", *root.glob("b1/d*"), "--kafka", kafka, "--json")
+        ran = run("forecast", *root.glob("b1/d*"), "--kafka", kafka, "--json")
         told[kafka] = "\n".join(ran.json[-1]["assumed"])
     assert all(
         "a topic go as a whole" in each and "cuts off what its leader" in each for each in told.values()
@@ -184,8 +192,8 @@ def test_what_zookeeper_and_leaders_have_is_named(tmp_path: Path, capsys: pytest
     assert ["InconsistentClusterIdException" in each for each in told.values()] == [False, True, True]
     assert ["partition.metadata" in each for each in told.values()] == [False, False, True]
     nodes = unpack(BASES / "4.3.1-stagger.tar.xz", tmp_path / "new")
-    alone = run(capsys, "forecast", *nodes.glob("b2/d*"), "--json").json[-1]["assumed"]
-    together = run(capsys, "forecast", "--cluster", *nodes.glob("b*/d*"), "--json").json[-1]["assumed"]
+    alone = run("forecast", *nodes.glob("b2/d*"), "--json").json[-1]["assumed"]
+    together = run("forecast", "--cluster", *nodes.glob("b*/d*"), "--json").json[-1]["assumed"]
     assert any("cuts off what its leader" in each for each in alone)
     assert not any("cuts off what its leader" in each for each in together)  # there it is looked at
 

@@ -40,6 +40,12 @@ OTHER_NODE = (
     "Stored node id {stored} doesn't match previous node id {expected} in {path}/meta.properties. "
     "If you moved your data, make sure your configured node id matches."
 )
+GENERATED_ID: Final = new_in("KafkaServer.generateBrokerId; KAFKA-1070", (0, 9))
+"""Whether a broker without an id gets a new one from ZooKeeper."""
+NEITHER = (
+    "neither server.properties nor meta.properties has a broker.id: ZooKeeper gives the broker a new one, "
+    "under which it has no partition"
+)
 OTHER_BROKER = "Configured broker.id {expected} doesn't match stored broker.id {stored} in meta.properties."
 RESERVED_ID = "Invalid reserved directory ID {} found in {}"
 DUPLICATE_ID = "Duplicate directory ID Optional[{}] found. It was the ID of {}, but also of {}"

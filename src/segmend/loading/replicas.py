@@ -11,6 +11,7 @@ from segmend.broker.checkpoints import drops_epochs
 from segmend.broker.cleaner import SETS_ASIDE
 from segmend.broker.cleanup_policy import compacted
 from segmend.broker.failures import LoadFailure, fatal
+from segmend.broker.identity import NEITHER
 from segmend.broker.index_room import known_room
 from segmend.broker.leading import NO_SUCH_TOPIC, OTHER_ID
 from segmend.broker.strays import (
@@ -319,8 +320,10 @@ def _closed(dir_state: DirState, loaded: LoadedLog) -> Iterator[Later]:
 
 
 def _unserved(loaded: LoadedLog, situation: Situation) -> str | None:
-    """Why a log that stays is nobody's: its topic id is not that of its name in the metadata."""
+    """Why a log that stays is nobody's: by the id of the broker, or of its topic in the metadata."""
     image, partition = situation.image, loaded.state.partition
+    if situation.broker.gets_new_id:
+        return NEITHER
     if image is None or (loaded.topic_id is None and situation.broker.kraft):
         return None
     known = image.ids.get(partition.topic)

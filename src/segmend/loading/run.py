@@ -19,6 +19,7 @@ from segmend.broker.failures import (
     Fate,
     LoadFailure,
 )
+from segmend.broker.identity import NEITHER
 from segmend.broker.server_listeners import wants_jaas
 from segmend.broker.server_rules import ELSEWHERE, PLACES
 from segmend.broker.strays import PROMOTES_FUTURE
@@ -368,6 +369,8 @@ class _Run:
             yield in_zookeeper(self._broker.release)
         elif self._follows():
             yield FOLLOWS
+        if self._broker.gets_new_id is None:
+            yield f"a broker.id in server.properties; if {NEITHER}"
         if self._broker.given is None:
             yield "Kafka's defaults, and no other log dirs: server.properties was not given (--config)"
             if self._broker.home_is_assumed:

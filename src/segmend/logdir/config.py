@@ -117,8 +117,10 @@ class ServerConfig:
 
     @property
     def node_id(self) -> int | None:
+        """`node.id`, or `broker.id`; a negative one stands for none."""
         text = self.given.get("node.id") or self.given.get("broker.id")
-        return None if text is None else parse_int(text.strip())
+        number = None if text is None else parse_int(text.strip())
+        return None if number is not None and number < 0 else number
 
     @property
     def voters(self) -> frozenset[int] | None:

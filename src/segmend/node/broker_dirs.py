@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from segmend.broker.election import ANY_DIRECTORY, NOT_THE_VOTER
-from segmend.broker.identity import is_kraft
+from segmend.broker.identity import GENERATED_ID, is_kraft
 from segmend.broker.metadata_log import SNAPSHOT_FIRST
+from segmend.broker.server_rules import is_whole
 from segmend.formats.meta_properties import MetaProperties
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
 from segmend.frozen import replace
@@ -148,6 +149,13 @@ class BrokerDirs:
         """The id of this node: as server.properties says, or else meta.properties."""
         own = None if self.given is None else self.given.node_id
         return self.stored_node_id if own is None else own
+
+    @property
+    def gets_new_id(self) -> bool | None:
+        """Whether ZooKeeper gives it a new id; None if a server.properties that was not given tells."""
+        if self.kraft or self.node_id is not None or not GENERATED_ID.of(self.release):
+            return False
+        return True if self.given is not None and is_whole(self.given.given) else None
 
     @cached_property
     def kraft(self) -> bool:
