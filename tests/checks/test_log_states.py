@@ -31,8 +31,8 @@ def recovery_point(offset: int) -> Hurt:
     return written("recovery-point-offset-checkpoint", f"0\n2\nt 0 {offset}\nu 0 0\n")
 
 
-def test_a_torn_tail_is_an_error_beside_the_marker_and_a_fact_without(tmp_path: Path) -> None:
-    for name, base, severity in (("c", clean_dir, Severity.ERROR), ("k", killed_dir, Severity.INFO)):
+def test_a_torn_tail_is_an_error_beside_the_marker_and_a_doubt_without(tmp_path: Path) -> None:
+    for name, base, severity in (("c", clean_dir, Severity.ERROR), ("k", killed_dir, Severity.WARNING)):
         dirs = base(tmp_path / name)
         TORN_TAIL(dirs)
         finding = only(dirs[0])

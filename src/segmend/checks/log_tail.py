@@ -30,8 +30,10 @@ PAGE = Page(
         batch is not data.""",
     broker="""
         Without the clean marker it cuts the active segment at the last whole batch and says "Found invalid
-        messages in log segment F at byte offset P.": nothing is lost that was acknowledged and flushed, and
-        this is reported as info only. Where the index goes into the zeros, there were batches: L25.""",
+        messages in log segment F at byte offset P.". What was there no file tells: a batch that was never
+        whole (kill -9), or acknowledged ones that had not reached the disk (power cut): a warning. Zeros up
+        to segment.bytes are those of a preallocated log: a note, nothing is lost. Where the index goes into
+        the zeros, there were batches: L25.""",
     more="""
         With the marker nothing is cut. After L01 and L02 it appends behind the torn bytes, and whatever comes
         from then on can never be read: "Found record size 0 smaller than minimum record overhead (14) in file

@@ -92,7 +92,8 @@ class Effect:
     @property
     def loses(self) -> bool:
         """Whether a reader misses something after it."""
-        return self.records_lost > 0 or self.effect not in HARMLESS
+        unwritten = self.effect == "tail-truncated" and not self.bytes_lost  # zeros of a preallocated log
+        return self.records_lost > 0 or not (unwritten or self.effect in HARMLESS)
 
     def to_json(self) -> dict[str, Any]:
         return as_dict(self)

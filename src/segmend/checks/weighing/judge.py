@@ -87,17 +87,19 @@ def _reads(level: Level) -> Budget:
 def _weighed(finding: Finding, effect: BrokerEffect) -> Severity:
     """A start that is refused is an error, lost records are no mere note, a mended index is one.
 
-    Of what is cut off at the end the check has said how bad it is: the last batch may never have been whole;
-    and of what is set aside: its topic may be deleted.
+    Of what is cut off at the end the check has said how bad it is: the last batch may never have been whole,
+    or been acknowledged, which is no mere note either; zeros of a preallocated log never were one. And of
+    what is set aside: its topic may be deleted.
     """
     known = CUTTING | _SETTING_ASIDE
     if effect.effect in (REFUSES, OFFLINE) or (effect.records_lost and effect.effect not in known):
         return Severity.ERROR
+    code = known_codes()[finding.code].code
     if finding.severity == Severity.INFO:
-        return Severity.WARNING if effect.records_lost else Severity.INFO
+        unknown = code.trimmed and effect.effect in CUTTING and effect.bytes_lost
+        return Severity.WARNING if effect.records_lost or unknown else Severity.INFO
     if finding.severity == Severity.ERROR and _is_survived(finding, effect):
         return Severity.WARNING
-    code = known_codes()[finding.code].code
     mended = finding.severity == Severity.ERROR and not code.lasting and is_mended(finding, effect)
     return Severity.INFO if mended else finding.severity
 
