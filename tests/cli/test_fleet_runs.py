@@ -118,6 +118,34 @@ def test_an_out_that_may_not_be_changed_is_one_line(fleet: Path) -> None:
     assert "it cannot be changed" in ran.stderr
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("refused", ["findings", "runs", "findings/_delta_log", "runs/_delta_log/*0.json"])
+def test_an_out_that_may_not_be_read_is_one_line(fleet: Path, refused: str) -> None:
+    audit(fleet)
+    audit(fleet)
+    out = fleet.parent / "out"
+    for each in out.glob(refused):
+        each.chmod(0)
+    again = ("audit", fleet, "--out", out, "--driver", "local", "--no-report")
+    for args in (("vacuum", out, "--keep", 1), ("diff-runs", out), again):
+        ran = python("-m", "segmend", "fleet", *args, prefix=as_one_who_may_not())
+        assert (ran.returncode, ran.stderr.count("\n")) == (8, 1), ran.stderr
+        assert "ermission denied" in ran.stderr
+
+
+@pytest.mark.slow
+def test_growth_names_what_only_one_audit_could_list(fleet: Path) -> None:
+    """What a topic gained is then no growth."""
+    out = fleet.parent / "out"
+    run("fleet", "audit", fleet / "b1", "--out", out, "--driver", "local", "--no-report")
+    audit(fleet)
+    lines = run("fleet", "growth", out).out.splitlines()
+    assert lines[-1].startswith("listed by one of both only, and so in what topics gained or lost: ")
+    assert run("fleet", "growth", out, "--json").json[-1]["in_one_only"] == sorted(
+        str(path) for path in fleet.glob("b[23]/*") if path.is_dir()
+    )
+
+
 def test_what_a_script_left_empty_is_refused(fleet: Path) -> None:
     for option in ("--out", "--since-run"):
         ran = audit(fleet, option, "")

@@ -15,7 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from segmend.errors import SegmendError
+from segmend.errors import SegmendError, system_words
 from segmend.fleet.remote import store_of
 from segmend.frozen import frozen
 from segmend.logdir.file_system import Unreadable
@@ -115,6 +115,8 @@ def names(folder: str) -> list[str]:
         return os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):
         return []
+    except OSError as error:
+        raise SegmendError(f"{folder}: {system_words(error)}") from error
 
 
 def entries(folder: str) -> Iterator[StoredFile]:
@@ -130,6 +132,8 @@ def entries(folder: str) -> Iterator[StoredFile]:
                     yield StoredFile(path=each.path, bytes=status.st_size, written=status.st_mtime)
     except (FileNotFoundError, NotADirectoryError):
         return
+    except OSError as error:
+        raise SegmendError(f"{folder}: {system_words(error)}") from error
 
 
 def _listed(folder: str) -> Iterator[tuple[str, Any]]:

@@ -88,6 +88,12 @@ def dirs(out: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[
     return sorted(grown, key=_soonest_full)
 
 
+def in_one_only(out: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """The log dirs that only one of the audits could list: what topics gained or lost has theirs in it."""
+    then, now = (_listed(out, row["run_id"]) for row in (before, after))
+    return sorted(then.keys() ^ now.keys())
+
+
 def _soonest_full(each: DirGrowth) -> tuple[float, int, str]:
     days = each.days_until_full
     return float("inf") if days is None else days, each.broker, each.path

@@ -23,17 +23,21 @@ def run(args: argparse.Namespace) -> ExitCode:
     rows = finished(args.out, ("run_id", "started"))
     before, after = growth.earlier_of(rows, args.since), rows[-1]
     dirs, topics = growth.dirs(args.out, before, after), growth.topics(args.out, before, after)
-    seconds = growth.seconds_between(before, after)
+    seconds, apart = growth.seconds_between(before, after), growth.in_one_only(args.out, before, after)
     if args.json:
         emit_json(map(_dir_object, dirs))
         emit_json(map(_topic_object, topics))
         named = {"before": before["run_id"], "after": after["run_id"]}
-        emit_json([{"type": "summary"} | named | {"seconds": seconds}])
+        emit_json([{"type": "summary"} | named | {"seconds": seconds, "in_one_only": apart}])
     else:
         emit(_lines(dirs, topics, args))
         ends = f"{before['run_id']} to {after['run_id']}"
         close = "" if seconds >= growth.LEAST_SECONDS else ": too close together for a rate"
         emit([f"{ends}, {text.duration(seconds)} apart{close}"])
+        if apart:
+            more = f" and {len(apart) - 1:,} more" if len(apart) > 1 else ""
+            words = "listed by one of both only, and so in what topics gained or lost"
+            emit([f"{words}: {text.clean(apart[0])}{more}"])
     return ExitCode.NOTHING_WRONG
 
 
