@@ -543,10 +543,11 @@ def test_after_an_undo_the_old_bytes_may_go_elsewhere(world: World) -> None:
 
 
 def test_a_stop_is_taken_between_steps_and_told(world: World) -> None:
+    """The first two replace small files, and are taken together."""
     before = world.tree()
     said: list[str] = []
     watch = Watch(tell=lambda number, _step, state: said.append(state), stopped=lambda: "done" in said)
-    with pytest.raises(Cancelled, match=r"stopped after 1 of 14 steps; nothing is lost: the same command"):
+    with pytest.raises(Cancelled, match=r"stopped after 2 of 14 steps; nothing is lost: the same command"):
         apply(plan_of(world), str(world.state), fx=Disk(), watch=watch)
     assert find(str(world.state), None).state == "applying"
     undo(find(str(world.state), None), fx=Disk())

@@ -106,7 +106,7 @@ def test_a_journal_that_breaks_a_rule_is_damaged(world: World) -> None:
     path.write_bytes(b"".join([*of_old[:1], *of_old[2:]]))
     problems: list[SegmendError] = []
     assert not runs(str(world.state), problems.append)
-    assert "line 2 is damaged (a step is done only after it was begun)" in str(problems[0])
+    assert "line 3 is damaged (a step is done only after it was begun)" in str(problems[0])
     last = json.loads(of_old[-1]) | {"event": "intended", "step": 0}
     path.write_bytes(b"".join([*of_old, json.dumps(last).encode() + b"\n"]))
     with pytest.raises(SegmendError, match="begins anew before anything is done"):

@@ -1,5 +1,6 @@
 """`plan reverse`: the way back once a broker ran, with what came since kept."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from tests.files import flip
 from tests.golden.judge import copy_tree
 from tests.surgery.checkpoints import lines, write
 from tests.surgery.desk import Desk
+from tests.surgery.faulty import Died, Disk, Mortal
 from tests.surgery.picture import picture
 from tests.surgery.recovery_rule import batches_of
 from tests.surgery.test_graft import batches, fall_behind
@@ -198,6 +200,48 @@ def test_what_came_since_stays(tmp_path: Path, name: str) -> None:
     assert kept.read_bytes().endswith(MORE)
     left = {left.path for left in plan.left} - {str(world.b / "new-0")}
     assert left == (set() if "near" in name else {str(world.a / name)})
+
+
+@pytest.mark.parametrize("files", [1, 3])
+def test_a_plan_that_was_stopped_before_a_broker_ran_writes_over_nothing_and_has_a_way_back(
+    clean: Desk, files: int
+) -> None:
+    """Of files that are replaced together nobody knows which were: a reboot started the broker meanwhile."""
+    home = home_of(clean, "single-0")
+    for path in sorted(home.parent.glob("*/*.timeindex"))[:files]:
+        path.unlink()
+    clean.plan("repair")
+    plan = Plan.load(str(clean.plan_file))
+    calls = Disk()
+    undo(apply(plan, str(clean.state), fx=calls).run)
+    shutil.rmtree(clean.state)
+    renames = [call for call, name in enumerate(calls.names, 1) if name == "rename"]
+    with pytest.raises(Died):  # the plan itself was the first; of one file before it has its name
+        apply(plan, str(clean.state), fx=Mortal(renames[1] + (files > 1)))
+    changed = Path(plan.steps[-1].paths[0])
+    changed.write_bytes(MORE)
+    before = clean.tree()
+    ran = clean.run("apply", clean.plan_file, "--yes", "--state-dir", clean.state)
+    assert (ran.code, f"refused: {changed}: there is a file, not nothing" in ran.err) == (8, True), ran.err
+    ran = clean.run("undo", "--yes", "--state-dir", clean.state)
+    assert (ran.code, "segmend plan reverse" in ran.err, clean.tree()) == (8, True, before), ran.err
+    if files == 1:
+        with pytest.raises(UsageError, match="has nothing done that could be reversed"):
+            reverse(find(str(clean.state), None))
+        return
+    _, plan = reversed_plan(clean)
+    assert [left.path for left in plan.left] == [str(changed)]
+    assert "was stopped on the way; what it has kept stays in" in plan.left[0].why
+    clean.apply()
+    assert changed.read_bytes() == MORE
+
+
+def test_what_was_stopped_on_the_way_and_can_go_back_is_not_reversed(tmp_path: Path) -> None:
+    world = made(tmp_path)
+    with pytest.raises(Died):
+        apply(plan_of(world), str(world.state), fx=Mortal(60))
+    with pytest.raises(UsageError, match="was stopped on the way; apply or undo it"):
+        reverse(find(str(world.state), None))
 
 
 def test_nothing_done_is_nothing_to_reverse(tmp_path: Path) -> None:

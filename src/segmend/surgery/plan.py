@@ -119,7 +119,9 @@ class Plan(_Remembering):
 
     def to_json(self) -> dict[str, Any]:
         """The object of the file; `sha256` is that of all the rest."""
-        return {**self._body(), "sha256": self.sha256}
+        body = self._body()
+        self.__dict__.setdefault("sha256", _hash(body))  # or it would be put together twice
+        return {**body, "sha256": self.sha256}
 
     def _body(self) -> dict[str, Any]:
         data: dict[str, Any] = {

@@ -65,6 +65,8 @@ class Step(Protocol):
     """One change. All paths are absolute and real."""
 
     KIND: ClassVar[str]
+    AT_ONCE: ClassVar[bool]
+    """Whether its file is at every moment as it is before or after, by one rename that ends it."""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -93,6 +95,9 @@ class Step(Protocol):
     def not_after(self) -> str | None:
         """How the disk differs from what the step leaves; None if it does not."""
 
+    def not_ours(self) -> str | None:
+        """How what is there is neither before nor after, of one `AT_ONCE`; None if it is either, or gone."""
+
     def protect(self, work: Workplace) -> None:
         """Bring the old bytes to safety."""
 
@@ -110,6 +115,7 @@ class StepValue:
     """To and from JSON, by the fields of the step."""
 
     __slots__ = ()
+    AT_ONCE: ClassVar[bool] = False
 
     def to_json(self) -> dict[str, Any]:
         return fields_to_json(self)
@@ -117,6 +123,9 @@ class StepValue:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         return fields_from_json(cls, data)
+
+    def not_ours(self) -> str | None:
+        return None
 
 
 @frozen

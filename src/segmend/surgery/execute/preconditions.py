@@ -118,9 +118,11 @@ def _changed(
     """Paths, of a directory that was moved the one where it is now, and how they differ."""
     neighbours = Neighbours(steps)
     for number, (step, status) in enumerate(zip(steps, statuses, strict=True)):
-        if status not in looked_at:
+        if status is Status.BETWEEN:
+            why = step.not_ours()
+        elif status not in looked_at:
             continue
-        if _visible(neighbours, statuses, number):
+        elif _visible(neighbours, statuses, number):
             why = not_before(step) if status is Status.BEFORE else step.not_after()
         else:
             others = sorted(neighbours.of(number))

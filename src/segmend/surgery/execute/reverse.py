@@ -21,9 +21,10 @@ from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.execute import lock
 from segmend.surgery.execute.journal import Run
-from segmend.surgery.execute.journal_events import Status
+from segmend.surgery.execute.journal_events import BACK, Status
 from segmend.surgery.execute.reverse_losses import losses
 from segmend.surgery.execute.reverse_steps import Kept, back
+from segmend.surgery.execute.run import examine
 from segmend.surgery.plan import Left, Plan
 from segmend.surgery.planning import assembly
 from segmend.surgery.planning.assembly import Draft, Lines
@@ -49,18 +50,15 @@ class _Group:
 
 def reverse(run: Run, on_progress: Tell = lambda _done, _total: None) -> Plan:
     """The plan; raises `UsageError` if nothing was done, `BrokerRunning`, `SegmendError`."""
-    done = [number for number, status in enumerate(run.statuses()) if status is Status.AFTER]
-    if not done or any(status is Status.BETWEEN for status in run.statuses()):
-        what = (
-            "was stopped on the way; apply or undo it" if done else "has nothing done that could be reversed"
-        )
-        raise UsageError(f"{run.name}: {what}")
     given = [each.path for each in run.plan.dirs]
     lock.refuse_running(given)
+    done, stopped = _done(run)
+    if not done:
+        raise UsageError(f"{run.name}: has nothing done that could be reversed")
     dirs = [LogDir.open(path) for path in given]
     broker = BrokerDirs(dirs, release=run.plan.release)
     assembly.refuse_strangers(dirs, given)
-    steps, left, notes = [], [], []
+    steps, left, notes = list[Step](), stopped, list[str]()
     reversed_names: set[str] = set()
     for group in _groups(run, done):
         try:
@@ -91,6 +89,29 @@ def reverse(run: Run, on_progress: Tell = lambda _done, _total: None) -> Plan:
     if twin is not None:
         raise SegmendError(twin)
     return plan
+
+
+def _done(run: Run) -> tuple[list[int], list[Left]]:
+    """The steps that were done, and of others that were stopped on the way how they are.
+
+    Raises `UsageError` where an undo knows better.
+    """
+    statuses = run.statuses()
+    if Status.BETWEEN in statuses:
+        try:
+            examine(run, BACK)
+        except SegmendError:  # Somebody else was there since.
+            pass
+        else:
+            raise UsageError(f"{run.name}: was stopped on the way; apply or undo it")
+    done, left = [], []
+    for number, (step, status) in enumerate(zip(run.plan.steps, statuses, strict=True)):
+        if status is Status.AFTER or (status is Status.BETWEEN and step.not_after() is None):
+            done.append(number)
+        elif status is Status.BETWEEN and step.not_before() is not None:
+            why = f"step {number + 1} was stopped on the way; what it has kept stays in {run.vault(number)}"
+            left.append(Left(why=why, path=step.paths[0]))
+    return done, left
 
 
 def _groups(run: Run, done: Sequence[int]) -> list[_Group]:

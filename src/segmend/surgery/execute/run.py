@@ -1,15 +1,16 @@
 """A plan carried out, or taken back: one loop for both, from wherever an earlier one was stopped.
 
 The order in a step: old bytes to the vault, synced; "intended" in the journal, synced; the change,
-synced, looked at; "done" in the journal, synced with the next line. Every moment at which this
-can be cut short is a line of the crash tests.
+synced, looked at; "done" in the journal, synced with the next line. Small files that are replaced take each
+of these together, one sync for all where they share what is synced. Every moment at which this can be cut
+short is a line of the crash tests.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from itertools import accumulate
@@ -41,6 +42,8 @@ from segmend.surgery.writing.effects import Effects, sync_dir
 from segmend.surgery.writing.transfer import written
 from segmend.surgery.writing.work import Workplace, device_of, folder
 
+_TOGETHER, _TOGETHER_BYTES = 256, 64 << 20
+"""So many small files, and bytes, are replaced together."""
 _ROOM: Final = {
     errno.ENOSPC: "; make room there (XFS keeps some for itself)",
     errno.EDQUOT: "; make room there, or have the quota raised",
@@ -223,32 +226,75 @@ def _take_steps(
     fx: Effects, run: Run, journal: JournalWriter, direction: Direction, watch: Watch, todo: Sequence[int],
     locks: lock.Locks,
 ) -> None:  # fmt: skip
-    counter = _Counter(watch, [_amount(run, number) for number in todo], Throttle(run.plan, watch.stopped))
+    amounts = {number: _amount(run, number) for number in todo}
+    rounds = list(_rounds(run.plan.steps, amounts))
+    sizes = [sum(amounts[number] for number in numbers) for numbers in rounds]
+    counter = _Counter(watch, sizes, Throttle(run.plan, watch.stopped))
     vaults = {number: run.vault(number) for number in todo}
     synced = _make_vaults(fx, vaults.values())
     assert [*todo] == sorted(todo, reverse=direction is BACK), "steps are taken in order, and back in reverse"
-    for taken, number in enumerate(todo):
-        step = run.plan.steps[number]
+    doing, done = (
+        (StepState.DOING, StepState.DONE) if direction is FORWARD else (StepState.UNDOING, StepState.UNDONE)
+    )
+    taken = 0
+    for numbers in rounds:
         check = _checker(watch, run, taken, len(todo))
-        check()
-        vault = vaults[number]
-        work = Workplace(
-            fx=fx, vault=vault, token=run.token(number), release=run.plan.release,
-            check=check, tell=counter.add,
-        )  # fmt: skip
-        watch.tell(number + 1, step, StepState.DOING if direction is FORWARD else StepState.UNDOING)
-        with _at(step):
+        later: set[str] | None = set() if len(numbers) > 1 else None
+        work = {
+            number: Workplace(
+                fx=fx, vault=vaults[number], token=run.token(number), release=run.plan.release,
+                check=check, tell=counter.add, later=later,
+            )
+            for number in numbers
+        }  # fmt: skip
+        for number in numbers:
+            check()
+            watch.tell(number + 1, run.plan.steps[number], doing)
             if direction == FORWARD:
-                _refuse_step(run, number)
-                step.protect(work)
+                _protect(run, number, work[number])
+        for number, vault in ((number, vaults[number]) for number in numbers):
             assert vault in synced, "no step is begun before its vault is there for good"
-            journal.write("intended", direction, step=number, vault=vault)
-            step.do(work) if direction == FORWARD else step.undo(work)
+            journal.write("intended", direction, step=number, vault=vault, synced=number == numbers[-1])
+        for number in numbers:
+            _change(run, number, direction, work[number])
+        for path in sorted(later or ()):
+            sync_dir(fx, path)
+        for number in numbers:
             # Synced together with the next line: until then the step is one that may be done again.
             journal.write("done", direction, step=number, synced=number == todo[-1])
-        counter.step_done()
+            watch.tell(number + 1, run.plan.steps[number], done)
+        taken += len(numbers)
+        counter.round_done()
         locks.take()
-        watch.tell(number + 1, step, StepState.DONE if direction is FORWARD else StepState.UNDONE)
+
+
+def _rounds(steps: Sequence[Step], amounts: Mapping[int, int]) -> Iterator[list[int]]:
+    """The steps in their order; together those that replace small files, each another one."""
+    together: list[int] = []
+    paths: set[str] = set()
+    left = _TOGETHER_BYTES
+    for number, amount in amounts.items():
+        step, left = steps[number], left - amount
+        joins = together and steps[together[-1]].AT_ONCE and step.AT_ONCE and paths.isdisjoint(step.paths)
+        if together and not (joins and left >= 0 and len(together) < _TOGETHER):
+            yield together
+            together, paths, left = [], set(), _TOGETHER_BYTES - amount
+        together.append(number)
+        paths.update(step.paths)
+    if together:
+        yield together
+
+
+def _protect(run: Run, number: int, work: Workplace) -> None:
+    with _at(run.plan.steps[number]):
+        _refuse_step(run, number)
+        run.plan.steps[number].protect(work)
+
+
+def _change(run: Run, number: int, direction: Direction, work: Workplace) -> None:
+    step = run.plan.steps[number]
+    with _at(step):
+        step.do(work) if direction == FORWARD else step.undo(work)
 
 
 def _take_untold(fx: Effects, run: Run, direction: Direction) -> None:
@@ -257,11 +303,10 @@ def _take_untold(fx: Effects, run: Run, direction: Direction) -> None:
     No line tells of this. A step that is there finds nothing to do but what it has only on its way.
     """
     for number in untold_steps(run, direction):
-        vault, step = run.vault(number), run.plan.steps[number]
+        vault = run.vault(number)
         _make_vaults(fx, [vault])
         work = Workplace(fx=fx, vault=vault, token=run.token(number), release=run.plan.release)
-        with _at(step):
-            step.do(work) if direction == FORWARD else step.undo(work)
+        _change(run, number, direction, work)
 
 
 def _make_vaults(fx: Effects, vaults: Collection[str]) -> frozenset[str]:
@@ -293,20 +338,20 @@ def _amount(run: Run, number: int) -> int:
 
 
 class _Counter:
-    """Bytes written against those that steps were thought to write; one that is done counts as thought."""
+    """Bytes written against those that rounds were thought to write; one that is done counts as thought."""
 
     def __init__(self, watch: Watch, amounts: Sequence[int], throttle: Throttle) -> None:
         self._watch, self._throttle = watch, throttle
         self._ends = list(accumulate(amounts))
-        self._steps = self._done = 0
+        self._rounds = self._done = 0
 
     def add(self, count: int) -> None:
-        self._tell(min(self._done + count, self._ends[self._steps]))
+        self._tell(min(self._done + count, self._ends[self._rounds]))
         self._throttle.wrote(count)
 
-    def step_done(self) -> None:
-        self._tell(self._ends[self._steps])
-        self._steps += 1
+    def round_done(self) -> None:
+        self._tell(self._ends[self._rounds])
+        self._rounds += 1
 
     def _tell(self, done: int) -> None:
         self._done = done

@@ -30,7 +30,6 @@ from segmend.surgery.writing.atomic import (
     restore_link,
     write_atomically,
 )
-from segmend.surgery.writing.effects import sync_dir
 from segmend.surgery.writing.work import Workplace, folder
 
 KEPT: Final = "before"
@@ -49,6 +48,7 @@ class ReplaceFile(OnePath):
     """
 
     KIND: ClassVar[str] = "replace_file"
+    AT_ONCE: ClassVar[bool] = True
 
     after: Fingerprint
     content: NewBytes | None = None
@@ -118,6 +118,11 @@ class ReplaceFile(OnePath):
     def not_after(self) -> str | None:
         return self.after.difference(look(self.path))
 
+    def not_ours(self) -> str | None:
+        now = look(self.path)
+        why = self.before.difference(now)
+        return None if now.kind == "missing" or self.after.difference(now) is None else why
+
     def protect(self, work: Workplace) -> None:
         if self.before.sha256 is not None and self.not_after() is not None:
             keep(work, KEPT, part_of(self.path, work), self.before.sha256)
@@ -125,8 +130,9 @@ class ReplaceFile(OnePath):
     def do(self, work: Workplace) -> None:
         clear(work.fx, self.path)
         if self.not_after() is None:
-            sync_dir(work.fx, folder(self.path))
+            work.sync_names(folder(self.path))
             return
+        self._must_be_ours()
         data = self._data(work.release, disk)
         hold_link(work, self.path)
         write_atomically(work, self.path, bytes_of(data, work), self.after)
@@ -135,6 +141,7 @@ class ReplaceFile(OnePath):
     def undo(self, work: Workplace) -> None:
         """Brings the old file back, or removes the new one."""
         clear(work.fx, self.path)
+        self._must_be_ours()
         if self.before.difference(look(self.path)) is None:
             pass
         elif self.before.sha256 is None:
@@ -142,7 +149,7 @@ class ReplaceFile(OnePath):
         else:
             kept = read_kept(work, KEPT, self.before.sha256)
             write_atomically(work, self.path, part_of(kept, work), self.before)
-        sync_dir(work.fx, folder(self.path))
+        work.sync_names(folder(self.path))
         require(self.before.difference(look(self.path)), self.path)
         if self.before.kind == "file":
             restore_link(work, self.path)
@@ -150,6 +157,10 @@ class ReplaceFile(OnePath):
     def preview(self, view: View, release: Release) -> None:
         """The new file in the view; a recipe sees the view's log dir."""
         view.replace(self.path, self._data(release, view), self.after)
+
+    def _must_be_ours(self) -> None:
+        if (why := self.not_ours()) is not None:
+            raise SegmendError(f"{self.path}: somebody changed it in between ({why})")
 
     def _data(self, release: Release, files: Files) -> bytes:
         made = self.recipe is None or (self.made_of is not None and self.made_of == self._source())

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from segmend.errors import SegmendError
+from segmend.frozen import replace
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.logdir.file_system import Unreadable
@@ -46,7 +47,7 @@ def write_atomically(work: Workplace, path: str, fill: Fill, like: Fingerprint) 
     except OSError:
         _remove_if_possible(fx, temporary)
         raise
-    sync_dir(fx, folder(path))
+    work.sync_names(folder(path))
 
 
 def dress(fx: Effects, fd: int, like: Fingerprint) -> None:
@@ -130,7 +131,7 @@ def keep(work: Workplace, name: str, fill: Fill, sha256: str) -> None:
     if kept(work, name, sha256):
         sync_dir(work.fx, work.vault)
     else:
-        write_atomically(work, path, fill, Fingerprint(kind="file", mode=0o600))
+        write_atomically(replace(work, later=None), path, fill, Fingerprint(kind="file", mode=0o600))
         if not kept(work, name, sha256):
             raise SegmendError(f"{path}: the backup does not read back as what was written; check this disk")
 

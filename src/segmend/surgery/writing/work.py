@@ -8,7 +8,7 @@ from collections.abc import Callable
 from segmend.frozen import field, frozen
 from segmend.logdir import disk
 from segmend.logdir.release import NEWEST, Release
-from segmend.surgery.writing.effects import Effects
+from segmend.surgery.writing.effects import Effects, sync_dir
 
 
 @frozen
@@ -16,7 +16,8 @@ class Workplace:
     """What a step is given to work with.
 
     `vault` is the directory of this step's old bytes, `token` 32 hex digits that name its temporary
-    directories; `check` raises `Cancelled` if the user asked to stop, `tell` is told of bytes done.
+    directories; `check` raises `Cancelled` if the user asked to stop, `tell` is told of bytes done. `later`
+    takes the directories whose names are synced before the journal says that the step is done; None: at once.
     """
 
     fx: Effects
@@ -25,6 +26,14 @@ class Workplace:
     release: Release = NEWEST
     check: Callable[[], None] = field(default=lambda *_: None)
     tell: Callable[[int], None] = field(default=lambda *_: None)
+    later: set[str] | None = None
+
+    def sync_names(self, path: str) -> None:
+        """Bring the names in a directory to the disk: the last thing that is done there."""
+        if self.later is None:
+            sync_dir(self.fx, path)
+        else:
+            self.later.add(path)
 
 
 def device_of(path: str) -> int:
