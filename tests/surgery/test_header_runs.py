@@ -1,4 +1,4 @@
-"""Base offsets flipped in several batches in a row: what their neighbours prove needs no replica."""
+"""Fields outside of the checksum, flipped: what neighbours, or the checksum, prove needs no replica."""
 
 import shutil
 import struct
@@ -57,3 +57,35 @@ def test_offsets_in_a_row_are_put_right(tmp_path: Path, release: str, seed: int)
     assert run("apply", plan, "--yes", "--state-dir", tmp_path / "state").code == 1
     assert log.read_bytes() == sound
     shutil.rmtree(home)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("which", [0, -1], ids=["rolled", "active"])
+@pytest.mark.parametrize(("byte", "bit"), [(11, 0), (11, 3), (16, 0)])
+def test_a_last_batch_that_is_whole_but_for_its_size_is_not_cut_off(
+    tmp_path: Path, release: str, which: int, byte: int, bit: int
+) -> None:
+    """It looks like a torn end, up to which all would be trimmed; its CRC says that it is a batch."""
+    whole = next(golden(release).glob("b1/*/single-0"))
+    home = tmp_path / "home" / "single-0"
+    copy_tree(whole, home)
+    for path in (each for each in whole.parent.iterdir() if each.is_file()):
+        shutil.copy2(path, home.parent)
+    log = sorted(home.glob("*.log"))[which]
+    sound = log.read_bytes()
+    hurt = bytearray(sound)
+    hurt[positions(sound)[-1] + byte] ^= 1 << bit
+    log.write_bytes(hurt)
+    plan = tmp_path / "plan.json"
+    ran = run("plan", "trim", home.parent, "-o", plan, "--json")
+    (told,) = ran.of("plan")
+    assert (ran.code, ran.of("step")) == (4, [])
+    assert ["`segmend plan repair` may keep" in left for left in told["left"]] == [True]
+    for level in ((), ("--deep",)):
+        found = run("check", home.parent, "--json", *level)
+        logs = [each for each in found.of("finding") if (each["file"] or "").endswith(".log")]
+        assert [each["code"] in ("L08", "L10", "L11") for each in logs] == [True], logs
+        assert logs[0]["remedy"]["safety"] == "safe"
+    assert run("plan", "repair", home.parent, "-o", plan).code in (0, 4)
+    run("apply", plan, "--yes", "--state-dir", tmp_path / "state")
+    assert log.read_bytes() == sound

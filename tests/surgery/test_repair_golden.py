@@ -1,14 +1,18 @@
 """Repair of what real brokers wrote: checkpoints, and what a start says of indexes after it."""
 
 import os
+import shlex
 from pathlib import Path
 
 import pytest
 from tests.cli.run import run
+from tests.files import flip
 from tests.golden.judge import CORRUPT, copy_tree
 from tests.golden.shared import golden
 from tests.lab.base import base
 from tests.lab.trial import copy_base
+from tests.surgery.desk import Desk
+from tests.surgery.recovery_rule import batches_of
 
 
 @pytest.mark.slow
@@ -25,6 +29,38 @@ def test_checkpoints_of_a_clean_stop_come_back_line_by_line(name: str, tmp_path:
     assert run("plan", "repair", *dirs, "--kafka", release, "-o", plan).code == 0
     assert run("apply", plan, "--yes", "--state-dir", tmp_path / "state").code == 1
     assert sorted(path.read_text().splitlines()) == sorted(lines)
+
+
+@pytest.mark.parametrize("kind", ["index", "timeindex"])
+def test_entries_that_zeros_hide_name_the_command_that_sees_them(killed: Desk, kind: str) -> None:
+    """In what is preallocated only `--deep` looks behind zeros: `plan repair` alone had nothing to do."""
+    (path,) = killed.home.rglob(f"__transaction_state-0/{0:020d}.{kind}")
+    flip(path, 9_000_000, 0x08)
+    said = killed.run("check", *killed.dirs, "--deep", "--json").of("finding")
+    (command,) = {
+        row["remedy"]["command"] for row in said if row["file"] == f"{path.parent.name}/{path.name}"
+    }
+    assert killed.run(*shlex.split(command)[1:-2], "-o", killed.plan_file).code in (0, 4)
+    assert [step["path"] for step in killed.planned()["steps"]] == [str(path)], command
+
+
+def test_a_log_that_ends_in_damage_and_went_further_is_not_to_be_trimmed(tmp_path: Path) -> None:
+    """It named `plan trim`, which does nothing where the damage has a header; a replica has what is lost."""
+    clean = Desk(golden("2.8.2-clean") / "b1", tmp_path)
+    home = next(path for log_dir in clean.dirs for path in log_dir.glob("codec-lz4-0"))
+    replica = clean.root / "replica" / home.name
+    copy_tree(home, replica)
+    log = max(path for path in home.glob("*.log") if path.stat().st_size)
+    sound = log.read_bytes()
+    at = batches_of(log)[-2].position
+    log.write_bytes(sound[:at] + b"\xa5" * (len(sound) - at))
+    said = clean.run("check", *clean.dirs, "--deep", "--json").of("finding")
+    (row,) = (each for each in said if each["file"] == f"{home.name}/{log.name}")
+    command = row["remedy"]["command"].replace("REPLICA_PARTITION_DIR", str(replica))
+    ran = clean.run(*shlex.split(command)[1:-2], "-o", clean.plan_file)
+    assert (row["code"], ran.code) == ("L04", 0), (command, ran.out[-1500:])
+    clean.apply()
+    assert log.read_bytes() == sound
 
 
 @pytest.mark.broker

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from segmend.formats.batch import RecordBatch
 from segmend.frozen import frozen
+from segmend.kernel.proven import batch_at_end, batch_between, broken_runs
 from segmend.kernel.types import CHAIN_KINDS, TAIL_KINDS, Problem, SegmentScan
 
-from .evidence import batch_at, headers_before, size_field, sound_with_size
+from .evidence import batch_at, headers_before, size_field
 from .segment_view import SegmentView
 
 BROKEN_KINDS: Final = CHAIN_KINDS - TAIL_KINDS
@@ -45,22 +47,29 @@ def breaks(view: SegmentView, scan: SegmentScan, *codes: str) -> Iterator[Break]
     """The segment's breaks of these codes, in order of position; those of the metadata log are K07."""
     if not scan.problems or view.context.partition.kind == "cluster-metadata":
         return
-    regions = _regions(scan)
-    classified = view.once("breaks", lambda: [_classify(view, each, n) for n, each in enumerate(regions)])
+    classified = view.once("breaks", lambda: _classified(view, scan))
     yield from (each for each in classified if each.code in codes)
 
 
-def _regions(scan: SegmentScan) -> list[list[Problem]]:
-    """Breaks that touch are one: a hole may begin inside a batch with a good header."""
-    regions: list[list[Problem]] = []
-    for problem in scan.problems:
-        if problem.kind not in BROKEN_KINDS:
-            continue
-        if regions and regions[-1][-1].end >= problem.position:
-            regions[-1].append(problem)
-        else:
-            regions.append([problem])
-    return regions
+def _classified(view: SegmentView, scan: SegmentScan) -> list[Break]:
+    whole = whole_at_end(view)
+    before = view.reader.size if whole is None else whole.position
+    runs = [run for run in broken_runs(scan, BROKEN_KINDS) if run[0].position < before]
+    found = [_classify(view, run, number) for number, run in enumerate(runs)]
+    return found if whole is None else [*found, _wrong_field(view, whole)]
+
+
+def whole_at_end(view: SegmentView) -> RecordBatch | None:
+    """The batch that fills the log to its end, as its CRC proves, though another size or magic is in it."""
+    return view.once("whole at end", lambda: _whole_at_end(view, view.scan))
+
+
+def _whole_at_end(view: SegmentView, scan: SegmentScan) -> RecordBatch | None:
+    found = batch_at_end(view.reader, scan)
+    if found is None and scan.tail is not None and not scan.crc_checked:
+        for before in headers_before(view, scan.tail.position, 1):
+            found = batch_between(view.reader, before.position, view.reader.size)
+    return found
 
 
 def _classify(view: SegmentView, region: list[Problem], number: int) -> Break:
@@ -78,18 +87,23 @@ def _classify(view: SegmentView, region: list[Problem], number: int) -> Break:
 
 def _proven(view: SegmentView, problem: Problem, end: int, *, walk: bool) -> Break | None:
     """A break in which one field outside the CRC is wrong and the CRC proves the rest right."""
-    position = problem.position
-    if sound_with_size(view, position, end):
-        size, magic = size_field(view, position), _magic(view, position)
-        if size != end - position - 12:
-            past_end = position + 12 + size > view.reader.size
-            code = "L09" if size < 14 else "L08" if past_end else "L10"
-            return Break(code=code, position=position, end=end, offset=problem.offset, size=size)
-        code = "L12" if magic < 2 else "L11"
-        return Break(code=code, position=position, end=end, offset=problem.offset, magic=magic)
+    if (batch := batch_between(view.reader, problem.position, end)) is not None:
+        return _wrong_field(view, batch)
     if walk and problem.kind != "crc-mismatch" and not view.scan.crc_checked:
         return _swallowed(view, problem, end)
     return None
+
+
+def _wrong_field(view: SegmentView, batch: RecordBatch) -> Break:
+    """The fault of a batch whose size field, or whose magic byte, is another one than the CRC proves."""
+    position, offset = batch.position, batch.base_offset
+    size, magic = size_field(view, position), _magic(view, position)
+    if size != batch.size - 12:
+        code = "L09" if size < 14 else "L08" if position + 12 + size > view.reader.size else "L10"
+        return Break(code=code, position=position, end=batch.end, offset=offset, size=size)
+    return Break(
+        code="L12" if magic < 2 else "L11", position=position, end=batch.end, offset=offset, magic=magic
+    )
 
 
 def _swallowed(view: SegmentView, problem: Problem, end: int) -> Break | None:
@@ -98,7 +112,7 @@ def _swallowed(view: SegmentView, problem: Problem, end: int) -> Break | None:
     Only a scan without CRCs sees it like this.
     """
     before = headers_before(view, problem.position, 1)
-    if before and sound_with_size(view, before[0].position, end):
+    if before and batch_between(view.reader, before[0].position, end) is not None:
         batch = before[0]
         return Break(
             code="L10", position=batch.position, end=end, offset=batch.base_offset, size=batch.size - 12

@@ -16,7 +16,7 @@ from segmend.broker import cleanup_policy
 from segmend.broker.recovery import TOO_SMALL
 from segmend.broker.sanity import TIME_INDEX
 from segmend.formats import offset_index
-from segmend.formats.batch import HEADER_SIZE_V1, HEADER_SIZE_V2, RecordBatch, compute_crc, parse
+from segmend.formats.batch import HEADER_SIZE_V1, HEADER_SIZE_V2, RecordBatch, parse
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, RECOVERY_POINT
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import Problem, SegmentScan
@@ -31,7 +31,7 @@ T = TypeVar("T")
 MOST_FINDINGS: Final = 20
 # Headers walked again for one fault; a log of more is judged without them.
 MOST_BATCHES: Final = 1_000_000
-# Bytes of one batch that are read to prove its size or its magic by its CRC.
+# Bytes of one batch that are read to see whether it is sound.
 PROOF_LIMIT: Final = 64 << 20
 # At --startup so many bytes stand for the whole rest of a file.
 _LOOK: Final = 64 * 1024
@@ -116,16 +116,6 @@ def is_zero_from(view: SegmentView, position: int) -> bool:
         return not any(view.reader.read(_LOOK, position))
     tail = view.scan.tail
     return tail is not None and tail.kind == "zero-tail" and tail.position <= position
-
-
-def sound_with_size(view: SegmentView, position: int, end: int) -> bool:
-    """Whether the bytes from `position` to `end` are one v2 batch by their CRC, whatever the
-    size field and the magic byte say; neither is covered by it."""
-    size = end - position
-    if not HEADER_SIZE_V2 <= size <= PROOF_LIMIT:
-        return False
-    data = view.reader.read(size, position)
-    return len(data) == size and compute_crc(data, 2) == int.from_bytes(data[17:21], "big")
 
 
 def size_field(view: SegmentView, position: int) -> int:

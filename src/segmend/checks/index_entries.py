@@ -73,7 +73,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         _WORDS[code].format(n=f"{plural(number, 'entry', 'entries')} of {match.entries:,}"),
         Where(view.named("index"), position=one.entry * ENTRY_SIZE, offset=one.offset),
         broker_says=too_small(view) if code in ("I10", "I11") else None,
-        remedy=context.repair(),
+        remedy=context.repair(deep=view.is_hidden("index", ENTRY_SIZE)),
         severity=None if code == "I07" else _severity(wrong),
         entries=match.entries,
         mismatched=number,

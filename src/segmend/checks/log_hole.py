@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Where
+from segmend.findings import Finding, Remedy, Where
 from segmend.wording import plural
 
 from .batch_faults import Break, breaks
 from .context import PartitionContext
-from .evidence import first, healed_at_start, size_field, too_small
+from .evidence import first, healed_at_start, size_field, too_small, was_cut
 from .manual import ERROR, LOSES, WRONG, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (
     Code("L04", ERROR, "bytes in the middle of the log are zeros or garbage", WRONG, LOSES,
-         explains=("C04", "C10b", "E06")),
+         explains=("C04", "C10b", "E06"), explains_beside=("I16",)),
 )  # fmt: skip
 PAGE = Page(
     meaning="""
@@ -52,12 +52,14 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
             f"{plural(length, 'byte')} are no batch; {end}",
             Where(view.segment.name, position=hole.position, offset=hole.offset),
             broker_says=too_small(view, size) if size < 14 else None,
-            remedy=context.trim() if _at_the_end(view, hole) else context.good_batches(),
+            remedy=_remedy(view, context, hole),
             bytes=length,
             end=hole.end,
         )
 
 
-def _at_the_end(view: SegmentView, hole: Break) -> bool:
-    """Whether nothing follows it in the log, so that it can be cut off."""
-    return view.is_active and hole.end >= view.scan.end
+def _remedy(view: SegmentView, context: PartitionContext, hole: Break) -> Remedy:
+    """What nothing follows can be cut off, unless something tells that there were batches."""
+    if not view.is_active or hole.end < view.scan.end:
+        return context.good_batches()
+    return context.good_batches(otherwise=context.trim()) if was_cut(view, view.scan) else context.trim()

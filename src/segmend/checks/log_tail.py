@@ -9,6 +9,7 @@ from segmend.findings import Finding, Where
 from segmend.formats.batch import HEADER_SIZE_UP_TO_MAGIC
 from segmend.wording import plural
 
+from .batch_faults import whole_at_end
 from .context import PartitionContext
 from .evidence import healed_at_start, in_flight, is_sound, is_zero_from, too_small
 from .manual import ERROR, LOSES, NONE, REFUSES, Code, Level, Page, Scope
@@ -58,7 +59,8 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     if context.level == Level.STARTUP and not view.is_active:
         return
     tail = _seen_by_a_broker(view) if context.level == Level.STARTUP else _seen_by_the_scan(view)
-    if tail is not None:
+    whole = tail is not None and context.level != Level.STARTUP and whole_at_end(view) is not None
+    if tail is not None and not whole:  # else L08 to L12
         yield _finding(view, context, *tail)
 
 

@@ -109,6 +109,13 @@ class SegmentView:
         kept: tuple[bytes | None, int] = self._kept[name]
         return kept
 
+    def is_hidden(self, name: str, entry_size: int) -> bool:
+        """Whether levels below DEEP do not see all entries of an index: zeros in its middle hide some."""
+        entry = self.file(name)
+        if entry is None or self.context.level < Level.DEEP:
+            return False
+        return read_index(entry, entry_size, exact=False)[1] > self._index(name, entry_size)[1]
+
     @property
     def scan(self) -> SegmentScan:
         """The scan of the whole `.log`, with the depth of the level; made once."""

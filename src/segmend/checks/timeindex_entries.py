@@ -86,7 +86,7 @@ def _too_large(view: SegmentView, context: PartitionContext, match: IndexMatch, 
             offset=view.scan.offset_of_max_timestamp,
         ),
         broker_says=FUTURE.say(context.release, segments="..."),
-        remedy=context.repair(),
+        remedy=context.repair(deep=view.is_hidden("timeindex", ENTRY_SIZE)),
         timestamp_ms=timestamp,
         max_timestamp_ms=view.scan.max_timestamp,
     )
@@ -99,7 +99,7 @@ def _finding(view: SegmentView, context: PartitionContext, match: IndexMatch, on
         f" the first: timestamp {one.timestamp}, offset {one.offset} ({one.kind}, expected {one.expected})",
         Where(view.named("timeindex"), position=one.entry * ENTRY_SIZE, offset=one.offset),
         broker_says=TIME_BACKWARDS.of(context.release) if one.kind == "offset-past-end" else None,
-        remedy=context.repair(),
+        remedy=context.repair(deep=view.is_hidden("timeindex", ENTRY_SIZE)),
         kind=one.kind,
         mismatched=match.mismatched,
     )

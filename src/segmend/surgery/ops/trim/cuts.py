@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from itertools import chain
 
 from segmend.formats import offset_index, time_index, txn_index
-from segmend.formats.batch import HEADER_SIZE_V2, read_header
+from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch, read_header
 from segmend.frozen import frozen, replace
 from segmend.kernel.indexes import TIME_ENTRY
+from segmend.kernel.proven import batch_at_end
 from segmend.kernel.scan import ScanTask, iter_batches, scan_log
 from segmend.kernel.types import CHAIN_KINDS, TAIL_KINDS, SegmentScan
 from segmend.logdir.file_system import OpenFile
@@ -66,15 +67,17 @@ def cut_of(segment: LogSegment) -> Cut | None:
         position = damage.position
         kept = scan_log(reader, ScanTask(base_offset=segment.base_offset, stop=position))
         next_offset = segment.base_offset if kept.last_offset is None else kept.last_offset + 1
+        whole = batch_at_end(reader, scan)
         behind: tuple[int, int | None] = 0, None
-        if damage.kind not in TAIL_KINDS:
-            behind = _behind(reader, scan, position, _copies(reader, scan, position, next_offset))
+        if damage.kind not in TAIL_KINDS or whole is not None:
+            copies = _copies(reader, scan, position, next_offset)
+            behind = _behind(reader, scan, position, copies, whole)
         records, last = behind
         why = _WORDS.get(damage.kind, f"damage at byte {position} ({damage.kind})")
         return Cut(
             segment=segment, position=position, size=reader.size, next_offset=next_offset, records=records,
             last_offset=last, kept=kept, why=why,
-            torn_end=None if last is None else _torn_end(segment, reader),
+            torn_end=None if last is None or whole is not None else _torn_end(segment, reader),
         )  # fmt: skip
 
 
@@ -107,17 +110,20 @@ def _copies(reader: OpenFile, scan: SegmentScan, position: int, next_offset: int
 
 
 def _behind(
-    reader: OpenFile, scan: SegmentScan, position: int, copies: frozenset[int]
+    reader: OpenFile, scan: SegmentScan, position: int, copies: frozenset[int], whole: RecordBatch | None
 ) -> tuple[int, int | None]:
     """Records in, and last offset of, the whole batches from the damage on, those with a bad CRC included.
 
-    Copies of what is kept are not counted.
+    `whole` is the one at the end that its CRC proves to be one. Copies of what is kept are not counted.
     """
-    bad = (problem.position for problem in scan.problems if problem.kind == "crc-mismatch")
+    bad = [problem.position for problem in scan.problems if problem.kind == "crc-mismatch"]
+    if whole is not None:
+        copies, bad = copies - {whole.position}, [at for at in bad if at < whole.position]
     damaged = (read_header(reader.read(HEADER_SIZE_V2, at), 0, at) for at in bad)
     sound = iter_batches(reader, start=position, crc=True, resync=True, base_offset=scan.base_offset)
     records, last = 0, None
-    for batch in (each for each in chain(sound, damaged) if each.position not in copies):
+    ends = () if whole is None else (whole,)
+    for batch in (each for each in chain(sound, damaged, ends) if each.position not in copies):
         last = batch.last_offset if last is None else max(last, batch.last_offset)
         if batch.magic >= 2 and not batch.is_control:
             records += max(0, min(batch.records_count, batch.last_offset_delta + 1, batch.size))
