@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 from segmend.cli.output import emit, emit_json, program, style
 from segmend.errors import ExitCode, SegmendError, UsageError, system_words
 from segmend.logdir import disk
 from segmend.report import text
 from segmend.report.plan import plan_lines, plan_objects
-from segmend.report.progress import Progress
 from segmend.state_dir import default_state_dir
 from segmend.surgery.boundaries import refuse_inside
 from segmend.surgery.fingerprint import Fingerprint
@@ -40,16 +36,6 @@ def place(value: str) -> str:
     if not value:
         raise argparse.ArgumentTypeError("is empty; name a directory")
     return value
-
-
-@contextmanager
-def telling() -> Iterator[Callable[[int, int], None]]:
-    """Give whom (done, total) are told, bytes first, partitions later: shows it, and wipes it in the end."""
-    progress = Progress(sys.stderr, sizes=False)
-    try:
-        yield lambda done, total: progress.update(done, total, "")
-    finally:
-        progress.done()
 
 
 def refuse_output(path: str | None) -> None:

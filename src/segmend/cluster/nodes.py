@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from segmend.broker.election import FORGOTTEN, MIN_INSYNC, UNCLEAN_ELECTION
@@ -107,14 +107,19 @@ class Playing(Protocol):
 
 
 class Nodes:
-    """Played here, one after another; `as_user` is whom they run as, each the owner of most files if None."""
+    """Played here, one after another; `as_user` is whom they run as, each the owner of most files if None.
+
+    `tell` is told how far the start of each is.
+    """
 
     def __init__(
-        self, brokers: Mapping[int, BrokerDirs], options: Options, as_user: str | None = None
-    ) -> None:
+        self, brokers: Mapping[int, BrokerDirs], options: Options, as_user: str | None = None,
+        tell: Callable[[int, int], None] | None = None,
+    ) -> None:  # fmt: skip
         self._brokers = brokers
         self._options = options
         self._as_user = as_user
+        self._tell = tell
 
     @property
     def node_ids(self) -> Iterable[int]:
@@ -129,7 +134,7 @@ class Nodes:
     def starts(self, node_ids: Iterable[int], leader: int | None) -> Iterator[NodeStart]:
         image = None if leader is None else self.image(leader)
         for node_id in node_ids:
-            yield start(node_id, self._brokers[node_id], image, self._options, self._as_user)
+            yield start(node_id, self._brokers[node_id], image, self._options, self._as_user, self._tell)
 
 
 def sight(broker: BrokerDirs) -> Sight:
@@ -186,11 +191,13 @@ def start(
     image: MetadataImage | None,
     options: Options,
     as_user: str | None = None,
+    tell: Callable[[int, int], None] | None = None,
 ) -> NodeStart:
     """Play the start of one node, by its own metadata if `image` is None."""
     user, assumed = user_of(as_user, broker.dirs)
     options = replace(options, user=user, user_assumed=assumed)
-    lines, clean, replicas = forecast_any(broker if image is None else broker.told(image), options), True, {}
+    told = broker if image is None else broker.told(image)
+    lines, clean, replicas = forecast_any(told, options, tell), True, {}
     deleted = 0
     for line in lines:
         deleted += line.records_lost if isinstance(line, Later) else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from segmend.broker.settings import Definition, definitions, narrowed, removed
@@ -76,9 +76,11 @@ def _definition(known: Definition) -> str:
     return " ".join(filter(None, (known.kind, known.valid, words)))
 
 
-def here(present: BrokerDirs, future: BrokerDirs, options: Options) -> Here:
+def here(
+    present: BrokerDirs, future: BrokerDirs, options: Options, tell: Callable[[int, int], None] | None = None
+) -> Here:
     """The start of `future`, the same dirs by the rules of the other release."""
-    outcome = list(forecast_any(future, options))[-1]
+    outcome = list(forecast_any(future, options, tell))[-1]
     assert isinstance(outcome, BrokerOutcome)
     given = {} if future.given is None else future.given.given
     return Here(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
 from segmend.report import text
@@ -65,3 +68,13 @@ class Progress:
             self._stream.flush()
         except OSError:
             self.shown = False
+
+
+@contextmanager
+def telling() -> Iterator[Callable[[int, int], None]]:
+    """Give whom (done, total) are told, bytes first, partitions later: shows it, and wipes it in the end."""
+    progress = Progress(sys.stderr, sizes=False)
+    try:
+        yield lambda done, total: progress.update(done, total, "")
+    finally:
+        progress.done()

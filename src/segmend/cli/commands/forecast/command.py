@@ -38,7 +38,7 @@ from segmend.logdir.as_user import user_of
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
 from segmend.report.forecast import broker_lines, dir_lines, directory_lines, later_lines, partition_lines
-from segmend.report.progress import Progress
+from segmend.report.progress import Progress, telling
 from segmend.report.style import Style
 
 EXAMPLES = """\
@@ -177,8 +177,10 @@ def run_cluster(args: argparse.Namespace) -> ExitCode:
     clean = True if args.clean else False if args.unclean else None
     topics = told_settings(args.topic_config)
     options = Options(clean=clean, deep=args.deep, now_ms=time.time_ns() // 1_000_000, topics=topics)
-    nodes = Nodes(brokers, options, args.as_user)
-    good = tell_cluster(ClusterForecast(nodes, only, cluster.unplaced, zookeeper), args)
+    with telling() as tell:
+        nodes = Nodes(brokers, options, args.as_user, tell)
+        lines = [*ClusterForecast(nodes, only, cluster.unplaced, zookeeper)]
+    good = tell_cluster(lines, args)
     return ExitCode.NOTHING_WRONG if good else ExitCode.FINDINGS
 
 

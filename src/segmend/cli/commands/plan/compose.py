@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from segmend.cli.options import add_output_options
-from segmend.cli.plans import add_output, made, refuse_output, telling
+from segmend.cli.plans import add_output, made, refuse_output
+from segmend.report.progress import telling
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning.compose import composed
 

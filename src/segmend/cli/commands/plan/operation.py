@@ -8,12 +8,13 @@ from typing import Any, TypeVar
 
 from segmend.cli.options import add_output_options, add_release_option
 from segmend.cli.output import note
-from segmend.cli.plans import add_output, made, refuse_output, telling
+from segmend.cli.plans import add_output, made, refuse_output
 from segmend.cli.targets import open_targets
 from segmend.errors import UsageError
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
+from segmend.report.progress import telling
 from segmend.surgery import ops
 from segmend.surgery.ops import Operation
 from segmend.surgery.options import Option, options_of

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from segmend.cli.options import add_output_options
-from segmend.cli.plans import add_output, add_state_option, made, refuse_output, telling
+from segmend.cli.plans import add_output, add_state_option, made, refuse_output
+from segmend.report.progress import telling
 from segmend.surgery.execute.journal import find
 from segmend.surgery.execute.reverse import reverse
 

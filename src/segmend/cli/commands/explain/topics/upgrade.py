@@ -54,6 +54,7 @@ from segmend.explain.upgrade import Here, here, upgrade
 from segmend.loading import Options
 from segmend.logdir.release import NEWEST, Release
 from segmend.node.broker_dirs import BrokerDirs
+from segmend.report.progress import telling
 from segmend.report.upgrade import json_lines, lines
 
 NAME = "upgrade"
@@ -81,7 +82,8 @@ def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     future = BrokerDirs(present.dirs, release=to, given=present.given)
     mode = Mode.KRAFT if present.kraft else Mode.ZOOKEEPER
     modes = frozenset({mode, Mode.KRAFT if future.kraft else Mode.ZOOKEEPER})
-    start = here(present, future, Options(now_ms=time.time_ns() // 1_000_000))
+    with telling() as tell:
+        start = here(present, future, Options(now_ms=time.time_ns() // 1_000_000), tell)
     _tell(args, present.release, to, modes, start)
     return ExitCode.NOTHING_WRONG if start.outcome.nothing_lost else ExitCode.FINDINGS
 
