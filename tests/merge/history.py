@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch
+from segmend.merge.packed import Packed
 from segmend.merge.rows import HeaderRow
 from segmend.merge.second_look import Keyed
 from segmend.merge.spans import Span
-from segmend.merge.values import Batch, Damaged, Replica
+from segmend.merge.values import Batch, Damaged, Replica, Run
 from segmend.merge.walk import LONELY, Walk
 
 TOMBSTONE = b"tombstone"
@@ -324,8 +325,8 @@ class History:
             broker=number, dir="d", name="t-0", topic="t", partition=0, log_start_offset=0,
             log_end_offset=self.end(number),
             high_watermark=None if node.forgotten else node.high_watermark, epochs=tuple(node.epochs),
-            runs=tuple(run for walk in walks for run in walk.runs),
-            damaged=tuple(damaged), cleaned=cleaned, thinned=thinned,
+            runs=Packed(Run, (run for walk in walks for run in walk.runs)),
+            damaged=Packed(Damaged, damaged), cleaned=cleaned, thinned=thinned,
             proven=max(cleaned, *(walk.proven_below for walk in walks)),
             gaps=gaps if thinned else (),
         )  # fmt: skip

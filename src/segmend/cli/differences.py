@@ -129,7 +129,9 @@ def _count(counts: Counter[str], partition: Compared, absent: Sequence[int]) -> 
         ] += 1
     for replica in partition.replicas:
         counts["batches"] += replica.batches
-        counts["bytes"] += sum(run.end_position - run.first_position for run in replica.runs)
+        counts["bytes"] += sum(replica.runs.column("end_position")) - sum(
+            replica.runs.column("first_position")
+        )
 
 
 def _tell(args: argparse.Namespace, partition: Compared, leader: int | None, absent: Sequence[int]) -> None:

@@ -13,6 +13,8 @@ from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.compared import Compared, compared
 from segmend.merge.gathered import Key
+from segmend.merge.packed import Packed
+from segmend.merge.values import Run
 
 
 @frozen
@@ -65,6 +67,7 @@ def _there(log_dir: LogDir, name: str) -> PartitionDir:
 
 def _slim(partition: Compared) -> Compared:
     replicas = (
-        replace(each, runs=tuple(replace(run, marks=()) for run in each.runs)) for each in partition.replicas
+        replace(each, runs=Packed(Run, (replace(run, marks=()) for run in each.runs)))
+        for each in partition.replicas
     )
     return replace(partition, replicas=tuple(replicas))

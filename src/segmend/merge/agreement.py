@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 
-from segmend.merge.branch import Part
+from segmend.merge.branch import Part, Parts
 from segmend.merge.second_look import Look
-from segmend.merge.spans import Span, united, without
+from segmend.merge.spans import Span, Spans, united, without
 
 _MASK = (1 << 64) - 1
 
@@ -55,51 +55,49 @@ class Stretch:
         return (self._digests[to] - self._digests[at]) & _MASK
 
 
-def stretches(parts: Sequence[Part], *, low: int) -> list[Stretch]:
+def stretches(parts: Parts, *, low: int) -> Iterator[Stretch]:
     """The parts that end above `low`, put together where no gap is between them."""
-    joined: list[Stretch] = []
-    for part in parts:
-        if part.last < low:
-            continue
-        if not joined or joined[-1].places[-1] != part.first:
-            joined.append(Stretch())
-        joined[-1].add(part)
-    return joined
+    joined: Stretch | None = None
+    for part in islice(parts, bisect_left(parts.lasts, low), None):
+        if joined is not None and joined.places[-1] != part.first:
+            yield joined
+            joined = None
+        joined = joined or Stretch()
+        joined.add(part)
+    if joined is not None:
+        yield joined
 
 
-def disagreements(
-    mine: Sequence[Part], others: Sequence[Part], look: Look, numbers: tuple[int, int], *, low: int
-) -> list[Span]:
+def disagreements(mine: Parts, others: Parts, look: Look, numbers: tuple[int, int], *, low: int) -> Spans:
     """Offsets from `low` on where both have sound batches that are not the same."""
-    spans: list[Span] = []
-    for one, other, first, last in _meeting(stretches(mine, low=low), stretches(others, low=low)):
-        for span in _unproven(one, other, first, last):
-            spans += _compared(look, numbers, max(span[0], low), span[1])
-    return united(spans)
+    return united(
+        each
+        for pair in _meeting(stretches(mine, low=low), stretches(others, low=low))
+        for first, last in _unproven(*pair)
+        for each in _compared(look, numbers, max(first, low), last)
+    )
 
 
-def differences(mine: Sequence[Part], others: Sequence[Part]) -> Iterator[Span]:
+def differences(mine: Parts, others: Parts) -> Iterator[Span]:
     """Offsets that the others have, and the sums do not show that this one has the same."""
-    left, right = stretches(mine, low=0), stretches(others, low=0)
-    yield from without([each.span for each in right], [each.span for each in left])
-    for pair in _meeting(left, right):
+    yield from without(others.held, mine.held)
+    for pair in _meeting(stretches(mine, low=0), stretches(others, low=0)):
         yield from _unproven(*pair)
 
 
 def _meeting(
-    left: Sequence[Stretch], right: Sequence[Stretch]
+    left: Iterator[Stretch], right: Iterator[Stretch]
 ) -> Iterator[tuple[Stretch, Stretch, int, int]]:
     """Two stretches and the offsets that both have, one after the other."""
-    at = to = 0
-    while at < len(left) and to < len(right):
-        one, other = left[at], right[to]
+    one, other = next(left, None), next(right, None)
+    while one is not None and other is not None:
         first, last = max(one.span[0], other.span[0]), min(one.span[1], other.span[1])
         if first <= last:
             yield one, other, first, last
         if one.span[1] <= other.span[1]:
-            at += 1
+            one = next(left, None)
         else:
-            to += 1
+            other = next(right, None)
 
 
 def _unproven(one: Stretch, other: Stretch, first: int, last: int) -> Iterator[Span]:

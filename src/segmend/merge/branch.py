@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
-from operator import itemgetter
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import merge as in_order
+from itertools import chain, pairwise
+from typing import NamedTuple, overload
 
 from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import frozen, replace
 from segmend.merge.lineage import claims_of
 from segmend.merge.no_further import stayed
+from segmend.merge.packed import Packed
 from segmend.merge.second_look import Look
-from segmend.merge.spans import Span, common, has, united, without
+from segmend.merge.spans import Span, Spans, common, has, united, without
 from segmend.merge.superseded import unexplained
 from segmend.merge.values import NO_EPOCH, Epoch, Replica, Run
 
@@ -24,6 +26,55 @@ class Part(NamedTuple):
     first: int
     last: int
     run: Run
+
+
+class Parts(Sequence[Part]):
+    """Parts of one replica, in order; of their runs only the numbers are held."""
+
+    __slots__ = ("_held", "_numbers", "_runs", "_spans")
+
+    def __init__(self, runs: Packed[Run], parts: Iterable[tuple[int, int, int]]) -> None:
+        """Offsets, and the number of their run."""
+        self._runs = runs
+        self._spans, self._numbers = Spans(), array("q")
+        for first, last, number in parts:
+            self._spans.add(first, last)
+            self._numbers.append(number)
+        self._held: Spans | None = None
+
+    @property
+    def held(self) -> Spans:
+        """Their offsets, neighbours joined."""
+        if self._held is None:
+            self._held = united(self._spans)
+        return self._held
+
+    @property
+    def lasts(self) -> Sequence[int]:
+        """The last offset of each."""
+        return self._spans.lasts
+
+    def without(self, gone: Spans) -> Parts:
+        """What is left of each without these offsets."""
+        return Parts(self._runs, self._left(gone))
+
+    def _left(self, gone: Spans) -> Iterator[tuple[int, int, int]]:
+        for (first, last), number in zip(self._spans, self._numbers, strict=True):
+            cut = gone[bisect_left(gone.lasts, first) : bisect_right(gone.firsts, last)]
+            for span in without([(first, last)], cut) if cut else [(first, last)]:
+                yield (*span, number)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, at: int) -> Part: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Part]: ...
+    def __getitem__(self, at: int | slice) -> Part | Sequence[Part]:
+        if isinstance(at, slice):
+            return [self[number] for number in range(*at.indices(len(self)))]
+        return Part(*self._spans[at], self._runs[self._numbers[at]])
 
 
 @frozen
@@ -37,13 +88,13 @@ class Branch:
     is no byte of them.
     """
 
-    parts: tuple[Part, ...]
-    losing: tuple[Part, ...]
-    cover: tuple[Span, ...]
+    parts: Parts
+    losing: Parts
+    cover: Spans
     authority: int
     thinned: int
     left: int | None
-    lost: tuple[Span, ...] = ()
+    lost: Spans
 
     @property
     def end(self) -> int:
@@ -54,48 +105,44 @@ class Branch:
 def on_branch(replica: Replica, chain: Sequence[Epoch]) -> Branch:
     """Cut the runs of a replica to what the branch has of their epochs."""
     bounds = {each.epoch: each for each in chain}
-    parts: list[Part] = []
-    losing: list[Part] = []
-    for run in replica.runs:
-        own = bounds.get(run.epoch)
-        if own is None:
-            losing.append(Part(run.first_offset, run.last_offset, run))
-            continue
-        last = run.last_offset if own.last_offset is None else min(run.last_offset, own.last_offset)
-        first = max(run.first_offset, own.first_offset)
-        if first <= last:
-            parts.append(Part(first, last, run))
-            losing += _rest(run, first, last)
-        else:
-            losing.append(Part(run.first_offset, run.last_offset, run))
+    parts = Parts(replica.runs, _divided(replica.runs, bounds, losing=False))
+    losing = Parts(replica.runs, _divided(replica.runs, bounds, losing=True))
     left = min((*(part.first for part in losing), *_elsewhere(replica, chain)), default=None)
     # What a branch that lost had removed says nothing about this one.
     authority = replica.cleaned if left is None or left >= replica.cleaned else 0
     thinned = max(replica.thinned, authority) if left is None or left >= replica.thinned else authority
     return Branch(
-        parts=tuple(parts), losing=tuple(losing), cover=tuple(_cover(replica, parts, thinned)),
-        authority=authority, thinned=thinned, left=left,
+        parts=parts, losing=losing, cover=_cover(replica, parts, thinned), authority=authority,
+        thinned=thinned, left=left, lost=Spans(),
     )  # fmt: skip
 
 
-def lacking(branch: Branch, gone: Sequence[Span]) -> Branch:
+def _divided(
+    runs: Packed[Run], bounds: Mapping[int, Epoch], *, losing: bool
+) -> Iterator[tuple[int, int, int]]:
+    """Of each run what the branch has of its epoch, or what is losing; and its number."""
+    sides = (runs.column(name) for name in ("epoch", "first_offset", "last_offset"))
+    for number, (epoch, first, last) in enumerate(zip(*sides, strict=True)):
+        own = bounds.get(epoch)
+        whole, mine = [(first, last)], Spans()
+        if own is not None:
+            low, high = (
+                max(first, own.first_offset),
+                last if own.last_offset is None else min(last, own.last_offset),
+            )
+            mine = united([(low, high)])
+        for span in without(whole, mine) if losing else mine:
+            yield (*span, number)
+
+
+def lacking(branch: Branch, gone: Spans) -> Branch:
     """A branch without these offsets, which its runs span."""
     return replace(
         branch,
-        parts=tuple(_cut(branch.parts, gone)),
-        cover=tuple(without(branch.cover, gone)),
-        lost=tuple(united([*branch.lost, *gone])),
+        parts=branch.parts.without(gone),
+        cover=without(branch.cover, gone),
+        lost=united([*branch.lost, *gone]),
     )
-
-
-def _cut(parts: Iterable[Part], gone: Sequence[Span]) -> Iterator[Part]:
-    for part in parts:
-        at, to = (
-            bisect_left(gone, part.first, key=itemgetter(1)),
-            bisect_right(gone, part.last, key=itemgetter(0)),
-        )
-        for first, last in without([(part.first, part.last)], gone[at:to]):
-            yield part if at == to else Part(first, last, part.run)
 
 
 def without_lost(
@@ -107,7 +154,7 @@ def without_lost(
     """
     covers = [branch.cover for branch in branches]
     hurts = [
-        without(_hurt(replica, -1), united((part.first, part.last) for part in branch.parts))
+        without(_hurt(replica, -1), branch.parts.held)
         for branch, replica in zip(branches, replicas, strict=True)
     ]
     if not _is_proven(replicas):
@@ -128,8 +175,8 @@ def without_lost(
         branches_left.append(
             replace(
                 branch,
-                cover=tuple(without(branch.cover, spans)),
-                lost=tuple(spans),
+                cover=without(branch.cover, spans),
+                lost=spans,
                 thinned=min(branch.thinned, max([replica.proven, *(last + 1 for _, last in kept)])),
             )
             if spans
@@ -138,13 +185,18 @@ def without_lost(
     return branches_left
 
 
-def untold(branches: Sequence[Branch], replicas: Sequence[Replica], look: Look) -> list[Span]:
+def held_by(branches: Iterable[Branch]) -> Spans:
+    """The offsets that any of them has."""
+    return united(in_order(*(branch.parts.held for branch in branches)))
+
+
+def untold(branches: Sequence[Branch], replicas: Sequence[Replica], look: Look) -> Spans:
     """Offsets that one replica lacks between two files, and all others that have bytes there have damaged.
 
     Whether compaction took them or the file is lost, nothing tells, unless the damaged bytes are as many as
     those of the batches that the replica does have at these offsets.
     """
-    held = united((part.first, part.last) for branch in branches for part in branch.parts)
+    held = held_by(branches)
     spans: list[Span] = []
     for number, (branch, replica) in enumerate(zip(branches, replicas, strict=True)):
         for gap in without(without(common(replica.gaps, [(0, branch.thinned - 1)]), branch.lost), held):
@@ -154,9 +206,9 @@ def untold(branches: Sequence[Branch], replicas: Sequence[Replica], look: Look) 
     return united(spans)
 
 
-def unburied(within: Span, branches: Sequence[Branch], replicas: Sequence[Replica], look: Look) -> list[Span]:
+def unburied(within: Span, branches: Sequence[Branch], replicas: Sequence[Replica], look: Look) -> Spans:
     """Offsets that nobody has, where more bytes are damaged than the batches have that others have there."""
-    held = united((part.first, part.last) for branch in branches for part in branch.parts)
+    held = held_by(branches)
     hurt = [
         span
         for each in replicas
@@ -169,12 +221,13 @@ def unburied(within: Span, branches: Sequence[Branch], replicas: Sequence[Replic
 def holes(replica: Replica) -> Iterator[tuple[Span, int]]:
     """What is damaged, and in how many bytes; not where nothing tells how many there were."""
     joined = _hurt(replica, LONG_MAX)
-    sizes: list[list[int]] = [[] for _ in joined]
+    sizes = array("q", [0]) * len(joined)
     for each in replica.damaged:
-        at = bisect_right(joined, each.first_offset, key=itemgetter(0)) - 1
-        if has(joined, each.first_offset):
-            sizes[at].append(0 if each.last_offset is None else each.end - each.position)
-    return ((span, sum(each)) for span, each in zip(joined, sizes, strict=True) if all(each))
+        at = bisect_right(joined.firsts, each.first_offset) - 1
+        if has(joined, each.first_offset) and sizes[at] >= 0:
+            size = 0 if each.last_offset is None else each.end - each.position
+            sizes[at] = sizes[at] + size if size else -1
+    return ((span, size) for span, size in zip(joined, sizes, strict=True) if size >= 0)
 
 
 def _held(span: Span, look: Look, count: int) -> int:
@@ -185,11 +238,11 @@ def _held(span: Span, look: Look, count: int) -> int:
     return sum(sizes.values())
 
 
-def gaps_alone(branches: Sequence[Branch], replicas: Sequence[Replica]) -> list[Span]:
+def gaps_alone(branches: Sequence[Branch], replicas: Sequence[Replica]) -> Spans:
     """Offsets that no replica has, where a few gaps are all that shows compaction on any of them."""
     if _is_proven(replicas):
-        return []
-    held = united((part.first, part.last) for branch in branches for part in branch.parts)
+        return Spans()
+    held = held_by(branches)
     return without(united(span for branch in branches for span in branch.cover), held)
 
 
@@ -201,22 +254,19 @@ def _is_proven(replicas: Sequence[Replica]) -> bool:
 def _no_further(
     number: int,
     branches: Sequence[Branch],
-    hurts: Sequence[Sequence[Span]],
+    hurts: Sequence[Spans],
     look: Look,
     compacted: bool | None,
 ) -> Branch:
     """One of which only gaps say that it was compacted, without those where others have something to lose."""
     branch, covers = branches[number], [each.cover for each in branches]
-    others = [part for other in branches if other is not branch for part in other.parts]
-    theirs = united(
-        [*((part.first, part.last) for part in others), *(each for hurt in hurts for each in hurt)]
-    )
+    others = (other.parts.held for other in branches if other is not branch)
+    theirs = united(chain(*others, *hurts))
     gaps = _removed(branch)
     open_ones, unheld = [gap for gap in gaps if common([gap], theirs)], list[Span]()
     if compacted is not False and gaps:
         # What took the gaps went no further: what stands for their records comes before that.
-        held = united((part.first, part.last) for part in branch.parts)
-        clues = stayed(look, number, held, branch.thinned)
+        clues = stayed(look, number, branch.parts.held, branch.thinned)
         bounds = {gap: clues.bound(gap[0]) for gap in gaps}
         unheld = [gap for gap in gaps if bounds[gap] < gap[0] and gap not in open_ones]
         for bound in {*bounds.values()}:
@@ -230,22 +280,22 @@ def _no_further(
     thinned = kept[-1][1] + 1 if kept and compacted is not False else 0
     return replace(
         branch,
-        cover=tuple(without(branch.cover, lost)),
-        lost=tuple(lost),
+        cover=without(branch.cover, lost),
+        lost=lost,
         thinned=min(thinned, branch.thinned),
     )
 
 
-def _removed(branch: Branch) -> list[Span]:
+def _removed(branch: Branch) -> Spans:
     """The offsets for which it speaks without having a byte of them."""
-    return without(branch.cover, united((part.first, part.last) for part in branch.parts))
+    return without(branch.cover, branch.parts.held)
 
 
 def _has_keyless(look: Look, branches: Sequence[Branch], gap: Span) -> bool:
     return any(
         each.is_keyless
         for number, branch in enumerate(branches)
-        for span in common(united((part.first, part.last) for part in branch.parts), [gap])
+        for span in common(branch.parts.held, [gap])
         for each in look.keys(number, *span)
     )
 
@@ -272,9 +322,9 @@ def _lost_in(
     branch: Branch,
     branches: Sequence[Branch],
     look: Look,
-    covers: Sequence[Sequence[Span]],
+    covers: Sequence[Spans],
     cleaned: tuple[int, int],
-) -> list[tuple[Span, list[Span]]]:
+) -> list[tuple[Span, Spans]]:
     """The gaps where others have what no cleaner can have taken, and what they have there: that is lost.
 
     `cleaned`: how far one may have come here, and how far it certainly did.
@@ -282,8 +332,7 @@ def _lost_in(
     certain, possible = list[Span](), list[Span]()
     bounds = cleaned[0], max(cleaned[1], *(each.authority for each in branches))
     for number, other in enumerate(branches):
-        held = united((part.first, part.last) for part in other.parts)
-        if other is not branch and (spans := common(gaps, held)):
+        if other is not branch and (spans := common(gaps, other.parts.held)):
             lost = unexplained(look, number, spans, bounds, covers)
             certain += lost[0]
             possible += lost[1]
@@ -303,21 +352,15 @@ def _elsewhere(replica: Replica, chain: Sequence[Epoch]) -> Iterator[int]:
             yield start
 
 
-def _rest(run: Run, first: int, last: int) -> list[Part]:
-    sides = ((run.first_offset, first - 1), (last + 1, run.last_offset))
-    return [Part(begin, end, run) for begin, end in sides if begin <= end]
-
-
-def _cover(replica: Replica, parts: Sequence[Part], thinned: int) -> list[Span]:
-    held = united((part.first, part.last) for part in parts)
+def _cover(replica: Replica, parts: Parts, thinned: int) -> Spans:
     below = min(thinned, replica.log_end_offset) - 1
     removed = without(
-        without([(replica.log_start_offset, below)] if below >= 0 else [], held), _hurt(replica, below)
+        without([(replica.log_start_offset, below)] if below >= 0 else [], parts.held), _hurt(replica, below)
     )
-    return united([*held, *removed])
+    return united(in_order(parts.held, removed))
 
 
-def _hurt(replica: Replica, below: int) -> list[Span]:
+def _hurt(replica: Replica, below: int) -> Spans:
     """The offsets of its damage; where nothing tells how far it goes, up to `below`."""
     return united(
         (each.first_offset, below if each.last_offset is None else each.last_offset)

@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
+from segmend.merge.packed import Packed
 from segmend.merge.values import Epoch, Replica, Run
 
 Claims = dict[int, int]
@@ -64,10 +65,11 @@ def _newest_before(epoch: int, claims: Sequence[tuple[int, int]], first: int) ->
 def claims_of(replica: Replica) -> Claims:
     """What its batches say, and the lines of its checkpoint that its batches do not contradict."""
     claims: Claims = {}
-    for run in replica.runs:
-        claims.setdefault(run.epoch, run.first_offset)
+    runs = replica.runs
+    for epoch, first in zip(runs.column("epoch"), runs.column("first_offset"), strict=True):
+        claims.setdefault(epoch, first)
     open_end = any(each.last_offset is None for each in replica.damaged) or replica.unreadable
-    leaves = _Places(replica.runs)
+    leaves = _Places(runs)
     for epoch, start in replica.epochs:
         if start > replica.log_end_offset and not open_end:
             continue  # of a log that was cut since
@@ -79,11 +81,12 @@ def claims_of(replica: Replica) -> Claims:
 class _Places:
     """Between which offsets each epoch can begin that leaves all runs where they are."""
 
-    def __init__(self, runs: Sequence[Run]) -> None:
+    def __init__(self, runs: Packed[Run]) -> None:
         spans: dict[int, tuple[int, int]] = {}
-        for run in runs:
-            first, last = spans.get(run.epoch, (run.first_offset, run.last_offset))
-            spans[run.epoch] = min(first, run.first_offset), max(last, run.last_offset)
+        columns = (runs.column(name) for name in ("epoch", "first_offset", "last_offset"))
+        for epoch, begin, end in zip(*columns, strict=True):
+            first, last = spans.get(epoch, (begin, end))
+            spans[epoch] = min(first, begin), max(last, end)
         self._epochs = sorted(spans)
         self._firsts = [spans[each][0] for each in self._epochs]
         self._lasts = [*accumulate((spans[each][1] for each in self._epochs), max)]

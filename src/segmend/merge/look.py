@@ -60,7 +60,7 @@ class Second:
 
     def _runs(self, replica: int, first: int, last: int) -> Iterator[Run]:
         runs = self._replicas[replica].runs
-        at = bisect_left(runs, first, key=lambda run: run.last_offset)
+        at = bisect_left(runs.column("last_offset"), first)
         return takewhile(lambda run: run.first_offset <= last, map(runs.__getitem__, range(at, len(runs))))
 
     def batches(self, replica: int, first: int, last: int) -> Iterator[Batch]:

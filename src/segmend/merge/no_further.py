@@ -8,13 +8,14 @@ behind it, and for the checkpoint, which is written last.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import merge as in_order
 from typing import NamedTuple
 
 from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import replace
 from segmend.merge.odd_epochs import thinned_by_its_runs
 from segmend.merge.second_look import Look
-from segmend.merge.spans import Span, common, united, without
+from segmend.merge.spans import Span, Spans, common, united, without
 from segmend.merge.superseded import STEP
 from segmend.merge.values import Replica
 
@@ -55,15 +56,21 @@ def stayed(look: Look, number: int, spans: Sequence[Span], end: int) -> Stayed:
     return Stayed(end, tuple(again))
 
 
+def held_by_runs(replica: Replica) -> Spans:
+    """The offsets of its batches, on whatever branch."""
+    runs = replica.runs
+    return united(zip(runs.column("first_offset"), runs.column("last_offset"), strict=True))
+
+
 def without_false_checkpoints(replicas: Sequence[Replica], look: Look) -> list[Replica]:
     """Those whose cleaner cannot have come to where its checkpoint says without that.
 
     Only where something hangs on it: others have what is not there.
     """
-    held = [united((run.first_offset, run.last_offset) for run in each.runs) for each in replicas]
+    held = [held_by_runs(each) for each in replicas]
     believed = []
     for number, replica in enumerate(replicas):
-        theirs = united(span for other, spans in enumerate(held) if other != number for span in spans)
+        theirs = united(in_order(*(spans for other, spans in enumerate(held) if other != number)))
         cleaned = [(0, replica.cleaned - 1)] if replica.cleaned else []
         wanted = common(without(cleaned, held[number]), theirs)
         if wanted and stayed(look, number, held[number], replica.cleaned).bound() < replica.cleaned:

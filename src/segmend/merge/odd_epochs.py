@@ -7,13 +7,15 @@ another one.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice, pairwise
 from typing import Final
 
 from segmend.frozen import replace
 from segmend.merge.lineage import claims_of
+from segmend.merge.packed import Packed
 from segmend.merge.proven_epochs import Lines
 from segmend.merge.second_look import Look
 from segmend.merge.values import NO_EPOCH, Damaged, Replica, Run
@@ -22,9 +24,12 @@ _FEW: Final = 8
 """So many batches with newer epochs than what follows may have flipped, if more follow."""
 
 
-def in_order(runs: Sequence[Run]) -> tuple[tuple[Run, ...], tuple[Damaged, ...]]:
+def in_order(runs: Packed[Run]) -> tuple[Packed[Run], tuple[Damaged, ...]]:
     """The runs of a log without a few batches whose epoch goes up and down again from file to file."""
-    kept: list[Run] = []
+    epochs = runs.column("epoch")
+    if all(before <= epoch for before, epoch in pairwise(epochs)):
+        return runs, ()
+    kept = Packed(Run)
     odd: list[Run] = []
     for run in runs:
         above = count = 0
@@ -32,26 +37,27 @@ def in_order(runs: Sequence[Run]) -> tuple[tuple[Run, ...], tuple[Damaged, ...]]
             above, count = above + 1, count + kept[-1 - above].batches
         if count == 1 or count < min(run.batches, _FEW):
             odd += reversed(kept[len(kept) - above :])
-            del kept[len(kept) - above :]
+            kept.drop(above)
         if kept and kept[-1].epoch > run.epoch >= 0 and run.batches == 1:
             odd.append(run)
         else:
             kept.append(run)
-    return tuple(kept), tuple(map(misplaced, odd))
+    return kept, tuple(map(misplaced, odd))
 
 
-def without_denied(runs: Sequence[Run], lines: Lines) -> tuple[tuple[Run, ...], tuple[Damaged, ...]]:
+def without_denied(runs: Packed[Run], lines: Lines) -> tuple[Packed[Run], tuple[Damaged, ...]]:
     """The runs without a last batch of an epoch that the checkpoint beside it denies.
 
     A new epoch takes away the lines of older ones that begin later (`LeaderEpochFileCache.assign`).
     """
     if len(runs) < 2 or runs[-1].batches > 1 or runs[-2].epoch == runs[-1].epoch:
-        return tuple(runs), ()
+        return runs, ()
     run = runs[-1]
     newer = any(epoch >= run.epoch for epoch, _ in lines)
     if newer or not any(epoch >= 0 and start > run.last_offset for epoch, start in lines):
-        return tuple(runs), ()
-    return tuple(runs[:-1]), (misplaced(run),)
+        return runs, ()
+    runs.drop(1)
+    return runs, (misplaced(run),)
 
 
 def misplaced(run: Run) -> Damaged:
@@ -88,19 +94,20 @@ def _without_old_lines(replicas: Sequence[Replica]) -> Sequence[Replica]:
 
     Such lines begin below batches without an epoch, of those who followed a leader that the newest one had.
     """
-    newest = max((run.epoch for each in replicas for run in each.runs), default=NO_EPOCH)
-    epochs = [{run.epoch for run in each.runs} | dict(each.epochs).keys() for each in replicas]
+    written = [{*each.runs.column("epoch")} for each in replicas]
+    newest = max(chain(*written), default=NO_EPOCH)
+    epochs = [own | dict(each.epochs).keys() for own, each in zip(written, replicas, strict=True)]
     shared = {epoch for each in epochs if newest in each for epoch in each}
-    ends = [
-        run.last_offset
+    ends = (
+        end
         for known, each in zip(epochs, replicas, strict=True)
         if newest == NO_EPOCH or known & shared - {NO_EPOCH}
-        for run in each.runs
-        if run.epoch == NO_EPOCH
-    ]
-    if not ends:
+        for epoch, end in zip(each.runs.column("epoch"), each.runs.column("last_offset"), strict=True)
+        if epoch == NO_EPOCH
+    )
+    last = max(ends, default=None)
+    if last is None:
         return replicas
-    last = max(ends)
 
     def counts(epoch: int, start: int) -> bool:
         return newest != NO_EPOCH and (epoch > newest or start > last)
@@ -112,8 +119,8 @@ def _backed(replicas: Sequence[Replica]) -> frozenset[int]:
     """Epochs of which more tells than a few batches of one replica: a checkpoint, many batches, another."""
     told = [Counter[int]() for _ in replicas]
     for count, each in zip(told, replicas, strict=True):
-        for run in each.runs:
-            count[run.epoch] += run.batches
+        for epoch, batches in zip(each.runs.column("epoch"), each.runs.column("batches"), strict=True):
+            count[epoch] += batches
     lines = (epoch for each in replicas for epoch, _ in each.epochs)
     many = (epoch for count in told for epoch, batches in count.items() if batches > _FEW)
     holders = Counter(epoch for count in told for epoch in count)
@@ -127,7 +134,7 @@ def _without_flipped(number: int, replicas: Sequence[Replica], backed: frozenset
     """
     replica = replicas[number]
     starts = dict(sorted(replica.epochs))
-    kept, flipped = list[Run](), list[Run]()
+    kept, flipped = Packed(Run), list[Run]()
     for run in replica.runs:
         # Below where the checkpoint beside it has its epoch begin.
         is_early = run.batches <= _FEW and starts.get(run.epoch, 0) > run.last_offset
@@ -135,7 +142,7 @@ def _without_flipped(number: int, replicas: Sequence[Replica], backed: frozenset
         (flipped if doubted and _has_twin(number, run, replicas, backed, look) else kept).append(run)
     if not flipped:
         return replica
-    return replace(replica, runs=tuple(kept), damaged=(*replica.damaged, *map(misplaced, flipped)))
+    return replace(replica, runs=kept, damaged=with_more(replica.damaged, map(misplaced, flipped)))
 
 
 def _as_others_know(number: int, replicas: Sequence[Replica]) -> Replica:
@@ -143,7 +150,7 @@ def _as_others_know(number: int, replicas: Sequence[Replica]) -> Replica:
     replica = replicas[number]
     written = replica.runs[-1].written if replica.runs else None
     others = {e for other, each in enumerate(replicas) if other != number for e in claims_of(each)}
-    return replica if written not in others else replace(replica, runs=replica.runs[:-1])
+    return replica if written not in others else replace(replica, runs=_but_last(replica.runs))
 
 
 def _placed(number: int, replicas: Sequence[Replica], look: Look) -> Replica:
@@ -153,7 +160,7 @@ def _placed(number: int, replicas: Sequence[Replica], look: Look) -> Replica:
     """
     replica = replicas[number]
     run = replica.runs[-1] if replica.runs else None
-    due = None if run is None else _due(run, replica.runs[:-1])
+    due = None if run is None else _due(run, replica.runs[-2:-1])
     if run is None or due is None or run.batches > 1 or run.first_offset == due:
         return replica
     mine = [(each.size, each.crc) for each in look.batches(number, run.first_offset, run.last_offset)]
@@ -168,9 +175,19 @@ def _placed(number: int, replicas: Sequence[Replica], look: Look) -> Replica:
     damaged = replace(misplaced(run), first_offset=due, last_offset=end)
     # What its records told of compaction they told of there.
     return replace(
-        replica, runs=replica.runs[:-1], damaged=(*replica.damaged, damaged), log_end_offset=end + 1,
+        replica, runs=_but_last(replica.runs), damaged=with_more(replica.damaged, [damaged]),
+        log_end_offset=end + 1,
         thinned=min(replica.thinned, end + 1), proven=min(replica.proven, end + 1),
     )  # fmt: skip
+
+
+def _but_last(runs: Packed[Run]) -> Packed[Run]:
+    return Packed(Run, islice(runs, len(runs) - 1))
+
+
+def with_more(damaged: Packed[Damaged], more: Iterable[Damaged]) -> Packed[Damaged]:
+    """It and more; the other stays as it is."""
+    return Packed(Damaged, chain(damaged, more))
 
 
 def _due(run: Run, before: Sequence[Run]) -> int | None:
@@ -219,8 +236,8 @@ def _without(replica: Replica, run: Run, room: tuple[int, int]) -> Replica:
     return thinned_by_its_runs(
         replace(
             replica,
-            runs=tuple(each for each in replica.runs if each is not run),
-            damaged=(*replica.damaged, damaged),
+            runs=Packed(Run, (each for each in replica.runs if each != run)),
+            damaged=with_more(replica.damaged, [damaged]),
         )
     )
 
@@ -242,11 +259,11 @@ def thinned_by_its_runs(replica: Replica) -> Replica:
         )
         for a, b in replica.gaps
     )
-    return replace(replica, thinned=thinned, gaps=(), damaged=(*replica.damaged, *missing))
+    return replace(replica, thinned=thinned, gaps=(), damaged=with_more(replica.damaged, missing))
 
 
-def _file_behind(runs: Sequence[Run], offset: int) -> str:
-    return next(run.file for run in runs if run.first_offset > offset)
+def _file_behind(runs: Packed[Run], offset: int) -> str:
+    return runs[bisect_right(runs.column("first_offset"), offset)].file
 
 
 def _is_known(epoch: int, number: int, replicas: Sequence[Replica]) -> bool:

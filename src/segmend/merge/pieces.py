@@ -68,10 +68,10 @@ def pieces(
     """The batches of these ranges, in order; `dirs` are those of the replicas. Raises `Unreadable`."""
     for wanted in ranges:
         replica, place = replicas[wanted.replica], dirs[wanted.replica]
-        at = bisect_left(replica.runs, wanted.first_offset, key=lambda run: run.last_offset)
-        for run in replica.runs[at:]:
-            if run.first_offset > wanted.last_offset:
-                break
+        at = bisect_left(replica.runs.column("last_offset"), wanted.first_offset)
+        to = bisect_right(replica.runs.column("first_offset"), wanted.last_offset)
+        for number in range(at, to):
+            run = replica.runs[number]
             yield from _of_run(replica, place.entry(run.file), run, wanted)
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
+from segmend.merge.packed import Packed
 from segmend.merge.values import NO_EPOCH, Damaged, Run
 
 Lines = Sequence[tuple[int, int]]
 """Epochs and where they begin, as leader-epoch-checkpoint has them."""
 
 
-def proven_epoch(each: Damaged, runs: Sequence[Run], lines: Lines) -> int | None:
+def proven_epoch(each: Damaged, runs: Packed[Run], lines: Lines) -> int | None:
     """The epoch of the batch that these offsets are of; None where nothing proves it.
 
     It is that of the runs right before and right behind; or what the checkpoint says, and one of them has.
@@ -23,7 +24,7 @@ def proven_epoch(each: Damaged, runs: Sequence[Run], lines: Lines) -> int | None
     first, last = each.first_offset, each.last_offset
     if each.kind != "misplaced" or last is None:
         return None
-    at = bisect_left(runs, first, key=lambda run: run.first_offset)
+    at = bisect_left(runs.column("first_offset"), first)
     before = next((run for run in runs[at - 1 : at] if run.last_offset + 1 == first), None)
     behind = next((run for run in runs[at : at + 1] if run.first_offset == last + 1), None)
     epochs = {run.epoch for run in (before, behind) if run is not None}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import merge as in_order
 from itertools import chain, pairwise
 
 from segmend.errors import UsageError
@@ -14,13 +15,14 @@ from segmend.merge.branch import Branch, gaps_alone, holes, on_branch, unburied,
 from segmend.merge.lineage import claims_of, lineage
 from segmend.merge.no_further import without_false_checkpoints
 from segmend.merge.odd_epochs import believed
+from segmend.merge.packed import Packed
 from segmend.merge.second_look import Look
-from segmend.merge.spans import Span, common, has, size, united, without
+from segmend.merge.spans import Span, Spans, common, ends, has, size, united, without
 from segmend.merge.standing import begins, diverged_of, standings_of
 from segmend.merge.strayed import without_strayed
 from segmend.merge.superseded import left_of, superseded
 from segmend.merge.uncleaned import Uncleaned, without_uncleaned
-from segmend.merge.values import NO_EPOCH, Conflict, Epoch, Merged, Range, Replica
+from segmend.merge.values import NO_EPOCH, Conflict, Diverged, Epoch, Merged, Range, Replica
 from segmend.wording import plural
 
 
@@ -48,9 +50,10 @@ def merge(
     branches = without_lost(branches, replicas, look, compacted=compacted)
     uncleaned = without_uncleaned(without_strayed(branches, look), look)
     branches = list(uncleaned.branches)
-    diverged = [
-        each for number in range(len(branches)) for each in diverged_of(branches[number], number, look)
-    ]
+    diverged = Packed(
+        Diverged,
+        (each for number in range(len(branches)) for each in diverged_of(branches[number], number, look)),
+    )
     marks = [_mark(*each, chain) for each in zip(replicas, branches, strict=True)]
     watermark = max((mark for mark in marks if mark is not None), default=None)
     first, end = _bounds(replicas, branches, watermark)
@@ -58,21 +61,23 @@ def merge(
     conflicts = _conflicts(branches, ranks, look, prefer)
     staying = None if home is None else (home, _stays_from(branches[home], replicas[home], branches))
     choice = _Choice(uncleaned, ranks, conflicts, watermark, staying)
-    ranges = [
-        each if staying == (each.replica, 0) else _settled(each, uncleaned, look)
-        for each in choice.ranges(first, end)
-    ]
-    missing = without(
-        [(first, end - 1)] if first < end else [], united((r.first_offset, r.last_offset) for r in ranges)
+    ranges = Packed(
+        Range,
+        (
+            each if staying == (each.replica, 0) else _settled(each, uncleaned, look)
+            for each in choice.ranges(first, end)
+        ),
     )
+    taken = zip(ranges.column("first_offset"), ranges.column("last_offset"), strict=True)
+    missing = without([(first, end - 1)] if first < end else [], united(taken))
     assert not any(common(branch.cover, missing) for branch in branches), "a sound offset is not taken"
-    never = gaps_alone(branches, replicas) if compacted is False else []
-    left_out = tuple(common(never, united([(first, end - 1)])))
+    never = gaps_alone(branches, replicas) if compacted is False else Spans()
+    left_out = common(never, united([(first, end - 1)]))
     return Merged(
-        ranges=tuple(ranges),
-        missing=tuple(missing),
-        diverged=tuple(diverged),
-        conflicts=tuple(conflicts),
+        ranges=ranges,
+        missing=missing,
+        diverged=diverged,
+        conflicts=conflicts,
         standings=standings_of(replicas, branches, conflicts, choice.best, (first, end, watermark), look),
         lineage=chain,
         best=choice.best,
@@ -146,10 +151,12 @@ def _without_false_starts(replicas: Sequence[Replica]) -> tuple[list[Replica], l
     """
     believed, doubts = list[Replica](), list[str]()
     for each in replicas:
-        spans = [(run.first_offset, run.last_offset) for run in each.runs]
-        claimed = [(one.first_offset, one.last_offset) for one in each.damaged if one.last_offset is not None]
-        end = max((last + 1 for _, last in (*spans, *claimed)), default=0)
-        if spans and each.deleted_below is not None and each.deleted_below > end:
+        if not each.runs or each.deleted_below is None:
+            believed.append(each)
+            continue
+        claimed = (one.last_offset for one in each.damaged if one.last_offset is not None)
+        end = 1 + max(chain(each.runs.column("last_offset"), claimed))
+        if each.deleted_below > end:
             doubts.append(
                 f"{each.path}: the log start offset of its checkpoint, {each.deleted_below}, lies above all "
                 f"that is there, which ends at {end - 1}; what is there is taken"
@@ -157,7 +164,7 @@ def _without_false_starts(replicas: Sequence[Replica]) -> tuple[list[Replica], l
             each = replace(
                 each,
                 deleted_below=None,
-                log_start_offset=min(first for first, _ in spans),
+                log_start_offset=min(each.runs.column("first_offset")),
                 log_end_offset=end,
             )
         believed.append(each)
@@ -190,10 +197,11 @@ def _ranks(
 ) -> list[int]:
     """The place of each replica in the order by which sound copies are taken."""
 
-    def key(number: int) -> tuple[bool, int, int, int, int]:
+    def key(number: int) -> tuple[bool, int, int, int, bool, int]:
         branch = branches[number]
         lacking = size(without([whole] if whole[0] <= whole[1] else [], branch.cover))
-        return number != prefer, -branch.end, lacking, len(replicas[number].damaged), number
+        hurt, nameless = len(replicas[number].damaged), replicas[number].broker is None
+        return number != prefer, -branch.end, lacking, hurt, nameless, number
 
     ordered = sorted(range(len(replicas)), key=key)
     return [ordered.index(number) for number in range(len(replicas))]
@@ -201,19 +209,22 @@ def _ranks(
 
 def _conflicts(
     branches: Sequence[Branch], ranks: Sequence[int], look: Look, prefer: int | None
-) -> list[Conflict]:
+) -> Packed[Conflict]:
     """Where sound copies of one epoch are not the same, and whose are taken."""
-    spans: list[Span] = []
+    spans: list[Spans] = []
     for number, branch in enumerate(branches):
         for other in range(number):
             # Compaction rewrites batches, and no two brokers at the same moment.
             low = max(branch.thinned, branches[other].thinned)
-            spans += disagreements(branches[other].parts, branch.parts, look, (other, number), low=low)
-    return [
-        _conflict(span, branches, ranks, look, prefer)
-        for span in united(spans)
-        if not _is_cleaned(span, branches, look)
-    ]
+            spans.append(disagreements(branches[other].parts, branch.parts, look, (other, number), low=low))
+    return Packed(
+        Conflict,
+        (
+            _conflict(span, branches, ranks, look, prefer)
+            for span in united(chain(*spans))
+            if not _is_cleaned(span, branches, look)
+        ),
+    )
 
 
 def _is_cleaned(span: Span, branches: Sequence[Branch], look: Look) -> bool:
@@ -255,20 +266,20 @@ class _Choice:
         self,
         uncleaned: Uncleaned,
         ranks: Sequence[int],
-        conflicts: Sequence[Conflict],
+        conflicts: Packed[Conflict],
         watermark: int | None,
         staying: tuple[int, int] | None = None,
     ) -> None:
         self._branches, self._covers = uncleaned.branches, uncleaned.covers
         self._ranks, self._conflicts = ranks, conflicts
         self._watermark, self._staying = watermark, staying
-        self._begins = [conflict.first_offset for conflict in conflicts]
+        self._begins = conflicts.column("first_offset")
         self.best = ranks.index(0)
 
     def ranges(self, first: int, end: int) -> Iterator[Range]:
         """In order of offsets; neighbours of one replica are one."""
         held: Range | None = None
-        places = sorted(place for place in self._places() if first < place < end)
+        places = (place for place in in_order(*self._places()) if first < place < end)
         for begin, behind in pairwise(chain((first,), places, (end,))):
             chosen = self._range(begin, behind - 1) if begin < behind else None
             if chosen is None:
@@ -286,17 +297,14 @@ class _Choice:
         if held is not None:
             yield held
 
-    def _places(self) -> Iterator[int]:
-        """Where the choice may change; some come several times."""
-        spans = ((each.first_offset, each.last_offset) for each in self._conflicts)
-        for first, last in chain(*self._covers, spans):
-            yield from (first, last + 1)
+    def _places(self) -> Iterator[Iterable[int]]:
+        """Where the choice may change, each in order; some come several times."""
+        yield from map(ends, self._covers)
+        yield ends((each.first_offset, each.last_offset) for each in self._conflicts)
         for branch in self._branches:
-            yield from (branch.authority, branch.thinned)
-        if self._staying is not None:
-            yield self._staying[1]
-        if self._watermark is not None:
-            yield self._watermark
+            yield from ((branch.authority,), (branch.thinned,))
+        yield () if self._staying is None else self._staying[1:]
+        yield () if self._watermark is None else (self._watermark,)
 
     def _range(self, first: int, last: int) -> Range | None:
         having = [number for number, cover in enumerate(self._covers) if has(cover, first)]
@@ -362,11 +370,11 @@ def _settled(part: Range, uncleaned: Uncleaned, look: Look) -> Range:
 
 
 def _unburied(
-    ranges: Sequence[Range], branches: Sequence[Branch], replicas: Sequence[Replica], look: Look
+    ranges: Packed[Range], branches: Sequence[Branch], replicas: Sequence[Replica], look: Look
 ) -> Iterator[str]:
     """Where what deleted a record that is filled in may have been, in words: nobody has it any more."""
     bound = max(branch.thinned for branch in branches)
-    own = [united((each.first, each.last) for each in branch.parts) for branch in branches]
+    own = [branch.parts.held for branch in branches]
     told = set[int]()
     for part in ranges:
         filling = None if part.replica in told else _filling(part, branches)
@@ -382,13 +390,13 @@ def _unburied(
 
 
 def _shrunk(
-    ranges: Sequence[Range], branches: Sequence[Branch], replicas: Sequence[Replica], look: Look
+    ranges: Packed[Range], branches: Sequence[Branch], replicas: Sequence[Replica], look: Look
 ) -> Iterator[str]:
     """Where a replica cleaned further had less than what is filled in for it, in words.
 
     A cleaner took a record there that nothing supersedes: the tombstone went, too, and others never had it.
     """
-    lasts = [part.last_offset for part in ranges]
+    lasts = ranges.column("last_offset")
     for replica, branch in zip(replicas, branches, strict=True):
         for (first, last), damaged in holes(replica):
             if first >= branch.thinned:
@@ -426,15 +434,15 @@ def _untold(
 def _unsure(
     replicas: Sequence[Replica],
     uncleaned: Uncleaned,
-    ranges: Sequence[Range],
+    ranges: Packed[Range],
     look: Look,
     staying: tuple[int, int] | None,
 ) -> Iterator[str]:
     """Newest records of keys that a replica compacted further lacks, in words; and what that may hide."""
     yield from _unburied(ranges, uncleaned.branches, replicas, look)
     # Who stays whole fills nothing in.
-    filled = [each for each in ranges if staying != (each.replica, 0)]
-    yield from _shrunk(filled, uncleaned.branches, replicas, look)
+    filled = (each for each in ranges if staying != (each.replica, 0))
+    yield from _shrunk(Packed(Range, filled), uncleaned.branches, replicas, look)
     for replica, spans in zip(replicas, uncleaned.unsure, strict=False):
         if spans:
             yield (

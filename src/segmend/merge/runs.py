@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from segmend.formats import legacy
@@ -19,6 +19,7 @@ from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.tree import PartitionDir
 from segmend.merge.odd_epochs import in_order, without_denied
 from segmend.merge.open_run import OpenRun
+from segmend.merge.packed import Packed, joined
 from segmend.merge.proven_epochs import Lines, proven_epoch
 from segmend.merge.rows import iter_rows, read_rows
 from segmend.merge.values import NO_EPOCH, Damaged, Replica, Run
@@ -62,9 +63,9 @@ def _replica(
     for part in parts:
         reading.add(part)
     reading.unreadable += (f"{file.path}: no broker reads this name" for file in partition.shadowed)
-    runs, odd = in_order(tuple(reading.runs))
+    runs, odd = in_order(reading.runs)
     runs, denied = without_denied(runs, lines)
-    reading.damaged += (*odd, *denied)
+    reading.damaged.extend((*odd, *denied))
     cleaned = max(log_dir.cleaner_offsets.get(key, 0), 0)
     watermark = log_dir.high_watermarks.get(key)
     if not cleaned and not reading.removed_below:
@@ -72,8 +73,8 @@ def _replica(
     identity = log_dir.meta_properties.value
     start = log_dir.log_start_offsets.get(key)
     claimed = (each.last_offset for each in reading.damaged if each.last_offset is not None)
-    ends = (*(run.last_offset for run in runs[-1:]), *claimed)
-    end = max([0, *partition.base_offsets[-1:], start or 0, *(last + 1 for last in ends)])
+    ends = chain((run.last_offset for run in runs[-1:]), claimed)
+    end = max(start or 0, *partition.base_offsets[-1:], 1 + max(ends, default=-1))
     first = partition.base_offsets[0] if partition.base_offsets else 0
     cleaned = min(cleaned, end)
     if watermark is not None and watermark > end and log_dir.broker_running():
@@ -83,8 +84,13 @@ def _replica(
     if thinned and gaps:
         # The cleaner writes its checkpoint last: a broker that was killed may have cleaned further.
         thinned = max(thinned, gaps[-1][1] + 1)
-    put_back = (_put_back(each, runs, lines, partition) for each in reading.damaged)
-    runs = tuple(sorted([*runs, *filter(None, put_back)], key=lambda run: run.first_offset))
+    put_back = [*filter(None, (_put_back(each, runs, lines, partition) for each in reading.damaged))]
+    if put_back:
+        runs = Packed(Run, sorted([*runs, *put_back], key=lambda run: run.first_offset))
+    damaged = joined(Packed(Damaged, cut_off(partition, lines, start)), reading.damaged)
+    damaged.extend(
+        damage_at(max(a, thinned), b, name, 0, 0, "missing") for a, b, name in gaps if b >= thinned
+    )
     return Replica(
         broker=None if identity is None else identity.node_id,
         dir=log_dir.path,
@@ -99,11 +105,7 @@ def _replica(
         high_watermark=watermark,
         epochs=lines,
         runs=runs,
-        damaged=(
-            *cut_off(partition, lines, start),
-            *reading.damaged,
-            *(damage_at(max(a, thinned), b, name, 0, 0, "missing") for a, b, name in gaps if b >= thinned),
-        ),
+        damaged=damaged,
         cleaned=cleaned,
         thinned=thinned,
         proven=max(cleaned, reading.proven_below),
@@ -119,7 +121,7 @@ def _unread_beside(partition: PartitionDir) -> Iterator[str]:
     yield from map(str, filter(None, (partition.leader_epochs.unreadable, *checkpoints)))
 
 
-def _put_back(each: Damaged, runs: Sequence[Run], lines: Lines, partition: PartitionDir) -> Run | None:
+def _put_back(each: Damaged, runs: Packed[Run], lines: Lines, partition: PartitionDir) -> Run | None:
     """A batch whose epoch cannot be, under the one that is proven; its bytes stay damage."""
     epoch = proven_epoch(each, runs, lines)
     if epoch is None:
@@ -152,8 +154,8 @@ class _Reading:
         before: Callable[[], int] = lambda: NO_EPOCH,
     ) -> None:
         self._segments, self._lines, self._lonely, self._before = segments, lines, lonely, before
-        self.runs: list[Run] = []
-        self.damaged: list[Damaged] = []
+        self.runs = Packed(Run)
+        self.damaged = Packed(Damaged)
         self.unreadable: list[str] = []
         self.removed_below = self.proven_below = 0
         self.epoch = NO_EPOCH
@@ -166,19 +168,20 @@ class _Reading:
         return self
 
     def add(self, more: _Reading) -> None:
-        self.runs += more.runs
-        self.damaged += more.damaged
+        self.runs, self.damaged = joined(self.runs, more.runs), joined(self.damaged, more.damaged)
         self.unreadable += more.unreadable
         self.removed_below = max(self.removed_below, more.removed_below)
         self.proven_below = max(self.proven_below, more.proven_below)
         self.leaps |= more.leaps
 
-    def without_leaps(self, runs: Sequence[Run], watermark: int | None) -> tuple[Run, ...]:
+    def without_leaps(self, runs: Packed[Run], watermark: int | None) -> Packed[Run]:
         """Where nothing was compacted: offsets follow one another, and who left some out is misplaced.
 
         Not so one that ends where the high watermark says that the log did.
         """
-        kept = []
+        if not self.leaps:
+            return runs
+        kept = Packed(Run)
         for run in runs:
             place = run.first_position, run.end_position
             leap = self.leaps.get((run.file, run.first_position))
@@ -186,7 +189,7 @@ class _Reading:
                 kept.append(run)
             else:
                 self.damaged.append(damage_at(*leap, run.file, *place, "misplaced"))
-        return tuple(kept)
+        return kept
 
     def _segment(self, segment: LogSegment) -> None:
         log = segment.log
@@ -195,12 +198,15 @@ class _Reading:
         walk = self._walked(segment, log)
         if (most := walk.fewer_above) is not None:
             walk = self._walked(segment, log, most=most)
-        self.damaged += walk.damaged
+        self.damaged = joined(self.damaged, walk.damaged)
         self.removed_below = max(self.removed_below, walk.removed_below)
         self.proven_below = max(self.proven_below, walk.proven_below)
         self.leaps |= {(log.name, position): span for position, span in walk.leaps.items()}
-        self.epoch = max([self.epoch, *(run.epoch for run in walk.runs if run.batches > 1)])
-        self.runs += walk.runs
+        several = zip(walk.runs.column("epoch"), walk.runs.column("batches"), strict=True)
+        self.epoch = max(
+            self.epoch, max((epoch for epoch, batches in several if batches > 1), default=NO_EPOCH)
+        )
+        self.runs = joined(self.runs, walk.runs)
 
     def _walked(self, segment: LogSegment, log: FileEntry, *, most: int = INT_MAX) -> Walk:
         base, following = segment.base_offset, segment.next_base_offset
@@ -233,18 +239,19 @@ def _first_inside(log: FileEntry, batch: RecordBatch) -> int | None:
 
 
 def _gaps(
-    damaged: list[Damaged], runs: tuple[Run, ...], partition: PartitionDir
+    damaged: Packed[Damaged], runs: Packed[Run], partition: PartitionDir
 ) -> Iterator[tuple[int, int, str]]:
     """Offsets between two files of which there is no byte, and the file before."""
-    told = {(each.first_offset, each.last_offset) for each in damaged}
-    ends: dict[int, int] = {}
-    for run in runs:
-        ends[run.segment] = run.last_offset
+    ends = dict(zip(runs.column("segment"), runs.column("last_offset"), strict=True))
+    gaps: dict[tuple[int, int | None], tuple[int, int, str]] = {}
     for segment in partition.segments:
         following = segment.next_base_offset
         first = ends.get(segment.base_offset, segment.base_offset - 1) + 1
-        if following is not None and first < following and (first, following - 1) not in told:
-            yield first, following - 1, segment.name
+        if following is not None and first < following:
+            gaps[first, following - 1] = first, following - 1, segment.name
+    for each in damaged if gaps else ():
+        gaps.pop((each.first_offset, each.last_offset), None)
+    yield from gaps.values()
 
 
 def cut_off(

@@ -21,7 +21,7 @@ from segmend.kernel.types import DECODE_LIMIT
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import PartitionDir
 from segmend.merge.pieces import Piece
-from segmend.merge.spans import Span, common, has, united
+from segmend.merge.spans import Span, Spans, common, has, united
 from segmend.merge.values import Damaged, Merged, Replica
 
 KIND: Final = "crc-mismatch"
@@ -120,7 +120,7 @@ def _chosen(
 
 def _parts(
     said: Sequence[Mapping[int, int]], worth: Callable[[int, int], tuple[int, ...]]
-) -> list[tuple[int, list[Span]]]:
+) -> list[tuple[int, Spans]]:
     """In order of offsets: which of the batches is taken for them, the one that is worth most."""
     parts: list[tuple[int, list[Span]]] = []
     for offset in sorted(set().union(*said)):

@@ -2,67 +2,124 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import merge as in_order
+from typing import overload
+
+from segmend.merge.packed import Numbers, with_number
 
 Span = tuple[int, int]
 
 
-def united(spans: Iterable[Span]) -> list[Span]:
+class Spans(Sequence[Span]):
+    """Such a set as two columns: very many of them cost little."""
+
+    __slots__ = ("firsts", "lasts")
+
+    def __init__(self, spans: Iterable[Span] = ()) -> None:
+        self.firsts: Numbers = array("q")
+        self.lasts: Numbers = array("q")
+        for first, last in spans:
+            self.add(first, last)
+
+    def add(self, first: int, last: int) -> None:
+        """One that begins behind all others."""
+        self.firsts = with_number(self.firsts, first)
+        self.lasts = with_number(self.lasts, last)
+
+    def join(self, first: int, last: int) -> None:
+        """One that begins no earlier than the last one."""
+        if self.lasts and first <= self.lasts[-1] + 1:
+            if last > self.lasts[-1]:
+                self.lasts.pop()
+                self.lasts = with_number(self.lasts, last)
+        else:
+            self.add(first, last)
+
+    def __len__(self) -> int:
+        return len(self.firsts)
+
+    def __iter__(self) -> Iterator[Span]:
+        return zip(self.firsts, self.lasts, strict=True)
+
+    @overload
+    def __getitem__(self, at: int) -> Span: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Span]: ...
+    def __getitem__(self, at: int | slice) -> Span | Sequence[Span]:
+        if isinstance(at, slice):
+            return [*zip(self.firsts[at], self.lasts[at], strict=True)]
+        return self.firsts[at], self.lasts[at]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and [*self] == [*other]
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr([*self])
+
+
+def united(spans: Iterable[Span]) -> Spans:
     """All of them, neighbours joined."""
-    joined: list[Span] = []
-    for first, last in sorted(spans):
+    ascending = [Spans()]
+    for first, last in spans:
         if last < first:
             continue
-        if joined and first <= joined[-1][1] + 1:
-            joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
-        else:
-            joined.append((first, last))
+        if ascending[-1] and first < ascending[-1].firsts[-1]:
+            ascending.append(Spans())
+        ascending[-1].join(first, last)
+    if len(ascending) == 1:
+        return ascending[0]
+    joined = Spans()
+    for first, last in in_order(*ascending):
+        joined.join(first, last)
     return joined
 
 
-def without(spans: Sequence[Span], taken: Sequence[Span]) -> list[Span]:
+def without(spans: Iterable[Span], taken: Sequence[Span]) -> Spans:
     """What of `spans` is not in `taken`; both are `united`."""
-    left = []
+    taken = taken if isinstance(taken, Spans) else Spans(taken)
+    firsts, lasts = taken.firsts, taken.lasts
+    left = Spans()
     at = 0
-    for span in spans:
-        first, last = span
-        here = at = _reaching(taken, first, at)
-        while here < len(taken) and taken[here][0] <= last:
-            if taken[here][0] > first:
-                left.append((first, taken[here][0] - 1))
-            first = max(first, taken[here][1] + 1)
+    for first, last in spans:
+        here = at = _reaching(lasts, first, at)
+        while here < len(firsts) and firsts[here] <= last:
+            if firsts[here] > first:
+                left.add(first, firsts[here] - 1)
+            first = max(first, lasts[here] + 1)
             here += 1
         if first <= last:
-            left.append(span if first == span[0] else (first, last))
+            left.add(first, last)
     return left
 
 
-def _reaching(spans: Sequence[Span], offset: int, at: int) -> int:
+def _reaching(lasts: Sequence[int], offset: int, at: int) -> int:
     """The first of them, from number `at` on, that ends there or behind; near ones are found soonest."""
     step = 1
-    while at + step <= len(spans) and spans[at + step - 1][1] < offset:
+    while at + step <= len(lasts) and lasts[at + step - 1] < offset:
         at += step
         step *= 2
-    return bisect_left(spans, offset, at, min(at + step, len(spans)), key=last_of)
+    return bisect_left(lasts, offset, at, min(at + step, len(lasts)))
 
 
-def common(spans: Sequence[Span], others: Sequence[Span]) -> list[Span]:
+def common(spans: Sequence[Span], others: Sequence[Span]) -> Spans:
     return without(spans, without(spans, others))
 
 
-def has(spans: Sequence[Span], offset: int) -> bool:
-    at = bisect_right(spans, offset, key=first_of) - 1
-    return at >= 0 and spans[at][1] >= offset
+def has(spans: Spans, offset: int) -> bool:
+    at = bisect_right(spans.firsts, offset) - 1
+    return at >= 0 and spans.lasts[at] >= offset
 
 
-def first_of(span: Span) -> int:
-    return span[0]
-
-
-def last_of(span: Span) -> int:
-    """Where it ends."""
-    return span[1]
+def ends(spans: Iterable[Span]) -> Iterator[int]:
+    """Where each begins, and what is behind it."""
+    for first, last in spans:
+        yield first
+        yield last + 1
 
 
 def size(spans: Iterable[Span]) -> int:

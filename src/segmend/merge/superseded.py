@@ -16,7 +16,7 @@ from typing import Final
 from segmend.formats.batch import HEADER_SIZE_V2
 from segmend.formats.java_number import LONG_MAX
 from segmend.merge.second_look import Keyed, Look
-from segmend.merge.spans import Span, has, united
+from segmend.merge.spans import Span, Spans, has, united
 from segmend.merge.values import NO_EPOCH
 
 STEP: Final = 1 << 20
@@ -26,7 +26,7 @@ Held = dict[bytes, list[int]]
 
 
 def superseded(
-    look: Look, replica: int, filling: Span, bound: int, covers: Sequence[Sequence[Span]]
+    look: Look, replica: int, filling: Span, bound: int, covers: Sequence[Spans]
 ) -> tuple[int, ...]:
     """The offsets of the filling to leave out; `covers` is what each replica has on the branch."""
     offsets: list[int] = []
@@ -36,7 +36,7 @@ def superseded(
 
 
 def unexplained(
-    look: Look, replica: int, gaps: Sequence[Span], bounds: tuple[int, int], covers: Sequence[Sequence[Span]]
+    look: Look, replica: int, gaps: Sequence[Span], bounds: tuple[int, int], covers: Sequence[Spans]
 ) -> tuple[list[Span], list[Span]]:
     """What this replica has in the gaps of another one, and no cleaning need have taken.
 
@@ -102,7 +102,7 @@ def _held(records: Iterator[Keyed]) -> Iterator[Held]:
         yield held
 
 
-def _passed(look: Look, held: Held, bound: int, covers: Sequence[Sequence[Span]]) -> list[int]:
+def _passed(look: Look, held: Held, bound: int, covers: Sequence[Spans]) -> list[int]:
     """What is held and comes again below the bound, on any replica; it is held no longer."""
     passed: list[int] = []
     begin = min(offsets[0] for offsets in held.values())
@@ -116,7 +116,7 @@ def _passed(look: Look, held: Held, bound: int, covers: Sequence[Sequence[Span]]
     return passed
 
 
-def _covered(look: Look, number: int, begin: int, covers: Sequence[Sequence[Span]]) -> Iterator[Keyed]:
+def _covered(look: Look, number: int, begin: int, covers: Sequence[Spans]) -> Iterator[Keyed]:
     return (each for each in look.keys(number, begin, LONG_MAX) if has(covers[number], each.offset))
 
 

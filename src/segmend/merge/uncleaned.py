@@ -7,6 +7,7 @@ So where whole batches are gone from within a file, whose gap looks like compact
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -20,7 +21,7 @@ from segmend.frozen import frozen
 from segmend.merge.agreement import differences
 from segmend.merge.branch import Branch, lacking
 from segmend.merge.second_look import Keyed, Look
-from segmend.merge.spans import Span, common, has, united, without
+from segmend.merge.spans import Span, Spans, common, ends, has, united, without
 from segmend.merge.superseded import STEP
 
 _HELD: Final = 1 << 18
@@ -41,9 +42,9 @@ class Uncleaned:
     """
 
     branches: tuple[Branch, ...]
-    covers: tuple[Sequence[Span], ...]
-    newest: tuple[Span, ...] = ()
-    unsure: tuple[tuple[Span, ...], ...] = ()
+    covers: tuple[Spans, ...]
+    newest: Spans
+    unsure: tuple[Spans, ...]
     untold: Span | None = None
 
 
@@ -59,8 +60,8 @@ def without_uncleaned(branches: Sequence[Branch], look: Look) -> Uncleaned:
     return Uncleaned(
         branches=tuple(left),
         covers=tuple(without(branch.cover, spans) for branch, spans in zip(left, late, strict=True)),
-        newest=tuple(united(span for spans in (*lost, *late) for span in spans)),
-        unsure=tuple(map(tuple, unsure)),
+        newest=united(chain(*lost, *late)),
+        unsure=tuple(unsure),
         untold=(min(offsets.untold), max(offsets.untold)) if offsets.untold else None,
     )
 
@@ -123,8 +124,8 @@ class _Lackers:
     def __init__(self, branches: Sequence[Branch]) -> None:
         self._branches = branches
         self._witnesses = [_witnesses(branch, branches) for branch in branches]
-        ends = {place for branch in branches for span in branch.cover for place in (span[0], span[1] + 1)}
-        self._places = sorted(ends.union((branch.thinned for branch in branches), *self._witnesses))
+        more = sorted([*(branch.thinned for branch in branches), *chain(*self._witnesses)])
+        self._places = array("q", in_order(*(ends(branch.cover) for branch in branches), more))
         self._until = -1
         self._known: dict[Who, tuple[Who, bool]] = {}
 
@@ -152,10 +153,10 @@ def _witnesses(branch: Branch, branches: Sequence[Branch]) -> list[int]:
     """From which offset on each other replica has all that was written up to where this one was compacted."""
     witnesses = []
     for other in branches:
-        held = united((part.first, part.last) for part in other.parts)
-        holes = without([(other.thinned, branch.thinned - 1)], held) if other is not branch else []
+        gone = without([(other.thinned, branch.thinned - 1)], other.parts.held)
         away = other.end < branch.thinned
-        witnesses.append(LONG_MAX if away else max([other.thinned, *(last + 1 for _, last in holes)]))
+        holes = gone.lasts[-1:] if other is not branch else ()
+        witnesses.append(LONG_MAX if away else max([other.thinned, *(last + 1 for last in holes)]))
     return witnesses
 
 

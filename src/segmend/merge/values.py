@@ -9,9 +9,13 @@ from __future__ import annotations
 from typing import Final, Literal, NamedTuple
 
 from segmend.frozen import frozen
+from segmend.merge.packed import Packed
+from segmend.merge.spans import Spans
 
 NO_EPOCH: Final = -1
 """The leader epoch of magic 0 and 1."""
+Digest = int
+"""Of 64 bits, without a sign."""
 
 
 class Batch(NamedTuple):
@@ -56,7 +60,7 @@ class Run:
     end_position: int
     batches: int
     records: int
-    digest: int
+    digest: Digest
     magic: int
     marks: tuple[Mark, ...] = ()
     written: int | None = None
@@ -105,8 +109,8 @@ class Replica:
     deleted_below: int | None = None
     high_watermark: int | None = None
     epochs: tuple[tuple[int, int], ...] = ()
-    runs: tuple[Run, ...] = ()
-    damaged: tuple[Damaged, ...] = ()
+    runs: Packed[Run]
+    damaged: Packed[Damaged]
     cleaned: int = 0
     thinned: int = 0
     proven: int = 0
@@ -117,7 +121,7 @@ class Replica:
     @property
     def batches(self) -> int:
         """How many sound batches it has."""
-        return sum(run.batches for run in self.runs)
+        return sum(self.runs.column("batches"))
 
     @property
     def path(self) -> str:
@@ -215,10 +219,10 @@ class Standing:
     """
 
     relation: Relation
-    behind_records: int = 0
-    lacking: tuple[tuple[int, int], ...] = ()
-    hurt: tuple[Hurt, ...] = ()
-    unique: tuple[Unique, ...] = ()
+    behind_records: int
+    lacking: Spans
+    hurt: Packed[Hurt]
+    unique: Packed[Unique]
     diverged_at: tuple[int, int] | None = None
 
 
@@ -232,10 +236,10 @@ class Merged:
     nothing but the gap shows that they were: of each there is a doubt.
     """
 
-    ranges: tuple[Range, ...]
-    missing: tuple[tuple[int, int], ...]
-    diverged: tuple[Diverged, ...]
-    conflicts: tuple[Conflict, ...]
+    ranges: Packed[Range]
+    missing: Spans
+    diverged: Packed[Diverged]
+    conflicts: Packed[Conflict]
     standings: tuple[Standing, ...]
     lineage: tuple[Epoch, ...]
     best: int
@@ -243,7 +247,7 @@ class Merged:
     next_offset: int
     high_watermark: int | None
     doubts: tuple[str, ...] = ()
-    left_out: tuple[tuple[int, int], ...] = ()
+    left_out: Spans
 
     @property
     def verdict(self) -> str:

@@ -9,8 +9,10 @@ from typing import Final
 
 from segmend.formats.batch import RecordBatch
 from segmend.formats.java_number import INT_MAX
+from segmend.frozen import frozen
 from segmend.kernel.types import TAIL_KINDS, Problem
 from segmend.merge.open_run import OpenRun
+from segmend.merge.packed import Packed
 from segmend.merge.proven_epochs import Lines
 from segmend.merge.rows import HeaderRow
 from segmend.merge.values import NO_EPOCH, Damaged, Run
@@ -40,8 +42,8 @@ class Walk:
 
         `lines` are those of leader-epoch-checkpoint. More than `lonely` gaps are compaction."""
         self._starts = dict(lines)
-        self.runs: list[Run] = []
-        self.damaged: list[Damaged] = []
+        self.runs = Packed(Run)
+        self.damaged = Packed(Damaged)
         self.removed_below = self.proven_below = 0
         self._lonely, self._alone, self._few = 0, False, lonely
         self._disputed = False
@@ -60,7 +62,7 @@ class Walk:
         self._open: OpenRun | None = None
         self._due: int | None = None
         """Where the run that is open may have begun, if damage before it leaves that to its first batch."""
-        self._unsound: list[tuple[int, int, str, int | None]] = []
+        self._unsound = Packed(_Unsound)
 
     def take(self, row: HeaderRow) -> None:
         batch = row.batch
@@ -123,6 +125,8 @@ class Walk:
         most = max(+self._gone_back, default=None)
         if most is None:
             return None
+        if max(self.runs.column("epoch"), default=most) <= most:
+            return None
         above = [run for run in self.runs if run.epoch > most]
         count = sum(run.batches for run in above)
         # Each alone, and none of them in the checkpoint beside it, which does have what came behind.
@@ -144,7 +148,7 @@ class Walk:
 
     def _doubt(self, batch: RecordBatch, kind: str) -> None:
         claimed = batch.last_offset if kind != "misplaced" else None
-        self._unsound.append((batch.position, batch.end, kind, claimed))
+        self._unsound.append(_Unsound(position=batch.position, end=batch.end, kind=kind, claimed=claimed))
 
     def _accept(self, *, last: bool = False, behind: int | None = None) -> None:
         batch, self._held = self._held, None
@@ -213,14 +217,17 @@ class Walk:
         """The end of the file: name the damage in it, between the sound batches beside it."""
         self._accept(last=True)
         self._close()
-        damages = [*self._unsound, *(_located(each, size) for each in problems)]
-        ends = [run.end_position for run in self.runs]
-        for position, end, kind, claimed in sorted(damages):
+        self._unsound.extend(_located(each, size) for each in problems)
+        positions = self._unsound.column("position")
+        ends, begins, lasts = map(self.runs.column, ("end_position", "first_offset", "last_offset"))
+        for number in sorted(range(len(positions)), key=positions.__getitem__):
+            each = self._unsound[number]
+            position, end, kind, claimed = each.position, each.end, each.kind, each.claimed
             at = bisect_right(ends, position)
-            first = self.runs[at - 1].last_offset + 1 if at else self._base
+            first = lasts[at - 1] + 1 if at else self._base
             last: int | None = None
-            if at < len(self.runs):
-                last = self.runs[at].first_offset - 1
+            if at < len(ends):
+                last = begins[at] - 1
             elif self._next_base is not None:
                 last = self._next_base - 1
             elif kind in _QUIET:
@@ -230,9 +237,19 @@ class Walk:
             self.damaged.append(damage_at(first, last, self._file, position, end, kind))
 
 
-def _located(problem: Problem, size: int) -> tuple[int, int, str, int | None]:
+@frozen
+class _Unsound:
+    """Bytes that are no sound batch in its place, and the last offset that a batch there claims."""
+
+    position: int
+    end: int
+    kind: str
+    claimed: int | None
+
+
+def _located(problem: Problem, size: int) -> _Unsound:
     end = size if problem.kind in TAIL_KINDS else problem.end
-    return problem.position, end, problem.kind, None
+    return _Unsound(position=problem.position, end=end, kind=problem.kind, claimed=None)
 
 
 def damage_at(first: int, last: int | None, file: str, position: int, end: int, kind: str) -> Damaged:

@@ -10,7 +10,7 @@ from segmend.kernel.decode import record_columns
 from segmend.kernel.types import BatchRange, Problem
 from segmend.merge.pieces import Piece, require_whole
 from segmend.merge.salvage import records_of
-from segmend.merge.spans import has
+from segmend.merge.spans import has, united
 from segmend.rescue.decoders import Decode
 from segmend.rescue.decoding import Decoding
 from segmend.rescue.request import Job, Request, Written
@@ -133,8 +133,9 @@ def salvaged_rows(piece: Piece, job: Job, tally: Tally) -> Iterator[Row]:
     """The records taken of a batch whose checksum fails; how its transaction ended, it does not tell."""
     batch, records = records_of(piece.log, piece.start, piece.stop)
     wanted, aborted = wanted_of(piece, job.request), None if batch.is_transactional else False
+    taken = united(piece.salvaged)
     for each in records:
-        if not (has(piece.salvaged, each.offset) and wanted.since <= each.timestamp <= wanted.until):
+        if not (has(taken, each.offset) and wanted.since <= each.timestamp <= wanted.until):
             continue
         tally.add(1, aborted, piece.unacknowledged, left_out=False, salvaged=True)
         yield Row(

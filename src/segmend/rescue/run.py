@@ -17,12 +17,13 @@ from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.gathered import gathered
 from segmend.merge.look import Second
+from segmend.merge.packed import Packed
 from segmend.merge.pieces import Piece, pieces
 from segmend.merge.replicas import read_replicas, while_it_runs
 from segmend.merge.rule import merge, refuse_strangers
 from segmend.merge.salvage import salvaged
 from segmend.merge.spans import common, united
-from segmend.merge.values import Diverged, Replica
+from segmend.merge.values import Damaged, Diverged, Replica, Run
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue import forms
 from segmend.rescue.compact import compact
@@ -152,7 +153,7 @@ def _unread(place: PartitionDir) -> Replica:
     return Replica(
         broker=None, dir=place.log_dir.path, name=place.name, topic=place.topic, partition=place.partition,
         topic_id=place.topic_id, cluster_id=None if identity is None else identity.cluster,
-        log_start_offset=0, log_end_offset=0,
+        log_start_offset=0, log_end_offset=0, runs=Packed(Run), damaged=Packed(Damaged),
     )  # fmt: skip
 
 
@@ -206,7 +207,7 @@ def _line(job: Job, written: Written) -> dict[str, object]:
     chosen = sum(piece.records for piece in sound)
     compaction = job.compaction or CompactionResult()
     gone = compaction.superseded + compaction.aborted
-    read = sum(run.records for replica in job.replicas for run in replica.runs)
+    read = sum(sum(replica.runs.column("records")) for replica in job.replicas)
     return {
         "type": "partition",
         "topic": job.topic,

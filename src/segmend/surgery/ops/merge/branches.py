@@ -65,7 +65,7 @@ def choices(case: Case) -> list[BranchChoice]:
     return every
 
 
-def losing(merged: Merged, number: int) -> list[tuple[int, int]]:
+def losing(merged: Merged, number: int) -> Sequence[tuple[int, int]]:
     """The offsets that a replica has and the branch has not, or has otherwise."""
     spans = [(each.first_offset, each.last_offset) for each in merged.diverged if each.replica == number]
     for each in merged.conflicts:
@@ -131,5 +131,5 @@ def choice_json(case: Case, one: BranchChoice, *, chosen: bool) -> dict[str, obj
     }  # fmt: skip
 
 
-def overlapping(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def overlapping(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
     return common([span], united(others))

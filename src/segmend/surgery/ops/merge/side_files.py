@@ -62,7 +62,7 @@ def side_steps(side: str, case: Case, merged: Merged) -> list[Step]:
 
 def _keep(number: int, span: Span, layers: list[Kept], case: Case) -> None:
     """Into the first directory that has room for these offsets, or has these batches."""
-    left = [span]
+    left: Sequence[Span] = [span]
     for kept in layers:
         for other, there in [*kept]:
             for part in [each for one in left for each in overlapping(one, [there])]:
