@@ -60,6 +60,13 @@ def told(*dirs: Path) -> tuple[int, dict[int, dict[str, Any]], dict[str, Any]]:
     return ran.code, {line["broker"]: line for line in ran.of("replica")}, ran.of("partition")[0]
 
 
+def test_of_two_alike_the_one_is_best_that_says_whose_it_is(tmp_path: Path) -> None:
+    dirs = [broker(tmp_path, number, PLAIN, mark=100) for number in (0, 1)]
+    (dirs[0] / "meta.properties").unlink()
+    _, _, partition = told(*dirs)
+    assert partition["best"] == {"broker": 1, "dir": str(dirs[1])}
+
+
 def test_three_real_brokers_agree() -> None:
     dirs = sorted(golden("4.3.1-fleet").glob("b*/d*"))
     ran = run("diff", *dirs, "--json")

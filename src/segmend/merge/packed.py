@@ -107,8 +107,11 @@ class _Shared:
         self._numbers: dict[Any, int] = {}
 
     def number(self, value: object) -> int:
-        number = self._numbers.setdefault(value, len(self.values))
-        if number == len(self.values):
+        """Of what is no value of Python itself, each object is one."""
+        known = value if isinstance(value, bool | str | tuple | frozenset) else (_Shared, id(value))
+        number = self._numbers.get(known, -1)
+        if number < 0 or (known is not value and self.values[number] is not value):
+            number = self._numbers[known] = len(self.values)
             self.values.append(value)
         return number
 

@@ -66,13 +66,16 @@ def pieces(
     replicas: Sequence[Replica], dirs: Sequence[PartitionDir], ranges: Iterable[Range]
 ) -> Iterator[Piece]:
     """The batches of these ranges, in order; `dirs` are those of the replicas. Raises `Unreadable`."""
+    logs: dict[tuple[int, str], FileEntry] = {}
     for wanted in ranges:
         replica, place = replicas[wanted.replica], dirs[wanted.replica]
         at = bisect_left(replica.runs.column("last_offset"), wanted.first_offset)
         to = bisect_right(replica.runs.column("first_offset"), wanted.last_offset)
         for number in range(at, to):
             run = replica.runs[number]
-            yield from _of_run(replica, place.entry(run.file), run, wanted)
+            which = wanted.replica, run.file
+            log = logs[which] = logs.get(which) or place.entry(run.file)
+            yield from _of_run(replica, log, run, wanted)
 
 
 def _of_run(replica: Replica, log: FileEntry, run: Run, wanted: Range) -> Iterator[Piece]:

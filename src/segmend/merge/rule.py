@@ -50,10 +50,7 @@ def merge(
     branches = without_lost(branches, replicas, look, compacted=compacted)
     uncleaned = without_uncleaned(without_strayed(branches, look), look)
     branches = list(uncleaned.branches)
-    diverged = Packed(
-        Diverged,
-        (each for number in range(len(branches)) for each in diverged_of(branches[number], number, look)),
-    )
+    diverged = Packed(Diverged, diverged_of(branches, look))
     marks = [_mark(*each, chain) for each in zip(replicas, branches, strict=True)]
     watermark = max((mark for mark in marks if mark is not None), default=None)
     first, end = _bounds(replicas, branches, watermark)

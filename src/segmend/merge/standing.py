@@ -15,15 +15,16 @@ from segmend.merge.spans import Span, common, ends, has, size, united, without
 from segmend.merge.values import Conflict, Diverged, Hurt, Relation, Replica, Standing, Unique
 
 
-def diverged_of(branch: Branch, number: int, look: Look) -> Iterator[Diverged]:
-    """The losing parts of a replica, neighbours put together."""
-    for first, last in branch.losing.held:
-        epoch = branch.losing[bisect_left(branch.losing.lasts, first)].run.epoch
-        records, producers = look.tally(number, first, last)
-        yield Diverged(
-            replica=number, offset=first, epoch=epoch, first_offset=first, last_offset=last,
-            records=records, producers=producers,
-        )  # fmt: skip
+def diverged_of(branches: Sequence[Branch], look: Look) -> Iterator[Diverged]:
+    """The losing parts of each replica, neighbours put together."""
+    for number, branch in enumerate(branches):
+        for first, last in branch.losing.held:
+            epoch = branch.losing[bisect_left(branch.losing.lasts, first)].run.epoch
+            records, producers = look.tally(number, first, last)
+            yield Diverged(
+                replica=number, offset=first, epoch=epoch, first_offset=first, last_offset=last,
+                records=records, producers=producers,
+            )  # fmt: skip
 
 
 def standings_of(

@@ -17,6 +17,7 @@ from typing import Final
 from segmend.broker.cleanup_policy import compacted
 from segmend.frozen import replace
 from segmend.merge.cut import kept_of
+from segmend.merge.packed import Packed
 from segmend.merge.pieces import Piece, pieces
 from segmend.rescue.request import CompactionResult, Job
 from segmend.rescue.rows import Row, Tally, rows
@@ -56,7 +57,8 @@ def compact(job: Job, told: bool) -> Job:
         )
         for each in job.merged.ranges
     )
-    left = tuple(piece for piece in pieces(job.replicas, job.places, ranges) if _has_records(piece))
+    parts = pieces(job.replicas, job.places, ranges)
+    left = Packed(Piece, (piece for piece in parts if _has_records(piece)))
     return replace(
         job, pieces=left,
         compaction=CompactionResult(chosen=chosen, superseded=len(superseded), aborted=len(aborted)),

@@ -8,7 +8,7 @@ aborted transactions of a replica says of exactly this one.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal, NamedTuple
 
@@ -111,14 +111,16 @@ def _laid_over(known: Sequence[FateSpan], doubtful: Sequence[FateSpan]) -> tuple
 
 
 def fates(
-    pieces: Sequence[Piece], missing: Iterable[tuple[int, int]], replicas: Sequence[PartitionDir]
+    pieces: Iterable[Piece], missing: Iterable[tuple[int, int]], replicas: Sequence[PartitionDir]
 ) -> Fates:
     """The fates of all transactions of a merged log; raises `Unreadable`."""
-    holes = sorted(missing)
+    holes = deque(sorted(missing))
     replay = _Replay(_told_by_indexes(replicas) if holes else frozenset())
+    last = -1
     for piece in pieces:
+        last = piece.last
         while holes and holes[0][0] <= piece.first:
-            replay.hole(holes.pop(0)[0])
+            replay.hole(holes.popleft()[0])
         with piece.log.reader() as reader:
             scan = scan_log(
                 reader,
@@ -134,7 +136,7 @@ def fates(
             return Fates(spans={}, whole=False)
     for begin, _ in holes:
         replay.hole(begin)
-    return replay.finish(pieces[-1].last if pieces else -1)
+    return replay.finish(last)
 
 
 def _told_by_indexes(replicas: Iterable[PartitionDir]) -> frozenset[tuple[int, int]]:

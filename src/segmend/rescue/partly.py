@@ -14,6 +14,8 @@ from typing import Any, Final
 from segmend.frozen import replace
 from segmend.logdir import disk
 from segmend.logdir.files import FileEntry
+from segmend.merge.packed import Packed
+from segmend.merge.pieces import Piece
 from segmend.rescue.outlet import Folder, Stream
 from segmend.rescue.request import Job
 from segmend.rescue.rows import Tally
@@ -56,7 +58,7 @@ def part(job: Job, outlet: Folder, name: str) -> Iterator[PartlyWritten]:
     if note is not None and known:
         tally.go_on(note["tally"])
         low = max(job.request.low, note["next_offset"])
-        left = tuple(piece for piece in job.pieces if piece.last >= low)
+        left = Packed(Piece, (piece for piece in job.pieces if piece.last >= low))
         outlet.tell(sum(piece.size for piece in job.pieces) - sum(piece.size for piece in left))
         rest = replace(job, request=replace(job.request, offsets=(low, job.request.high)), pieces=left)
     with outlet.file(name, keep=note["size"] if note is not None and known else 0) as stream:

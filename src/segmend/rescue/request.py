@@ -12,6 +12,7 @@ from segmend.frozen import field, frozen, replace
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.merge.packed import Packed
 from segmend.merge.pieces import Piece, pieces
 from segmend.merge.values import Merged, Range, Replica
 from segmend.rescue.decoders import Decode
@@ -154,7 +155,7 @@ class Job:
     places: Sequence[PartitionDir]
     replicas: Sequence[Replica]
     merged: Merged
-    pieces: tuple[Piece, ...]
+    pieces: Packed[Piece]
     fates: Callable[[], Fates]
     """How its transactions ended, found out when first asked for."""
     release: Release
@@ -168,7 +169,7 @@ class Job:
 
 def within(job: Job, low: int, high: int) -> Job:
     request = replace(job.request, offsets=(low, high))
-    parts = tuple(pieces(job.replicas, job.places, ranges_within(job.merged.ranges, request)))
+    parts = Packed(Piece, pieces(job.replicas, job.places, ranges_within(job.merged.ranges, request)))
     return replace(job, request=request, pieces=parts)
 
 

@@ -185,17 +185,17 @@ def _job_of(task: RescueTask, places: Sequence[PartitionDir]) -> Job:
     request = task.request
     replicas = list(read_replicas(places, compacted=task.compacted))
     merged = merge(replicas, Second(places, replicas), compacted=task.compacted)
-    chosen = tuple(pieces(replicas, places, ranges_within(merged.ranges, request)))
+    chosen = Packed(Piece, pieces(replicas, places, ranges_within(merged.ranges, request)))
     if request.salvage:
         asked = common(merged.missing, [(request.low, request.high)])
-        broken = salvaged(replicas, places, replace(merged, missing=tuple(asked)))
-        chosen = tuple(heapq.merge(chosen, broken, key=attrgetter("first")))
+        broken = salvaged(replicas, places, replace(merged, missing=asked))
+        chosen = Packed(Piece, heapq.merge(chosen, broken, key=attrgetter("first")))
     return Job(
         request=request, topic=replicas[0].topic, partition=replicas[0].partition, places=places,
         replicas=replicas, merged=merged, pieces=chosen, release=task.release,
         # How a transaction ended may stand behind the offsets that are wanted.
         fates=cache(
-            lambda: fates(tuple(pieces(replicas, places, merged.ranges)), merged.missing, places)
+            lambda: fates(pieces(replicas, places, merged.ranges), merged.missing, places)
         ),
     )  # fmt: skip
 
@@ -203,8 +203,7 @@ def _job_of(task: RescueTask, places: Sequence[PartitionDir]) -> Job:
 def _line(job: Job, written: Written) -> dict[str, object]:
     merged, request = job.merged, job.request
     missing = [[a, b] for a, b in _clipped(merged.missing, request)]
-    sound = [piece for piece in job.pieces if not piece.salvaged]
-    chosen = sum(piece.records for piece in sound)
+    chosen = sum(piece.records for piece in job.pieces if not piece.salvaged)
     compaction = job.compaction or CompactionResult()
     gone = compaction.superseded + compaction.aborted
     read = sum(sum(replica.runs.column("records")) for replica in job.replicas)
@@ -219,7 +218,7 @@ def _line(job: Job, written: Written) -> dict[str, object]:
         "marked": written.marked,
         "missing": missing,
         "diverged": [_diverged(each, job.replicas) for each in merged.diverged],
-        "sources": list(_sources(sound)),
+        "sources": list(_sources(job.pieces)),
         "bytes": written.bytes,
         "left_out": written.left_out,
         "open": written.open,
@@ -277,7 +276,7 @@ def _diverged(span: Diverged, replicas: Sequence[Replica]) -> dict[str, Any]:
 def _sources(taken_pieces: Sequence[Piece]) -> Iterator[dict[str, Any]]:
     """Which replica gave how much."""
     sums: dict[tuple[int | None, str], list[int]] = {}
-    for piece in taken_pieces:
+    for piece in (each for each in taken_pieces if not each.salvaged):
         total = sums.setdefault((piece.replica.broker, piece.replica.dir), [0, 0])
         total[0] += piece.batches
         total[1] += piece.size

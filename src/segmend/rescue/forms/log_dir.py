@@ -31,6 +31,7 @@ from segmend.logdir.disk import FileReader
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.cut import kept_of, recut
+from segmend.merge.packed import Packed
 from segmend.merge.pieces import Piece
 from segmend.merge.rows import iter_rows
 from segmend.node.metadata_image import MetadataImage
@@ -59,7 +60,7 @@ _CHECKPOINTS: Final = (
 @frozen
 class NewSegment:
     base: int
-    pieces: tuple[Piece, ...]
+    pieces: Packed[Piece]
 
 
 def roll(pieces: Iterable[Piece], cap: int, next_offset: int) -> Iterator[NewSegment]:
@@ -69,22 +70,22 @@ def roll(pieces: Iterable[Piece], cap: int, next_offset: int) -> Iterator[NewSeg
     pieces of several replicas would make a segment larger than any of theirs. The last one ends at
     `next_offset`: where the last offsets are lost it is empty, so that no broker gives them out again.
     """
-    base, held, size, last = 0, list[Piece](), 0, -1
+    base, held, size, last = 0, Packed(Piece), 0, -1
     for piece in pieces:
         assert piece.first > last, f"{piece.log.path} at {piece.start}: its offsets are written already"
         begins = not held or piece.base_offset > last
         full = size + piece.size > min(max(cap, 0), LARGEST) or piece.last - base > LARGEST
         if held and (begins or full):
-            yield NewSegment(base=base, pieces=tuple(held))
+            yield NewSegment(base=base, pieces=held)
         if not held or begins or full:
             base = piece.base_offset if begins else piece.first
-            held, size = [], 0
+            held, size = Packed(Piece), 0
         held.append(piece)
         size, last = size + piece.size, piece.last
     if held:
-        yield NewSegment(base=base, pieces=tuple(held))
+        yield NewSegment(base=base, pieces=held)
     if not held or last + 1 < next_offset:
-        yield NewSegment(base=next_offset, pieces=())
+        yield NewSegment(base=next_offset, pieces=Packed(Piece))
 
 
 def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: MetadataImage | None) -> None:
@@ -94,7 +95,7 @@ def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: Metadat
 
 def write(job: Job, outlet: Folder) -> Written:
     """The directory of the partition."""
-    end, chosen = _end(job), list(_whole_at_start(job))
+    end, chosen = _end(job), Packed(Piece, _whole_at_start(job))
     cap = max((segment.size for place in job.places for segment in _logs(place)), default=LARGEST)
     segments = list(roll(chosen, cap, end))
     start = max(job.merged.first_offset, job.request.low, segments[0].base)
@@ -137,7 +138,7 @@ def _logs(place: PartitionDir) -> Iterator[FileEntry]:
 
 def _end(job: Job) -> int:
     """The log end offset: where the wanted offsets end before that, behind the last of them."""
-    last = max((piece.last for piece in job.pieces), default=-1)
+    last = max(job.pieces.column("last"), default=-1)
     return job.merged.next_offset if job.request.high >= job.merged.next_offset - 1 else last + 1
 
 

@@ -13,10 +13,11 @@ from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import PartitionDir
 from segmend.merge.look import Second
+from segmend.merge.packed import Packed
 from segmend.merge.replicas import read_replicas
 from segmend.merge.rows import iter_rows
 from segmend.merge.rule import merge, refuse_strangers
-from segmend.merge.values import Merged, Replica, Run
+from segmend.merge.values import Damaged, Merged, Replica, Run
 from segmend.merge.walk import Walk
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.replicas.leader import Leader
@@ -166,11 +167,11 @@ def committed(partition: PartitionDir, replica: Replica, limit: int) -> Replica:
         log_end_offset=min(replica.log_end_offset, limit),
         high_watermark=limit,
         epochs=tuple(each for each in replica.epochs if each[1] < limit),
-        runs=tuple(runs),
-        damaged=tuple(
+        runs=Packed(Run, runs),
+        damaged=Packed(Damaged, (
             replace(each, last_offset=_least(each.last_offset, limit - 1))
             for each in replica.damaged if each.first_offset < limit
-        ),
+        )),
         gaps=tuple((first, min(last, limit - 1)) for first, last in replica.gaps if first < limit),
     )  # fmt: skip
 

@@ -1,0 +1,60 @@
+"""Values as columns: what goes in comes out, however large or odd its numbers are."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from segmend.formats.java_number import LONG_MAX
+from segmend.frozen import frozen
+from segmend.merge.packed import Packed, joined
+from segmend.merge.spans import Spans, common, has, united, without
+
+
+@frozen
+class Thing:
+    at: int
+    end: int | None
+    name: str
+    more: tuple[int, ...]
+    by: object
+
+
+def things(count: int, *, beyond: int = 0) -> list[Thing]:
+    by = object()
+    return [
+        Thing(at=at + beyond, end=None if at % 2 else at, name=str(at % 3), more=(at % 2,), by=by)
+        for at in range(count)
+    ]
+
+
+@pytest.mark.parametrize("beyond", [0, -(1 << 63), LONG_MAX - 3])
+def test_what_goes_in_comes_out(beyond: int) -> None:
+    given = things(10, beyond=beyond)
+    packed = Packed(Thing, given)
+    assert packed == given
+    assert [packed[at] for at in range(-10, 10)] == given + given
+    assert packed[2:-1] == tuple(given[2:-1])
+    assert [*packed.column("at")] == [each.at for each in given]
+    other = joined(Packed(Thing, given[:4]), Packed(Thing, given[4:]))
+    assert other == packed
+    assert joined(Packed(Thing), packed) == given
+    other.drop(3)
+    assert other == given[:-3]
+
+
+def test_it_goes_on_after_a_journey() -> None:
+    given = [Thing(at=0, end=1, name="a", more=(), by="b")]
+    packed: Packed[Thing] = pickle.loads(pickle.dumps(Packed(Thing, given)))
+    packed.extend(things(3))
+    assert packed[:1] == tuple(given)
+    assert [each.at for each in packed] == [0, 0, 1, 2]
+
+
+def test_spans_are_sets_of_offsets() -> None:
+    whole = united([(5, 6), (0, 1), (7, 7), (3, 2), (1, 2), (LONG_MAX, LONG_MAX + 1)])
+    assert whole == [(0, 2), (5, 7), (LONG_MAX, LONG_MAX + 1)]
+    assert without(whole, [(1, 5)]) == [(0, 0), (6, 7), (LONG_MAX, LONG_MAX + 1)]
+    assert common(whole, Spans([(2, 6)])) == [(2, 2), (5, 6)]
+    assert [has(whole, at) for at in (-1, 2, 3, 7, LONG_MAX + 1)] == [False, True, False, True, True]
