@@ -11,6 +11,7 @@ import pytest
 from segmend.cli.main import main
 from segmend.errors import ExitCode
 from segmend.surgery.ops.balance import operation as balance
+from tests.cli.run import run
 from tests.conftest import one_in
 from tests.faults.patient import Patient
 from tests.faults.table import fault_called
@@ -161,8 +162,7 @@ def test_each_command_takes_json(
         if command in OF_AUDITS:
             audited(root, capsys)
         local = ["--driver", "local"] if command in DRIVEN else []
-        assert main([*placed(command, root)[1:], *local, "--json"]) == 0
-        lines = capsys.readouterr().out.splitlines()
+        lines = run(*placed(command, root)[1:], *local, "--json", code=0).out.splitlines()
         assert lines, command
         assert all(line.startswith("{") and line.endswith("}") for line in lines), command
 

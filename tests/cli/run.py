@@ -61,12 +61,14 @@ class Ran:
         return [row for row in self.json if row["type"] == type]
 
 
-def run(*argv: object) -> Ran:
-    """`segmend ARGV...`, with or without pytest."""
+def run(*argv: object, code: int | None = None) -> Ran:
+    """`segmend ARGV...`, with or without pytest; it must end with that exit code, if one is given."""
     streams = [TextIOWrapper(BytesIO(), "utf-8", newline="", write_through=True) for _ in range(2)]
     with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
         try:
-            code = main([str(part) for part in argv if not isinstance(part, pytest.CaptureFixture)])
+            ended = main([str(part) for part in argv if not isinstance(part, pytest.CaptureFixture)])
         except SystemExit as stop:  # as argparse ends `--help`
-            code = int(stop.code or 0)
-    return Ran(code, *(stream.buffer.getvalue().decode() for stream in streams))
+            ended = int(stop.code or 0)
+    ran = Ran(ended, *(stream.buffer.getvalue().decode() for stream in streams))
+    assert code in (None, ran.code), ran
+    return ran

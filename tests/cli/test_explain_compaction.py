@@ -24,16 +24,14 @@ def partition(dirs: list[Path], name: str, *rows: str) -> dict[str, Any]:
     config.write_text("\n".join(["log.cleanup.policy=compact", *rows]))
     ran = run(
         "explain", "compaction", *dirs, "--config", config, "--partition", name, "--json",
-        "--kafka", "4.3",
+        "--kafka", "4.3", code=0,
     )  # fmt: skip
-    assert ran.code == 0
     (line,) = ran.of("partition")
     return line
 
 
 def test_bare_it_is_a_page() -> None:
-    ran = run("explain", "compaction")
-    assert ran.code == 0
+    ran = run("explain", "compaction", code=0)
     assert "min.cleanable.dirty.ratio" in ran.out
     assert len(ran.out.splitlines()) < 60
 
@@ -162,6 +160,5 @@ def test_for_people(dirs: list[Path]) -> None:
 
 
 def test_nothing_compacted(tmp_path: Path) -> None:
-    ran = run("explain", "compaction", *two_dirs(tmp_path), "--kafka", "4.3")
-    assert ran.code == 0
+    ran = run("explain", "compaction", *two_dirs(tmp_path), "--kafka", "4.3", code=0)
     assert "no compacted partition here" in ran.out

@@ -50,14 +50,12 @@ def configured(tmp_path: Path, *rows: str) -> Path:
 
 def segments(*argv: object) -> list[tuple[str, str]]:
     """(outcome, reason) of each segment of t-0."""
-    ran = run("explain", "retention", *argv, "--partition", "t-0", "--json", "--kafka", "4.3")
-    assert ran.code == 0
+    ran = run("explain", "retention", *argv, "--partition", "t-0", "--json", "--kafka", "4.3", code=0)
     return [(line["outcome"], line["reason"]) for line in ran.of("segment")]
 
 
 def test_bare_it_is_a_page() -> None:
-    ran = run("explain", "retention")
-    assert ran.code == 0
+    ran = run("explain", "retention", code=0)
     for words in ("retention.ms", "high watermark", "mtime" if "mtime" in ran.out else "modification time"):
         assert words in ran.out
     assert len(ran.out.splitlines()) < 60
@@ -241,8 +239,7 @@ def test_bad_input_is_one_line(arguments: list[str], words: str, code: int, dirs
 
 def test_a_partition_that_does_not_load_is_told_first(dirs: list[Path]) -> None:
     written("t-0/leader-epoch-checkpoint", "junk")(dirs)
-    ran = run("explain", "retention", *dirs, "--kafka", "4.3")
-    assert ran.code == 4
+    ran = run("explain", "retention", *dirs, "--kafka", "4.3", code=4)
     assert ran.out.splitlines()[1].strip().startswith("does not load:")
     assert "next:   segmend check --deep " in ran.out or " -m segmend check --deep " in ran.out
     told = run("explain", "retention", *dirs, "--kafka", "4.3", "--json")

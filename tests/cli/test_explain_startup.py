@@ -15,8 +15,7 @@ def dirs() -> list[Path]:
 
 
 def test_bare_it_is_a_page() -> None:
-    ran = run("explain", "startup")
-    assert ran.code == 0
+    ran = run("explain", "startup", code=0)
     for words in ("num.recovery.threads.per.data.dir", "KIP-263", "KAFKA-7283", "startupProbe"):
         assert words in ran.out
     assert len(ran.out.splitlines()) < 60
@@ -29,8 +28,7 @@ def test_the_page_as_json() -> None:
 
 
 def test_for_people(dirs: list[Path]) -> None:
-    ran = run("explain", "startup", *dirs, "--kafka", "4.3", "--brokers", 7)
-    assert ran.code == 0
+    ran = run("explain", "startup", *dirs, "--kafka", "4.3", "--brokers", 7, code=0)
     assert "recovery scan" in ran.out
     assert "num.recovery.threads.per.data.dir=2 (Kafka's default)" in ran.out
     assert "rolling restart of 7 brokers" in ran.out
@@ -77,8 +75,7 @@ def test_an_old_broker_checks_every_index() -> None:
 
 
 def test_an_empty_log_dir(tmp_path: Path) -> None:
-    ran = run("explain", "startup", tmp_path)
-    assert ran.code == 0
+    ran = run("explain", "startup", tmp_path, code=0)
     assert "too little here to measure it on" in ran.out
 
 
@@ -104,8 +101,7 @@ def test_an_empty_log_dir(tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_is_one_line(arguments: list[str], words: str, code: int, tmp_path: Path) -> None:
-    ran = run("explain", *(tmp_path if word == "DIR" else word for word in arguments))
-    assert ran.code == code
+    ran = run("explain", *(tmp_path if word == "DIR" else word for word in arguments), code=code)
     assert words in ran.err
     assert len(ran.err.splitlines()) == 1
     assert ran.out == ""

@@ -42,8 +42,7 @@ def test_a_path_that_is_not_there_is_one_line(tmp_path: Path) -> None:
 def test_what_could_not_be_listed_is_no_all_clear(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = three_brokers(tmp_path / "fleet")
     refuse(monkeypatch, "b3/data", errno.EACCES)
-    ran = run("fleet", "diff", root, "--driver", "local")
-    assert ran.code == 8
+    ran = run("fleet", "diff", root, "--driver", "local", code=8)
     assert "b3/data" in ran.err
     assert "its replicas are not compared" in ran.err
 
@@ -62,6 +61,5 @@ def test_workers_are_asked_what_they_see_before_they_read(
     monkeypatch.setattr(LocalDriver, "ready", other_disks)
     monkeypatch.setattr(LocalDriver, "run", lambda *_: pytest.fail("a task ran"))
     words = [str(tmp_path / "out") if word == "OUT" else word for word in command]
-    ran = run("fleet", *words, three_brokers(tmp_path / "fleet"), "--driver", "local")
-    assert ran.code == 8
+    ran = run("fleet", *words, three_brokers(tmp_path / "fleet"), "--driver", "local", code=8)
     assert ran.err.endswith("a worker has other dirs there\n")

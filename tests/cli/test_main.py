@@ -47,8 +47,7 @@ def test_each_command_says_what_it_does_in_a_line(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_command_has_help_with_examples(name: str) -> None:
-    ran = run(name, "--help")
-    assert ran.code == 0
+    ran = run(name, "--help", code=0)
     assert f"segmend {name}" in ran.out
 
 
@@ -82,8 +81,7 @@ def test_help_that_finds_no_room_is_an_error(
     ],
 )
 def test_a_wrong_command_line_is_told_in_one_line(argv: list[str], said: str) -> None:
-    ran = run(*argv)
-    assert ran.code == 16
+    ran = run(*argv, code=16)
     assert ran.out == ""
     assert said in ran.err
     assert ran.err.startswith("segmend: ")

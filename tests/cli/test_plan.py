@@ -306,8 +306,7 @@ def test_a_clean_marker_does_not_vouch_for_what_comes_from_an_unclean_dir(
 )
 def test_usage(dirs: tuple[Path, Path], argv: list[str], said: str) -> None:
     a, b = map(str, dirs)
-    ran = run("plan", *(part.replace("A", a, 1).replace("B", b, 1) for part in argv))
-    assert ran.code == 16
+    ran = run("plan", *(part.replace("A", a, 1).replace("B", b, 1) for part in argv), code=16)
     assert said in ran.err
     assert ran.err.count("\n") == 1
 
@@ -335,8 +334,7 @@ def test_a_plan_is_the_same_each_time_and_shows_itself(dirs: tuple[Path, Path], 
     planned(tmp_path, *argv)
     assert (tmp_path / "plan.json").read_bytes() == first
     assert first.isascii()
-    shown = run("plan", "show", tmp_path / "plan.json")
-    assert shown.code == 0
+    shown = run("plan", "show", tmp_path / "plan.json", code=0)
     assert "lost: nothing" in shown.out
     assert "started after it starts and no loss is seen; not known: replicas that" in shown.out
     assert run("plan", "show", tmp_path / "plan.json", "--json").json[-1]["operation"] == "move"

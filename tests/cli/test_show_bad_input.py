@@ -37,8 +37,7 @@ def one_line(err: str) -> bool:
 def test_what_is_no_log_dir(make: object, code: int, said: str, tmp_path: Path) -> None:
     path = tmp_path / "data"
     make(path)  # type: ignore[operator]
-    ran = run("show", path)
-    assert ran.code == code
+    ran = run("show", path, code=code)
     assert said in ran.err
     assert one_line(ran.err)
     assert ran.out == ""
@@ -48,15 +47,13 @@ def test_a_directory_of_log_dirs_says_which_are_meant(tmp_path: Path) -> None:
     for name in ("d1", "d2"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "meta.properties").write_text("version=1\n")
-    ran = run("show", tmp_path)
-    assert ran.code == 8
+    ran = run("show", tmp_path, code=8)
     assert f"did you mean {tmp_path}/d1, {tmp_path}/d2?" in ran.err
 
 
 def test_a_fifo_with_the_name_of_a_log_is_told_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / f"{ZERO}.log")
-    ran = run("show", tmp_path / f"{ZERO}.log")
-    assert ran.code == 8
+    ran = run("show", tmp_path / f"{ZERO}.log", code=8)
     assert "not a regular file" in ran.err
     assert one_line(ran.err)
 
@@ -123,8 +120,7 @@ def test_random_bytes_as_every_kind(kind: str, size: int, tmp_path: Path) -> Non
     path = tmp_path / "mystery.bin"
     path.write_bytes(random.Random(size).randbytes(size))
     for extra in ([], ["--records"], ["--json", "--records"]):
-        ran = run("show", path, "--kind", kind, *extra)
-        assert ran.code == 0
+        ran = run("show", path, "--kind", kind, *extra, code=0)
         assert ran.err == ""
 
 
@@ -156,8 +152,7 @@ def test_damage_is_shown_in_its_place_and_the_rest_as_well(
     path, data = hurt_log(tmp_path)
     damage(data, len(data) // 4)  # type: ignore[operator]
     path.write_bytes(data)
-    ran = run("show", path, "--json")
-    assert ran.code == 0
+    ran = run("show", path, "--json", code=0)
     assert [row["base_offset"] for row in ran.of("batch")] == left
     assert kind in [row["kind"] for row in ran.of("damage")]
     for extra in ([], ["--records"]):
@@ -186,8 +181,7 @@ def test_flipped_bits_of_a_log_never_end_in_a_traceback(data: st.DataObject, tmp
     for at in data.draw(st.lists(st.integers(0, len(content) * 8 - 1), min_size=1, max_size=12)):
         content[at // 8] ^= 1 << at % 8
     path.write_bytes(content)
-    ran = run("show", path, "--records", "--json")
-    assert ran.code == 0
+    ran = run("show", path, "--records", "--json", code=0)
     assert ran.json
     assert run("show", path, "--records").code == 0
 

@@ -155,11 +155,9 @@ def test_every_file_can_be_shown_as_text_and_json(name: str) -> None:
     files = [path for path in golden(name).rglob("*") if path.is_file() and not skipped(path)]
     assert len(files) > 50
     for path in files[:: 1 + len(files) // 60]:
-        ran = run("show", path, "--json")
-        assert ran.code == 0
+        ran = run("show", path, "--json", code=0)
         assert not ran.of("damage") or path.name.endswith(".deleted"), path
-        text = run("show", path)
-        assert text.code == 0
+        text = run("show", path, code=0)
         assert text.out.startswith(str(path))
 
 

@@ -48,8 +48,7 @@ def dirs_of(fleet: Path) -> list[Path]:
 
 
 def test_the_whole_cluster_comes_up(dirs: list[Path]) -> None:
-    ran = run("forecast", "--cluster", *dirs, "--json")
-    assert ran.code == 0
+    ran = run("forecast", "--cluster", *dirs, "--json", code=0)
     assert [(line["node_id"], line["outcome"]) for line in ran.of("broker")] == [
         (1, "starts"),
         (2, "starts"),
@@ -64,8 +63,7 @@ def test_the_whole_cluster_comes_up(dirs: list[Path]) -> None:
 
 
 def test_only_some_nodes_come_up(dirs: list[Path]) -> None:
-    ran = run("forecast", "--cluster", *dirs, "--only", "1,2", "--json")
-    assert ran.code == 4
+    ran = run("forecast", "--cluster", *dirs, "--only", "1,2", "--json", code=4)
     assert ran.json[-1]["fates"]["leaderless"] == 25
     assert all(
         line["in_sync_complete"] == [] for line in ran.of("partition") if line["outcome"] == "leaderless"
@@ -76,8 +74,7 @@ def test_only_some_nodes_come_up(dirs: list[Path]) -> None:
 
 
 def test_a_node_whose_dirs_are_not_given_is_not_known(dirs: list[Path]) -> None:
-    ran = run("forecast", "--cluster", *dirs[2:], "--json")
-    assert ran.code == 4
+    ran = run("forecast", "--cluster", *dirs[2:], "--json", code=4)
     assert ran.json[-1]["unknown"] == ["node 1: its log dirs were not given"]
 
 
@@ -121,8 +118,7 @@ def test_what_a_reader_cannot_get_of_the_only_leader_is_a_loss(fleet: Path) -> N
 def test_a_majority_without_metadata_may_elect_one_of_them(fleet: Path) -> None:
     for node in "b1", "b2":
         shutil.rmtree(next(fleet.glob(f"{node}/d*/__cluster_metadata-0")))
-    ran = run("forecast", "--cluster", *dirs_of(fleet), "--json")
-    assert ran.code == 4
+    ran = run("forecast", "--cluster", *dirs_of(fleet), "--json", code=4)
     assert sorted(ran.of("quorum")[0]["leaders_possible"]) == [1, 2, 3]
     assert [each for each in ran.json[-1]["unknown"] if "voter 1" in each and "stray" in each]
 
@@ -259,8 +255,7 @@ def test_among_releases_the_strictest_of_those_that_can_lead_counts(
 def test_a_dir_that_cannot_be_looked_at_is_named(fleet: Path) -> None:
     shutil.rmtree(fleet / "b1" / "d1")
     (fleet / "b1" / "d1").write_text("")
-    ran = run("forecast", "--cluster", *dirs_of(fleet), "--json")
-    assert ran.code == 4
+    ran = run("forecast", "--cluster", *dirs_of(fleet), "--json", code=4)
     assert [each for each in ran.json[-1]["unknown"] if each.startswith(str(fleet / "b1" / "d1"))]
 
 
@@ -308,8 +303,7 @@ def test_a_partition_that_is_gone_from_all_nodes_is_no_all_clear(fleet: Path) ->
         for path in folder.parent.glob("*-offset-checkpoint"):
             rows = [row for row in path.read_text().splitlines()[2:] if not row.startswith("orders 0 ")]
             path.write_text("\n".join(["0", str(len(rows)), *rows, ""]))
-    ran = run("forecast", "--cluster", *dirs_of(fleet))
-    assert ran.code == 4
+    ran = run("forecast", "--cluster", *dirs_of(fleet), code=4)
     assert "orders-0: not known" in ran.out
 
 
@@ -334,8 +328,7 @@ def test_a_fleet_gives_the_same_lines() -> None:
 
 def test_two_clusters_are_refused() -> None:
     one, other = golden("4.3.1-fleet") / "b1/d0", golden("4.3.1-clean") / "b1/d0"
-    ran = run("forecast", "--cluster", one, other)
-    assert ran.code == 16
+    ran = run("forecast", "--cluster", one, other, code=16)
     assert "these are 2 clusters" in ran.err
 
 
@@ -354,8 +347,7 @@ def test_only_takes_nodes_that_were_given(dirs: list[Path], only: str) -> None:
 
 @pytest.mark.slow
 def test_zookeeper_keeps_who_is_in_sync() -> None:
-    ran = run("forecast", "--cluster", *sorted(golden("2.8.2-clean").glob("b*/d*")), "--json")
-    assert ran.code == 4
+    ran = run("forecast", "--cluster", *sorted(golden("2.8.2-clean").glob("b*/d*")), "--json", code=4)
     assert {line["leaders_possible"] for line in ran.of("partition")} == {None}
     assert (ran.of("quorum")[0]["outcome"], ran.of("quorum")[0]["reason"]) == ("unknown", None)
     assert "ZooKeeper" in ran.json[-1]["unknown"][0]

@@ -5,10 +5,9 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.cli.run import as_one_who_may_not, python
+from tests.cli.run import as_one_who_may_not, python, run
 from tests.fleet.build import plain, three_brokers, write_broker
 
-from segmend.cli.main import main
 from segmend.errors import SegmendError
 from segmend.fleet.damaged import tell_unread
 from segmend.fleet.listing import brokers, find_places
@@ -162,13 +161,13 @@ def test_a_glob_is_a_shell_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("command", ["diff", "rescue", "export"])
-def test_what_goes_on_without_a_log_dir_says_so(tmp_path: Path, command: str, capsys) -> None:
+def test_what_goes_on_without_a_log_dir_says_so(tmp_path: Path, command: str) -> None:
     root = three_brokers(tmp_path / "fleet")
     (root / "b1/blank").mkdir()
     out = [] if command == "diff" else ["--out", str(tmp_path / "out")]
     form = ["--as", "jsonl"] if command == "rescue" else []
-    assert main(["fleet", command, str(root), "--driver", "local", *out, *form]) == 8
-    assert f"{root}/b1/blank: the directory is empty: a disk" in capsys.readouterr().err
+    ran = run("fleet", command, root, "--driver", "local", *out, *form, code=8)
+    assert f"{root}/b1/blank: the directory is empty: a disk" in ran.err
 
 
 def test_a_read_that_may_not_lack_a_row_fails_over_one(tmp_path: Path, caplog) -> None:

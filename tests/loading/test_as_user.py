@@ -20,14 +20,12 @@ def dirs(tmp_path: Path) -> list[Path]:
 
 
 def test_the_owner_of_most_files_is_assumed(dirs: list[Path]) -> None:
-    ran = run("forecast", *dirs, "--json", "--kafka", "4.3.1")
-    assert ran.code == 0
+    ran = run("forecast", *dirs, "--json", "--kafka", "4.3.1", code=0)
     assert any(f"({os.getuid()}:" in each and "--as-user" in each for each in ran.json[-1]["assumed"])
 
 
 def test_another_user_may_not_write_there(dirs: list[Path]) -> None:
-    ran = run("forecast", *dirs, "--json", "--kafka", "4.3.1", "--as-user", OTHER)
-    assert ran.code == 4
+    ran = run("forecast", *dirs, "--json", "--kafka", "4.3.1", "--as-user", OTHER, code=4)
     assert (ran.json[-1]["type"], ran.json[-1]["outcome"]) == ("broker", "refuses")
     assert not any("--as-user" in each for each in ran.json[-1]["assumed"])
 
@@ -50,8 +48,7 @@ def test_logs_that_were_not_asked_for_an_attribute_are_assumed(
     dirs: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(as_user, "_ATTRIBUTES_ASKED", 2)
-    ran = run("forecast", *dirs, "--json", "--kafka", "4.3.1")
-    assert ran.code == 0
+    ran = run("forecast", *dirs, "--json", "--kafka", "4.3.1", code=0)
     assert [each for each in ran.json[-1]["assumed"] if "attribute i" in each]
 
 
@@ -71,8 +68,7 @@ def test_the_log_dirs_of_the_configuration(dirs: list[Path], tmp_path: Path) -> 
 def test_a_log_dir_of_the_configuration_that_was_not_given(dirs: list[Path], tmp_path: Path) -> None:
     given = tmp_path / "server.properties"
     given.write_text(f"node.id=1\nlog.dirs={dirs[0]},{dirs[1]}\n")
-    ran = run("forecast", dirs[0], "--config", given, "--json", "--kafka", "4.3.1")
-    assert ran.code == 4
+    ran = run("forecast", dirs[0], "--config", given, "--json", "--kafka", "4.3.1", code=4)
     assert any(str(dirs[1]) in each for each in ran.json[-1]["unknown"])
 
 
@@ -113,7 +109,6 @@ def test_what_is_no_file_is_no_all_clear(name: str, make: Callable[[Path], None]
     path = next(iter(dirs[0].glob(name)), dirs[0] / name)
     path.unlink(missing_ok=True)
     make(path)
-    ran = run("forecast", *dirs, "--json", "--kafka", "4.3.1")
-    assert ran.code == 4
+    ran = run("forecast", *dirs, "--json", "--kafka", "4.3.1", code=4)
     assert [each for each in ran.json[-1]["unknown"] if str(path) in each]
     assert run("check", *dirs, "--kafka", "4.3.1").code & 4 or "t-0" not in name

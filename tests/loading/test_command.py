@@ -27,8 +27,7 @@ def without_metadata(tmp_path: Path) -> list[Path]:
 
 
 def test_a_healthy_broker_starts_and_loses_nothing(dirs: list[Path]) -> None:
-    ran = run("forecast", *dirs, "--kafka", "4.3.1")
-    assert ran.code == 0
+    ran = run("forecast", *dirs, "--kafka", "4.3.1", code=0)
     assert "3 partitions lose nothing" in ran.out
     assert "the broker starts, nothing lost" in ran.out
     assert "rules of Kafka 4.3.1 (as given)" in ran.out
@@ -54,8 +53,7 @@ def test_the_lines_of_json(dirs: list[Path]) -> None:
 
 def test_what_the_broker_s_refusal_keeps_from_all_is_told_once(dirs: list[Path]) -> None:
     (dirs[1] / "meta.properties").unlink()
-    ran = run("forecast", *dirs, "--kafka", "4.3.1")
-    assert ran.code == 4
+    ran = run("forecast", *dirs, "--kafka", "4.3.1", code=4)
     assert "3 partitions not served: the broker refuses to start" in ran.out
     assert ran.out.count("No `meta.properties` found in") == 1
     assert f"segmend check {dirs[0]} {dirs[1]}" in ran.out
@@ -79,8 +77,7 @@ def test_what_takes_many_partitions_whole_is_told_once() -> None:
 
 def test_a_loss_is_told_with_records_and_offsets(dirs: list[Path]) -> None:
     removed("t-0/partition.metadata")(dirs)
-    ran = run("forecast", *dirs, "--kafka", "4.3.1")
-    assert ran.code == 4
+    ran = run("forecast", *dirs, "--kafka", "4.3.1", code=4)
     assert f"offsets 0 to {END}" in ran.out
     assert "after the start 0 to 0" in ran.out
     assert "stray-renamed" in ran.out
@@ -91,8 +88,7 @@ def test_a_loss_is_told_with_records_and_offsets(dirs: list[Path]) -> None:
 
 def test_a_refusal_says_why(dirs: list[Path]) -> None:
     (dirs[0] / "lost+found").mkdir()
-    ran = run("forecast", *dirs, "--json", "--kafka", "4.3.1")
-    assert ran.code == 4
+    ran = run("forecast", *dirs, "--json", "--kafka", "4.3.1", code=4)
     assert ran.json[-1]["outcome"] == "refuses"
     assert "'lost+found' is not in the form of topic-partition" in ran.json[-1]["reason"]
     assert [line["kind"] for line in ran.of("directory")] == ["cluster-metadata", "foreign"]
@@ -152,8 +148,7 @@ def test_a_reset_checkpoint_is_told_of_the_dir(dirs: list[Path]) -> None:
 
 
 def test_nothing_lost_is_not_said_where_the_metadata_cannot_be_read(without_metadata: list[Path]) -> None:
-    ran = run("forecast", *without_metadata, "--kafka", "4.3.1")
-    assert ran.code == 4
+    ran = run("forecast", *without_metadata, "--kafka", "4.3.1", code=4)
     assert "nothing lost" not in ran.out
     assert "not known: " in ran.out
 
@@ -165,12 +160,10 @@ def test_nor_where_records_of_the_metadata_are_cut_off(tmp_path: Path) -> None:
     (log,) = tmp_path.rglob("__cluster_metadata-0/*.log")
     data = log.read_bytes()
     log.write_bytes(flipped(len(positions(data)) - 2)(data))
-    ran = run("forecast", *dirs)
-    assert ran.code == 4
+    ran = run("forecast", *dirs, code=4)
     assert "2 records of the cluster's metadata lost; nothing lost of topics; " in ran.out
     assert run("forecast", *dirs, "--json").json[-1]["metadata_records_lost"] == 2
-    ran = run("explain", "upgrade", *dirs, "--to", "4.3.1")
-    assert ran.code == 4
+    ran = run("explain", "upgrade", *dirs, "--to", "4.3.1", code=4)
     assert "2 records of the cluster's metadata lost; nothing lost of topics; " in ran.out
     delete = ("--partition", "trimmed-0", "--accept-loss", "96-records", "-o", tmp_path / "plan.json")
     ran = run("plan", "delete", *dirs, *delete)

@@ -22,8 +22,7 @@ def dirs(tmp_path: Path) -> list[Path]:
 def test_a_log_dir_that_the_configuration_does_not_name(dirs: list[Path], tmp_path: Path) -> None:
     given = tmp_path / "server.properties"
     given.write_text(f"node.id=1\nlog.dirs={dirs[0]}\n")
-    ran = run("forecast", *dirs, "--config", given, "--json", "--kafka", "4.3.1")
-    assert ran.code == 4
+    ran = run("forecast", *dirs, "--config", given, "--json", "--kafka", "4.3.1", code=4)
     assert any(f"{dirs[1]}: no log dir in" in each for each in ran.json[-1]["unknown"])
     given.write_text("node.id=1\nlog.dirs=/nowhere/of/another/machine\n")
     assert run("forecast", *dirs, "--config", given, "--json", "--kafka", "4.3.1").code == 0
@@ -45,16 +44,14 @@ def test_a_configuration_at_which_the_process_ends(
     """As `KafkaConfig` of 1.1.0, 3.9.2, 4.1.1 and 4.3.1 said, and starts of 4.3.1 on the last two."""
     given = tmp_path / "server.properties"
     given.write_text(f"node.id=1\n{line.format(*dirs)}\n")
-    ran = run("forecast", *dirs, "--config", given, "--json", "--kafka", kafka)
-    assert ran.code == 4
+    ran = run("forecast", *dirs, "--config", given, "--json", "--kafka", kafka, code=4)
     assert says in ran.json[-1]["reason"]
 
 
 def test_what_a_config_provider_knows_is_assumed(dirs: list[Path], tmp_path: Path) -> None:
     given = tmp_path / "server.properties"
     given.write_text("config.providers=env\nlog.dirs=${env:DIRS}\nlog.retention.hours=${env:HOURS}\n")
-    ran = run("forecast", *dirs, "--config", given, "--json", "--kafka", "4.3.1")
-    assert ran.code == 0
+    ran = run("forecast", *dirs, "--config", given, "--json", "--kafka", "4.3.1", code=0)
     assert ran.json[-1]["assumed"][-2].endswith(
         "and no other log dirs, where a config provider is asked: log.dirs, log.retention.hours"
     )
@@ -233,8 +230,7 @@ def test_relative_log_dirs_are_those_of_a_directory(
     given = tmp_path / "server.properties"
     given.write_text(f"node.id=1\nlog.dirs={','.join(each.name for each in dirs)}\n")
     monkeypatch.chdir(dirs[0].parent)
-    ran = run("forecast", "--config", given, "--json", "--kafka", "4.3.1")
-    assert ran.code == 0
+    ran = run("forecast", "--config", given, "--json", "--kafka", "4.3.1", code=0)
     assert any("is started in this directory" in each for each in ran.json[-1]["assumed"])
 
 

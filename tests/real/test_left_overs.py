@@ -44,8 +44,7 @@ def offsets(cluster: Cluster, *topics: str) -> dict[str, list[int]]:
 
 
 def apply(plan: Path, *options: object) -> None:
-    ran = run("apply", plan, "--yes", "--state-dir", plan.parent / "state", *options)
-    assert ran.code == 1, ran.err
+    run("apply", plan, "--yes", "--state-dir", plan.parent / "state", *options, code=1)
 
 
 @pytest.mark.parametrize("version", ["3.9.2", NEWEST])
@@ -156,8 +155,7 @@ def test_a_full_disk_gets_the_room_that_a_start_needs(small_disk: Path, tmp_path
         broker.kill()
         plan, spare = tmp_path / "plan.json", tmp_path / "spare"
         options = ("--bytes", "1MB", "--backup-dir", spare, "--config", broker.config)
-        ran = run("plan", "free", broker.dirs[0], *options, "-o", plan, "--json")
-        assert ran.code == 0, ran.err
+        run("plan", "free", broker.dirs[0], *options, "-o", plan, "--json", code=0)
         apply(plan)
         assert os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_frsize >= 1_000_000
         cluster.start()
@@ -211,16 +209,13 @@ def test_the_way_out_of_a_full_disk_as_it_is_printed(
         broker.kill()
         _fill_up(real_disk)
         # No start is tried here: it may empty the metadata log that it recovers (4.0 and later, on XFS).
-        ran = run("forecast", *broker.dirs, "--config", broker.config)
-        assert ran.code == 4
+        ran = run("forecast", *broker.dirs, "--config", broker.config, code=4)
         assert f"{real_disk} serves: its file system is full" in ran.out
         asked = ("--bytes", "1MB", "--config", broker.config, "-o", "free.json")
         ran = run("plan", "free", *broker.dirs, *asked)
         move = _printed(ran.out + ran.err, "segmend plan move ")
-        ran = run(*move)
-        assert ran.code == 0, ran.err
-        ran = run(*_printed(ran.out + ran.err, "segmend apply "), "--yes")
-        assert ran.code == 1, ran.err
+        ran = run(*move, code=0)
+        ran = run(*_printed(ran.out + ran.err, "segmend apply "), "--yes", code=1)
         assert os.statvfs(real_disk).f_bavail * os.statvfs(real_disk).f_frsize >= 1_000_000
         cluster.start()
         found = offsets(cluster, *TOPICS)

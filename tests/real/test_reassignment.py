@@ -72,8 +72,7 @@ def test_kafka_s_own_tool_takes_the_moves(tmp_path: Path) -> None:
         for number in range(6):
             send(client, "t", events("t", 400), partition=number)
         dirs = [path for broker in cluster.brokers for path in broker.dirs]
-        ran = run("fleet", "capacity", *dirs, "--driver", "local", "--reassign", "--spread", "1%")
-        assert ran.code == 0, ran.err
+        ran = run("fleet", "capacity", *dirs, "--driver", "local", "--reassign", "--spread", "1%", code=0)
         rows = json.loads(ran.out)["partitions"]
         assert rows
         assert all(row["replicas"] == [2] for row in rows)
@@ -88,8 +87,7 @@ def test_kafka_s_own_tool_takes_the_moves(tmp_path: Path) -> None:
         assert {number for number, each in described.items() if each.replicas == [2]} == away
         # Of the first broker alone: from its full log dir to the other one.
         mine = cluster.brokers[0].dirs
-        ran = run("fleet", "capacity", *mine, "--driver", "local", "--reassign", "--spread", "1%")
-        assert ran.code == 0, ran.err
+        ran = run("fleet", "capacity", *mine, "--driver", "local", "--reassign", "--spread", "1%", code=0)
         rows = json.loads(ran.out)["partitions"]
         assert rows
         assert all((row["replicas"], row["log_dirs"]) == ([1], [str(mine[1])]) for row in rows)

@@ -62,8 +62,7 @@ def home_of(dirs: list[Path], name: str) -> tuple[Path, Path]:
 def moved(plan: Path, dirs: list[Path], name: str) -> Path:
     """Plan to move a partition to the other log dir; gives its new place."""
     _, target = home_of(dirs, name)
-    ran = run("plan", "move", *dirs, "--partition", name, "--to", target, "-o", plan, "--json")
-    assert ran.code == 0, ran.err
+    run("plan", "move", *dirs, "--partition", name, "--to", target, "-o", plan, "--json", code=0)
     return target / name
 
 
@@ -153,8 +152,7 @@ def test_moved_and_drained_partitions_are_served_from_their_new_place(
     assert places(broker, tmp_path)["red-0"] == place.parent.name
     cluster.stop()
     first, second = broker.dirs
-    drained = run("plan", "drain", first, second, "--from", second, "-o", plan, "--json")
-    assert drained.code == 0, drained.err
+    run("plan", "drain", first, second, "--from", second, "-o", plan, "--json", code=0)
     assert run("apply", plan, "--yes", "--state-dir", state).code == 1
     cluster.start()
     assert (contents(cluster), described(cluster)) == (records, told)

@@ -62,8 +62,7 @@ def test_batches_that_claim_too_much_are_named_and_the_rest_is_there(tmp_path: P
         home.mkdir(parents=True)
         placed = [good, struct.pack(">q", 1) + liar[8:]]
         (home / f"{0:020}.log").write_bytes(b"".join(placed))
-        ran = run("rescue", home, "--out", tmp_path / f"o{number}", "--as", "jsonl", "--json")
-        assert ran.code == 4, (number, ran.out, ran.err)
+        ran = run("rescue", home, "--out", tmp_path / f"o{number}", "--as", "jsonl", "--json", code=4)
         (row,) = ran.of("partition")
         assert row["unreadable"] or row["missing"] or row["doubts"], number
         assert told(tmp_path / f"o{number}")["t-0"][0]["offset"] == 0
@@ -113,9 +112,8 @@ def test_a_directory_under_several_names_counts_once(fleet: Sequence[Path], tmp_
     (tmp_path / "links" / "orders-0").symlink_to(fleet[0] / "orders-0")
     ran = run(
         "rescue", fleet[0], tmp_path / "links", "--out", tmp_path / "out", "--as", "jsonl",
-        "--topic", "orders", "--json",
+        "--topic", "orders", "--json", code=0,
     )  # fmt: skip
-    assert ran.code == 0, ran.err
     row = ran.of("partition")[0]
     assert (row["read"], row["records"], len(row["sources"])) == (120, 120, 1)
 

@@ -69,8 +69,7 @@ class Rescues:
     def rows(self, name: str) -> dict[str, Rows]:
         """Of a log dir that was rescued, by rescuing it again."""
         again = self._root / f"{name}-again"
-        ran = run("rescue", self._root / name, "--out", again, "--as", "jsonl", "--json")
-        assert ran.code == 0, ran.err
+        ran = run("rescue", self._root / name, "--out", again, "--as", "jsonl", "--json", code=0)
         assert [line["missing"] for line in ran.of("partition")] == [[] for _ in ran.of("partition")]
         return told(again)
 

@@ -98,8 +98,7 @@ def test_the_columns_and_counts_are_there_in_every_table(form: str, tmp_path: Pa
     home, out = log_of(tmp_path, values), tmp_path / "out"
     decode = ("--decode", f"avro:{registry}", "--decode", "key=utf8")
     argv = ["rescue", home, "--out", out, "--as", form, *decode, "--json"]
-    ran = run(*argv)
-    assert ran.code == 0, ran.err
+    ran = run(*argv, code=0)
     found = ran.of("partition")[0]["decoded"]
     assert (found["key"]["decoded"], found["key"]["raw"]) == (5, 0)
     assert [found["value"][each] for each in ("decoded", "raw", "null")] == [1, 3, 1]
@@ -133,8 +132,7 @@ def test_the_columns_and_counts_are_there_in_every_table(form: str, tmp_path: Pa
 
 def test_an_export_keeps_to_its_columns(tmp_path: Path, registry: Path) -> None:
     home, out = log_of(tmp_path, [b'{"a":1}', b"\xff", b'{"a":1.5,"b":["x"]}']), tmp_path / "out"
-    ran = run("export", home, "--out", out, "--decode", "json", "--json")
-    assert ran.code == 0, ran.err
+    ran = run("export", home, "--out", out, "--decode", "json", "--json", code=0)
     assert [row["value_undecoded"] for row in table(out)] == [None, "not UTF-8 at byte 0", None]
     (line,) = ran.of("partition")
     named = {each["name"]: each["type"] for each in line["decoded"]["value"]["schema"]["fields"]}
@@ -145,8 +143,9 @@ def test_an_export_keeps_to_its_columns(tmp_path: Path, registry: Path) -> None:
     log.write_bytes(
         log.read_bytes() + build_batch([NewRecord(b'{"a":"x"}'), NewRecord(b"{}")], base_offset=3)
     )
-    ran = run("fleet", "export", home.parent, "--out", out, "--decode", f"json:{given}", "--driver", "local")
-    assert ran.code == 0, ran.err
+    run(
+        "fleet", "export", home.parent, "--out", out, "--decode", f"json:{given}", "--driver", "local", code=0
+    )
     told = {row["offset"]: row["value_undecoded"] for row in table(out)}
     assert (told[3], told[4]) == ("value.a is no double", None)
     assert "with this --decode" in run("export", home, "--out", out).err

@@ -53,8 +53,7 @@ def offsets(out: Path) -> list[int]:
 def test_every_record_of_a_golden_dir_is_there_once_with_its_date(tmp_path: Path) -> None:
     dirs, out = sorted(golden("4.3.1-killed").glob("b1/d*")), tmp_path / "out"
     for _ in range(2):
-        ran = run("export", *dirs, "--out", out, "--topic", "[hnt]*", "--json")
-        assert ran.code == 0, ran.err
+        ran = run("export", *dirs, "--out", out, "--topic", "[hnt]*", "--json", code=0)
     assert [row["records"] for row in ran.of("summary")] == [0]
     assert DeltaTable(str(out)).version() == 1
     run("rescue", *dirs, "--out", tmp_path / "lines", "--as", "jsonl", "--topic", "[hnt]*")
@@ -197,8 +196,7 @@ def test_what_retention_took_before_it_was_exported_is_said(tmp_path: Path) -> N
 def test_committed_records_are_taken_up_to_the_first_open_transaction(tmp_path: Path) -> None:
     (source,) = replicas(golden("4.3.1-killed"), tmp_path, ("txn-0", "txn-open-0"), count=1)
     argv = ["export", source, "--out", tmp_path / "out", "--isolation", "read_committed", "--json"]
-    ran = run(*argv)
-    assert ran.code == 0, ran.err
+    ran = run(*argv, code=0)
     found = {row["topic"]: (row["records"], row["aborted"]) for row in ran.of("partition")}
     assert found["txn"] == (252 - 54, 54)
     assert not any(row["aborted"] is None for row in table(tmp_path / "out"))

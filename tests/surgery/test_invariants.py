@@ -145,8 +145,7 @@ def test_a_journal_without_a_line_is_named_and_what_it_hides_too(world: World) -
     ran = run("undo", "--yes", "--state-dir", world.state)
     assert (ran.code, f"{path}: has no line, and no other journal here has" in ran.err) == (16, True), ran
     command = ran.err.rpartition("; segmend ")[2].rpartition(" goes by")[0]
-    ran = run(*shlex.split(command), "--yes")
-    assert ran.code == 0, ran
+    ran = run(*shlex.split(command), "--yes", code=0)
     assert f"changed the time of {world.a}" in ran.out
     assert f"made {lock}, which stays" in ran.out
     path.write_bytes(first)
@@ -176,8 +175,7 @@ def test_half_a_step_that_the_journal_lost_is_not_taken_for_none(world: World) -
     journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
     with open(log, "r+b") as file:
         file.write(old[:64])
-    ran = run("undo", "--yes", "--state-dir", world.state)
-    assert ran.code == 8
+    ran = run("undo", "--yes", "--state-dir", world.state, code=8)
     assert "0.log: step 1 has kept what it was, of which the journal says nothing" in ran.err
 
 
@@ -193,8 +191,7 @@ def test_half_a_step_that_keeps_nothing_is_not_taken_for_none_either(
     path = Path(plan.steps[0].paths[0])
     path.chmod(0o700) if path.is_dir() else os.truncate(path, path.stat().st_size - missing)
     os.utime(path, ns=(1, 1))
-    ran = run("undo", "--yes", "--state-dir", world.state)
-    assert ran.code == 8
+    ran = run("undo", "--yes", "--state-dir", world.state, code=8)
     assert f"{path.name}: step 1 has begun to change it, of which the journal says nothing" in ran.err
 
 
@@ -206,8 +203,7 @@ def test_a_directory_in_both_places_is_not_taken_for_one_that_was_not_moved(worl
     journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
     source, target = map(Path, plan.steps[0].paths)
     shutil.copytree(target, source, symlinks=True)
-    ran = run("undo", "--yes", "--state-dir", world.state)
-    assert ran.code == 8
+    ran = run("undo", "--yes", "--state-dir", world.state, code=8)
     assert "far-0: step 1 has begun to change it, of which the journal says nothing" in ran.err
 
 

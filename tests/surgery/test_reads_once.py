@@ -136,8 +136,7 @@ def test_a_graft_reads_its_source_twice_for_the_plan_and_once_for_the_copy(
         path.write_text("0\n0\n")
     file, source = disk.with_name("plan.json"), disk / "bench-0"
     told = ("--kafka", "4.3")  # else it is read once more for each release that these dirs may be of
-    made = run("plan", "graft", other, "--partition", "bench-0", "--from", source, "-o", file, *told)
-    assert made.code == 0, made.err
+    run("plan", "graft", other, "--partition", "bench-0", "--from", source, "-o", file, *told, code=0)
     # A third time the first 4096 batches of four segments, which here is all, for index.interval.bytes.
     assert of_logs() < 3.1 * size_of(disk), "compared with what is there, and taken apart"
     pieces = [step["content"] for step in json.loads(file.read_text())["steps"] if "content" in step]

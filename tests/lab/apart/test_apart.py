@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from segmend.checks import CheckRun
-from segmend.cli.main import main
 from segmend.cluster import Nodes
 from segmend.findings import Finding, Severity
 from segmend.loading import BrokerOutcome, Options, PartitionOutcome, forecast
 from segmend.logdir.config import ServerConfig
 from tests.brokers import broker_of
+from tests.cli.run import run
 from tests.golden.unpack import unpack
 from tests.lab.apart.record import DIRS, HERE
 
@@ -96,12 +96,11 @@ def test_server_properties_of_another_machine_tells_nothing(dirs: list[Path]) ->
     assert not played(dirs[:2], strange)[0].nothing_lost
 
 
-def test_such_a_dir_tells_nothing_of_how_the_node_stopped(dirs: list[Path], capsys) -> None:
+def test_such_a_dir_tells_nothing_of_how_the_node_stopped(dirs: list[Path]) -> None:
     (start,) = Nodes({1: broker_of(dirs)}, Options()).starts([1], None)
     assert start.outcome.clean_shutdown
     for command in ("check", "forecast"):
-        assert main([command, *map(str, dirs)]) == 0
-        said = capsys.readouterr().out
+        said = run(command, *dirs, code=0).out
         assert "the cluster's metadata alone" in said
         assert "not stopped cleanly" not in said
 

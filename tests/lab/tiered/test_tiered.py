@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from segmend.cli.main import main
 from segmend.cluster import ClusterForecast, ClusterOutcome, Leadership, Nodes, members
 from segmend.cluster.values import Prospect
 from segmend.loading import BrokerOutcome, Options, PartitionOutcome, forecast
@@ -14,6 +13,7 @@ from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from tests.brokers import broker_of
+from tests.cli.run import run
 from tests.golden.unpack import unpack
 from tests.lab.errors import LabError
 from tests.lab.releases import release
@@ -57,12 +57,12 @@ def test_what_is_served_is_forecast(case, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", RECORDED)
-def test_what_is_in_remote_storage_only_is_no_part_of_a_rescue(version: str, tmp_path: Path, capsys) -> None:
+def test_what_is_in_remote_storage_only_is_no_part_of_a_rescue(version: str, tmp_path: Path) -> None:
     root = unpack(HERE / f"{version}.tar.xz", tmp_path)
     out = ["--out", str(tmp_path / "out"), "--as", "jsonl"]
     for command in (["rescue", *out], ["diff"]):
-        assert main([*command, str(root / DIR), "--topic", "cut"]) == 4
-        assert f"offsets {CUT} to 4000: no file here has them" in capsys.readouterr().out
+        ran = run(*command, root / DIR, "--topic", "cut", code=4)
+        assert f"offsets {CUT} to 4000: no file here has them" in ran.out
 
 
 @pytest.mark.broker
