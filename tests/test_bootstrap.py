@@ -106,10 +106,7 @@ def test_a_person_sees_how_far_pip_is(
     ("words", "said"),
     [
         ("ERROR: No matching distribution found for pyspark", "connect a network"),
-        (
-            "ERROR: the disk is full",
-            "ERROR: the disk is full",
-        ),
+        ("ERROR: the disk is full", "ERROR: the disk is full"),
     ],
 )
 def test_a_set_up_that_fails_is_told_in_a_line(clone: Path, words: str, said: str) -> None:

@@ -135,10 +135,7 @@ def test_each_command_reads_zookeeper(
 @pytest.mark.slow
 @pytest.mark.parametrize("command", LIVE)
 def test_each_command_asks_for_its_cluster(
-    command: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """At an address that no name server has."""
     stage(tmp_path, golden(golden_for(command)))
@@ -150,9 +147,7 @@ def test_each_command_asks_for_its_cluster(
 
 @pytest.mark.slow
 def test_each_command_takes_json(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for command in [each for each in COMMANDS if each not in ELSEWHERE]:
         root = tmp_path / golden_for(command)

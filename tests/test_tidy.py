@@ -148,10 +148,7 @@ def test_imports_are_at_the_top_but_at_the_extras_door() -> None:
 
 
 # The only modules that import inside a function, each with its reason beside the import.
-EXTRAS_DOORS: set[str] = {
-    "segmend/api.py",
-    "segmend/cli/commands/fleet/driving.py",
-}
+EXTRAS_DOORS: set[str] = {"segmend/api.py", "segmend/cli/commands/fleet/driving.py"}
 
 
 # What changes a disk. `surgery/writing/effects.py` is the only module that may do so to a log dir; the others

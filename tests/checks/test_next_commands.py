@@ -28,9 +28,7 @@ pytestmark = pytest.mark.usefixtures("no_other_processes")
 ELSEWHERE = ("kafka-configs.sh", "kafka-topics.sh", "kafka-transactions.sh", "dmesg", "sysctl", "readlink")
 """Programs that talk to the cluster (`test_cluster_commands`) or the machine."""
 LOOKS = ("segmend show ", "segmend check ", "segmend forecast ")
-ASKS = {
-    "K03": "which of the dirs is right only a human knows; it says what to add",
-}
+ASKS = {"K03": "which of the dirs is right only a human knows; it says what to add"}
 """Codes whose command ends with a question."""
 LATER = {
     ("log-not-gzip", "L19"): "the replica has the same fault",

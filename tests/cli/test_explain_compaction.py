@@ -9,8 +9,6 @@ from tests.faults.patient import CLEANER
 from tests.faults.written import checkpoint, two_dirs
 from tests.golden.shared import golden
 
-Capture = pytest.CaptureFixture[str]
-
 
 @pytest.fixture
 def dirs(tmp_path: Path) -> list[Path]:
@@ -147,13 +145,7 @@ def test_a_large_log_is_sampled_and_says_so(dirs: list[Path], monkeypatch: pytes
 
 def test_for_people(dirs: list[Path]) -> None:
     ran = run(
-        "explain",
-        "compaction",
-        *dirs,
-        "--config",
-        dirs[0].parent / "server.properties",
-        "--kafka",
-        "4.3",
+        "explain", "compaction", *dirs, "--config", dirs[0].parent / "server.properties", "--kafka", "4.3"
     )
     assert "u-0" in ran.out
     assert "dirty enough" in ran.out

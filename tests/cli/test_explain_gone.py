@@ -15,7 +15,6 @@ from segmend.explain import gone
 from segmend.explain.deletion_lines import sayings
 from segmend.explain.gone import ServerLogReader
 
-Capture = pytest.CaptureFixture[str]
 RECORDED = sorted((Path(__file__).parents[1] / "lab" / "gone" / "recorded").glob("*.log"))
 SAID = sorted(RECORDED[0].parent.glob("*.json"))
 UNCLEAN = sorted((RECORDED[0].parent / "unclean").glob("*.log"))

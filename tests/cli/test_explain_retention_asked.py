@@ -13,7 +13,6 @@ from tests.faults.written import BASES, in_place
 
 from segmend.loading.topic_settings import topic_settings
 
-Capture = pytest.CaptureFixture[str]
 DESCRIBED = sorted((Path(__file__).parents[1] / "lab" / "gone" / "described").glob("*.txt"))
 LONG_MAX = 2**63 - 1
 

@@ -6,8 +6,6 @@ import pytest
 from tests.cli.run import run
 from tests.golden.shared import golden
 
-Capture = pytest.CaptureFixture[str]
-
 
 @pytest.fixture
 def dirs() -> list[Path]:

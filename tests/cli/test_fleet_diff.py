@@ -49,9 +49,7 @@ def test_what_could_not_be_listed_is_no_all_clear(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.parametrize("command", [("diff",), ("rescue", "--as", "jsonl", "--out", "OUT")])
 def test_workers_are_asked_what_they_see_before_they_read(
-    command: tuple[str, ...],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def other_disks(_: object, places: list[Place], out: str | None = None) -> None:
         assert len(places) == 3

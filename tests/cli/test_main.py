@@ -106,10 +106,7 @@ def test_no_arguments_show_the_help() -> None:
     ],
 )
 def test_errors_end_with_their_exit_code(
-    error: BaseException,
-    code: int,
-    said: str,
-    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException, code: int, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(argv: object) -> int:
         raise error

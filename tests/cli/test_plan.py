@@ -23,7 +23,6 @@ from segmend.kernel.types import BytesReader
 from segmend.surgery import ops
 from segmend.surgery.writing.effects import Effects
 
-Cap = pytest.CaptureFixture[str]
 pytestmark = pytest.mark.usefixtures("no_other_processes")
 GARBAGE = bytes(range(1, 40))
 

@@ -163,12 +163,7 @@ def test_a_bad_checksum_is_a_flag(tmp_path: Path) -> None:
     path, data = hurt_log(tmp_path)
     data[len(data) // 4 - 2] ^= 1
     path.write_bytes(data)
-    assert [row["is_valid"] for row in run("show", path, "--json").of("batch")] == [
-        False,
-        True,
-        True,
-        True,
-    ]
+    assert [row["is_valid"] for row in run("show", path, "--json").of("batch")] == [False, True, True, True]
     assert "CRC-BAD" in run("show", path).out
 
 

@@ -20,7 +20,6 @@ from segmend.cli import frame
 from segmend.cli.commands.apply import command as apply
 from segmend.surgery import ops
 
-Cap = pytest.CaptureFixture[str]
 pytestmark = pytest.mark.usefixtures("no_other_processes")
 
 

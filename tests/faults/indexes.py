@@ -4,16 +4,7 @@ import shutil
 
 from tests.checks import build_partition as build
 from tests.checks.build_partition import INDEX_BYTES, PartitionWriter
-from tests.faults.hands import (
-    Change,
-    cut,
-    emptied,
-    longer,
-    offset,
-    position,
-    time_entry,
-    txn_entry,
-)
+from tests.faults.hands import Change, cut, emptied, longer, offset, position, time_entry, txn_entry
 from tests.faults.hurts import HEX, Hurt, both, copied, index, left, removed, renamed, unhurt
 from tests.faults.patient import Patient
 from tests.faults.table import fault, killed, under, written

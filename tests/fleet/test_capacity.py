@@ -71,11 +71,7 @@ def growth(
 ) -> Growth:
     (partition,) = LogDir.open(str(folder)).partitions
     settings: Retention = retention_of(
-        ServerConfig(),
-        topic or {},
-        partition.topic,
-        {},
-        Known(topic=known, dynamic=known, broker=known),
+        ServerConfig(), topic or {}, partition.topic, {}, Known(topic=known, dynamic=known, broker=known)
     )
     found = partition_overview(partition)
     return growth_of(partition, found, settings, found.newest_timestamp, days)

@@ -150,15 +150,7 @@ def _come(fleet: Path, chance: random.Random) -> None:
 
 
 Change = Callable[[Path, random.Random], None]
-CHANGES: tuple[Change, ...] = (
-    _append,
-    _hurt,
-    _cut,
-    _index,
-    _gone,
-    _swap,
-    _come,
-)
+CHANGES: tuple[Change, ...] = (_append, _hurt, _cut, _index, _gone, _swap, _come)
 
 
 def _compare(tmp_path: Path, seed: int) -> None:

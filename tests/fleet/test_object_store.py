@@ -81,8 +81,7 @@ def rows_of(path: str, **given: str) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "table",
-    ["records", "batches", "segments", "findings", "partitions", "checkpoints", "index_entries"],
+    "table", ["records", "batches", "segments", "findings", "partitions", "checkpoints", "index_entries"]
 )
 def test_every_table_is_the_same_from_the_store(fleet: Path, bucket: str, table: str) -> None:
     found = rows_of(bucket, table=table)

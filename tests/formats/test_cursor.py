@@ -85,8 +85,7 @@ def test_reading_fields_one_after_another() -> None:
 
 
 @pytest.mark.parametrize(
-    "read",
-    [Cursor.i16, Cursor.i32, Cursor.i64, Cursor.u16, Cursor.uvarint, lambda cursor: cursor.take(4)],
+    "read", [Cursor.i16, Cursor.i32, Cursor.i64, Cursor.u16, Cursor.uvarint, lambda cursor: cursor.take(4)]
 )
 def test_every_read_past_the_end_is_located(read: Callable[[Cursor], object]) -> None:
     cursor = Cursor(b"....\x80", 4)

@@ -2,7 +2,6 @@
 
 import functools
 from collections import Counter
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -25,7 +24,6 @@ from segmend.formats import (
 from segmend.formats.damage import Damage
 from segmend.formats.names import parse_dir_name, parse_file_name
 
-GOLDEN = Path(__file__).parent.parent / "golden"
 BY_NAME: dict[str, ModuleType] = {
     module.FILE_NAME: module
     for module in (clean_shutdown, epoch_checkpoint, meta_properties, partition_metadata, quorum_state)

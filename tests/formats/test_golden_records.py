@@ -31,8 +31,7 @@ def told(kind: str) -> pytest.MarkDecorator:
     """One test for every golden directory of which Kafka told that kind of thing."""
     ending = f".{kind}.json.xz"
     return pytest.mark.parametrize(
-        "name",
-        golden_params(sorted(path.name.removesuffix(ending) for path in GOLDEN.glob(f"*{ending}"))),
+        "name", golden_params(sorted(path.name.removesuffix(ending) for path in GOLDEN.glob(f"*{ending}")))
     )
 
 

@@ -29,9 +29,7 @@ def batch_of(payload: bytes, count: int, *, codec: int = 0, **changes: int) -> t
 def test_a_record_byte_by_byte() -> None:
     records, damages = decode(*batch_of(BODY, 1, base_sequence=7))
     assert damages == ()
-    assert records == [
-        Record(102, 1005, 0, b"k", None, (("h", b"v1"), ("i", None)), 9, 61, len(BODY)),
-    ]
+    assert records == [Record(102, 1005, 0, b"k", None, (("h", b"v1"), ("i", None)), 9, 61, len(BODY))]
 
 
 def test_null_is_not_empty() -> None:

@@ -1,15 +1,6 @@
 """Snapshots and logs of ZooKeeper, byte by byte."""
 
-from tests.zookeeper_files import (
-    CLOSE_SESSION,
-    CREATE_TTL,
-    deleted,
-    log,
-    made,
-    snapshot,
-    together,
-    written,
-)
+from tests.zookeeper_files import CLOSE_SESSION, CREATE_TTL, deleted, log, made, snapshot, together, written
 
 from segmend.formats import zookeeper_log, zookeeper_snapshot
 from segmend.formats.zookeeper_log import NodeChange

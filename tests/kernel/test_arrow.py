@@ -46,12 +46,7 @@ def records(data: bytes, engine: str, **options: Any) -> tuple[pa.Table, list[Pr
     wanted = WantedRecords(**{**which, "columns": frozenset(which["columns"])})
     batches = list(
         record_batches(
-            BytesReader(data),
-            wanted,
-            BatchRange(**among),
-            engine=engine,
-            problems=problems.append,
-            **options,
+            BytesReader(data), wanted, BatchRange(**among), engine=engine, problems=problems.append, **options
         )
     )
     for batch in batches:

@@ -8,14 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import examples
 from tests.faults.hands import positions
-from tests.kernel.log_writer import (
-    GZIP,
-    Message,
-    batch_bytes,
-    legacy_message,
-    legacy_wrapper,
-    varied_log,
-)
+from tests.kernel.log_writer import GZIP, Message, batch_bytes, legacy_message, legacy_wrapper, varied_log
 from tests.kernel.test_engines_agree import BASE, both, damaged, needs_native
 
 from segmend.kernel import types

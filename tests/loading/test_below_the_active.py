@@ -9,11 +9,7 @@ from tests.golden.shared import golden
 
 
 @pytest.mark.parametrize(("release", "outcome"), [("1.1", "refuses"), ("2.0", "starts")])
-def test_zeros_below_the_active_segment(
-    tmp_path: Path,
-    release: str,
-    outcome: str,
-) -> None:
+def test_zeros_below_the_active_segment(tmp_path: Path, release: str, outcome: str) -> None:
     """As a real 1.1.0 did (tests.lab.disasters, seed 6101, number 5): nothing catches what it meets there."""
     home = tmp_path / "data"
     copy_tree(golden("1.1.0-killed"), home)

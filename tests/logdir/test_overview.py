@@ -61,8 +61,7 @@ def test_the_log_end_offset_follows_the_last_batch(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("entries", "walked"),
-    [([], 4), ([(9, 1)], 3), ([(9, 1), (14, 2)], 2), ([(9, 1), (19, 3)], 1)],
+    ("entries", "walked"), [([], 4), ([(9, 1)], 3), ([(9, 1), (14, 2)], 2), ([(9, 1), (19, 3)], 1)]
 )
 def test_the_walk_begins_at_the_last_index_entry(
     entries: list[tuple[int, int]], walked: int, tmp_path: Path

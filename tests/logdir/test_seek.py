@@ -171,10 +171,7 @@ def test_bytes_after_the_last_whole_entry_do_not_matter(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("mode", one_in(2, [("--records",), ()]))
 def test_show_reads_only_what_it_needs(
-    selected: tuple[object, ...],
-    mode: tuple[str, ...],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    selected: tuple[object, ...], mode: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of 32 MiB no more than the part that is shown and three windows are read."""
     entry = indexed(tmp_path, [START + n for n in range(512)], value=bytes(BIG))

@@ -17,8 +17,6 @@ from segmend.merge.spans import Span
 from segmend.merge.values import Batch, Damaged, Replica, Run
 from segmend.merge.walk import LONELY, Walk
 
-TOMBSTONE = b"tombstone"
-
 
 @dataclass(frozen=True)
 class Stored:

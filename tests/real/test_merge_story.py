@@ -16,7 +16,6 @@ from tests.merge.test_unclean import SETTINGS, VERSION, played, until, until_led
 from tests.real.conftest import need_kafka
 
 pytestmark = pytest.mark.broker
-Cap = pytest.CaptureFixture[str]
 
 
 class Story:

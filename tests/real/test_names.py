@@ -17,7 +17,6 @@ from tests.real.conftest import Start
 from tests.real.test_surgery import filled, home_of
 
 pytestmark = pytest.mark.broker
-Segmend = Callable[..., Ran]
 
 
 @pytest.mark.timeout(400)

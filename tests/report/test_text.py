@@ -53,8 +53,7 @@ def test_when_precise() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "shown"),
-    [(0.85, "850 ms"), (3.14, "3.1 s"), (250, "4 min 10 s"), (7500, "2 h 5 min")],
+    ("seconds", "shown"), [(0.85, "850 ms"), (3.14, "3.1 s"), (250, "4 min 10 s"), (7500, "2 h 5 min")]
 )
 def test_duration(seconds: float, shown: str) -> None:
     assert text.duration(seconds) == shown

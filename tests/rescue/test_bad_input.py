@@ -21,8 +21,6 @@ from segmend.rescue.request import Due, Request
 from segmend.rescue.run import Told, here, rescue
 from segmend.rescue.space import require_space
 
-Capsys = pytest.CaptureFixture[str]
-
 
 @pytest.fixture
 def fleet(tmp_path: Path) -> list[Path]:

@@ -22,7 +22,6 @@ from segmend.formats.build import NewRecord, build_batch
 from segmend.rescue import compact
 
 Rows = list[dict[str, Any]]
-FORMS = ("jsonl", "log-dir", "parquet")
 
 
 def cleaned(rows: Rows) -> Rows:

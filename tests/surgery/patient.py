@@ -17,12 +17,7 @@ class Treated(Desk):
     """`other` is the first log dir before its damage; with `siblings` the topic has two partitions."""
 
     def __init__(
-        self,
-        given: Case | Hurt,
-        root: Path,
-        *,
-        base: Base = clean_dir,
-        siblings: bool = False,
+        self, given: Case | Hurt, root: Path, *, base: Base = clean_dir, siblings: bool = False
     ) -> None:
         case = given if isinstance(given, Case) else custom(given, base)
         self.patient = case.scene.write(root / "disks")

@@ -23,7 +23,6 @@ from tests.surgery.world import World, make, plan_of, steps
 
 from segmend.surgery.steps.make_dir import MakeDir
 
-Cap = pytest.CaptureFixture[str]
 SECRET = "not yours"
 
 
@@ -69,8 +68,7 @@ def _pointed_at(world: World, path: str, target: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "path",
-    ["a/append-0/5.log", "a/gone-0", "a/nearer-0", "b/new-0", "b/recovery-point-offset-checkpoint"],
+    "path", ["a/append-0/5.log", "a/gone-0", "a/nearer-0", "b/new-0", "b/recovery-point-offset-checkpoint"]
 )
 def test_a_path_outside_of_the_log_dirs_is_refused(world: World, path: str) -> None:
     before, outside = world.tree(), _elsewhere(world)

@@ -196,8 +196,7 @@ def test_server_properties_count(shelf: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    "wish",
-    ["AAAAAAAAAAAAAAAAAAAAAQ", "nonsense!", "sDssRmJfnyxxlQ_91RzrVg=", "", "old"],
+    "wish", ["AAAAAAAAAAAAAAAAAAAAAQ", "nonsense!", "sDssRmJfnyxxlQ_91RzrVg=", "", "old"]
 )
 def test_odd_directory_ids_are_refused_in_one_line(shelf: Desk, wish: str) -> None:
     ran = shelf.plan("identity", "--directory-id", f"{shelf.dirs[1]}={wish}")

@@ -18,7 +18,6 @@ from segmend.logdir.disk import FileReader
 
 SIZE = 2 << 20
 Reads = Callable[[], int]
-Cap = pytest.CaptureFixture[str]
 
 
 @pytest.fixture

@@ -27,8 +27,6 @@ SERVED = ("served", "empty")
 INDEXES = (".index", ".timeindex", ".txnindex")
 MADE = (".snapshot", "-checkpoint", ".metadata", ".txnindex")
 """What every start may make without a word."""
-REPLACED = (".snapshot", ".swap", "-checkpoint.tmp")
-"""What goes without a word."""
 
 
 NOT_TOLD = "not told: "

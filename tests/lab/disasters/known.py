@@ -6,7 +6,7 @@ The slow test of `test_disasters` fails when one is listed that agrees.
 from tests.lab.disasters.draw import Disaster
 
 KNOWN: dict[str, dict[str, list[int]]] = {
-    "2 GiB of zeros behind a log are not read without --deep, as it says": {"1.1.0": [202611240600]},
+    "2 GiB of zeros behind a log are not read without --deep, as it says": {"1.1.0": [202611240600]}
 }
 """By the reason, and then by release: the numbers in its record."""
 LEFT_OPEN: dict[str, list[int]] = {

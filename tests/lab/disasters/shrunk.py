@@ -38,7 +38,7 @@ NAMED: dict[str, dict[str, int]] = {
     "epochs out of order, as 1.1 keeps them": {"1.1.0": 202612040403},
     "a file that ends in .checkpoint.deleted and is no snapshot of metadata": {"2.8.2": 202612040301},
     "a log start above all records, whose snapshots are there until the state is rebuilt": {
-        "2.5.1": 202612040403,
+        "2.5.1": 202612040403
     },
     "a dir that fails over a log behind a wrong topic id, made in another one then": {"4.0.1": 202612050328},
     "logs behind a wrong topic id, made in the emptiest dir, not in theirs": {

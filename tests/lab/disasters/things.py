@@ -51,11 +51,6 @@ def sparse(path: Path, _scene: Scene, draw: random.Random) -> None:
         stream.truncate(size)
 
 
-def of_kind(*kinds: str) -> Callable[[Path], bool]:
-    """Whether a file has one of these endings."""
-    return lambda path: path.name.endswith(kinds)
-
-
 def sparse_of(scene: Scene, target: str, draw: random.Random) -> None:
     """A log, or more rarely another file."""
     found = files(scene.partition(target))

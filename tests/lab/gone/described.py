@@ -15,10 +15,7 @@ from tests.memory import MEMORY, prefix
 HERE = Path(__file__).parent / "described"
 OUTPUT = re.compile(r"(Dynamic|All) configs|Configs for|\t?Topic ?:|  \S")
 """What the tool prints itself; the lab has its log on stdout as well."""
-TOPICS = {
-    "orders": {"retention.ms": "3600000", "cleanup.policy": "compact,delete"},
-    "plain": {},
-}
+TOPICS = {"orders": {"retention.ms": "3600000", "cleanup.policy": "compact,delete"}, "plain": {}}
 
 
 def printed(cluster: Cluster, root: Path) -> Iterator[tuple[str, str]]:

@@ -42,7 +42,7 @@ KNOWN = {
     (
         "4.2.0-clean",
         "dropped-but-one",
-    ): "led by nobody yet when it was looked at; the empty logs are served later",
+    ): "led by nobody yet when it was looked at; the empty logs are served later"
 }
 """Forecasts that are known to differ; to become empty."""
 NOT_TOLD = frozenset({"dir-dropped", "dir-missing", "dropped-but-one"})

@@ -16,10 +16,7 @@ from tests.lab.quorums.trial import Case, Scene, play
 from tests.real.conftest import need_kafka
 
 FEW = 40
-LIVE = (
-    Case("4.3.1-dynamic", 1, "alone", ("log-flip@0.3",)),
-    Case("3.9.2", 3, "from", ("all-gone",)),
-)
+LIVE = (Case("4.3.1-dynamic", 1, "alone", ("log-flip@0.3",)), Case("3.9.2", 3, "from", ("all-gone",)))
 
 
 @pytest.fixture(scope="module")

@@ -121,12 +121,7 @@ def _broker_limit(config: Mapping[str, str]) -> int:
 
 
 def _topic(
-    chance: random.Random,
-    release: Release,
-    name: str,
-    settings: Mapping[str, str],
-    replicas: int,
-    limit: int,
+    chance: random.Random, release: Release, name: str, settings: Mapping[str, str], replicas: int, limit: int
 ) -> TrialTopic:
     mood = chance.choice(["old", "old", "young", "mixed", "mixed", "soon", "soon", "any"])
     count = chance.choice([1, 3, 5, 8, 12, 16, 20, 26])

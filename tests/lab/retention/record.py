@@ -68,11 +68,7 @@ class Bed:
     def _second(self, root: Path) -> Broker:
         """A broker that is no controller."""
         seat = Seat(2)
-        settings = {
-            **SETTINGS,
-            "process.roles": "broker",
-            "listeners": f"PLAINTEXT://127.0.0.1:{seat.port}",
-        }
+        settings = {**SETTINGS, "process.roles": "broker", "listeners": f"PLAINTEXT://127.0.0.1:{seat.port}"}
         return Broker(
             self.release, root / "b2", seat, log_dirs=1, settings=settings, peers=[self.broker.seat],
             cluster_id=self.broker.cluster_id,
