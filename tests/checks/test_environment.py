@@ -3,14 +3,13 @@
 import errno
 import fcntl
 import os
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.beside import broker_on
 from tests.brokers import broker_of
 from tests.faults.written import clean_dir, killed_dir, metadata_dir, with_zookeeper
 
@@ -21,28 +20,6 @@ from segmend.loading.places import FULL
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import LogDir
-
-HOLDER = """
-import fcntl, sys
-with open(sys.argv[1], "r+") as file:
-    fcntl.lockf(file, fcntl.LOCK_EX)
-    print("held", flush=True)
-    sys.stdin.read()
-"""
-
-
-@contextmanager
-def broker_on(log_dir: Path) -> Iterator[None]:
-    """A process that holds the dir's lock as a broker does."""
-    (log_dir / ".lock").touch()
-    command = [sys.executable, "-c", HOLDER, str(log_dir / ".lock")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdin is not None
-        assert process.stdout.readline() == "held\n"
-        yield
-        process.stdin.close()
-        process.wait(10)
 
 
 def found(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.checks.test_environment import broker_on
+from tests.beside import broker_on
 from tests.cli.run import run
 from tests.faults.patient import HIGH, START
 from tests.faults.written import BASES, END, checkpoint, in_place, removed, two_dirs, written

@@ -2,11 +2,10 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.beside import broker_on
 from tests.cli.run import run
 from tests.markers import build_marker
 
@@ -240,16 +239,9 @@ def test_files_of_a_partition_are_explained(data: Path) -> None:
 
 
 def test_a_running_broker_is_told(data: Path) -> None:
-    (data / ".lock").touch()
-    holder = "import fcntl, sys; f = open(sys.argv[1], 'r+'); fcntl.lockf(f, fcntl.LOCK_EX); "
-    holder += "print(1, flush=True); sys.stdin.read()"
-    command = [sys.executable, "-c", holder, str(data / ".lock")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
+    with broker_on(data):
         assert "a broker is running here" in run("show", data).out
         assert run("show", data, "--json").of("dir")[0]["broker_running"] is True
-        process.communicate()
 
 
 def test_json_is_ascii_lines_with_a_type(data: Path) -> None:

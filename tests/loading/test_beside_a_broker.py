@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.beside import broker_on
 from tests.brokers import broker_of
-from tests.checks.test_environment import broker_on
 from tests.faults.written import clean_dir
 
 from segmend.loading import Options, beside_a_broker, forecast

@@ -3,11 +3,10 @@
 import errno
 import fcntl
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.beside import broker_on
 
 from segmend.logdir import disk
 from segmend.logdir.file_system import LockState, Unreadable
@@ -153,30 +152,16 @@ def test_path_type_of_a_loop_and_of_a_null_byte(tmp_path: Path) -> None:
         disk.path_type("a\0b")
 
 
-HOLDER = """
-import fcntl, sys
-file = open(sys.argv[1], "r+")
-fcntl.lockf(file, fcntl.LOCK_EX)
-print("locked", flush=True)
-sys.stdin.read()
-"""
-
-
 def test_the_lock_of_another_process_is_seen_and_not_disturbed(tmp_path: Path) -> None:
     """Java's FileChannel.tryLock is a POSIX record lock over the whole file."""
     path = tmp_path / ".lock"
     path.touch()
     assert disk.lock_state(str(path)) == LockState(held=False)
-    command = [sys.executable, "-c", HOLDER, str(path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
-        assert holder.stdout is not None
-        assert holder.stdin is not None
-        holder.stdout.readline()
+    with broker_on(tmp_path) as holder:
         for _ in range(2):
-            assert disk.lock_state(str(path)) == LockState(held=True, pid=holder.pid)
+            assert disk.lock_state(str(path)) == LockState(held=True, pid=holder)
         with open(path, "r+") as file, pytest.raises(BlockingIOError):
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        holder.stdin.close()
     assert disk.lock_state(str(path)) == LockState(held=False)
 
 

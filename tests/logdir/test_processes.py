@@ -1,33 +1,25 @@
 """Who has files open for writing, as /proc tells; and reading files of /proc, which have no size."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.beside import holding, waiting
 
 from segmend.cli.commands.check import command as check
 from segmend.logdir import disk
 from segmend.logdir.processes import brokers, writers
-
-HOLD = "import sys; file = open(sys.argv[1], sys.argv[2]); print('open', flush=True); sys.stdin.read()"
 
 
 @pytest.mark.parametrize(("mode", "seen"), [("r", False), ("a", True), ("r+", True)])
 def test_only_those_who_may_write_count(tmp_path: Path, mode: str, seen: bool) -> None:
     path = tmp_path / "00000000000000000000.log"
     path.touch()
-    argv = [sys.executable, "-c", HOLD, str(path), mode]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
+    with holding(path, mode) as process:
         found = list(writers([str(tmp_path)]))
-        assert [writer.pid for writer in found] == ([process.pid] if seen else [])
+        assert [writer.pid for writer in found] == ([process] if seen else [])
         assert all(writer.path == str(path) and "\n" not in writer.command for writer in found)
         assert not list(writers([str(tmp_path / "elsewhere")]))
-        assert process.stdin is not None
-        process.stdin.close()
 
 
 def test_this_process_does_not_count(tmp_path: Path) -> None:
@@ -45,9 +37,6 @@ def test_files_without_a_size_are_read() -> None:
     assert os.path.basename(disk.link_target("/proc/self/exe") or "").startswith("python")
     assert disk.link_target("/proc/self") == str(os.getpid())
     assert disk.link_target("/nowhere") is None
-
-
-KAFKA = "import sys; print('up', flush=True); sys.stdin.read()"
 
 
 @pytest.mark.parametrize(
@@ -71,12 +60,7 @@ def test_a_broker_is_known_by_its_configuration(
         (tmp_path / "server.properties").write_text(config.replace("{dir}", str(tmp_path / "link")))
     given = [option.replace("{dir}", str(home)) for option in options]
     for file in (str(tmp_path / "server.properties"), "server.properties"):
-        argv = [sys.executable, "-c", KAFKA, "kafka.Kafka", file, *given]
-        with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path) as process:
-            assert process.stdout is not None
-            process.stdout.readline()
+        with waiting("", "kafka.Kafka", file, *given, cwd=tmp_path) as process:
             found = list(brokers([str(home)]))
-            assert [broker.pid for broker in found] == ([process.pid] if seen else [])
+            assert [broker.pid for broker in found] == ([process] if seen else [])
             assert all(broker.path == str(home) for broker in found)
-            assert process.stdin is not None
-            process.stdin.close()

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.checks.test_environment import broker_on
+from tests.beside import broker_on
 from tests.merge.test_diff import batch, broker, told
 
 from segmend.logdir.file_system import Unreadable

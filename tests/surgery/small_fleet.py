@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from tests.cli.run import Ran
@@ -15,23 +10,6 @@ from tests.surgery.checkpoints import lines
 from tests.surgery.desk import Desk
 
 KEPT = ("orders-0", "orders-1", "orders-3", "payments-0", "payments-1", "customers-2")
-
-
-@contextmanager
-def running_on(log_dir: Path) -> Iterator[None]:
-    """Another process holds the lock of a log dir, as a broker does."""
-    child, parent = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        file = os.open(log_dir / ".lock", os.O_RDWR | os.O_CREAT)
-        fcntl.lockf(file, fcntl.LOCK_EX)
-        os.write(parent, b"x")
-        while True:
-            signal.pause()
-    os.read(child, 1)
-    yield
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
 
 
 class Fleet(Desk):

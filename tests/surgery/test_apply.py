@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.beside import broker_on, holding, waiting
 from tests.removal import remove
 from tests.surgery.faulty import Died, Disk, Mortal
 from tests.surgery.world import World, make, plan_of, steps
@@ -202,37 +203,12 @@ def test_a_plan_of_another_segmend_is_told() -> None:
         Plan.parse(b'{"type":"plan","version":99}', "plan.json")
 
 
-LOCKER = """
-import fcntl, sys
-file = open(sys.argv[1], "a+")
-fcntl.lockf(file, fcntl.LOCK_EX)  # what Java's FileChannel.tryLock does
-print("locked", flush=True)
-sys.stdin.read()
-"""
-WRITER = """
-import sys
-file = open(sys.argv[1], "a")
-print("open", flush=True)
-sys.stdin.read()
-"""
-
-
-def held(script: str, path: Path) -> subprocess.Popen[str]:
-    argv = [sys.executable, "-c", script, str(path)]
-    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    process.stdout.readline()
-    return process
-
-
 def test_a_held_lock_is_refused_and_nothing_is_changed(world: World) -> None:
     plan = plan_of(world)
     (world.b / ".lock").touch()
-    with held(LOCKER, world.b / ".lock") as process:
+    with broker_on(world.b) as process:
         said = refused(world, plan, BrokerRunning)
-        assert f"{world.b}: its .lock is held by process {process.pid}" in said
-        assert process.stdin is not None
-        process.stdin.close()
+        assert f"{world.b}: its .lock is held by process {process}" in said
     assert not world.state.exists()
 
 
@@ -340,10 +316,8 @@ sys.exit(main(["apply", sys.argv[1], "--yes", "--state-dir", sys.argv[2]]))
 @pytest.mark.usefixtures("processes")
 def test_a_process_that_writes_without_a_lock_is_seen(world: World) -> None:
     plan = plan_of(world)
-    with held(WRITER, world.a / "cut-0" / "0.log") as process:
-        assert f"process {process.pid}" in refused(world, plan, BrokerRunning)
-        assert process.stdin is not None
-        process.stdin.close()
+    with holding(world.a / "cut-0" / "0.log") as process:
+        assert f"process {process}" in refused(world, plan, BrokerRunning)
 
 
 @pytest.mark.usefixtures("processes")
@@ -351,21 +325,10 @@ def test_a_broker_that_has_nothing_open_yet_is_seen(world: World) -> None:
     plan = plan_of(world)
     config = world.root / "server.properties"
     config.write_text(f"log.dirs={world.b}\n")
-    argv = [
-        sys.executable,
-        "-c",
-        "import sys; print(1, flush=True); sys.stdin.read()",
-        "kafka.Kafka",
-        str(config),
-    ]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
+    with waiting("", "kafka.Kafka", config) as process:
         said = refused(world, plan, BrokerRunning)
-        assert said.startswith(f"{world.b}: process {process.pid} ")
+        assert said.startswith(f"{world.b}: process {process} ")
         assert "is a broker with this log dir" in said
-        assert process.stdin is not None
-        process.stdin.close()
 
 
 def test_the_locks_are_held_meanwhile_and_gone_or_there_as_before(world: World) -> None:

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.beside import broker_on
 from tests.cli.run import Ran
 from tests.files import flip
 from tests.golden.shared import golden
 from tests.surgery.checkpoints import drop, lines, write
 from tests.surgery.picture import picture
-from tests.surgery.small_fleet import Fleet, running_on
+from tests.surgery.small_fleet import Fleet
 
 from segmend.formats.batch import RecordBatch, read_header
 from segmend.formats.build import NewRecord, build_batch
@@ -450,7 +451,7 @@ def test_a_lost_replica_of_which_nothing_tells_where_it_was(fleet: Fleet) -> Non
 @pytest.fixture
 def running(lagging: Fleet) -> Iterator[Fleet]:
     """The leader's log dir is locked as by a broker."""
-    with running_on(lagging.replica("orders-0", "b3").parent):
+    with broker_on(lagging.replica("orders-0", "b3").parent):
         yield lagging
 
 

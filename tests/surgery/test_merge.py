@@ -5,11 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.beside import broker_on
 from tests.cli.run import Ran
 from tests.files import flip
 from tests.surgery.checkpoints import lines, write
 from tests.surgery.picture import picture
-from tests.surgery.small_fleet import Fleet, running_on
+from tests.surgery.small_fleet import Fleet
 from tests.surgery.test_graft import batches, fall_behind, last, set_mark
 
 from segmend.formats.batch import RecordBatch
@@ -177,7 +178,7 @@ def test_a_source_whose_broker_runs_is_read_as_far_as_it_has_committed(fleet: Fl
     fall_behind(mine, len(found))
     with log.open("ab") as file:
         file.write(b"half a batch that is being written")
-    with running_on(theirs.parent):
+    with broker_on(theirs.parent):
         refused = merge(fleet)
         assert (refused.code, "read only what is committed: --live-source" in refused.err) == (64, True)
         set_mark(theirs.parent, None, ("orders", 3))
@@ -197,7 +198,7 @@ def test_a_running_leader_that_has_committed_nothing_of_its_epoch_says_nothing_y
     first, _, _ = elected(fleet)
     home = fleet.replica(NAME, "b3").parent
     set_mark(home, first, ("orders", 3))
-    with running_on(home):
+    with broker_on(home):
         refused = merge(fleet, "--live-source")
     assert (refused.code, f"leader epoch {EPOCH} begins at offset {first}" in refused.err) == (8, True)
 
