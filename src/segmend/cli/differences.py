@@ -71,7 +71,8 @@ def tell(
     dirs were given, and not some partitions in them.
     """
     begun = time.monotonic()
-    metadata = _metadata(dirs)
+    cluster = members(dirs)
+    metadata = _Metadata(image=newest_image(cluster.brokers.values()), brokers=frozenset(cluster.brokers))
     counts: Counter[str] = Counter(partitions=0, replicas=0, batches=0, bytes=0, alone=0, doubtful=0)
     code, unlike = ExitCode.NOTHING_WRONG, set[str]()
     progress = Progress(sys.stderr, sizes=False)
@@ -94,11 +95,6 @@ def tell(
     notes = [*_notes(metadata), *_untold(args, metadata, unlike)]
     _end(args, counts, gone, notes, time.monotonic() - begun)
     return code | ExitCode.FINDINGS if gone else code
-
-
-def _metadata(dirs: Sequence[LogDir]) -> _Metadata:
-    cluster = members(dirs)
-    return _Metadata(image=newest_image(cluster.brokers.values()), brokers=frozenset(cluster.brokers))
 
 
 def _is_different(partition: Compared, absent: Sequence[int]) -> bool:

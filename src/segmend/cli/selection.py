@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from segmend.cli.nearest import did_you_mean
 from segmend.cli.targets import broker_of, open_log_dirs
 from segmend.errors import UsageError
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.tree import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 
 
@@ -28,16 +28,11 @@ def is_wanted(args: argparse.Namespace, partition: PartitionDir) -> bool:
 def asked(args: argparse.Namespace, paths: Sequence[str]) -> BrokerDirs:
     """The log dirs of one broker; raises `SegmendError` and `UsageError`."""
     dirs = open_log_dirs(paths)
-    _check(args, dirs)
-    return broker_of(args, dirs)
-
-
-def _check(args: argparse.Namespace, dirs: Sequence[LogDir]) -> None:
-    """Raise `UsageError` if nothing here is what was asked for."""
     current = [p for d in dirs for p in d.partitions if p.kind == "current"]
     if args.partition is not None and not any(is_wanted(args, each) for each in current):
         raise _unknown(args.partition, (each.name for each in current))
     refuse_topic(args.topic, current)
+    return broker_of(args, dirs)
 
 
 def refuse_topic(glob: str | None, partitions: Iterable[PartitionDir]) -> None:

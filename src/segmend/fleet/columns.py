@@ -34,19 +34,16 @@ def batches(
     keys, schema = _keys(piece), options.schema
     among = BatchRange(base_offset=piece.base_offset, start=start, stop=stop, crc=bool(options.crc))
     for chunk in batch_headers(reader, among):
-        kept = _overlapping(chunk, piece)
+        limits = piece.wanted
+        wanted = pc.and_(
+            pc.greater_equal(chunk["last_offset"], limits.low),
+            pc.less_equal(chunk["base_offset"], limits.high),
+        )
+        if limits.since is not None:
+            wanted = pc.and_(wanted, pc.greater_equal(chunk["max_timestamp_ms"], limits.since))
+        kept = chunk.filter(wanted)
         columns = [_constant_or(field, keys, kept) for field in schema]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _overlapping(chunk: pa.RecordBatch, piece: ByteRange) -> pa.RecordBatch:
-    limits = piece.wanted
-    kept = pc.and_(
-        pc.greater_equal(chunk["last_offset"], limits.low), pc.less_equal(chunk["base_offset"], limits.high)
-    )
-    if limits.since is not None:
-        kept = pc.and_(kept, pc.greater_equal(chunk["max_timestamp_ms"], limits.since))
-    return chunk.filter(kept)
 
 
 def _constant_or(field: pa.Field, keys: Row, chunk: pa.RecordBatch) -> pa.Array:

@@ -137,7 +137,12 @@ def _commit(home: str, run: AuditRun, phase: str, schema: pa.Schema, parts: Sequ
     application = f"{APPLICATION}-{phase}-{run.run_id}"
     if not parts or table.transaction_version(application) is not None:
         return
-    _widen(table, schema)
+    # A table of an earlier release of segmend lacks columns; its rows have nulls there.
+    known = {field.name for field in table.schema().fields}
+    wanted = Schema.from_arrow(schema).fields
+    added = [field for field in wanted if field.name not in known]
+    if added:
+        table.alter.add_columns(added)
     now = time.time_ns() // 1_000_000
     by_run = partitioned(table)
     actions = [
@@ -156,15 +161,6 @@ def _commit(home: str, run: AuditRun, phase: str, schema: pa.Schema, parts: Sequ
 def partitioned(table: DeltaTable) -> bool:
     """Whether its files are told apart by run."""
     return bool(table.metadata().partition_columns == [RUN])
-
-
-def _widen(table: DeltaTable, schema: pa.Schema) -> None:
-    """Add the columns that a table of an earlier release of segmend lacks; its rows have nulls there."""
-    known = {field.name for field in table.schema().fields}
-    wanted = Schema.from_arrow(schema).fields
-    added = [field for field in wanted if field.name not in known]
-    if added:
-        table.alter.add_columns(added)
 
 
 def opened(out: str, name: str) -> DeltaTable | None:

@@ -52,7 +52,11 @@ def header_records(
             report(problem)
 
     for chunk in headers:
-        kept = _of_interest(chunk, wanted.low, wanted.high)
+        # Without control batches, and those that lie before or behind what is wanted.
+        first, last = chunk["base_offset"].to_numpy(), chunk["last_offset"].to_numpy()
+        control = chunk["is_control"].to_numpy(zero_copy_only=False)
+        legacy = chunk["magic"].to_numpy() < 2
+        kept = chunk.filter(pa.array(~control & (last >= wanted.low) & (legacy | (first <= wanted.high))))
         for problem in [*problems, *_wrong_sums(kept)]:
             report(problem)
         problems.clear()
@@ -66,14 +70,6 @@ def header_records(
                 yield from record_batches(reader, wanted.records(needed), among, problems=inside)
     for problem in problems:
         report(problem)
-
-
-def _of_interest(chunk: pa.RecordBatch, low: int, high: int) -> pa.RecordBatch:
-    """Without control batches, and those that lie before or behind what is wanted."""
-    first, last = chunk["base_offset"].to_numpy(), chunk["last_offset"].to_numpy()
-    control = chunk["is_control"].to_numpy(zero_copy_only=False)
-    legacy = chunk["magic"].to_numpy() < 2
-    return chunk.filter(pa.array(~control & (last >= low) & (legacy | (first <= high))))
 
 
 def _wrong_sums(chunk: pa.RecordBatch) -> Iterator[Problem]:

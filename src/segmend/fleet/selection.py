@@ -37,7 +37,10 @@ def wanted_logs(everything: Sequence[Found], options: Options) -> list[WantedLog
 
     UsageError where Spark's own options name partitions that are not there, or leave some out.
     """
-    groups = _by_partition(everything)
+    groups: dict[tuple[str, str, int], list[Found]] = {}
+    for place, partition in everything:
+        key = (place.cluster_id or "", partition.topic, partition.partition)
+        groups.setdefault(key, []).append((place, partition))
     # As in Spark nobody looks at them where a time wins.
     if options.starting_timestamp is None:
         _all_named("startingOffsets", options.starting_offsets, groups)
@@ -84,14 +87,6 @@ def lacking(log: WantedLog, options: Options) -> Iterator[str]:
     for name, asked in (("startingOffsets", start), ("endingOffsets", stop)):
         if asked is not None and last < asked:
             yield f"{partition.path}: ends at offset {last}, before the {name} {asked}"
-
-
-def _by_partition(replicas: Iterable[Found]) -> dict[tuple[str, str, int], list[Found]]:
-    groups: dict[tuple[str, str, int], list[Found]] = {}
-    for place, partition in replicas:
-        key = (place.cluster_id or "", partition.topic, partition.partition)
-        groups.setdefault(key, []).append((place, partition))
-    return groups
 
 
 def _advance(replica: Found) -> tuple[int, int, int]:

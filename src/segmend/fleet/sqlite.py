@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
 import pyarrow as pa
@@ -27,15 +27,12 @@ class SQLite:
         self._db.execute(f"pragma cache_size = -{CACHE_KIB}")
         self._db.row_factory = sqlite3.Row
         for name, columns in COLUMNS.items():
-            self._load(name, columns, files.get(name, ()))
-
-    def _load(self, name: str, columns: Sequence[str], files: Iterable[str]) -> None:
-        kinds = [f'"{c}" {_TYPES.get(STORED[name].field(c).type, "integer")}' for c in columns]
-        self._db.execute(f"create table {name} ({', '.join(kinds)})")
-        into = f"insert into {name} values ({', '.join('?' * len(columns))})"
-        for file in files:
-            for batch in pq.ParquetFile(source(file)).iter_batches(columns=list(columns)):
-                self._db.executemany(into, zip(*(batch[c].to_pylist() for c in columns), strict=True))
+            kinds = [f'"{c}" {_TYPES.get(STORED[name].field(c).type, "integer")}' for c in columns]
+            self._db.execute(f"create table {name} ({', '.join(kinds)})")
+            into = f"insert into {name} values ({', '.join('?' * len(columns))})"
+            for file in files.get(name, ()):
+                for batch in pq.ParquetFile(source(file)).iter_batches(columns=list(columns)):
+                    self._db.executemany(into, zip(*(batch[c].to_pylist() for c in columns), strict=True))
 
     def view(self, name: str, statement: str) -> None:
         """Make the result a table of this name."""

@@ -195,19 +195,15 @@ def _run_broker(job: AuditJob, share: Share, sink: Sink) -> None:
         stretches = readings.stretches if job.digests else None
         keeper = Keeper(scanned, stretches, take)
         run = kind(checked, level=job.level, wanted=wanted, keeper=keeper)
-        _collect(run, by_path, sink, readings)
+        for finding in run:
+            _add(finding, by_path[finding.dir], sink, readings.of_finding(finding))
+        sink.unreadable.extend(run.summary.unreadable)
+        whose = f"broker {next(iter(by_path.values())).broker}"
+        sink.unseen += [(OTHER_DIRS, whose)] if run.summary.dirs_not_given else []
+        sink.unseen += [(METADATA, whose)] if run.summary.metadata_unseen else []
+        sink.unseen += [("{}", words) for words in run.summary.blank]
     if whole:
         _dir_rows(share, dirs, sink)
-
-
-def _collect(run: CheckRun, by_path: dict[str, Place], sink: Sink, readings: carried.Readings) -> None:
-    for finding in run:
-        _add(finding, by_path[finding.dir], sink, readings.of_finding(finding))
-    sink.unreadable.extend(run.summary.unreadable)
-    whose = f"broker {next(iter(by_path.values())).broker}"
-    sink.unseen += [(OTHER_DIRS, whose)] if run.summary.dirs_not_given else []
-    sink.unseen += [(METADATA, whose)] if run.summary.metadata_unseen else []
-    sink.unseen += [("{}", words) for words in run.summary.blank]
 
 
 def _add(finding: Finding, place: Place, sink: Sink, source: str | None = None) -> None:

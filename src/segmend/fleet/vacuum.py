@@ -38,7 +38,12 @@ def vacuum(out: str, *, keep: int | None, older_than_ms: int | None, dry_run: bo
     With them go runs that never finished and files that no commit names, once they are a day old.
     The newest finished run always stays. Each table's log gets a checkpoint, and the rows of `runs` one file.
     """
-    busy = _at_work(out)
+    # The runs that did not finish, and have written a file within a day.
+    old = time.time() - ORPHAN_SECONDS
+    written = (
+        each for name in STORED for each in folder.entries(os.path.join(out, name)) if each.written >= old
+    )
+    busy = {run for each in written if (run := delta.run_of(each.name)) is not None} - {*delta.runs(out)}
     going = _going(out, keep, older_than_ms, busy)
     count = size = 0
     for name in STORED:
@@ -48,15 +53,6 @@ def vacuum(out: str, *, keep: int | None, older_than_ms: int | None, dry_run: bo
             raise SegmendError(f"{out}/{name}: it cannot be changed: {folder.one_line(error)}") from error
         count, size = count + len(gone), size + sum(each.bytes for each in gone)
     return Swept(runs=tuple(going), files=count, bytes=size)
-
-
-def _at_work(out: str) -> set[str]:
-    """The runs that did not finish, and have written a file within a day."""
-    old = time.time() - ORPHAN_SECONDS
-    written = (
-        each for name in STORED for each in folder.entries(os.path.join(out, name)) if each.written >= old
-    )
-    return {run for each in written if (run := delta.run_of(each.name)) is not None} - {*delta.runs(out)}
 
 
 def _swept(
@@ -78,7 +74,10 @@ def _swept(
             folder.remove(each.path)
         yield each
     if not dry_run:
-        _sum_up(table)
+        # Who opens the table reads the checkpoint, and not every commit since the last one.
+        table.update_incremental()
+        table.create_checkpoint()
+        table.cleanup_metadata()
 
 
 def _cut(table: DeltaTable, going: Sequence[str], *, one_file: bool) -> tuple[set[str], set[str]]:
@@ -93,13 +92,6 @@ def _cut(table: DeltaTable, going: Sequence[str], *, one_file: bool) -> tuple[se
         table.optimize.compact()
     live = set(delta.files(table))
     return live, known | live
-
-
-def _sum_up(table: DeltaTable) -> None:
-    """Checkpoint the log: who opens the table reads that, and not every commit since the last one."""
-    table.update_incremental()
-    table.create_checkpoint()
-    table.cleanup_metadata()
 
 
 def _going(out: str, keep: int | None, older_than_ms: int | None, busy: Container[str]) -> list[str]:

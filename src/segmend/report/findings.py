@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from segmend.findings import Cause, Finding, Remedy, Safety, Severity
+from segmend.findings import Cause, Finding, Safety, Severity
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 from segmend.wording import plural
@@ -99,7 +99,8 @@ def _group_lines(
         following = group[number + 1].remedy if number + 1 < len(group) else None
         # A run of findings with one remedy shows it once, after the last of them.
         if finding.remedy is not None and finding.remedy != following:
-            yield from _remedy_lines(finding.remedy, style)
+            command = style.command(finding.remedy.command)
+            yield f"          next:   {command}  {style('dim', _SAFETY[finding.remedy.safety])}"
 
 
 def _counted(findings: Sequence[Finding]) -> str:
@@ -130,8 +131,3 @@ def where(finding: Finding) -> str:
     if finding.offset is not None:
         parts.append(f"offset {finding.offset}")
     return "  ".join(parts)
-
-
-def _remedy_lines(remedy: Remedy, style: Style) -> Iterator[str]:
-    command = style.command(remedy.command)
-    yield f"          next:   {command}  {style('dim', _SAFETY[remedy.safety])}"

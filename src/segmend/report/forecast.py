@@ -51,7 +51,9 @@ def partition_lines(
 
     So do those that one cause keeps from service or takes away whole (`folded.py`).
     """
-    rules = _rules(broker)
+    # The release for the next command, where it was given for this one.
+    given = broker is not None and broker.release_reason == AS_GIVEN
+    rules = f" --kafka {broker.release}" if broker is not None and given else ""
     refusal = Unserved(reason=broker.reason) if broker is not None and not broker.starts else None
     groups = {} if every else folded(outcomes, refusal)
     if refusal in groups:
@@ -77,12 +79,6 @@ def partition_lines(
         if broker is not None and broker.unknown:
             words = f"{plural(rest, 'partition')} of which no loss is seen"
         yield f"{words}{recovered}"
-
-
-def _rules(broker: BrokerOutcome | None) -> str:
-    """The release for the next command, where it was given for this one."""
-    given = broker is not None and broker.release_reason == AS_GIVEN
-    return f" --kafka {broker.release}" if broker is not None and given else ""
 
 
 def _scans(effects: Iterable[Effect]) -> int:
@@ -122,19 +118,15 @@ def _effects(effects: Sequence[Effect], style: Style) -> Iterator[str]:
     for effect in ordered:
         counts[effect.effect] = counts.get(effect.effect, 0) + 1
         if counts[effect.effect] <= _RUN:
-            yield from _effect(effect, style)
+            name = style("red" if effect.loses else "dim", effect.effect)
+            where = text.clean((effect.file or "").rpartition("/")[2])
+            offset = "" if effect.offset is None else f" offset {effect.offset}"
+            yield f"  {name} {where}{offset}: {EFFECTS[effect.effect]}{_loss(effect)}"
+            if effect.broker_says and effect.loses:
+                yield f"          broker: {style('dim', text.clean(effect.broker_says))}"
     for name, count in counts.items():
         if count > _RUN:
             yield f"  ... and {plural(count - _RUN, f'more {name}', f'more {name}')}"
-
-
-def _effect(effect: Effect, style: Style) -> Iterator[str]:
-    name = style("red" if effect.loses else "dim", effect.effect)
-    where = text.clean((effect.file or "").rpartition("/")[2])
-    offset = "" if effect.offset is None else f" offset {effect.offset}"
-    yield f"  {name} {where}{offset}: {EFFECTS[effect.effect]}{_loss(effect)}"
-    if effect.broker_says and effect.loses:
-        yield f"          broker: {style('dim', text.clean(effect.broker_says))}"
 
 
 def _loss(effect: Effect) -> str:
@@ -176,19 +168,15 @@ def later_lines(outcomes: Iterable[Later], style: Style = PLAIN, *, every: bool 
     ordered = sorted(outcomes, key=lambda later: (-later.bytes_lost, later.dir, later.file))
     shown = ordered if every else ordered[:_LATER]
     more = ordered[len(shown) :]
-    yield from _later(shown, style)
-    if more:
-        lost = sum(later.bytes_lost for later in more)
-        yield f"... and later in {plural(len(more), 'more place')}, {text.size(lost)} (--all)"
-
-
-def _later(outcomes: Iterable[Later], style: Style) -> Iterator[str]:
-    for later in outcomes:
+    for later in shown:
         when = "later" if later.seconds is None else f"{later.seconds} s after the start"
         where = text.clean(f"{later.dir}  {later.file}")
         amount = f"{plural(later.segments, 'segment')}, {plural(later.records_lost, 'record')}, "
         amount = f": {amount}{text.size(later.bytes_lost)}" if later.what != "directory replaced" else ""
         yield f"{when}: {style('yellow', later.what)} {where}{amount} ({later.why})"
+    if more:
+        lost = sum(later.bytes_lost for later in more)
+        yield f"... and later in {plural(len(more), 'more place')}, {text.size(lost)} (--all)"
 
 
 def dir_lines(outcomes: Iterable[DirOutcome], style: Style = PLAIN) -> Iterator[str]:

@@ -162,16 +162,12 @@ _FLAG_STYLES = {
 def _partitions(disks: Disks, rows: Sequence[PartitionOverview], style: Style) -> Iterator[str]:
     several = len(disks.dirs) > 1
     columns = (*_COLUMNS[:1], Column("DIR", style="dim"), *_COLUMNS[1:]) if several else _COLUMNS
-    short = _short_names([each.dir for each in disks.dirs])
+    # The last part of each path, or the whole path where that is not unique.
+    last = {each: each.rstrip("/").rpartition("/")[2] for each in (place.dir for place in disks.dirs)}
+    unique = len(set(last.values())) == len(last)
+    short = {each: text.clean(name if unique else each) for each, name in last.items()}
     cells = (_cells(row, style, short[row.dir] if several else None) for row in rows)
     yield from table(columns, cells, style)
-
-
-def _short_names(dirs: Sequence[str]) -> dict[str, str]:
-    """The last part of each path, or the whole path where that is not unique."""
-    last = {each: each.rstrip("/").rpartition("/")[2] for each in dirs}
-    unique = len(set(last.values())) == len(last)
-    return {each: text.clean(name if unique else each) for each, name in last.items()}
 
 
 def _cells(row: PartitionOverview, style: Style, dir: str | None) -> list[str]:

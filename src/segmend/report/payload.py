@@ -26,7 +26,8 @@ class Payload:
         if not data:
             return "<empty>"
         if self.kind == "json":
-            return self._json_text(data)
+            parsed = _parsed(data)
+            return text.clean(_decoded(data)) if parsed is _NOT_JSON else self.compact(parsed)
         cut = data[: self.bound] if self.bound else data
         more = "…" if len(cut) < len(data) else ""
         return (cut.hex() if self.kind == "hex" else text.clean(_decoded(cut))) + more
@@ -52,10 +53,6 @@ class Payload:
     def compact(self, value: Any) -> str:
         """Any JSON value in one safe line."""
         return "<null>" if value is None else text.clean(json.dumps(value, ensure_ascii=False))
-
-    def _json_text(self, data: bytes) -> str:
-        parsed = _parsed(data)
-        return text.clean(_decoded(data)) if parsed is _NOT_JSON else self.compact(parsed)
 
 
 _NOT_JSON = object()

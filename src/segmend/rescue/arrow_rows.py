@@ -121,7 +121,10 @@ def _of_contract(
         superseded = pc.is_in(batch["offset"], pa.array(sorted(piece.without), pa.int64()))
         batch = batch.filter(pc.invert(superseded))
     aborted = _aborted(batch, job)
-    _count(aborted, piece, job, tally)
+    unknown = aborted.null_count
+    yes = int(pc.sum(aborted).as_py() or 0)
+    for rows, fate in ((yes, True), (unknown, None), (len(aborted) - yes - unknown, False)):
+        tally.add(rows, fate, piece.unacknowledged, bool(fate) and job.request.committed_only)
     constants: dict[str, object] = {
         "topic": job.topic, "partition": job.partition, "unacknowledged": piece.unacknowledged,
         "broker": piece.replica.broker, "dir": piece.replica.dir, "file": piece.file,
@@ -184,13 +187,6 @@ def _aborted(batch: pa.RecordBatch, job: Job) -> pa.Array:
     values: Any = np.repeat(np.array([fate is True for fate in fates], np.bool_), lengths)
     unknown: Any = np.repeat(np.array([fate is None for fate in fates], np.bool_), lengths)
     return pa.array(values, mask=unknown)
-
-
-def _count(aborted: pa.Array, piece: Piece, job: Job, tally: Tally) -> None:
-    unknown = aborted.null_count
-    yes = int(pc.sum(aborted).as_py() or 0)
-    for rows, fate in ((yes, True), (unknown, None), (len(aborted) - yes - unknown, False)):
-        tally.add(rows, fate, piece.unacknowledged, bool(fate) and job.request.committed_only)
 
 
 def _instant(milliseconds: pa.Array, kind: pa.DataType) -> pa.Array:

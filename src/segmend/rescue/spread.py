@@ -84,7 +84,9 @@ def spread(
 def write_one(sent: Sent) -> Line | RefusedTask:
     """In a task: write one partition."""
     try:
-        return _written(sent)
+        task, out = sent.opened(), sent.request.out
+        with in_words(out):
+            return written(task, Folder(out, Effects()), form=sent.form)
     except SegmendError as error:
         return RefusedTask(words=str(error), usage=isinstance(error, UsageError))
 
@@ -98,9 +100,3 @@ def opened(places: Sequence[tuple[str, str]]) -> list[PartitionDir]:
             raise SegmendError(f"{path}/{name}: is gone")
         places_opened.append(place)
     return places_opened
-
-
-def _written(sent: Sent) -> Line:
-    task, out = sent.opened(), sent.request.out
-    with in_words(out):
-        return written(task, Folder(out, Effects()), form=sent.form)

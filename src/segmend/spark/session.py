@@ -72,7 +72,11 @@ def _start(
     master: str, cache: Path | None, conf: Mapping[str, str], java_options: Sequence[str]
 ) -> SparkSession:
     if master.startswith("sc://"):
-        return _connected(master)
+        # Nothing is brought along to a Spark Connect server: its workers need segmend.
+        try:
+            return SparkSession.builder.remote(master).getOrCreate()
+        except PySparkException as error:
+            raise SegmendError(f"{master}: {' '.join(str(error).split())}") from error
     settings = {"spark.sql.session.timeZone": "UTC", "spark.python.unix.domain.socket.enabled": "true"}
     # The JVM that runs the workers has no other way to learn which Python this is.
     environ = {"PYSPARK_DRIVER_PYTHON": sys.executable}
@@ -108,14 +112,6 @@ def _refuse_other_python(spark: SparkSession) -> None:
     if subprocess.run([python, "-c", "import segmend.spark"], capture_output=True, check=False).returncode:
         remedy = f"set PYSPARK_PYTHON={sys.executable} before the session starts"
         raise SegmendError(f"the session's Python, {python}, has no segmend: {remedy}")
-
-
-def _connected(url: str) -> SparkSession:
-    """A session of a Spark Connect server, to which nothing is brought along: its workers need segmend."""
-    try:
-        return SparkSession.builder.remote(url).getOrCreate()
-    except PySparkException as error:
-        raise SegmendError(f"{url}: {' '.join(str(error).split())}") from error
 
 
 def _brought_along(folder: Path) -> dict[str, str]:

@@ -57,11 +57,20 @@ def make_ready(spark: SparkSession, places: Sequence[Place], out: str | None) ->
         if out is not None:
             _ask_store(spark, out)
         return
-    _write(out, token)
+    try:
+        with open(f"{out}/{MARK}{token}", "w") as file:
+            file.write(token)
+    except OSError as error:
+        raise UsageError(f"--out {out}: cannot write there: {error.strerror}") from error
     try:
         _judge(ask_workers(spark, dirs, out, token), out)
     finally:
-        _sweep(out, token)
+        for name in os.listdir(out):
+            if name.startswith(f"{MARK}{token}"):
+                try:
+                    os.unlink(os.path.join(out, name))
+                except OSError:
+                    continue
 
 
 def is_local(spark: SparkSession) -> bool:
@@ -202,20 +211,3 @@ def _identity(path: str) -> str | None:
             return file.read(4096)
     except OSError:
         return None
-
-
-def _write(out: str, token: str) -> None:
-    try:
-        with open(f"{out}/{MARK}{token}", "w") as file:
-            file.write(token)
-    except OSError as error:
-        raise UsageError(f"--out {out}: cannot write there: {error.strerror}") from error
-
-
-def _sweep(out: str, token: str) -> None:
-    for name in os.listdir(out):
-        if name.startswith(f"{MARK}{token}"):
-            try:
-                os.unlink(os.path.join(out, name))
-            except OSError:
-                continue

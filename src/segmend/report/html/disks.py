@@ -80,7 +80,9 @@ class DisksSection:
 
 def disks(tables: Tables, places: Places, palette: Palette) -> DisksSection:
     """Sums `partitions` by dir and topic; the fullest dirs where there are too many to print."""
-    parts = _bytes_by_dir(tables)
+    parts: defaultdict[int | None, dict[str, int]] = defaultdict(dict)
+    for row in sums(tables, "partitions", ["log_dir_id", "topic"], ["log_bytes"]):
+        parts[row["log_dir_id"]][row["topic"] or ""] = number(row["log_bytes"])
     known = list(places.dirs.values())
     shown = sorted(known, key=lambda row: _fullness(row, parts), reverse=True)[:DIRS]
     if len(shown) == len(known):
@@ -95,14 +97,6 @@ def disks(tables: Tables, places: Places, palette: Palette) -> DisksSection:
         biggest=biggest,
         hidden_partitions=hidden,
     )
-
-
-def _bytes_by_dir(tables: Tables) -> defaultdict[int | None, dict[str, int]]:
-    keys = ["log_dir_id", "topic"]
-    parts: defaultdict[int | None, dict[str, int]] = defaultdict(dict)
-    for row in sums(tables, "partitions", keys, ["log_bytes"]):
-        parts[row["log_dir_id"]][row["topic"] or ""] = number(row["log_bytes"])
-    return parts
 
 
 def _fullness(row: Row, parts: Mapping[int | None, dict[str, int]]) -> tuple[float, int]:

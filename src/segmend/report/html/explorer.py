@@ -116,7 +116,9 @@ def _dir_of(each: _Replica) -> tuple[int | None, str]:
 
 def _worst(tables: Tables) -> tuple[pa.Table, int, int]:
     """The worst and the biggest rows of `partitions`; how many there are, and how many segments they have."""
-    found = _found(tables)
+    # A comparison of replicas knows the broker, but no log dir.
+    told = map(_by_severity, parts(tables, "findings", [*_KEY, "severity"]))
+    found = folded(told, [_NAME], dict.fromkeys(SEVERITIES, "sum")).drop_columns([NUMBER])
     best, total, segments = list[pa.Table](), 0, 0
     for part in parts(tables, "partitions", [*_KEY, "log_dir_id", "dir_name", "kind", *_NUMBERS.values()]):
         total += part.num_rows
@@ -125,12 +127,6 @@ def _worst(tables: Tables) -> tuple[pa.Table, int, int]:
         # Sorting is stable: of equals those that come first in the table stay.
         best = [both.take(pc.sort_indices(both, _ORDER).slice(0, PARTITIONS))]
     return best[0], total, segments
-
-
-def _found(tables: Tables) -> pa.Table:
-    """How many findings each has; a comparison of replicas knows the broker, but no log dir."""
-    told = map(_by_severity, parts(tables, "findings", [*_KEY, "severity"]))
-    return folded(told, [_NAME], dict.fromkeys(SEVERITIES, "sum")).drop_columns([NUMBER])
 
 
 def _by_severity(table: pa.Table) -> pa.Table:

@@ -149,14 +149,6 @@ def _members(tables: Tables, shown: pa.Table) -> Mapping[_Key, list[Row]]:
     return groups
 
 
-def _missing(group: list[Row]) -> int:
-    return max(len(group), *(number(row["expected_replicas"]) for row in group)) - len(group)
-
-
-def _behind(group: list[Row]) -> int:
-    return max(number(row["behind"]) for row in group)
-
-
 def _shares(counts: Mapping[str, int], whole: int) -> list[StatusShare]:
     return [
         StatusShare(
@@ -172,24 +164,20 @@ def _shares(counts: Mapping[str, int], whole: int) -> list[StatusShare]:
 
 def _partition(key: _Key, status: str, group: list[Row]) -> PartitionReplicas:
     top = max(number(row["max_log_end_offset"]) for row in group)
-    bottom = _bottom(group, top)
+    # The plotted stretch of the log begins half as much again before the end as the replicas differ in.
+    ends = [number(row["log_end_offset"]) for row in group]
+    ends += [row["diverged_at"] for row in group if row["diverged_at"] is not None]
+    bottom = top - max(1, (top - min(ends)) * 3 // 2)
     ordered = sorted(group, key=lambda row: broker_order(broker_name(row["broker"])))
     return PartitionReplicas(
         topic=key[1],
         name=f"{key[1]}-{key[2]}",
         status=status,
-        behind=_behind(group),
+        behind=max(number(row["behind"]) for row in group),
         max_log_end_offset=top,
-        missing=_missing(group),
+        missing=max(len(group), *(number(row["expected_replicas"]) for row in group)) - len(group),
         replicas=tuple(_replica(row, bottom, top) for row in ordered),
     )
-
-
-def _bottom(group: list[Row], top: int) -> int:
-    """Where the plotted stretch of the log begins: half as much again as the replicas differ in."""
-    ends = [number(row["log_end_offset"]) for row in group]
-    ends += [row["diverged_at"] for row in group if row["diverged_at"] is not None]
-    return top - max(1, (top - min(ends)) * 3 // 2)
 
 
 def _replica(row: Row, bottom: int, top: int) -> ReplicaRow:

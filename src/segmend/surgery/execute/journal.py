@@ -412,14 +412,10 @@ def make_dirs(fx: Effects, path: str, *, known: str | None = None) -> None:
             fx.make_dir(path)
         sync_dir(fx, folder(path))
     else:
-        _sync_if_possible(fx, folder(path))
+        # What we may pass but not read, or lies on a file system without syncs, was never made by us.
+        try:
+            sync_dir(fx, folder(path))
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.EINVAL, errno.ENOSYS):
+                raise
         make_dirs(fx, folder(path), known=known)
-
-
-def _sync_if_possible(fx: Effects, path: str) -> None:
-    """What we may pass but not read, or lies on a file system without syncs, was never made by us."""
-    try:
-        sync_dir(fx, path)
-    except OSError as error:
-        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.EINVAL, errno.ENOSYS):
-            raise

@@ -52,21 +52,17 @@ def _aside(step: Quarantine, run: Run, number: int, dirs: Sequence[LogDir]) -> I
     if disk.path_type(item.place) is None:
         raise Kept(step.path, f"what was set aside is not at {item.place} any more")
     if step.before.kind != "dir":
-        yield from _file_aside(item)
+        path = item.step.path
+        if not os.path.lexists(path) or posixpath.basename(path) == partition_metadata.FILE_NAME:
+            yield brought_back(item)
+        elif not path.endswith(_DERIVED):
+            raise Kept(path, f"there is one again, and it stays; the old one stays in {item.place}")
         return
     yield from _out_of_the_way(posixpath.basename(step.path), step.path, dirs, item.place)
     yield MoveDir(
         source=item.place, target=step.path, reason=f"out of the quarantine, {item.name}",
         before=look(item.place), allocated=allocated(item.place),
     )  # fmt: skip
-
-
-def _file_aside(item: SetAside) -> Iterator[Step]:
-    path = item.step.path
-    if not os.path.lexists(path) or posixpath.basename(path) == partition_metadata.FILE_NAME:
-        yield brought_back(item)
-    elif not path.endswith(_DERIVED):
-        raise Kept(path, f"there is one again, and it stays; the old one stays in {item.place}")
 
 
 def _out_of_the_way(name: str, path: str, dirs: Sequence[LogDir], old: str) -> Iterator[Step]:
@@ -146,11 +142,7 @@ def _replaced(step: ReplaceFile, run: Run, number: int, _dirs: Sequence[LogDir])
 def _made(step: MakeDir, _run: Run, _number: int, _dirs: Sequence[LogDir]) -> Iterator[Step]:
     name = posixpath.basename(step.path)
     why = f"was made by the plan, and stays with what came since; without it: plan delete --partition {name}"
-    yield from _kept(step.path, why)
-
-
-def _kept(path: str, why: str) -> Iterator[Step]:
-    raise Kept(path, why)
+    raise Kept(step.path, why)
 
 
 def _old(path: str, kept: str) -> str:

@@ -149,7 +149,10 @@ def examine(run: Run, direction: Direction, *, backup_dir: str | None = None) ->
         refuse_state(run.plan, begun=None if untouched else run)
     else:
         refuse_stopped_since(run)
-    todo = _todo(run, direction)
+    # In the order in which they are taken.
+    goal = Status.AFTER if direction == FORWARD else Status.BEFORE
+    numbers = [number for number, status in enumerate(run.statuses()) if status is not goal]
+    todo = numbers if direction == FORWARD else numbers[::-1]
     refuse_changed(run.plan, run.statuses(), run=run if direction == BACK else None)
     refuse_lost_backups(run, todo)
     refuse_full(run, todo, vaults, direction)
@@ -162,13 +165,6 @@ def _vaults(run: Run, backup_dir: str | None) -> str:
     if backup_dir is not None:
         return f"{backup_dir}/{run.name}-steps"
     return run.vaults
-
-
-def _todo(run: Run, direction: Direction) -> list[int]:
-    """The steps that are not where they are to be, in the order in which they are taken."""
-    goal = Status.AFTER if direction == FORWARD else Status.BEFORE
-    numbers = [number for number, status in enumerate(run.statuses()) if status is not goal]
-    return numbers if direction == FORWARD else numbers[::-1]
 
 
 def _begin(fx: Effects, run: Run, journal: JournalWriter, direction: Direction, vaults: str) -> None:

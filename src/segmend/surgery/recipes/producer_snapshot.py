@@ -14,9 +14,8 @@ from __future__ import annotations
 from typing import Final
 
 from segmend.broker.rule import new_in
-from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.tree import LogDir
 from segmend.surgery.derive import Arguments
 from segmend.surgery.derive.file_bytes import producer_snapshot_of
 from segmend.surgery.derive.sources import data_timestamps, partition_of, producers_before
@@ -29,14 +28,10 @@ def build(log_dir: LogDir, partition: str, arguments: Arguments, release: Releas
     partition_dir = partition_of(log_dir, partition)
     states = producers_before(partition_dir, int(arguments["offset"]), arguments["snapshot"])
     if not MARKER_TIMES.of(release):
-        states = _with_times_of_data(partition_dir, states)
+        # The timestamp of the last data batch, where a marker may have come after it.
+        marked = [state for state in states if state.coordinator_epoch >= 0]
+        times = data_timestamps(partition_dir, marked) if marked else {}
+        states = tuple(
+            state._replace(timestamp=times.get(state.producer_id, state.timestamp)) for state in states
+        )
     return producer_snapshot_of(states, release)
-
-
-def _with_times_of_data(
-    partition: PartitionDir, states: tuple[ProducerStateEntry, ...]
-) -> tuple[ProducerStateEntry, ...]:
-    """The timestamp of the last data batch, where a marker may have come after it."""
-    marked = [state for state in states if state.coordinator_epoch >= 0]
-    times = data_timestamps(partition, marked) if marked else {}
-    return tuple(state._replace(timestamp=times.get(state.producer_id, state.timestamp)) for state in states)

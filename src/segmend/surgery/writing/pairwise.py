@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from threading import Event, Lock
 from typing import Final, TypeVar
@@ -54,7 +54,13 @@ def in_turn(
     try:
         for item in items:
             waiting.append(threads.submit(one, item, waiting[-1] if waiting else lambda: None))
-        return _results(waiting)
+        results = []
+        for result in waiting:
+            try:
+                results.append(result())
+            except _Stopped:
+                continue  # the one that failed comes behind
+        return results
     finally:
         # All are done, or one failed, or this thread was interrupted.
         failed.set()
@@ -75,13 +81,3 @@ def _shared(work: Workplace, failed: Event) -> Workplace:
             work.tell(count)
 
     return replace(work, check=check, tell=tell)
-
-
-def _results(waiting: Sequence[Callable[[], Result]]) -> list[Result]:
-    results = []
-    for result in waiting:
-        try:
-            results.append(result())
-        except _Stopped:
-            continue  # the one that failed comes behind
-    return results

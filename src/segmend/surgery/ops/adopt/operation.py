@@ -94,7 +94,13 @@ def _steps(
     source, target = adopted.partition.path, adopted.target
     for other in empty:
         yield Quarantine.of(other.path, f"empty, and in the place of {source}")
-    yield from _lines(request, adopted, loaded)
+    # Nothing of an earlier directory of the name; the high watermark of a log that is all there is.
+    reason = f"of {adopted.name}"
+    for log_dir in request.dirs:
+        home = log_dir is adopted.partition.log_dir
+        for name in (RECOVERY_POINT, LOG_START_OFFSET, HIGH_WATERMARK, CLEANER_OFFSET):
+            offset = _high_watermark(adopted, loaded) if home and name == HIGH_WATERMARK else None
+            yield from assembly.checkpoint_step(log_dir, name, {adopted.key: offset}, reason)
     yield MoveDir.of(source, target, "adopted", replacing=bool(empty))
     index = _active_index(adopted)
     if index is not None:
@@ -105,16 +111,6 @@ def _steps(
     if adopted.topic_id is not None and adopted.topic_id != adopted.old_id:
         reason = f"topic id {adopted.topic_id} instead of {adopted.old_id or 'none'}"
         yield topic_id_step(adopted.partition, target, adopted.topic_id, reason)
-
-
-def _lines(request: Request[Options], adopted: Adoption, loaded: LoadedLog) -> Iterator[Step]:
-    """Nothing of an earlier directory of the name; the high watermark of a log that is all there is."""
-    reason = f"of {adopted.name}"
-    for log_dir in request.dirs:
-        home = log_dir is adopted.partition.log_dir
-        for name in (RECOVERY_POINT, LOG_START_OFFSET, HIGH_WATERMARK, CLEANER_OFFSET):
-            offset = _high_watermark(adopted, loaded) if home and name == HIGH_WATERMARK else None
-            yield from assembly.checkpoint_step(log_dir, name, {adopted.key: offset}, reason)
 
 
 def _high_watermark(adopted: Adoption, loaded: LoadedLog) -> int | None:

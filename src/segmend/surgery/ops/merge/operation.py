@@ -79,7 +79,11 @@ def plan(request: Request[Options]) -> Plan:
     _refuse_undecided(case, chosen)
     _refuse_price(options, chosen, every[0])
     side = None if options.side is None else place_of(options.side, request.given, case)
-    _refuse_into_nothing(case, chosen, side)
+    if side is None and losing(chosen.merged, HOME):
+        raise UsageError(
+            f"{case.target.path}: {_spans(chosen)} are not on the branch that wins; name a directory outside "
+            "the log dirs that keeps them as logs which `segmend show` and `segmend rescue` read: --side DIR"
+        )
     steps = list(_steps(case, chosen, request))
     beside = [] if side is None else side_steps(side, case, chosen.merged)
     draft = Draft(
@@ -146,15 +150,6 @@ def _refuse_price(options: Options, chosen: BranchChoice, newest: BranchChoice) 
 def _spans(chosen: BranchChoice) -> str:
     spans = ", ".join(f"{each.first_offset} to {each.last_offset}" for each in chosen.lost)
     return f"{plural(chosen.records, 'record')} (offsets {spans})"
-
-
-def _refuse_into_nothing(case: Case, chosen: BranchChoice, side: str | None) -> None:
-    """Raise `UsageError` if records of this replica would be in no log any more."""
-    if side is None and losing(chosen.merged, HOME):
-        raise UsageError(
-            f"{case.target.path}: {_spans(chosen)} are not on the branch that wins; name a directory outside "
-            "the log dirs that keeps them as logs which `segmend show` and `segmend rescue` read: --side DIR"
-        )
 
 
 def _steps(case: Case, chosen: BranchChoice, request: Request[Options]) -> Iterator[Step]:

@@ -57,7 +57,12 @@ class QuorumCase:
         self.home = _home(self.broker)
         self.partition = self.home.cluster_metadata
         self.own = None if self.partition is None else MetadataCopy.of(self.partition)
-        self.node_id = _node_id(self.broker, self.home)
+        if self.broker.node_id is None:
+            raise UsageError(
+                f"{self.home.path}: no meta.properties tells which node this is; mend it first: "
+                f"segmend plan identity {shlex.quote(self.home.path)}"
+            )
+        self.node_id = self.broker.node_id
         self.sources = sources(self.options.from_, self.broker, self.path, live=self.options.live_source)
 
     @property
@@ -114,12 +119,3 @@ def _home(broker: BrokerDirs) -> LogDir:
             f"none of these dirs has a {CLUSTER_METADATA}: where is it to be? give --config server.properties"
         )
     return broker.metadata_dir
-
-
-def _node_id(broker: BrokerDirs, home: LogDir) -> int:
-    if broker.node_id is None:
-        raise UsageError(
-            f"{home.path}: no meta.properties tells which node this is; mend it first: "
-            f"segmend plan identity {shlex.quote(home.path)}"
-        )
-    return broker.node_id

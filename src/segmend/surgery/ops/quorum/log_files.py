@@ -68,7 +68,12 @@ def kept(copy: MetadataCopy, standing: MetadataStanding, cut: str | None) -> Ite
         yield from _aside(copy.partition.segments, "its newest snapshot goes further than the log")
         return
     if run.parts and run is not copy.runs[0]:
-        yield from _cut_free(copy.partition, run.parts[0], base)
+        # The run's first segment without what comes before it, and nothing of the segments before that.
+        why = f"damaged, and covered by the snapshot up to offset {base}"
+        if run.parts[0].start:
+            yield _copied(copy.partition.path, run.parts[0], model(copy.partition.log_dir))
+        before = [each for each in copy.partition.segments if each.base_offset < run.parts[0].offset]
+        yield from _aside(before, why)
     if cut is not None:
         yield from _cut_off(copy.partition, run, cut, to_the_end=run is copy.runs[-1])
     if run is not copy.runs[-1]:
@@ -85,15 +90,6 @@ def _cut_off(partition: PartitionDir, run: MetadataRun, why: str, *, to_the_end:
     active = partition.segments[-1]
     if to_the_end and active.log is not None and active.base_offset == run.end and active.log.size:
         yield CutFile.to(active.log.path, 0, why)
-
-
-def _cut_free(partition: PartitionDir, first: SoundBytes, base: int) -> Iterator[Step]:
-    """The run's first segment without what comes before it, and nothing of the segments before that."""
-    why = f"damaged, and covered by the snapshot up to offset {base}"
-    if first.start:
-        yield _copied(partition.path, first, model(partition.log_dir))
-    before = [each for each in partition.segments if each.base_offset < first.offset]
-    yield from _aside(before, why)
 
 
 def _aside(segments: Sequence[LogSegment], why: str) -> Iterator[Step]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from segmend.broker.checkpoints import TOPIC_IDS
 from segmend.errors import UsageError
@@ -48,7 +48,12 @@ def new_names(
     if topic_id != CURRENT and len(topics) > 1:
         raise UsageError(f"--topic-id {topic_id}: one id, and {len(topics)} topics")
     gone = set() if stays else set(topics)
-    _refuse_collisions(topics.values(), _known(request) - gone)
+    # `CreateTopics` refuses such names; a directory would bring one in behind its back.
+    wanted = sorted(set(topics.values()))
+    for name in wanted:
+        for other in (*sorted(_known(request) - gone), *wanted):
+            if other != name and topics_collide(name, other):
+                raise UsageError(f"--to {name}: collides with topic {other}: '.' and '_' count as the same")
     return [NewName(partition=p, replica=_replica(request, p, topics[p.topic], topic_id)) for p in chosen]
 
 
@@ -63,15 +68,6 @@ def _refuse_name(old: str, new: str) -> None:
         raise UsageError(f"--to {new}: has {len(new)} characters; Kafka allows {MAX_TOPIC_LENGTH}")
     if CLUSTER_METADATA_TOPIC in (old, new):
         raise UsageError(f"--to {new}: the cluster's metadata is no topic of clients")
-
-
-def _refuse_collisions(new: Iterable[str], known: Iterable[str]) -> None:
-    """`CreateTopics` refuses such names; a directory would bring one in behind its back."""
-    wanted = sorted(set(new))
-    for name in wanted:
-        for other in (*sorted(known), *wanted):
-            if other != name and topics_collide(name, other):
-                raise UsageError(f"--to {name}: collides with topic {other}: '.' and '_' count as the same")
 
 
 def _known(request: Request[object]) -> set[str]:

@@ -188,13 +188,9 @@ def _is_ours(region: Region, segment: LogSegment, batches: Sequence[RecordBatch]
     mine = region.before or _last_of(region.segment), region.after or _first_of(region.segment)
     sides = (
         _same(mine[0], before or _last_of(segment)),
-        _same(mine[1], after or (_first_of(segment) if _reaches_its_end(segment, batches) else None)),
+        _same(mine[1], after or (_first_of(segment) if batches[-1].end == log_of(segment).size else None)),
     )
     return False not in sides and True in sides
-
-
-def _reaches_its_end(segment: LogSegment, batches: Sequence[RecordBatch]) -> bool:
-    return batches[-1].end == log_of(segment).size
 
 
 def _in_order(region: Region, proven: Sequence[_ReplicaBatch]) -> bool:

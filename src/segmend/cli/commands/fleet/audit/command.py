@@ -41,7 +41,10 @@ def run(args: argparse.Namespace) -> int:
         version=__version__,
         since=None if args.full else args.since_run,
     )
-    _tell_of_stopped(args)
+    # A stopped audit goes on only for who says so: what it read may be old.
+    half = carried.to_go_on_with(args.out)
+    if half is not None and not args.full and args.since_run is None and not args.startup:
+        note(f"the audit {half} did not end; --since-run {half} goes on from what it has read")
     progress = Progress(sys.stderr)
     try:
         progress.say("starting Spark" if args.driver == "spark" else "starting")
@@ -51,13 +54,6 @@ def run(args: argparse.Namespace) -> int:
         progress.done()
     _publish(args, outcome)
     return outcome.exit_code
-
-
-def _tell_of_stopped(args: argparse.Namespace) -> None:
-    """A stopped audit goes on only for who says so: what it read may be old."""
-    half = carried.to_go_on_with(args.out)
-    if half is not None and not args.full and args.since_run is None and not args.startup:
-        note(f"the audit {half} did not end; --since-run {half} goes on from what it has read")
 
 
 def _publish(args: argparse.Namespace, outcome: AuditOutcome) -> None:

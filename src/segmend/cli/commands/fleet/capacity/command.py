@@ -82,7 +82,8 @@ def _reassign(measured: Capacity, *, given: bool) -> int:
 
 
 def _lines(measured: Capacity, args: argparse.Namespace, look: Style) -> Iterator[str]:
-    apart = _is_of_several(measured)
+    # With several clusters each name needs its own.
+    apart = len({cluster for each in measured.disks for cluster in each.disk.clusters}) > 1
     yield from table(_DISKS, (_disk_cells(each, apart=apart) for each in measured.disks), look)
     for each in measured.disks:
         for words in each.unknown:
@@ -126,11 +127,6 @@ def _disk_cells(each: DiskCapacity, *, apart: bool) -> Sequence[str]:
 
 def _in(days: float | None) -> str:
     return "-" if days is None else f"{days:,.1f} days" if days < 3650 else "> 10 years"
-
-
-def _is_of_several(measured: Capacity) -> bool:
-    """Whether there are several clusters, so that each name needs its own."""
-    return len({cluster for each in measured.disks for cluster in each.disk.clusters}) > 1
 
 
 def _of(clusters: Iterable[str | None], *, apart: bool) -> str:
