@@ -11,12 +11,13 @@ reason and the next command.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
 from segmend.errors import SegmendError, UsageError
 from segmend.findings import Finding
+from segmend.frozen import dataclass, field
 from segmend.kernel.types import IndexRule
 from segmend.logdir import disk
 from segmend.logdir.log_segment import LogSegment
@@ -25,7 +26,6 @@ from segmend.surgery.derive.segment_indexes import rule_of
 from segmend.surgery.derive.sources import scanned
 from segmend.surgery.ops.repair import damaged_batches
 from segmend.surgery.ops.repair.checking import THREADS, findings_of, grave, with_steps
-from segmend.surgery.ops.repair.derived_files import DerivedFiles, derived_files, left_by
 from segmend.surgery.ops.repair.logs import ALWAYS, LogRepair, log_repair
 from segmend.surgery.ops.repair.mends import mends
 from segmend.surgery.ops.repair.options import Options
@@ -34,7 +34,9 @@ from segmend.surgery.options import arguments_of
 from segmend.surgery.plan import Left, Plan
 from segmend.surgery.planning import assembly
 from segmend.surgery.planning.assembly import MARKER_KEPT, Draft
+from segmend.surgery.recipes import Rebuild
 from segmend.surgery.request import Request
+from segmend.surgery.steps.replace_file import ReplaceFile
 from segmend.threads import done_by
 
 NAME = "repair"
@@ -162,3 +164,92 @@ def _without_index(request: Request[Options]) -> Iterator[tuple[LogSegment, Inde
             except SegmendError:
                 continue
             yield from ((LogSegment(partition, base), rule) for base in bases)
+
+
+@dataclass(slots=True)
+class DerivedFiles:
+    """The steps, what to know of them, what is left as it is, and findings that stay all the same."""
+
+    steps: list[ReplaceFile] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    left: list[Left] = field(default_factory=list)
+    unmoved: list[Finding] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Wanted:
+    """A file that is to be made anew, and the findings that say so."""
+
+    rebuild: Rebuild
+    findings: list[Finding] = field(default_factory=list)
+
+    def reason(self, rewritten: frozenset[str]) -> str:
+        """For the plan. `rewritten` are the logs in which batches move, by path without `.log`."""
+        if self.rebuild.path.rpartition(".")[0] in rewritten:
+            return "its log is rewritten"
+        return "; ".join(dict.fromkeys(f"{each.code} {each.message}" for each in self.findings))
+
+    def step(self, request: Request[Options], rewritten: frozenset[str]) -> ReplaceFile | Left:
+        reason = self.reason(rewritten)
+        try:
+            return ReplaceFile.with_recipe(self.rebuild, reason, request.release)
+        except SegmendError as why:
+            return Left(why=f"{reason}; it cannot be made anew: {why}", path=self.rebuild.path)
+
+
+def derived_files(
+    request: Request[Options], findings: Sequence[Finding], rewritten: frozenset[str]
+) -> DerivedFiles:
+    """What follows from these findings; `rewritten` as in `reason`."""
+    derived = DerivedFiles()
+    wanted: dict[str, _Wanted] = {}
+    mended: list[tuple[Finding, set[str]]] = []
+    scene = Scene(request, findings)
+    for finding in findings:
+        try:
+            rebuilds = {each.path: each for each in _rebuilds(finding, scene)}
+        except SegmendError as why:
+            derived.left.append(left_by(finding, str(why)))
+            continue
+        for path, rebuild in rebuilds.items():
+            # The last finding of a file says how it is made.
+            wanted.setdefault(path, _Wanted(rebuild)).rebuild = rebuild
+            wanted[path].findings.append(finding)
+        mended.append((finding, {*rebuilds}))
+    changed = set()
+    for path, made in _made(request, wanted, rewritten).items():
+        if isinstance(made, Left):
+            derived.left.append(made)
+        elif made.before.sha256 == made.after.sha256:
+            continue
+        else:
+            derived.steps.append(made)
+            derived.notes += [note] if (note := wanted[path].rebuild.note) else []
+        changed.add(path)
+    derived.unmoved = [each for each, paths in mended if each.code in mends() and changed.isdisjoint(paths)]
+    return derived
+
+
+def _rebuilds(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
+    mend = mends().get(finding.code)
+    return iter(()) if mend is None else mend(finding, scene)
+
+
+def _made(
+    request: Request[Options], wanted: Mapping[str, _Wanted], rewritten: frozenset[str]
+) -> dict[str, ReplaceFile | Left]:
+    """A thread takes the files of a segment, which share a pass over its log."""
+    stems: dict[str, list[str]] = {}
+    for path in wanted:
+        stems.setdefault(path.rpartition(".")[0], []).append(path)
+
+    def of_segment(stem: str) -> list[tuple[str, ReplaceFile | Left]]:
+        return [(path, wanted[path].step(request, rewritten)) for path in stems[stem]]
+
+    made = dict(row for rows in done_by(THREADS, of_segment, stems) for row in rows)
+    return {path: made[path] for path in wanted}
+
+
+def left_by(finding: Finding, why: str, next: str | None = None) -> Left:
+    path, position = f"{finding.dir}/{finding.file}", finding.position
+    return Left(why=why, code=finding.code, path=path, position=position, next=next)
