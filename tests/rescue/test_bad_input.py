@@ -1,5 +1,6 @@
 """Replicas that do not fit together, batches that lie, sources that change meanwhile, and a full disk."""
 
+import shutil
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -7,7 +8,9 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import run
+from tests.conftest import GOLDEN
 from tests.fleet.build import three_brokers
+from tests.golden.unpack import unpack
 from tests.rescue.replicas import told
 
 from segmend.errors import SegmendError
@@ -165,3 +168,20 @@ def test_what_a_full_disk_left_counts_as_room(tmp_path: Path, monkeypatch: pytes
     require_space(request, [Due(topic="t", partition=0, size=1000)])
     with pytest.raises(SegmendError, match="1,100 bytes are free there, and about 2,000 or more are needed"):
         require_space(request, [Due(topic="t", partition=0, size=2000)])
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_a_disk_with_room_for_the_log_alone_is_too_small_for_its_text(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = unpack(GOLDEN / "4.3.1-fleet.tar.xz", tmp_path)
+    dirs, out = sorted(root.glob("b1/d*")), tmp_path / "out"
+    whole = run("rescue", *dirs, "--out", out, "--as", form, "--topic", "[cop]*", "--json")
+    size = sum(line["bytes"] for line in whole.of("partition"))
+    shutil.rmtree(out)
+    free = disk.space(str(tmp_path))
+    for available, fits in ((int(size * 0.7), False), (size, True)):
+        monkeypatch.setattr(disk, "space", lambda _, room=available: replace(free, available=room))
+        ran = run("rescue", *dirs, "--out", out, "--as", form, "--topic", "[cop]*")
+        assert ("bytes are free there" in ran.err) is not fits, ran.err
+        shutil.rmtree(out)

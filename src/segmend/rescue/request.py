@@ -111,11 +111,12 @@ class Request:
 
 @frozen
 class Due:
-    """A partition that is to be written; `size` is that of its largest replica."""
+    """A partition that is to be written; `size` is that of its largest replica, `place` where that lies."""
 
     topic: str
     partition: int
     size: int
+    place: PartitionDir | None = None
 
 
 @frozen

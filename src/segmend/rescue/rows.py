@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from segmend.formats.batch import RecordBatch
+from segmend.formats.record import Record
 from segmend.kernel.columns import RecordColumns, WantedRecords, numbers
 from segmend.kernel.decode import record_columns
 from segmend.kernel.types import BatchRange, Problem
+from segmend.logdir.files import FileEntry
+from segmend.logdir.log_segment import LogSegment
+from segmend.logdir.tree import PartitionDir
 from segmend.merge.pieces import Piece, require_whole
+from segmend.merge.rows import iter_rows
 from segmend.merge.salvage import records_of
 from segmend.merge.spans import has, united
 from segmend.rescue.decoders import Decode
@@ -139,11 +145,41 @@ def salvaged_rows(piece: Piece, job: Job, tally: Tally) -> Iterator[Row]:
             continue
         tally.add(1, aborted, piece.unacknowledged, left_out=False, salvaged=True)
         yield Row(
-            job.topic, job.partition, each.offset, each.timestamp, each.timestamp_type, each.key, each.value,
-            list(each.headers), batch.partition_leader_epoch, batch.producer_id, batch.producer_epoch,
-            each.sequence, batch.is_transactional, aborted, piece.unacknowledged, piece.replica.broker,
-            piece.replica.dir, piece.file, batch.position, salvaged=True,
+            topic=job.topic, partition=job.partition, **_told(batch, each), aborted=aborted,
+            unacknowledged=piece.unacknowledged, broker=piece.replica.broker, dir=piece.replica.dir,
+            file=piece.file, salvaged=True,
         )  # fmt: skip
+
+
+def some_rows(place: PartitionDir, segment: LogSegment, least: int) -> Iterator[tuple[int, Iterator[Row]]]:
+    """Of the first sound batches of a log, of so many bytes at least: their sizes and records."""
+    log, size = segment.log, 0
+    for batch, sound in () if log is None else iter_rows(log, base_offset=segment.base_offset):
+        if log is not None and sound:
+            yield batch.size, _sample(place, log, batch)
+            size += batch.size
+        if size >= least:
+            break
+
+
+def _sample(place: PartitionDir, log: FileEntry, batch: RecordBatch) -> Iterator[Row]:
+    """The records of a batch as rows that are as wide as theirs will be."""
+    for each in records_of(log, batch.position, batch.end)[1]:
+        yield Row(
+            topic=place.topic, partition=place.partition, **_told(batch, each), aborted=False,
+            unacknowledged=False, broker=0, dir=place.log_dir.path, file=f"{place.name}/{log.name}",
+        )  # fmt: skip
+
+
+def _told(batch: RecordBatch, each: Record) -> dict[str, Any]:
+    """What a record and its batch say, by the names of the columns."""
+    return {
+        "offset": each.offset, "timestamp": each.timestamp, "timestamp_type": each.timestamp_type,
+        "key": each.key, "value": each.value, "headers": list(each.headers),
+        "leader_epoch": batch.partition_leader_epoch, "producer_id": batch.producer_id,
+        "producer_epoch": batch.producer_epoch, "sequence": each.sequence,
+        "transactional": batch.is_transactional, "position": batch.position,
+    }  # fmt: skip
 
 
 def _rows(columns: RecordColumns, piece: Piece, job: Job, tally: Tally) -> Iterator[Row]:

@@ -96,10 +96,8 @@ class RescueTask:
     @property
     def due(self) -> Due:
         """As a form is told of it beforehand."""
-        first = self.places[0]
-        return Due(
-            topic=first.topic, partition=first.partition, size=max(place.size for place in self.places)
-        )
+        largest = max(self.places, key=attrgetter("size"))
+        return Due(topic=largest.topic, partition=largest.partition, size=largest.size, place=largest)
 
 
 Each = Callable[[Sequence[RescueTask], Folder], Iterator[Line]]

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from segmend.node.metadata_image import MetadataImage
+from segmend.rescue.decoding import Decoding
 from segmend.rescue.long_names import stem
 from segmend.rescue.outlet import Folder, Line
 from segmend.rescue.partly import part
@@ -17,7 +18,8 @@ from segmend.rescue.texts import base64, headers, instant
 
 def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: MetadataImage | None) -> None:
     del outlet, known
-    require_space(request, due)
+    fields = columns(request.salvage)
+    require_space(request, due, lambda row, decoding: _line(row, fields, decoding))
 
 
 def write(job: Job, outlet: Folder) -> Written:
@@ -27,11 +29,15 @@ def write(job: Job, outlet: Folder) -> Written:
         if opened.is_new:
             stream.write((",".join((*fields, *decoding.columns)) + "\n").encode())
         for row in rows(opened.job, tally, outlet.tell):
-            line = (*_texts(row)[: len(fields)], *decoding.of({"key": row.key, "value": row.value}))
-            stream.write((",".join(map(_field, line)) + "\n").encode("utf-8", "surrogateescape"))
+            stream.write(_line(row, fields, decoding))
             opened.wrote(row.offset)
         size = stream.tell()
     return tally.written(size)
+
+
+def _line(row: Row, fields: Sequence[str], decoding: Decoding) -> bytes:
+    line = (*_texts(row)[: len(fields)], *decoding.of({"key": row.key, "value": row.value}))
+    return (",".join(map(_field, line)) + "\n").encode("utf-8", "surrogateescape")
 
 
 def _texts(row: Row) -> Row:

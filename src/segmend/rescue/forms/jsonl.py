@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from segmend.node.metadata_image import MetadataImage
+from segmend.rescue.decoding import Decoding
 from segmend.rescue.long_names import stem
 from segmend.rescue.outlet import Folder, Line
 from segmend.rescue.partly import part
@@ -19,7 +20,8 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: MetadataImage | None) -> None:
     del outlet, known
-    require_space(request, due)
+    fields = columns(request.salvage)
+    require_space(request, due, lambda row, decoding: _line(row, fields, decoding))
 
 
 def write(job: Job, outlet: Folder) -> Written:
@@ -27,21 +29,21 @@ def write(job: Job, outlet: Folder) -> Written:
         stream, tally, decoding = opened.stream, opened.tally, opened.tally.decoding
         fields = columns(job.request.salvage)
         for row in rows(opened.job, tally, outlet.tell):
-            raw = {"key": row.key, "value": row.value}
-            line = _object(row, fields) | dict(zip(decoding.columns, decoding.of(raw), strict=True))
-            stream.write(_encode(line).encode() + b"\n")
+            stream.write(_line(row, fields, decoding))
             opened.wrote(row.offset)
         size = stream.tell()
     return tally.written(size)
 
 
-def _object(row: Row, fields: Sequence[str]) -> dict[str, object]:
-    return dict(zip(fields, row, strict=False)) | {
+def _line(row: Row, fields: Sequence[str], decoding: Decoding) -> bytes:
+    line = dict(zip(fields, row, strict=False)) | {
         "timestamp": instant(row.timestamp),
         "key": base64(row.key),
         "value": base64(row.value),
         "headers": headers(row.headers),
     }
+    decoded = decoding.of({"key": row.key, "value": row.value})
+    return _encode(line | dict(zip(decoding.columns, decoded, strict=True))).encode() + b"\n"
 
 
 def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
