@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import run
+from tests.faults.patient import Patient
+from tests.faults.written import two_dirs, with_zookeeper
 from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
 
@@ -49,3 +51,34 @@ def test_a_mark_counts_unless_both_clocks_say_that_it_is_older(
     assert ("high-watermark-reset" in {each["effect"] for each in line["effects"]}) == loses
     found = run("check", *dirs, "--json").of("finding")
     assert [each["severity"] for each in found if each["code"] == "C10b"] == ["error" if loses else "info"]
+
+
+@pytest.mark.parametrize(("written", "doubt"), [(False, True), (True, False)])
+def test_a_mark_that_the_files_alone_call_older_is_in_doubt(
+    written: bool, doubt: bool, tmp_path: Path
+) -> None:
+    """Without the record that made the topic; one in the log that is older than the checkpoint decides."""
+    dirs = two_dirs(tmp_path, clean=False)
+    with_zookeeper(dirs)
+    patient = Patient(tuple(dirs), dirs[0] / "t-0", dirs[1] / "v-0")
+    mark = patient.end + 1000
+    patient.line(HIGH_WATERMARK, mark)
+    if not written:
+        for path in patient.partition.iterdir():
+            path.unlink()
+        (patient.partition / f"{0:020d}.log").touch()
+    (patient.partition / FILE_NAME).write_text("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAEQ\n")
+    os.utime(patient.partition / FILE_NAME, (4e9, 4e9))
+    said = run("forecast", *dirs, "--json", "--kafka", "2.8.2")
+    line = next(each for each in said.of("partition") if each["topic"] == "t")
+    lost = sum(each["records_lost"] for each in line["effects"])
+    assert (lost == 0, any(f"to {mark - 1}: the high" in each for each in said.json[-1]["unknown"])) == (
+        doubt,
+        doubt,
+    )
+    found = run("check", *dirs, "--json", "--kafka", "2.8.2").of("finding")
+    assert [each["severity"] for each in found if each["code"] == "C10b"] == ["warning" if doubt else "error"]
+    compared = run("diff", *dirs, "--json", "--topic", "t")
+    assert compared.code == 4
+    (verdict,) = compared.of("partition")
+    assert bool(verdict["missing"]) != doubt

@@ -61,7 +61,7 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         value = context.checkpointed(name)
         if value is not None and value > base and value > context.log_end_offset:
             older = name == HIGH_WATERMARK and mark_is_older(partition, context.broker_dirs.metadata)
-            yield _older(context, value) if older else _finding(context, code, what, value)
+            yield _finding(context, code, what, value) if older is False else _older(context, value, older)
 
 
 def _finding(context: PartitionContext, code: str, what: str, value: int) -> Finding:
@@ -76,9 +76,11 @@ def _finding(context: PartitionContext, code: str, what: str, value: int) -> Fin
     )
 
 
-def _older(context: PartitionContext, value: int) -> Finding:
-    words = f"the high watermark {value} is of a topic of this name before: its checkpoint is older than this"
-    return context.finding("C10b", words, Where(offset=value), severity=Severity.INFO)
+def _older(context: PartitionContext, value: int, sure: bool | None) -> Finding:
+    of_whom = "is" if sure else f"is above the end {context.log_end_offset}, and may be"
+    words = f"the high watermark {value} {of_whom} of a topic of this name before: its checkpoint is older"
+    severity = Severity.INFO if sure else Severity.WARNING
+    return context.finding("C10b", words, Where(offset=value), severity=severity)
 
 
 def _says(context: PartitionContext, code: str, value: int, end: int) -> str | None:

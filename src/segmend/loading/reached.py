@@ -12,7 +12,7 @@ from segmend.loading.segment import Lost
 from segmend.loading.values import Extent
 from segmend.logdir.beyond_end import beyond_end
 from segmend.node.metadata_image import MetadataImage
-from segmend.node.older import mark_is_older
+from segmend.node.older import DOUBTFUL_MARK, mark_is_older
 
 
 def note_short(dir_state: DirState, loaded: LoadedLog, after: Extent, image: MetadataImage | None) -> None:
@@ -26,12 +26,21 @@ def note_short(dir_state: DirState, loaded: LoadedLog, after: Extent, image: Met
     stored = dir_state.of(HIGH_WATERMARK, key)
     told = [*_told(dir_state, loaded)] if stored is None else [(stored, HIGH_WATERMARK)]
     reached, file = max(told, default=(0, ""))
-    if reached <= end or (stored is not None and mark_is_older(state.partition, image)):
+    if reached <= end or (stored is not None and mark_is_older(state.partition, image) is not False):
         return
     if not dir_state.live:  # that of a running broker is of a topic of this name before
         there = max(loaded.before.log_end_offset or 0, after.log_start_offset or 0, end)
         state.note("high-watermark-reset", offset=end, lost=Lost(records=max(reached - there, 0)))
         state.effects[-1] = replace(state.effects[-1], file=file)
+
+
+def doubtful_mark(dir_state: DirState, loaded: LoadedLog, image: MetadataImage | None) -> str | None:
+    """What is not known where the high watermark may be of a topic of this name before."""
+    partition, end = loaded.state.partition, loaded.before.log_end_offset or 0
+    mark = dir_state.of(HIGH_WATERMARK, (partition.topic, partition.partition)) or 0
+    if dir_state.live or mark <= end or mark_is_older(partition, image) is not None:
+        return None
+    return DOUBTFUL_MARK.format(partition.path, end, mark - 1)
 
 
 def cut_short(dir_state: DirState, loaded: LoadedLog) -> str | None:

@@ -34,7 +34,7 @@ from segmend.loading.later import UNLESS_DEAD, by_deletion, by_retention
 from segmend.loading.limits import Known, Retention, TopicSettings, retention_of, setting_of
 from segmend.loading.load import LoadedLog, load
 from segmend.loading.metadata_log import UNKNOWN
-from segmend.loading.reached import cut_short, note_short
+from segmend.loading.reached import cut_short, doubtful_mark, note_short
 from segmend.loading.reads import Budget, note_failing_reads
 from segmend.loading.remote import as_led, begins_there
 from segmend.loading.segment import Lost, lost_from
@@ -262,7 +262,7 @@ def _current(
 ) -> Loaded:
     after, outcome, reason = loaded.after or Extent(), Service.SERVED, stray
     later: tuple[Later, ...] = ()
-    other_id, unread, short = False, None, None
+    other_id, unread, doubt = False, None, None
     if loaded.unknown is not None:
         outcome, stray = Service.UNSERVED, f"not known: {loaded.unknown}"
         reason = stray
@@ -288,7 +288,7 @@ def _current(
         try:
             note_failing_reads(loaded, situation.budget, compacted=cleaned)
             later = (*_closed(dir_state, loaded), *_served(dir_state, loaded, after, situation))
-            short = cut_short(dir_state, loaded)
+            doubt = doubtful_mark(dir_state, loaded, situation.image) or cut_short(dir_state, loaded)
         except Unreadable as refused:
             unread = UNREAD.format(partition.path, refused)
     line = PartitionOutcome(
@@ -301,7 +301,7 @@ def _current(
         outcome=line, dir_state=dir_state, path=partition.path, failure=failure, later=later,
         key=None if stray or failure else ("current", partition.topic, partition.partition),
         open_transactions=loaded.open_transactions, before=loaded.before, after=loaded.after,
-        unknown=loaded.unknown or unread or loaded.by_listing or loaded.dangling or short, other_id=other_id,
+        unknown=loaded.unknown or unread or loaded.by_listing or loaded.dangling or doubt, other_id=other_id,
         in_remote=begins_there(line, loaded),
         epoch=newest_epoch(partition),
         producer=max(loaded.state.states, default=-1),

@@ -24,6 +24,7 @@ from segmend.merge.proven_epochs import Lines, proven_epoch
 from segmend.merge.rows import iter_rows, read_rows
 from segmend.merge.values import NO_EPOCH, Damaged, Replica, Run
 from segmend.merge.walk import LONELY, Walk, damage_at
+from segmend.node.older import DOUBTFUL_MARK, mark_is_older
 from segmend.threads import Jobs, slices
 
 MANY: Final = 1 << 16
@@ -77,8 +78,7 @@ def _replica(
     end = max(start or 0, *partition.base_offsets[-1:], 1 + max(ends, default=-1))
     first = partition.base_offsets[0] if partition.base_offsets else 0
     cleaned = min(cleaned, end)
-    if watermark is not None and watermark > end and log_dir.broker_running():
-        watermark = end  # It was read after the log, or is of a topic of this name before: none is beyond it.
+    watermark, doubts = _believed(partition, watermark, end)
     thinned = max(cleaned, reading.removed_below)
     gaps = tuple(_gaps(reading.damaged, runs, partition))
     if thinned and gaps:
@@ -111,8 +111,19 @@ def _replica(
         proven=max(cleaned, reading.proven_below),
         gaps=tuple((a, min(b, thinned - 1)) for a, b, _ in gaps if a < thinned),
         unreadable=tuple(reading.unreadable),
-        unread_beside=tuple(_unread_beside(partition)),
+        unread_beside=(*_unread_beside(partition), *doubts),
     )
+
+
+def _believed(partition: PartitionDir, watermark: int | None, end: int) -> tuple[int | None, tuple[str, ...]]:
+    """The high watermark as far as it is of this log, and what is not known for it."""
+    if watermark is None or watermark <= end:
+        return watermark, ()
+    if partition.log_dir.broker_running():
+        return end, ()  # It was read after the log, or is of a topic of this name before: none is beyond it.
+    if mark_is_older(partition, None) is False:
+        return watermark, ()
+    return None, (DOUBTFUL_MARK.format(partition.path, end, watermark - 1),)
 
 
 def _unread_beside(partition: PartitionDir) -> Iterator[str]:

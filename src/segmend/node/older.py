@@ -11,11 +11,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
+from segmend.kernel.scan import iter_batches
+from segmend.logdir.file_system import Unreadable
+from segmend.logdir.second_looks import look_again
 from segmend.logdir.tree import PartitionDir
 from segmend.node.metadata_image import MetadataImage
 from segmend.wording import plural
 
 Name = tuple[str, int]
+DOUBTFUL_MARK = (
+    "{}: whether it had offsets {} to {}: the high watermark says so, but it is older than this directory, "
+    "and may be that of a topic of this name before"
+)
 OWN = (
     "its metadata is older than its own logs ({} had leaders that it does not know): if one of its dirs was "
     "restored from a backup, nobody can tell what else is missing there"
@@ -47,17 +54,34 @@ def given_again(producers: Mapping[Name, int], image: MetadataImage) -> frozense
     return frozenset(name for name, newest in producers.items() if newest >= image.next_producer_id)
 
 
-def mark_is_older(partition: PartitionDir, image: MetadataImage | None) -> bool:
+def mark_is_older(partition: PartitionDir, image: MetadataImage | None) -> bool | None:
     """Whether the high watermarks were written before there was this topic: its line is of another one.
 
     So it is within 5 s after a topic was made anew under its name. Both the controller's clock and that of
-    the files must say so; where a copy made files younger, the line counts.
+    the files must say so; where a copy made files younger, the line counts. None: the controller's is not
+    known, and no record is older either.
     """
     marks, made = partition.log_dir.entry(HIGH_WATERMARK), partition.partition_metadata.entry
-    created = -1 if image is None else image.created.get(image.ids.get(partition.topic, ""), -1)
-    if marks is None or made is None or created < 0:
+    if marks is None or made is None or marks.stat().mtime_ns >= made.stat().mtime_ns:
         return False
-    return marks.stat().mtime_ns < min(created * 1_000_000, made.stat().mtime_ns)
+    created = -1 if image is None else image.created.get(image.ids.get(partition.topic, ""), -1)
+    if created < 0:
+        first = _first_record(partition)
+        return None if first is None or first > marks.stat().mtime_ns else False
+    return marks.stat().mtime_ns < created * 1_000_000
+
+
+def _first_record(partition: PartitionDir) -> int | None:
+    """The time of a log's first batch (ns); 0 without a log, which a new topic has, None without a batch."""
+    first = min(partition.segments, key=lambda each: each.base_offset, default=None)
+    if first is None or first.log is None:
+        return 0
+    try:
+        with look_again(first.log) as reader:
+            batch = next(iter_batches(reader), None)
+    except Unreadable:
+        return None
+    return None if batch is None else batch.max_timestamp * 1_000_000
 
 
 def told(words: str, names: Collection[Name]) -> Iterator[str]:
