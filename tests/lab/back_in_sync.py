@@ -1,0 +1,133 @@
+"""How long a broker that was down is out of sync: `python -m tests.lab.back_in_sync [RELEASE] [MIB]`.
+
+Three brokers; one is down while a partition grows to 1 GiB. It comes back by replication alone, and from the
+same disk once more, its replica grafted from the leader's files before. Then it is killed and started again:
+what it recovers tells whether the recovery point of what was grafted is where it should be.
+
+4.3.1 on two cores that were busy with other things (load 30): 24.0 s by replication; after the graft, which
+took 29.4 s on that disk, 4.5 s, of which the start is 4.0; then 1 of 5 segments recovered.
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from confluent_kafka import Producer, TopicCollection
+from confluent_kafka.admin import NewTopic
+
+from tests.cli.run import run
+from tests.lab.admin import admin
+from tests.lab.broker import Broker
+from tests.lab.cluster import Cluster
+
+TOPIC = "big"
+PIECE = 64 << 10
+PATIENCE = 900
+
+
+def fill(bootstrap: str, count: int) -> None:
+    """So many bytes, of which no two pieces are the same; acknowledged by all that are in sync."""
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "batch.size": 1 << 19})
+    for _ in range(0, count, PIECE):
+        producer.produce(TOPIC, os.urandom(PIECE), partition=0)
+        while len(producer) > 500:
+            producer.poll(0.05)
+    assert producer.flush(600) == 0
+
+
+def wait_in_sync(cluster: Cluster) -> None:
+    """Until all three brokers are in the partition's ISR."""
+    client, deadline = admin(cluster.brokers[0].bootstrap), time.monotonic() + PATIENCE
+    wanted = TopicCollection([TOPIC])
+    while len(client.describe_topics(wanted)[TOPIC].result(60).partitions[0].isr) < 3:
+        assert time.monotonic() < deadline, "not in sync"
+        time.sleep(0.02)
+
+
+def back(cluster: Cluster, broker: Broker) -> float:
+    """Seconds from its launch until it is in sync."""
+    started = time.monotonic()
+    broker.start()
+    wait_in_sync(cluster)
+    return time.monotonic() - started
+
+
+def graft(leader: Broker, broker: Broker, scratch: Path) -> float:
+    """Seconds of `plan graft` and `apply`."""
+    started = time.monotonic()
+    words = (
+        "--partition",
+        f"{TOPIC}-0",
+        "--from",
+        leader.dirs[0] / f"{TOPIC}-0",
+        "-o",
+        scratch / "plan.json",
+    )
+    ran = run("plan", "graft", broker.dirs[0], *words)
+    assert ran.code == 0, ran
+    ran = run("apply", scratch / "plan.json", "--yes", "--state-dir", scratch / "state")
+    assert ran.code == 1, ran
+    return time.monotonic() - started
+
+
+def recovered(broker: Broker) -> int:
+    """How many of its segments the start that was the last one has recovered."""
+    return sum(f"{TOPIC}-0" in line and "Recovering unflushed segment" in line for line in broker.lines())
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Seconds; the last two count segments, of the partition and those that a start after a kill recovers."""
+
+    replicated: float
+    """From its launch until it was in sync, by replication alone; `grafted` likewise after a graft."""
+    graft: float
+    grafted: float
+    segments: int
+    recovered: int
+
+    def __str__(self) -> str:
+        return (
+            f"in sync {self.replicated:.1f} s after its launch by replication alone; grafted in "
+            f"{self.graft:.1f} s, {self.grafted:.1f} s after its launch; killed, and started again: "
+            f"{self.recovered} of {self.segments} segments recovered"
+        )
+
+
+def play(version: str, size: int, root: Path) -> Figures:
+    """All of it."""
+    settings = {"log.segment.bytes": str(size // 4)}
+    with Cluster(version, root / "cluster", brokers=3, log_dirs=1, settings=settings) as cluster:
+        cluster.start()
+        leader, other, behind = cluster.brokers
+        client = admin(cluster.bootstrap)
+        client.create_topics([NewTopic(TOPIC, 1, replica_assignment=[[1, 2, 3]])])[TOPIC].result(60)
+        fill(cluster.bootstrap, size // 64)
+        wait_in_sync(cluster)
+        behind.stop(180)
+        fill(cluster.bootstrap, size)
+        shutil.copytree(behind.root, root / "kept")
+        replicated = back(cluster, behind)
+        cluster.stop()
+        shutil.rmtree(behind.root)
+        shutil.move(root / "kept", behind.root)
+        seconds = graft(leader, behind, root)
+        for broker in (leader, other):
+            broker.launch()
+        for broker in (leader, other):
+            broker.wait_ready()
+        grafted = back(cluster, behind)
+        behind.kill()
+        back(cluster, behind)
+        logs = len([*(behind.dirs[0] / f"{TOPIC}-0").glob("*.log")])
+        return Figures(replicated, seconds, grafted, logs, recovered(behind))
+
+
+if __name__ == "__main__":
+    given = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as scratch:
+        print(play(given[0] if given else "4.3.1", int(given[1] if given[1:] else 1024) << 20, Path(scratch)))
