@@ -234,6 +234,8 @@ FAULTS = [
     written("index-is-a-folder-active", is_a_folder("index", "active"), "I23", "offline reads-fail"),
     written("index-folder-of-no-log", lambda p: (p.partition / "00000000000000000060.index").mkdir(),
         "I23", "0..220"),
+    written("snapshot-folder", lambda p: (p.partition / "00000000000000000060.snapshot").mkdir(),
+        "I23", "0..220"),
     written("indexes-after-a-kill", unhurt,
         "", "recovery-scan 0..220",
         under("1.1.0", "I25-", "index-rebuilt recovery-scan 0..220", mend="repair"), clean=False),

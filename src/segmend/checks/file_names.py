@@ -148,9 +148,11 @@ def _foreign(partition: PartitionDir, context: PartitionContext) -> Iterator[Fin
     others = [name for name in names.foreign if name not in _UNUSED]
     folders = [name for name in names.directories if not (name.endswith(SEGMENT_SUFFIXES) or is_text(name))]
     for name in sorted(others + folders):
-        yield _unfound(name, context) or context.finding(
-            "N22", f"{name} is not Kafka's; brokers ignore it", Where(name)
-        )
+        unfound = _unfound(name, context)
+        if unfound is not None:
+            yield unfound
+        elif name in others or not name.endswith(".snapshot"):  # else I23
+            yield context.finding("N22", f"{name} is not Kafka's; brokers ignore it", Where(name))
 
 
 def _unfound(name: str, context: PartitionContext) -> Finding | None:
