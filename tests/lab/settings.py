@@ -181,7 +181,9 @@ FITTING = """
     inter.broker.listener.name=CONTROLLER listeners=PLAINTEXT://h:2,CONTROLLER://0.0.0.0:3
     zookeeper.metadata.migration.enable=true group.consumer.heartbeat.interval.ms=60000
     group.consumer.min.session.timeout.ms=50000 group.share.session.timeout.ms=70000
-    group.coordinator.rebalance.protocols=share
+    group.coordinator.rebalance.protocols=share cordoned.log.dirs=/elsewhere cordoned.log.dirs=*
+    cordoned.log.dirs=*,/d cordoned.log.dirs=/d cordoned.log.dirs=/d,/e,/f cordoned.log.dirs=
+    cordoned.log.dirs=/d, cordoned.log.dirs=/d/
 """
 """Settings that must fit one another, each of these put over a file that is sound."""
 

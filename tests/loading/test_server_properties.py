@@ -35,13 +35,15 @@ def test_a_log_dir_that_the_configuration_does_not_name(dirs: list[Path], tmp_pa
         ("log.dirs=,", "3.9", "requirement failed: At least one log directory must be defined"),
         ("log.dirs=,", "4.3.1", "Configuration 'log.dirs' values must not be empty."),
         ("log.dirs={}\nany=\\u00zz", "4.3.1", "Malformed \\uxxxx encoding."),
+        ("log.dirs={0},{1}\nmetadata.log.dir={0}/", "4.3.1", "Duplicate directory ID Optional["),
+        ("log.dirs={0},{1}\ncordoned.log.dirs={0}/", "4.3.1", "Missing entries : "),
         ("log.dirs={},{}\nmetadata.log.dir=", "4.3.1", "(the configured metadata directory is )."),
     ],
 )
 def test_a_configuration_at_which_the_process_ends(
     dirs: list[Path], tmp_path: Path, line: str, kafka: str, says: str
 ) -> None:
-    """As `KafkaConfig` of 1.1.0, 3.9.2, 4.1.1 and 4.3.1 said, and starts of 4.3.1 on the last two."""
+    """As `KafkaConfig` of 1.1.0, 3.9.2, 4.1.1 and 4.3.1 said, and starts of 4.3.1 on the last four."""
     given = tmp_path / "server.properties"
     given.write_text(f"node.id=1\n{line.format(*dirs)}\n")
     ran = run("forecast", *dirs, "--config", given, "--json", "--kafka", kafka, code=4)

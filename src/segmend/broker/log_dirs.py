@@ -21,13 +21,17 @@ EMPTY_ENTRY = "Configuration 'log.dirs' values must not be empty."
 TWICE = "Duplicate log directory found: {}"
 
 
+Place = tuple[str, str, str | None]
+"""A dir as it is written, its path with all links resolved, and its directory id."""
+
+
 def list_refusal(
-    entries: Sequence[str], places: Sequence[tuple[str, str, str | None]], release: Release
+    entries: Sequence[str], places: Sequence[Place], home: Place | None, release: Release
 ) -> str | None:
     """Why the process ends over the list; None if it does not.
 
-    `entries` is the list as it is written, `places` are its dirs: path, the path with all links
-    resolved, directory id.
+    `entries` is the list as it is written, `places` are its dirs, `home` is metadata.log.dir, which may be
+    one of them, but only as it is written there.
     """
     strict = STRICT_LIST.of(release)
     if strict and "" in entries:
@@ -35,10 +39,11 @@ def list_refusal(
     if strict:
         places = list(dict.fromkeys(places))
     seen: dict[str, str] = {}
-    for path, real, identity in places:
+    for place in [*places, *([] if home is None else [home])]:
+        path, real, identity = place
         if real in seen and identity is not None and path != seen[real] and DIRECTORY_IDS.of(release):
             return DUPLICATE_ID.format(identity, seen[real], path)
-        if real in seen:
+        if real in seen and place is not home:
             return TWICE.format(", ".join(each for each, _, _ in places))
         seen[real] = path
     return None

@@ -11,7 +11,7 @@ from typing import Final
 from segmend.broker.features import knows_version, version_number
 from segmend.broker.rule import Rule, Words, new_in
 from segmend.broker.server_limits import limit_refusals
-from segmend.broker.server_listeners import LISTENERS, ROLES
+from segmend.broker.server_listeners import LISTENERS, ROLES, entries_of
 from segmend.broker.server_names import BOOTSTRAP, BOOTSTRAP_SERVERS, MIGRATION, VOTERS, name_refusals
 from segmend.broker.settings import MISSING, definitions, refusal
 from segmend.logdir.config import ServerConfig
@@ -138,6 +138,19 @@ ELSEWHERE: Final = (
 """Endings of settings that name what is neither in server.properties nor in a log dir: classes and files."""
 PLACES: Final = frozenset({LISTENERS, VOTERS, BOOTSTRAP, ZOOKEEPER})
 """Settings that name hosts and ports: to be found, to be bound, and to answer."""
+CORDONED: Final = "cordoned.log.dirs"
+OTHERS_CORDONED = Words.since(
+    "KafkaConfig.validateValues; KIP-1066",
+    (
+        (4, 3),
+        "requirement failed: All entries in cordoned.log.dirs must be present in log.dirs or log.dir. "
+        "Missing entries : {}",
+    ),
+)
+ALL_AND_MORE_CORDONED = Words.since(
+    "KafkaConfig.validateValues; KIP-1066",
+    ((4, 3), "requirement failed: When cordoned.log.dirs is set to *, it must not contain other values"),
+)
 FIT: Final = new_in("KafkaConfig: looked at from 0.11 on", (0, 11))
 """Whether segmend knows how settings must fit one another."""
 
@@ -169,6 +182,8 @@ def server_refusals(given: Mapping[str, str], release: Release) -> Iterator[str]
         yield from _kraft(given, release)
     if config.log_dir_entries and not config.log_dirs:
         yield from _said(NO_LOG_DIR, release)
+    if config.log_dir_entries and CORDONED not in provided:
+        yield from _cordoned(entries_of(given.get(CORDONED, "")), config.log_dirs, release)
     yield from _late(given, release)
     yield from _format(given, release)
 
@@ -185,6 +200,15 @@ def _of_whole(config: ServerConfig, release: Release) -> Iterator[str]:
         if LISTENERS in given:  # without them it is rather a part of a file
             yield from name_refusals(given, release)
         yield from limit_refusals(given, release)
+
+
+def _cordoned(cordoned: Sequence[str], dirs: Sequence[str], release: Release) -> Iterator[str]:
+    """Dirs that get no new replicas are named as in `log.dirs`, or all by a star."""
+    others = [path for path in cordoned if path not in dirs]
+    if "*" in cordoned and len(cordoned) > 1:
+        yield from _said(ALL_AND_MORE_CORDONED, release)
+    elif others and others != ["*"]:
+        yield from _said(OTHERS_CORDONED, release, ", ".join(others))
 
 
 def _late(given: Mapping[str, str], release: Release) -> Iterator[str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cached_property
 
 from segmend.broker.identity import UNEXPECTED_METADATA, Identity, IdentityVerdict, verify
-from segmend.broker.log_dirs import list_refusal
+from segmend.broker.log_dirs import Place, list_refusal
 from segmend.broker.server_names import MIGRATION
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
 from segmend.frozen import field, frozen, replace
@@ -97,9 +97,13 @@ class Prelude:
         if given is None:
             return None
         ids = {each.real_path: each.directory_id for each in self.broker.dirs}
-        places = ((path, disk.real_path(path)) for path in given.log_dirs)
-        listed = [(path, real, ids.get(real)) for path, real in places]
-        return list_refusal(given.log_dir_entries, listed, self.broker.release)
+
+        def place(path: str) -> Place:
+            return path, (real := disk.real_path(path)), ids.get(real)
+
+        home = given.metadata_log_dir if self.broker.kraft else None
+        listed = [place(path) for path in given.log_dirs]
+        return list_refusal(given.log_dir_entries, listed, place(home) if home else None, self.broker.release)
 
     @property
     def not_given(self) -> list[str]:

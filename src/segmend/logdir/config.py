@@ -113,7 +113,8 @@ class ServerConfig:
         """
         if "metadata.log.dir" in self.provided:
             return None
-        return self.given.get("metadata.log.dir", next(iter(self.log_dirs), None))
+        given = self.given.get("metadata.log.dir")
+        return next(iter(self.log_dirs), None) if given is None else given.strip()
 
     @property
     def node_id(self) -> int | None:
