@@ -90,6 +90,12 @@ def snapshot_unfound(patient: Patient) -> None:
     newest.rename(newest.with_name(f"{newest.stem}.\udcff.snapshot"))
 
 
+def snapshot_beside_unfound(patient: Patient) -> None:
+    """A copy of the newest producer snapshot but one under a name that is no UTF-8."""
+    other = patient.snapshots[0]
+    shutil.copyfile(other, other.with_name(f"{other.stem}.\udcff.snapshot"))
+
+
 def snapshot_twice(patient: Patient) -> None:
     """A copy of the newest producer snapshot that somebody put beside it: a broker may read either."""
     newest = max(patient.partition.glob("*.snapshot"))
@@ -256,6 +262,7 @@ FAULTS = [
     written("snapshot-unfound", snapshot_unfound, "N22 P03+", "offline",
         killed("N22", "offline epochs-rewritten recovery-scan segment-emptied -51")),
     written("snapshot-twice", snapshot_twice, "N31", "0..220"),
+    written("snapshot-beside-unfound", snapshot_beside_unfound, "N31", "0..220"),
     alone("file-foo-log", left("foo.log"), "N03", "refuses", says='For input string: "foo"'),
     alone("file-x-cleaned", left("x.cleaned"), "N03", "refuses", says='For input string: "x"'),
     alone("file-x-swap", left("x.swap"), "N03", "refuses"),

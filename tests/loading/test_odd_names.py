@@ -79,6 +79,7 @@ def test_the_forecast_gives_no_all_clear(tmp_path: Path, capsys: pytest.CaptureF
     *_, last = forecast(broker_of([LogDir.open(str(home))], "4.3.1"), Options())
     assert [each for each in last.to_json()["unknown"] if each.endswith(LISTED)]
     assert main(["forecast", str(home), "--kafka", "4.3.1"]) & 4
+    assert main(["check", str(home), "--kafka", "4.3.1"]) == 4
     assert "nothing lost" not in capsys.readouterr().out
 
 
@@ -132,3 +133,15 @@ def test_swap_files_over_one_another_are_completed_in_any_order_up_to_2_8(
     home = two_dirs(tmp_path, True)[0]
     fault_called("swaps-over-one-another").hurt(Patient((home,), home / "t-0", home / "u-0"))
     assert (loaded(home, kafka).by_listing is not None) == doubt
+
+
+def test_a_producer_snapshot_of_more_than_64_mib_is_left_open(tmp_path: Path) -> None:
+    """It would be read whole: who was writing, and what a start makes of it, is not known."""
+    home = two_dirs(tmp_path, True)[0]
+    for size, unknown in ((64 << 20, False), ((64 << 20) + 1, True)):
+        os.truncate(home / "t-0" / OWN, size)
+        assert (loaded(home, "4.3.1").unknown is not None) == unknown
+    *_, last = forecast(broker_of([LogDir.open(str(home))], "4.3.1"), Options())
+    assert [each for each in last.to_json()["unknown"] if OWN in each]
+    for level in ("--startup", "--deep"):
+        assert main(["check", str(home), level, "--kafka", "4.3.1"]) == 4

@@ -163,4 +163,8 @@ def _unfound(name: str, context: PartitionContext) -> Finding | None:
     words = f"{name} is listed as a producer snapshot, and Java finds nothing under a name that is no UTF-8"
     if offset is None:
         return None
-    return context.finding("N22", words, Where(name, offset=offset), remedy=context.set_aside(name))
+    where, remedy = Where(name, offset=offset), context.set_aside(name)
+    if offset in context.partition.layout.snapshots:
+        words = BY_LISTING.format(f"{file_prefix(offset)}.snapshot and {name}")
+        return context.finding("N31", f"{words}; Java finds nothing under that name", where, remedy=remedy)
+    return context.finding("N22", words, where, remedy=remedy)

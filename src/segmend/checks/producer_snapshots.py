@@ -90,7 +90,11 @@ def _damaged(context: PartitionContext, offset: int, entry: FileEntry) -> Iterat
             broker_says=LOADING_FAILED.format(f"java.lang.OutOfMemoryError: {NO_ARRAY}"),
             remedy=context.set_aside(entry.name),
         )
-    elif damages and entry.size <= LIMIT:
+    elif entry.size > LIMIT:
+        words = f"{entry.size:,} bytes are more than is read here: whether it is right is not known"
+        where = Where(entry.name, offset=offset)
+        yield context.finding("P01", words, where, severity=Severity.WARNING, remedy=context.repair())
+    elif damages:
         words = "; ".join(damage.reason for damage in damages)
         yield context.finding(
             "P01",
