@@ -10,7 +10,6 @@
     walk              a log as a stream of batches, records and damage
     config            server.properties, with Kafka's defaults
     release           which Kafka release wrote a directory, and how we know
-    metadata_version  the range of metadata.version this node registered with
 
 Nothing here knows what a finding is. What cannot be read is a value
 (`PartitionDir.unreadable`, `Loaded.unreadable`) or an `Unreadable`, never a traceback.

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, ParamSpec, TypeVar
 
 from segmend.formats import posix_acl
 from segmend.formats.posix_acl import Acl
@@ -29,6 +29,9 @@ from segmend.logdir.file_system import (
 )
 from segmend.logdir.tree import LogDir
 from segmend.logdir.user import ROOT, User
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 DENIED: Final = "Permission denied"
 READ_ONLY: Final = "Read-only file system"
@@ -58,40 +61,31 @@ class AsUser(Files):
         return self._asked >= _ATTRIBUTES_ASKED
 
     def listing(self, path: str) -> dict[str, EntryType]:
-        try:
-            return disk.listing(path)
-        except Unreadable as error:
-            raise self._noted(error) from None
+        return self._read(disk.listing, path)
 
     def file_stat(self, path: str) -> FileStat:
-        try:
-            return disk.file_stat(path)
-        except Unreadable as error:
-            raise self._noted(error) from None
+        return self._read(disk.file_stat, path)
 
     def open(self, path: str) -> OpenFile:
-        try:
-            return disk.open(path)
-        except Unreadable as error:
-            raise self._noted(error) from None
+        return self._read(disk.open, path)
 
     def last_unit(self, path: str, unit: int) -> bytes:
-        try:
-            return disk.last_unit(path, unit)
-        except Unreadable as error:
-            raise self._noted(error) from None
+        return self._read(disk.last_unit, path, unit)
 
     def file_size(self, path: str) -> int:
-        try:
-            return disk.file_size(path)
-        except Unreadable as error:
-            raise self._noted(error) from None
+        return self._read(disk.file_size, path)
 
     def size_and_allocated(self, path: str) -> tuple[int, int]:
+        return self._read(disk.size_and_allocated, path)
+
+    def _read(self, read: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+        """What the disk says; what it does not give to this process is noted."""
         try:
-            return disk.size_and_allocated(path)
+            return read(*args, **options)
         except Unreadable as error:
-            raise self._noted(error) from None
+            if error.forbidden:
+                self.refused.setdefault(error.path, str(error))
+            raise
 
     def real_path(self, path: str) -> str:
         return disk.real_path(path)
@@ -146,11 +140,6 @@ class AsUser(Files):
         self._asked += len(logs)
         self.unasked += len(every) - len(logs)
         return {name: IMMUTABLE for name in logs if disk.is_immutable(f"{folder}/{name}")}
-
-    def _noted(self, error: Unreadable) -> Unreadable:
-        if error.forbidden:
-            self.refused.setdefault(error.path, str(error))
-        return error
 
     def _may(self, wanted: int, path: str, status: FileStat) -> bool:
         acl = None if self.user.uid in (ROOT, status.uid) else _acl(path)

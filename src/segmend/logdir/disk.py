@@ -158,10 +158,6 @@ def link_target(path: str) -> str | None:
         return None
 
 
-def may_read(path: str) -> bool:
-    return os.access(path, os.R_OK)
-
-
 def denial(path: str, wanted: int) -> str | None:  # noqa: ARG001
     """Nothing is denied where no user is asked about (`Files.denial`)."""
     return None
@@ -171,7 +167,8 @@ def held_back(folder: str, names: Iterable[str]) -> HeldBack:
     """What this process may not read, where nothing tells as whom a broker runs (`Files.held_back`)."""
     if os.geteuid() == 0:
         return HELD_BACK_NOTHING
-    return HeldBack(unreadable=next((each for each in names if not may_read(f"{folder}/{each}")), None))
+    refused = (each for each in names if not os.access(f"{folder}/{each}", os.R_OK))
+    return HeldBack(unreadable=next(refused, None))
 
 
 def owners(folder: str, names: Iterable[str]) -> Iterator[tuple[str, tuple[int, int, int]]]:

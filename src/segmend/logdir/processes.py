@@ -113,18 +113,12 @@ def _for_writing(pid: str, fd: str) -> bool:
 
 
 def _names(path: str) -> list[str]:
-    try:
-        return disk.names(path)
-    except Unreadable:
-        return []
+    return or_none(disk.names, path) or []
 
 
 def _small(path: str) -> bytes:
     """Files of /proc have no size, so `disk.read` would find them empty."""
-    try:
-        return disk.read_stream(path, _LIMIT)
-    except Unreadable:
-        return b""
+    return or_none(disk.read_stream, path, _LIMIT) or b""
 
 
 def _command(words: Sequence[bytes]) -> str:

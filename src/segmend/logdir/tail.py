@@ -24,7 +24,7 @@ from segmend.formats.batch import (
 from segmend.formats.record import iter_records
 from segmend.frozen import frozen
 from segmend.kernel.scan import iter_batches, next_offset_from
-from segmend.logdir.file_system import OpenFile, Unreadable
+from segmend.logdir.file_system import OpenFile, or_none
 from segmend.logdir.files import FileEntry
 from segmend.logdir.index_file import last_entry
 from segmend.logdir.log_segment import LogSegment
@@ -123,10 +123,7 @@ def last_timestamp(index: FileEntry | None) -> int:
 
 def _last_entry(index: FileEntry | None, entry_size: int) -> bytes | None:
     """The last entry of an index before its zeros; None also where it cannot be read."""
-    try:
-        last = last_entry(index, entry_size)
-    except Unreadable:
-        return None
+    last = or_none(last_entry, index, entry_size)
     return None if last is None else last.data
 
 

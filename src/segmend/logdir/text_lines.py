@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
@@ -53,7 +54,7 @@ def _plain(chunks: Iterable[bytes], path: str) -> Iterator[bytes]:
         return
     member = zlib.decompressobj(wbits=31)
     ended = True
-    for chunk in _with(first, source):
+    for chunk in chain((first,), source):
         data = chunk
         while data:
             try:
@@ -66,8 +67,3 @@ def _plain(chunks: Iterable[bytes], path: str) -> Iterator[bytes]:
                 data, member = member.unused_data, zlib.decompressobj(wbits=31)
     if not ended:
         raise Unreadable(path, "the gzip ends too early; the lines before that were read")
-
-
-def _with(first: bytes, source: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from source
