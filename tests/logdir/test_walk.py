@@ -71,7 +71,6 @@ def test_a_batch_too_large_to_look_into_still_has_its_checksum(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "DECODE_LIMIT", 100)
-    monkeypatch.setattr(module, "_PIECE", 7)
     entry = write(tmp_path, batch(0, count=30), batch(30, count=30, magic=1, codec=1))
     found = items(entry)
     assert [item.valid for item in found if isinstance(item, BatchItem)] == [True, True]

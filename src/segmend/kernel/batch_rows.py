@@ -11,6 +11,7 @@ from segmend.formats.batch import (
     HEADER_SIZE_V2,
     LOG_OVERHEAD,
     PREFIX,
+    compute_crc,
     header_size,
     read_header,
 )
@@ -19,7 +20,7 @@ from segmend.kernel.decoder import DAMAGE, END, FULL, MORE
 from segmend.kernel.diagnosis import diagnose
 from segmend.kernel.engine import ENGINE, engine_named
 from segmend.kernel.records import signed64
-from segmend.kernel.reference import cannot_begin, checksum
+from segmend.kernel.reference import cannot_begin
 from segmend.kernel.salvage import Salvage
 from segmend.kernel.types import TAIL_KINDS, WINDOW, WINDOW_LIMIT, BatchRange, Problem, Reader
 from segmend.kernel.walker import Stop
@@ -75,7 +76,7 @@ class PlainHeaders:
         need = LOG_OVERHEAD + size if self._crc else header_size(magic)
         if len(data) - at < need:
             return Stop(MORE, need=need)
-        computed = checksum(data[at : at + need], magic) if self._crc else 0
+        computed = compute_crc(data[at : at + need], magic) if self._crc else 0
         if self._crc and computed != read_header(data, at).crc:
             return Stop(DAMAGE, kind="crc-mismatch", computed=computed)
         self._rows.frombytes(_row(data[at : at + HEADER_SIZE_V2], self.position, 1 if self._crc else -1))

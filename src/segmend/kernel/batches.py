@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 
+from segmend.crc32c import crc32c
 from segmend.formats.batch import (
+    CRC_START_LEGACY,
+    CRC_START_V2,
     HEADER_SIZE_UP_TO_MAGIC,
     HEADER_SIZE_V2,
     LOG_OVERHEAD,
@@ -70,6 +74,16 @@ def _batch_at(window: Window, position: int) -> RecordBatch | None:
 def _is_sound(batch: RecordBatch, salvage: Salvage) -> bool:
     fits = batch.size >= header_size(batch.magic) and 0 <= batch.magic <= 2
     return fits and salvage.checksum(batch.position, batch.size, batch.magic) == batch.crc
+
+
+def checksum(reader: Reader, batch: RecordBatch) -> int:
+    """The checksum of a whole batch, computed piece by piece."""
+    compute, begin = (crc32c, CRC_START_V2) if batch.magic >= 2 else (zlib.crc32, CRC_START_LEGACY)
+    value = 0
+    with Window(reader) as window:
+        for piece in window.pieces(batch.position + begin, batch.end):
+            value = compute(piece, value)
+    return value
 
 
 def next_offset_from(reader: Reader, position: int, base_offset: int) -> BrokerEnd:

@@ -21,7 +21,7 @@ TIME_ENTRY: Final = Struct(">qi")
 Entry = tuple[int, int]
 """Offset index: (position, offset). Time index: (timestamp, offset). Offsets are absolute."""
 Verdict = tuple[str, int | None]
-"""(kind of `types.INDEX_KINDS`, or "" for agreement, "?" for cannot say; what was expected)."""
+"""(kind of an `IndexMismatch`, or "" for agreement, "?" for cannot say; what was expected)."""
 
 AGREES: Final[Verdict] = ("", None)
 UNVERIFIABLE: Final[Verdict] = ("?", None)

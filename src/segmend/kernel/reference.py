@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-import zlib
 from collections import Counter
 
-from segmend.crc32c import crc32c
 from segmend.formats.batch import (
-    CRC_START_LEGACY,
-    CRC_START_V2,
     HEADER_SIZE_UP_TO_MAGIC,
     HEADER_SIZE_V2,
     LOG_OVERHEAD,
     MIN_SIZE,
     PREFIX,
     RecordBatch,
+    compute_crc,
     header_size,
     read_header,
 )
@@ -85,7 +82,7 @@ class ReferenceWalker:
         batch = batch._replace(last_offset=signed64(batch.last_offset))
         body = data[at : at + batch.size] if crc is None else b""
         if self._task.crc:
-            computed = checksum(body, magic) if crc is None else crc
+            computed = compute_crc(body, magic) if crc is None else crc
             if computed != batch.crc:
                 return Stop(DAMAGE, kind="crc-mismatch", computed=computed)
         assert self.position < batch.end <= self.end, "a sound batch is no bytes, or goes past the file"
@@ -314,12 +311,6 @@ def prefix_fault(size: int, magic: int, left: int) -> ProblemKind | NoProblem:
     if not 0 <= magic <= 2:
         return "bad-magic"
     return "size-too-small" if size < header_size(magic) - LOG_OVERHEAD else ""
-
-
-def checksum(body: bytes, magic: int) -> int:
-    if magic == 2:
-        return crc32c(memoryview(body)[CRC_START_V2:])
-    return zlib.crc32(memoryview(body)[CRC_START_LEGACY:])
 
 
 walker = ReferenceWalker

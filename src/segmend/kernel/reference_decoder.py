@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from segmend.formats.batch import HEADER_SIZE_V2, PREFIX, RecordBatch, increment_sequence, read_header
+from segmend.formats.batch import (
+    HEADER_SIZE_V2,
+    PREFIX,
+    RecordBatch,
+    compute_crc,
+    increment_sequence,
+    read_header,
+)
 from segmend.kernel.columns import Allocate, BatchRun, RecordBuilder, RecordColumns, WantedRecords
 from segmend.kernel.decoder import CODEC, DAMAGE, END, FULL, LEGACY, MORE, PAYLOAD, RECORDS
 from segmend.kernel.records import (
@@ -13,7 +20,7 @@ from segmend.kernel.records import (
     read_record,
     signed64,
 )
-from segmend.kernel.reference import cannot_begin, checksum
+from segmend.kernel.reference import cannot_begin
 from segmend.kernel.types import Problem
 from segmend.kernel.walker import Stop
 
@@ -61,7 +68,7 @@ class ReferenceDecoder:
         batch = read_header(data, at, self.position)
         batch = batch._replace(last_offset=signed64(batch.last_offset))
         body = data[at : at + batch.size]
-        if self._crc and (computed := checksum(body, magic)) != batch.crc:
+        if self._crc and (computed := compute_crc(body, magic)) != batch.crc:
             return Stop(DAMAGE, kind="crc-mismatch", computed=computed)
         return self._take_batch(batch, body)
 

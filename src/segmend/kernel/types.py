@@ -86,26 +86,10 @@ CHAIN_KINDS: Final[frozenset[ProblemKind]] = frozenset(
 )
 """The kinds that take bytes out of the chain of batches."""
 
-INDEX_KINDS: Final = {
-    "position-order": "the position is not above that of the entry before it",
-    "offset-order": "the offset is not above that of the entry before it (time index: is below)",
-    "timestamp-order": "the timestamp is not above that of the entry before it",
-    "position-negative": "the position is negative",
-    "position-past-end": "the position is at or after the end of the last whole batch",
-    "not-a-boundary": "no batch begins at the position",
-    "offset-before-base": "the offset is below the segment's base offset",
-    "offset-behind": "the offset lies before the batch at the position: a lookup skips records",
-    "offset-past-end": "the offset is above the last offset of the segment",
-    "no-batch": "no batch holds the offset",
-    "timestamp-differs": "the timestamp is not the maximum of the batch that holds the offset",
-    "timestamp-exceeded": "an earlier batch has a larger timestamp",
-}
-"""Every kind of `IndexMismatch`, with its meaning (class OffsetIndex, TimeIndex)."""
-
 ASTRAY_KINDS: Final = frozenset(
     {"position-order", "offset-order", "not-a-boundary", "position-past-end", "offset-behind"}
 )
-"""Those by which a lookup comes to a wrong place, or skips records."""
+"""Kinds of `IndexMismatch` by which a lookup comes to a wrong place, or skips records."""
 
 
 class Reader(Protocol):

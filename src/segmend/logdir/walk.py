@@ -7,22 +7,20 @@ asks a scan of the bytes in between for the name of what is wrong with them.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
 
-from segmend.crc32c import crc32c
-from segmend.formats.batch import CRC_START_LEGACY, CRC_START_V2, RecordBatch
+from segmend.formats.batch import RecordBatch, compute_crc
 from segmend.formats.damage import Damage
 from segmend.formats.java_number import LONG_MAX, LONG_MIN
 from segmend.formats.record import Record, iter_records
 from segmend.frozen import frozen
+from segmend.kernel.batches import checksum
 from segmend.kernel.scan import ScanTask, iter_batches, scan_log
 from segmend.kernel.types import KINDS
 from segmend.logdir.file_system import OpenFile
 
 DECODE_LIMIT = 64 << 20
 """Batches larger than this, or that decompress to more, are not looked into."""
-_PIECE = 1 << 20
 
 
 @frozen
@@ -115,7 +113,7 @@ def _past(batch: RecordBatch, selection: Selection) -> bool:
 def _batch(reader: OpenFile, batch: RecordBatch, selection: Selection, records: bool) -> Iterator[Item]:
     small = batch.size <= DECODE_LIMIT
     data = reader.read(batch.size, batch.position) if small else b""
-    valid = _checksum(reader, batch, data) == batch.crc
+    valid = (compute_crc(data, batch.magic) if data else checksum(reader, batch)) == batch.crc
     yield BatchItem(batch=_unwrapped(data, batch) if small else batch, valid=valid)
     if not 0 <= batch.magic <= 2:
         yield _fault(batch, "bad-magic", f"magic {batch.magic} is none of 0, 1, 2")
@@ -150,17 +148,6 @@ def _records(data: bytes, batch: RecordBatch, selection: Selection) -> Iterator[
 
 def _fault(batch: RecordBatch, kind: str, reason: str) -> DamageItem:
     return DamageItem(kind=kind, position=batch.position, end=batch.end, reason=reason)
-
-
-def _checksum(reader: OpenFile, batch: RecordBatch, data: bytes) -> int:
-    """The checksum computed over the batch, in pieces if it is large."""
-    compute, begin = (crc32c, CRC_START_V2) if batch.magic >= 2 else (zlib.crc32, CRC_START_LEGACY)
-    if data:
-        return compute(memoryview(data)[begin:])
-    value = 0
-    for at in range(batch.position + begin, batch.end, _PIECE):
-        value = compute(reader.read(min(_PIECE, batch.end - at), at), value)
-    return value
 
 
 def _between(reader: OpenFile, base: int, start: int, end: int, selection: Selection) -> Iterator[DamageItem]:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from segmend.crc32c import crc32c
-from segmend.formats.batch import CRC_START_LEGACY, CRC_START_V2, HEADER_SIZE_V2, RecordBatch, read_header
+from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch, read_header
 from segmend.formats.java_number import LONG_MIN
 from segmend.kernel.batch_rows import batch_rows
+from segmend.kernel.batches import checksum
 from segmend.kernel.types import BatchRange, Problem
 from segmend.logdir.file_system import OpenFile
 from segmend.logdir.files import FileEntry
 from segmend.merge.open_run import ROW, passing_below
-
-_PIECE: Final = 1 << 20
 
 
 class HeaderRow(NamedTuple):
@@ -73,8 +70,4 @@ def read_rows(
 def _huge(reader: OpenFile, position: int) -> HeaderRow:
     """A batch too large for any window, which the kernel passes over: summed up in pieces."""
     batch = read_header(reader.read(HEADER_SIZE_V2, position), 0, position)
-    compute, begin = (crc32c, CRC_START_V2) if batch.magic >= 2 else (zlib.crc32, CRC_START_LEGACY)
-    value = 0
-    for at in range(position + begin, batch.end, _PIECE):
-        value = compute(reader.read(min(_PIECE, batch.end - at), at), value)
-    return HeaderRow(batch, value == batch.crc)
+    return HeaderRow(batch, checksum(reader, batch) == batch.crc)
