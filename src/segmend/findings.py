@@ -74,23 +74,16 @@ class BrokerEffect:
     lose by it; findings with one cause tell the same loss, so do not add them up.
     """
 
-    text: str
     effect: str | None = None
     offset: int | None = None
     records_lost: int = 0
     bytes_lost: int = 0
+    text: str
     basis: Basis = Basis.FORECAST
 
     def to_json(self) -> dict[str, Any]:
         """The object `broker_effect` of a finding."""
-        return {
-            "effect": self.effect,
-            "offset": self.offset,
-            "records_lost": self.records_lost,
-            "bytes_lost": self.bytes_lost,
-            "text": self.text,
-            "basis": self.basis.value,
-        }
+        return as_dict(self)
 
 
 @frozen

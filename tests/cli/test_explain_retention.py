@@ -13,7 +13,7 @@ from tests.faults.patient import HIGH, START
 from tests.faults.written import BASES, END, checkpoint, in_place, removed, two_dirs, written
 from tests.golden.shared import golden
 
-from segmend.loading.limits import Known, retention_of
+from segmend.loading.limits import Known, Sources, retention_of
 from segmend.logdir.config import ServerConfig
 from segmend.node.metadata_image import MetadataImage
 
@@ -187,7 +187,9 @@ def test_settings_win_in_the_brokers_order() -> None:
     image, config = MetadataImage(), ServerConfig(given={"log.retention.hours": "2"})
 
     def value() -> tuple[str, str]:
-        found = retention_of(config, image.configs.get("t", {}), "t", image.dynamic(1)).settings[1]
+        own = image.configs.get("t", {})
+        sources = Sources(config=config, topic=own, dynamic=image.dynamic(1))
+        found = retention_of(sources, "t").settings[1]
         return found.value, found.source.partition(",")[0].partition(":")[0]
 
     assert value() == (str(2 * HOUR), "server.properties")
@@ -206,13 +208,13 @@ def test_settings_win_in_the_brokers_order() -> None:
 def test_local_limits_count_where_storage_is_remote() -> None:
     topic = {"remote.storage.enable": "true", "retention.ms": "1000", "local.retention.ms": "10"}
     on = ServerConfig(given={"remote.log.storage.system.enable": "true"})
-    found = retention_of(on, topic, "t")
+    found = retention_of(Sources(config=on, topic=topic), "t")
     assert (found.limits.retention_ms, found.remote) == (10, True)
-    same = retention_of(on, {**topic, "local.retention.ms": "-2"}, "t")
+    same = retention_of(Sources(config=on, topic={**topic, "local.retention.ms": "-2"}), "t")
     assert same.limits.retention_ms == 1000
-    off = retention_of(ServerConfig(), topic, "t")
+    off = retention_of(Sources(config=ServerConfig(), topic=topic), "t")
     assert (off.limits.retention_ms, off.remote) == (1000, False), "off is the default"
-    unseen = retention_of(ServerConfig(), topic, "t", known=Known(broker=False))
+    unseen = retention_of(Sources(config=ServerConfig(), topic=topic, known=Known(broker=False)), "t")
     assert unseen.remote, "without server.properties: else there were no such topic"
 
 

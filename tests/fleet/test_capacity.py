@@ -42,7 +42,7 @@ from segmend.fleet.summary import check_clusters, summarize_task
 from segmend.fleet.tables import open_table
 from segmend.formats.batch import read_header
 from segmend.formats.build import NewRecord, build_batch
-from segmend.loading.limits import Known, Retention, retention_of
+from segmend.loading.limits import Known, Sources, retention_of
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.overview import partition_overview
 from segmend.logdir.tree import LogDir
@@ -70,9 +70,8 @@ def growth(
     folder: Path, *, days: float = 7, topic: dict[str, str] | None = None, known: bool = False
 ) -> Growth:
     (partition,) = LogDir.open(str(folder)).partitions
-    settings: Retention = retention_of(
-        ServerConfig(), topic or {}, partition.topic, {}, Known(topic=known, dynamic=known, broker=known)
-    )
+    seen = Known(topic=known, dynamic=known, broker=known)
+    settings = retention_of(Sources(config=ServerConfig(), topic=topic or {}, known=seen), partition.topic)
     found = partition_overview(partition)
     return growth_of(partition, found, settings, found.newest_timestamp, days)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from segmend.loading.limits import Known, Origin, Retention, retention_of
+from segmend.loading.limits import Known, Origin, Retention, Sources, retention_of
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
 
@@ -21,7 +21,7 @@ def told(
     release: str = "4.3",
 ) -> Retention:
     config = ServerConfig(given=given or {}, release=Release.parse(release))
-    return retention_of(config, topic, name, dynamic, known)
+    return retention_of(Sources(config=config, topic=topic, dynamic=dynamic or {}, known=known), name)
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ class BrokerContext:
         for log_dir in self.dirs:
             for partition in log_dir.partitions:
                 if partition.kind == "current":
-                    replicas.setdefault((partition.topic, partition.partition), []).append(partition)
+                    replicas.setdefault(partition.key, []).append(partition)
         return replicas
 
     @cached_property
@@ -197,7 +197,7 @@ class DirContext:
         if self.clean:
             return False
         if partition.name not in self._recovered_from:
-            point = self.log_dir.recovery_points.get((partition.topic, partition.partition), 0)
+            point = self.log_dir.recovery_points.get(partition.key, 0)
             bases = sorted(partition.layout.logs)
             first = first_recovered(bases, point)
             self._recovered_from[partition.name] = bases[first] if bases else 0
@@ -260,7 +260,7 @@ class PartitionContext:
         self.broker_dirs = dir_context.broker_dirs
         self.release = dir_context.release
         self.level = dir_context.level
-        self.key = (partition.topic, partition.partition)
+        self.key = partition.key
         self.scans: list[SegmentScan | None] = []
         self.held: list[Finding] = []
         """What was found so far where a broker runs, which may have changed it meanwhile."""

@@ -61,7 +61,7 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         message = "a future replica whose current replica is in none of the log dirs looked at"
         says = ABANDONED_FUTURE.say(context.release, f"{partition.topic}-{partition.partition}")
         yield context.finding("N18", message, broker_says=says, remedy=_back(context))
-    elif partition.kind == "delete" and (partition.topic, partition.partition) == OWN:
+    elif partition.kind == "delete" and partition.key == OWN:
         yield context.finding("N19", _STOPPED, severity=Severity.WARNING, remedy=_look(context))
     elif partition.kind == "delete":
         message = "marked for deletion; removed 60 s after the next start"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
+from typing import Final
 
-from segmend.broker.readable import CODEC_SINCE, HORIZON_SINCE, MAGIC_SINCE, QUORUM_VERSION_SINCE
 from segmend.findings import Finding
 from segmend.formats import quorum_state
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET
@@ -33,18 +33,27 @@ PAGE = Page(
 SCOPE = Scope.PARTITION
 LEVEL = Level.DEFAULT
 
+_MAGIC_SINCE: Final = {1: (0, 10), 2: (0, 11)}
+"""`RecordBatch`, by magic: KIP-32, KIP-98."""
+_CODEC_SINCE: Final = {4: (2, 1)}
+"""`CompressionType`, by id: KIP-110."""
+_HORIZON_SINCE: Final = (3, 1)
+"""`DefaultRecordBatch.deleteHorizonMs`; KIP-534."""
+_QUORUM_VERSION_SINCE: Final = (3, 9)
+"""`FileQuorumStateStore`, version 1: KIP-853."""
+
 
 def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
     """The highest need of the whole partition."""
     needs: dict[tuple[int, ...], str] = {}
     for scan in filter(None, context.scans):
-        magics = ((MAGIC_SINCE.get(magic), f"magic {magic}") for magic, _ in scan.magics)
-        codecs = ((CODEC_SINCE.get(codec), "zstd") for codec, _ in scan.codecs)
+        magics = ((_MAGIC_SINCE.get(magic), f"magic {magic}") for magic, _ in scan.magics)
+        codecs = ((_CODEC_SINCE.get(codec), "zstd") for codec, _ in scan.codecs)
         needs.update((since, what) for since, what in chain(magics, codecs) if since)
-    if context.release < HORIZON_SINCE and _has_horizon(context):
-        needs[HORIZON_SINCE] = "a delete horizon"
+    if context.release < _HORIZON_SINCE and _has_horizon(context):
+        needs[_HORIZON_SINCE] = "a delete horizon"
     if _quorum_version(partition) == 1:
-        needs[QUORUM_VERSION_SINCE] = f"version 1 of {quorum_state.FILE_NAME}"
+        needs[_QUORUM_VERSION_SINCE] = f"version 1 of {quorum_state.FILE_NAME}"
     if needs and context.release < max(needs):
         since = max(needs)
         release = ".".join(map(str, since))

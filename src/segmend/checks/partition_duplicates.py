@@ -33,7 +33,7 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
     for log_dir in broker.dirs:
         for partition in log_dir.partitions:
             if partition.kind == "future":
-                futures.setdefault((partition.topic, partition.partition), []).append(partition)
+                futures.setdefault(partition.key, []).append(partition)
     for groups in (context.current, futures):
         for same in groups.values():
             for other in same[1:]:

@@ -32,7 +32,7 @@ from segmend.loading.cleaner_reads import READ_AT_MOST, Spoiled, stats_fault
 from segmend.loading.dirs import DirState
 from segmend.loading.high_watermark import Watermark, high_watermark
 from segmend.loading.later import look_of, retained
-from segmend.loading.limits import Setting, setting_of
+from segmend.loading.limits import Setting
 from segmend.loading.load import LoadedLog
 from segmend.loading.prelude import Options, Prelude
 from segmend.loading.reads import Budget
@@ -268,9 +268,10 @@ def _look_or_closed(
 ) -> CleaningLook:
     """What this process may not read is told of its partition, and keeps none of the others back."""
     policy = situation.retention(partition.topic).settings[0]
+    others = (situation.sources(partition.topic).of(*each) for each in _SETTINGS)
     compaction = Compaction(
         dir=state.path, name=partition.name, topic=partition.topic, partition=partition.partition,
-        settings=(policy, *_settings(partition.topic, situation)), release=situation.broker.release,
+        settings=(policy, *others), release=situation.broker.release,
     )  # fmt: skip
     try:
         return _look(state, partition, situation, compaction, running=running)
@@ -291,12 +292,12 @@ def _look(
         return CleaningLook(first=failed, then=failed)
     unlimited = replace(retention.limits, retention_ms=-1)
     kept = retained(loaded, after, unlimited, situation.now_ms, every=True, running=stands.open_end)
-    stored = state.of(HIGH_WATERMARK, (partition.topic, partition.partition))
+    stored = state.of(HIGH_WATERMARK, partition.key)
     mark = high_watermark(after, stored, situation.replicas(partition), situation.broker.release)
     reached = mark.reach if stored is None else mark.offset  # where nothing tells of it, nothing holds
     look = look_of(loaded, after, retention.limits, mark, situation.now_ms)
     dated = _limits(compaction).max_lag_ms < _NEVER
-    checkpoint = state.of(CLEANER_OFFSET, (partition.topic, partition.partition))
+    checkpoint = state.of(CLEANER_OFFSET, partition.key)
     view = replace(_view(loaded, after, kept, dated=dated), high_watermark=reached, checkpoint=checkpoint)
     compaction = replace(
         compaction,
@@ -320,11 +321,6 @@ def _look(
 
 def _deleted(compaction: Compaction, view: CleanerView, gone: int, situation: Situation) -> Compaction:
     return _judged(replace(compaction, deleted=gone), _without(view, gone), situation)
-
-
-def _settings(topic: str, situation: Situation) -> list[Setting]:
-    config, own, known = situation.broker.config, situation.topic(topic), situation.known(topic)
-    return [setting_of(config, own, situation.dynamic, *each, known=known) for each in _SETTINGS]
 
 
 def _judged(compaction: Compaction, view: CleanerView, situation: Situation) -> Compaction:

@@ -147,10 +147,10 @@ def _reasons(state: DirState, partition: PartitionDir, situation: Situation, *, 
         place = f"{state.path.rstrip('/')}/{failure.file}" if failure is not None and failure.file else ""
         denied = place and partition.log_dir.files.denial(place, READ | WRITE)
         return replace(judged, failure=str(failure or loaded.unknown), closed=place if denied else None)
-    cleaned = state.of(CLEANER_OFFSET, (partition.topic, partition.partition))
+    cleaned = state.of(CLEANER_OFFSET, partition.key)
     limits, open_end = limits_of(loaded, after, retention, cleaned), stands.open_end
     segments = retained(loaded, after, limits, situation.now_ms, every=True, running=open_end)
-    stored = state.of(HIGH_WATERMARK, (partition.topic, partition.partition))
+    stored = state.of(HIGH_WATERMARK, partition.key)
     mark = high_watermark(after, stored, situation.replicas(partition), situation.broker.release)
     look = look_of(loaded, after, limits, mark, situation.now_ms)
     verdicts = judge(segments, limits, look, retention.check_interval_ms)

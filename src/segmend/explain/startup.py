@@ -165,7 +165,7 @@ def _partitions(log_dir: LogDir) -> Iterator[PartitionSegments]:
     points = log_dir.recovery_points
     for partition in log_dir.partitions:
         if partition.kind != "cluster-metadata":
-            yield _segments(partition, points.get((partition.topic, partition.partition), 0))
+            yield _segments(partition, points.get(partition.key, 0))
 
 
 def _segments(partition: PartitionDir, recovery_point: int) -> PartitionSegments:

@@ -48,7 +48,7 @@ def missing_replicas(
         for (topic_id, partition), replicas in sorted(image.replicas.items())
         if node_id in replicas and topic_id in image.names and (image.names[topic_id], partition) not in known
     ]
-    others = len(wanted_here) - 1 + sum(_is_made_anew(one) for one in loaded)
+    others = len(wanted_here) - 1 + sum(one.service == Service.EMPTY for one in loaded)
     for topic_id, topic, partition in wanted_here:
         directory = image.directory(topic_id, partition, node_id)
         assigned = None if directory is None else homes.get(directory)
@@ -198,10 +198,6 @@ def _is_missing(one: Loaded) -> bool:
 def _is_taken(state: DirState, name: str) -> bool:
     """Whether something else than a directory has the name."""
     return state.log_dir.entries.get(name) not in (None, "dir", "link-dir")
-
-
-def _is_made_anew(one: Loaded) -> bool:
-    return isinstance(one.outcome, PartitionOutcome) and one.outcome.outcome is Service.EMPTY
 
 
 def _home(states: Iterable[DirState | None], name: str) -> DirState | None:

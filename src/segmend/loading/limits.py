@@ -127,95 +127,34 @@ class Retention:
         )
 
 
-def retention_of(
-    config: ServerConfig,
-    topic: Mapping[str, str],
-    name: str,
-    dynamic: Mapping[str, str] | None = None,
-    known: Known | None = None,
-) -> Retention:
-    """What applies to the topic `name` with its own settings `topic`."""
-    settings = _Settings(config=config, topic=topic, dynamic=dynamic or {}, known=known or Known())
-    policy = policy_of(config, topic, name, dynamic, known)
-    storage = _storage(settings, name, policy)
-    remote = storage is RemoteStorage.USED and _is_copied(settings)
-    compacts = "compact" in policies_in(policy.value)
-    key, usual = _BACKOFF if compacts else _CHECK_INTERVAL
-    interval = parse_long(config.given.get(key, "").strip())
-    delay = parse_long(config.given.get(_FIRST_DELAY, "").strip())
-    if delay is None or delay < 0 or not FIRST_LOOK_CAN_BE_SET.of(config.release or NEWEST):
-        delay = FIRST_LOOK_SECONDS * 1000
-    return Retention(
-        settings=(policy, *(settings.number(each, remote=remote) for each in _LOCAL)), remote=remote,
-        storage=storage, delay_ms=delay, check_interval_ms=interval if interval and interval > 0 else usual,
-        cleaner_runs=config.cleaner_runs,
-    )  # fmt: skip
-
-
-def policy_of(
-    config: ServerConfig,
-    topic: Mapping[str, str],
-    name: str,
-    dynamic: Mapping[str, str] | None = None,
-    known: Known | None = None,
-) -> Setting:
-    """`cleanup.policy` of the topic `name`; it may be empty."""
-    known = known or Known()
-    if name in COMPACTED_TOPICS and "cleanup.policy" not in topic:
-        return Setting(
-            name="cleanup.policy", value="compact", source="the broker makes this topic so",
-            origin=Origin.INTERNAL, known=known.topic,
-        )  # fmt: skip
-    key = ("cleanup.policy", POLICY, "delete")
-    return setting_of(config, topic, dynamic or {}, *key, known=known)
-
-
-def setting_of(
-    config: ServerConfig,
-    topic: Mapping[str, str],
-    dynamic: Mapping[str, str],
-    name: str,
-    key: str,
-    default: str,
-    known: Known | None = None,
-) -> Setting:
-    settings = _Settings(config=config, topic=topic, dynamic=dynamic, known=known or Known())
-    if name in topic:
-        return settings.own(name, topic[name])
-    if key in dynamic:
-        return settings.changed(name, key, dynamic[key])
-    if key in config.given:
-        return settings.given(name, config.given[key], f"server.properties: {key}={config.given[key]}")
-    return settings.given(name, default, "Kafka's default")
-
-
-def _storage(settings: _Settings, name: str, policy: Setting) -> RemoteStorage:
-    """`UnifiedLog.isRemoteLogEnabled`; where no file tells, it is on: else there was no such topic."""
-    if (
-        settings.topic.get(ENABLED) != "true"
-        or "compact" in policies_in(policy.value)
-        or name in _NEVER_REMOTE
-    ):
-        return RemoteStorage.NONE
-    known = settings.known.broker and not settings.config.is_provided(SYSTEM_ENABLED)
-    told = settings.config.given.get(SYSTEM_ENABLED, "false") if known else "true"
-    return RemoteStorage.USED if told.strip().lower() == "true" else RemoteStorage.UNUSED
-
-
-def _is_copied(settings: _Settings) -> bool:
-    """Whether more segments are copied there (`UnifiedLog.remoteLogEnabledAndRemoteCopyEnabled`)."""
-    stopped = settings.topic.get("remote.log.copy.disable") == "true"
-    return not (stopped and COPY_CAN_BE_DISABLED.of(settings.config.release or NEWEST))
-
-
 @frozen
-class _Settings:
+class Sources:
     """All places a setting may come from."""
 
     config: ServerConfig
-    topic: Mapping[str, str]
-    dynamic: Mapping[str, str]
-    known: Known
+    topic: Mapping[str, str] = field(default_factory=dict)
+    dynamic: Mapping[str, str] = field(default_factory=dict)
+    known: Known = Known()
+
+    def of(self, name: str, key: str, default: str) -> Setting:
+        """One that the topic calls `name` and the broker `key`."""
+        if name in self.topic:
+            return self._own(name, self.topic[name])
+        if key in self.dynamic:
+            return self._changed(name, key, self.dynamic[key])
+        if key in self.config.given:
+            value = self.config.given[key]
+            return self._given(name, value, f"server.properties: {key}={value}")
+        return self._given(name, default, "Kafka's default")
+
+    def policy(self, topic: str) -> Setting:
+        """`cleanup.policy` of the topic of that name; it may be empty."""
+        if topic in COMPACTED_TOPICS and "cleanup.policy" not in self.topic:
+            return Setting(
+                name="cleanup.policy", value="compact", source="the broker makes this topic so",
+                origin=Origin.INTERNAL, known=self.known.topic,
+            )  # fmt: skip
+        return self.of("cleanup.policy", POLICY, "delete")
 
     def number(self, name: str, *, remote: bool) -> Setting:
         """One of the limits: the local one where segments are copied to remote storage."""
@@ -228,30 +167,30 @@ class _Settings:
                     known=own.known,
                 )  # fmt: skip
         own = self._long(name, f"log.{name}", in_file=False)
-        return own or self.given(name, str(self.config.number(name)), self.config.source(name))
+        return own or self._given(name, str(self.config.number(name)), self.config.source(name))
 
     def _long(self, name: str, key: str, *, in_file: bool = True) -> Setting | None:
         own = parse_long(self.topic.get(name, ""))
         if own is not None:
-            return self.own(name, str(own))
+            return self._own(name, str(own))
         value = parse_long(self.dynamic.get(key, ""))
         if value is not None:
-            return self.changed(name, key, str(value))
+            return self._changed(name, key, str(value))
         value = parse_long(self.config.given.get(key, "").strip()) if in_file else None
         if value is None:
             return None
-        return self.given(name, str(value), f"server.properties: {key}={value}")
+        return self._given(name, str(value), f"server.properties: {key}={value}")
 
-    def own(self, name: str, value: str) -> Setting:
+    def _own(self, name: str, value: str) -> Setting:
         source = f"the topic's own, {self.known.topic_source}"
         return Setting(name=name, value=value, source=source, origin=Origin.TOPIC)
 
-    def changed(self, name: str, key: str, value: str) -> Setting:
+    def _changed(self, name: str, key: str, value: str) -> Setting:
         """One of the broker that was changed while it ran."""
         source = f"dynamic setting of the broker, in __cluster_metadata: {key}={value}"
         return Setting(name=name, value=value, source=source, origin=Origin.BROKER, known=self.known.topic)
 
-    def given(self, name: str, value: str, source: str) -> Setting:
+    def _given(self, name: str, value: str, source: str) -> Setting:
         """That of server.properties or, where it has none, of Kafka."""
         seen = source != "Kafka's default"
         return Setting(
@@ -259,3 +198,40 @@ class _Settings:
             known=self.known.topic and self.known.dynamic and self.known.broker
             and not self.config.is_provided(f"log.{name}"),
         )  # fmt: skip
+
+
+def retention_of(sources: Sources, name: str) -> Retention:
+    """What applies to the topic `name`."""
+    config, policy = sources.config, sources.policy(name)
+    storage = _storage(sources, name, policy)
+    remote = storage is RemoteStorage.USED and _is_copied(sources)
+    compacts = "compact" in policies_in(policy.value)
+    key, usual = _BACKOFF if compacts else _CHECK_INTERVAL
+    interval = parse_long(config.given.get(key, "").strip())
+    delay = parse_long(config.given.get(_FIRST_DELAY, "").strip())
+    if delay is None or delay < 0 or not FIRST_LOOK_CAN_BE_SET.of(config.release or NEWEST):
+        delay = FIRST_LOOK_SECONDS * 1000
+    return Retention(
+        settings=(policy, *(sources.number(each, remote=remote) for each in _LOCAL)), remote=remote,
+        storage=storage, delay_ms=delay, check_interval_ms=interval if interval and interval > 0 else usual,
+        cleaner_runs=config.cleaner_runs,
+    )  # fmt: skip
+
+
+def _storage(sources: Sources, name: str, policy: Setting) -> RemoteStorage:
+    """`UnifiedLog.isRemoteLogEnabled`; where no file tells, it is on: else there was no such topic."""
+    if (
+        sources.topic.get(ENABLED) != "true"
+        or "compact" in policies_in(policy.value)
+        or name in _NEVER_REMOTE
+    ):
+        return RemoteStorage.NONE
+    known = sources.known.broker and not sources.config.is_provided(SYSTEM_ENABLED)
+    told = sources.config.given.get(SYSTEM_ENABLED, "false") if known else "true"
+    return RemoteStorage.USED if told.strip().lower() == "true" else RemoteStorage.UNUSED
+
+
+def _is_copied(sources: Sources) -> bool:
+    """Whether more segments are copied there (`UnifiedLog.remoteLogEnabledAndRemoteCopyEnabled`)."""
+    stopped = sources.topic.get("remote.log.copy.disable") == "true"
+    return not (stopped and COPY_CAN_BE_DISABLED.of(sources.config.release or NEWEST))

@@ -63,7 +63,7 @@ def cut_short(dir_state: DirState, loaded: LoadedLog) -> str | None:
 def _told(dir_state: DirState, loaded: LoadedLog) -> Iterator[tuple[int, str]]:
     """Offsets that the log reached, and the file that says so."""
     partition = loaded.state.partition
-    yield dir_state.of(RECOVERY_POINT, (partition.topic, partition.partition)) or 0, RECOVERY_POINT
+    yield dir_state.of(RECOVERY_POINT, partition.key) or 0, RECOVERY_POINT
     epochs = partition.leader_epochs
     if epochs.entry is not None and epochs.value is not None and epochs.value.entries and not epochs.damages:
         yield epochs.value.entries[-1].start_offset, loaded.state.path(epochs.entry.name)

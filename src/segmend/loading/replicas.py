@@ -31,7 +31,7 @@ from segmend.loading.cleaner_reads import Spoiled, thrown_over
 from segmend.loading.dirs import DirState
 from segmend.loading.high_watermark import AssignedReplicas, high_watermark, replicas_of
 from segmend.loading.later import UNLESS_DEAD, by_deletion, by_retention
-from segmend.loading.limits import Known, Retention, TopicSettings, retention_of, setting_of
+from segmend.loading.limits import Known, Retention, Sources, TopicSettings, retention_of
 from segmend.loading.load import LoadedLog, load
 from segmend.loading.metadata_log import UNKNOWN
 from segmend.loading.reached import cut_short, doubtful_mark, note_short
@@ -95,12 +95,16 @@ class Situation:
             return Known(dynamic=image, broker=file, topic_source=self.told.source)
         return Known(topic=image, dynamic=image, broker=file)
 
+    def sources(self, topic: str) -> Sources:
+        """Where the settings of the topic come from."""
+        return Sources(
+            config=self.broker.config, topic=self.topic(topic), dynamic=self.dynamic, known=self.known(topic)
+        )
+
     def retention(self, topic: str) -> Retention:
         """By what settings segments of the topic go; a topic of many partitions is looked up once."""
         if topic not in self.retentions:
-            self.retentions[topic] = retention_of(
-                self.broker.config, self.topic(topic), topic, self.dynamic, self.known(topic)
-            )
+            self.retentions[topic] = retention_of(self.sources(topic), topic)
         return self.retentions[topic]
 
     def replicas(self, partition: PartitionDir) -> AssignedReplicas | None:
@@ -109,8 +113,7 @@ class Situation:
         told = None if self.told is None else self.told.replicas.get((name, number))
         if told is None and self.image is None:
             return None
-        least = setting_of(self.broker.config, self.topic(name), self.dynamic, MIN_ISR, MIN_ISR, "1")
-        min_isr = parse_int(least.value) or 1
+        min_isr = parse_int(self.sources(name).of(MIN_ISR, MIN_ISR, "1").value) or 1
         if told is not None:
             return AssignedReplicas(replicas=told[0], isr=told[1], min_isr=min_isr, node_id=node_id)
         return None if self.image is None else replicas_of(self.image, name, number, node_id, min_isr)
@@ -140,6 +143,11 @@ class Loaded:
     in_remote: bool = False
     epoch: int = -1
     producer: int = -1
+
+    @property
+    def service(self) -> Service | None:
+        """What clients have of it; None of what is no current replica."""
+        return self.outcome.outcome if isinstance(self.outcome, PartitionOutcome) else None
 
 
 def searched(situation: Situation) -> Situation:
@@ -177,7 +185,7 @@ def unseen(dir_state: DirState, partition: PartitionDir) -> Loaded:
 
 
 def load_settings(dir_state: DirState, partition: PartitionDir, situation: Situation) -> Settings:
-    key = (partition.topic, partition.partition)
+    key = partition.key
     topic = situation.topic(partition.topic)
     interval = parse_int(topic.get("index.interval.bytes", ""))
     config = situation.broker.config
@@ -278,11 +286,11 @@ def _current(
         loaded.state.note("partition-unserved", says=reason)
         after, outcome, other_id = Extent(), Service.UNSERVED, situation.assigned(partition)
     else:
-        cleaned_to = dir_state.of(CLEANER_OFFSET, (partition.topic, partition.partition))
+        cleaned_to = dir_state.of(CLEANER_OFFSET, partition.key)
         own, given = situation.topic(partition.topic), situation.broker.config.given
         cleaned = compacted(partition.topic, cleaned_to, own, situation.dynamic, given)
         alone = situation.image is not None and situation.image.alone(partition.topic, partition.partition)
-        begins = dir_state.of(LOG_START_OFFSET, (partition.topic, partition.partition))
+        begins = dir_state.of(LOG_START_OFFSET, partition.key)
         limits = situation.retention(partition.topic).limits
         after, unread = as_led(loaded, after, limits, alone=alone, begins=begins)
         try:
@@ -369,10 +377,10 @@ def _served(dir_state: DirState, loaded: LoadedLog, after: Extent, situation: Si
     """The high watermark, and what retention will do."""
     partition = loaded.state.partition
     note_short(dir_state, loaded, after, situation.image)
-    stored = dir_state.of(HIGH_WATERMARK, (partition.topic, partition.partition))
+    stored = dir_state.of(HIGH_WATERMARK, partition.key)
     mark = high_watermark(after, stored, situation.replicas(partition), situation.broker.release)
     retention = situation.retention(partition.topic)
-    cleaned = dir_state.of(CLEANER_OFFSET, (partition.topic, partition.partition))
+    cleaned = dir_state.of(CLEANER_OFFSET, partition.key)
     gone = by_retention(loaded, after, retention, mark, cleaned, now_ms=situation.now_ms)
     if situation.known(partition.topic).topic:
         return tuple(gone)

@@ -315,7 +315,7 @@ class _Run:
             yield metadata.unknown
         elif self._broker.kraft and metadata.image is None:
             yield "replicas that the metadata does not expect (no readable __cluster_metadata here)"
-        elif metadata.assumed is not None and any(_is_stray(loaded) for loaded in self._loaded):
+        elif metadata.assumed is not None and any(one.service == Service.STRAY for one in self._loaded):
             yield "whether this copy of the cluster's metadata is behind, and what is a stray by it is none"
         elif metadata.image is None:
             yield from only_zookeeper_knows(self._prelude.states, self._prelude.absent)
@@ -338,7 +338,7 @@ class _Run:
     def _older(self) -> Iterator[str]:
         """What its logs had of metadata that is not there any more: in its own copy, or where it asks."""
         log, image = self._broker.own_metadata_log, self._prelude.metadata.image
-        served = {one.key[1:]: one for one in self._loaded if _is_served(one) and one.key}
+        served = {one.key[1:]: one for one in self._loaded if one.service == Service.SERVED and one.key}
         if log is not None and log.whole:
             epochs = {name: one.epoch for name, one in served.items()}
             yield from told(OWN, ahead(epochs, log.image))
@@ -349,7 +349,7 @@ class _Run:
     def _follows(self) -> bool:
         """Whether another broker may lead a partition of which it has a replica."""
         image, me = self._prelude.metadata.image, self._broker.node_id
-        served = (one.key for one in self._loaded if _is_served(one) and one.key)
+        served = (one.key for one in self._loaded if one.service == Service.SERVED and one.key)
         return image is not None and any(
             not image.leads_alone(topic, number, me) for _, topic, number in served
         )
@@ -418,14 +418,6 @@ def _as_listed(log_dir: LogDir) -> list[PartitionDir]:
 def _place(loaded: Loaded) -> tuple[str, int, str]:
     outcome = loaded.outcome
     return outcome.topic or "", outcome.partition or 0, outcome.name
-
-
-def _is_stray(loaded: Loaded) -> bool:
-    return isinstance(loaded.outcome, PartitionOutcome) and loaded.outcome.outcome == Service.STRAY
-
-
-def _is_served(loaded: Loaded) -> bool:
-    return isinstance(loaded.outcome, PartitionOutcome) and loaded.outcome.outcome == Service.SERVED
 
 
 def _left_alone(loaded: Loaded) -> Loaded:

@@ -7,6 +7,7 @@ The bytes stay on disk; a segment knows how many of them are left. Follows
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from struct import Struct
 from typing import Final
 
@@ -145,11 +146,8 @@ def offset_of(name: str) -> int:
 
 def position_of(segment: Segment, offset: int) -> int:
     """Where a broker begins to look for an offset: the position its index names, 0 without one."""
-    index = _Index(segment.index)
-    try:
+    with closing(_Index(segment.index)) as index:
         return max(index.lookup(offset - segment.base_offset), 0)
-    finally:
-        index.close()
 
 
 def end_of(segment: Segment, release: Release) -> End:
@@ -157,12 +155,9 @@ def end_of(segment: Segment, release: Release) -> End:
     if segment.next_offset is not None or segment.log is None:
         known = segment.base_offset if segment.next_offset is None else segment.next_offset
         return End(next_offset=known, position=segment.size, sure=True, found=True)
-    index = _Index(segment.index)
-    try:
+    with closing(_Index(segment.index)) as index:
         relative = index.entry(index.count - 1)[0] if index.count else 0
         start = max(index.lookup(relative), 0)
-    finally:
-        index.close()
     with look_again(segment.log) as reader:
         return _walk(segment, Prefix(reader, segment.size), start, segment.base_offset + relative, release)
 

@@ -14,7 +14,7 @@ from segmend.frozen import replace
 from segmend.loading.dirs import DirState
 from segmend.loading.led import key_of, unserved
 from segmend.loading.replicas import Loaded
-from segmend.loading.values import DirectoryOutcome, PartitionOutcome, Service
+from segmend.loading.values import Service
 from segmend.node.metadata_image import MetadataImage
 
 
@@ -51,19 +51,13 @@ def without_the_unmarked(loaded: Sequence[Loaded], image: MetadataImage | None) 
 
 def spare_the_unasked(loaded: Sequence[Loaded], states: Iterable[DirState]) -> None:
     """A dir whose high watermarks no partition asks for stays online: nobody reads them."""
-    asked = {id(one.dir_state) for one in loaded if _asks(one.outcome)}
+    asked = {id(one.dir_state) for one in loaded if one.service not in (None, Service.STRAY)}
     for state in states:
         if state.late == HIGH_WATERMARK and id(state) not in asked:
             state.offline = state.late = None
             state.effects = [each for each in state.effects if each.file != HIGH_WATERMARK]
 
 
-def _asks(outcome: PartitionOutcome | DirectoryOutcome) -> bool:
-    return isinstance(outcome, PartitionOutcome) and outcome.outcome != Service.STRAY
-
-
 def _is_up(one: Loaded) -> bool:
     """Whether it is loaded, and asks for its high watermark as it gets a leader."""
-    outcome = one.outcome
-    served = isinstance(outcome, PartitionOutcome) and outcome.outcome in (Service.SERVED, Service.EMPTY)
-    return served and not one.dir_state.offline
+    return one.service in (Service.SERVED, Service.EMPTY) and not one.dir_state.offline

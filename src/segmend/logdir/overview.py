@@ -118,7 +118,7 @@ def _file_size(log_dir: LogDir, name: str) -> int:
 
 def partition_overview(partition: PartitionDir) -> PartitionOverview:
     """One partition; never raises."""
-    log_dir, key = partition.log_dir, (partition.topic, partition.partition)
+    log_dir, key = partition.log_dir, partition.key
     size, allocated = _sizes(partition)
     end = _end(partition)
     epochs = partition.leader_epochs.value
@@ -193,7 +193,7 @@ def _end(partition: PartitionDir) -> Tail | None:
 
 def _log_start_offset(partition: PartitionDir) -> int | None:
     """The larger of the checkpointed log start and the first base offset (`LogLoader`)."""
-    checkpointed = partition.log_dir.log_start_offsets.get((partition.topic, partition.partition), -1)
+    checkpointed = partition.log_dir.log_start_offsets.get(partition.key, -1)
     if not partition.base_offsets:
         return checkpointed if checkpointed >= 0 else None
     return max(checkpointed, partition.base_offsets[0])

@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from heapq import merge as in_order
 from itertools import groupby
+from operator import attrgetter
 from typing import Final
 
 from segmend.formats.batch import HEADER_SIZE_V2
@@ -107,7 +108,8 @@ def _passed(look: Look, held: Held, bound: int, covers: Sequence[Spans]) -> list
     passed: list[int] = []
     begin = min(offsets[0] for offsets in held.values())
     # All in one, for a marker that one replica has damaged another one may have.
-    records = in_order(*(_covered(look, number, begin, covers) for number in range(len(covers))), key=_offset)
+    covered = (_covered(look, number, begin, covers) for number in range(len(covers)))
+    records = in_order(*covered, key=attrgetter("offset"))
     for each in _standing(records, held, bound):
         earlier = held.get(each.key) if each.key is not None else None
         if earlier and earlier[0] < each.offset:
@@ -118,10 +120,6 @@ def _passed(look: Look, held: Held, bound: int, covers: Sequence[Spans]) -> list
 
 def _covered(look: Look, number: int, begin: int, covers: Sequence[Spans]) -> Iterator[Keyed]:
     return (each for each in look.keys(number, begin, LONG_MAX) if has(covers[number], each.offset))
-
-
-def _offset(each: Keyed) -> int:
-    return each.offset
 
 
 def _standing(records: Iterator[Keyed], held: Held, bound: int) -> Iterator[Keyed]:
