@@ -1,6 +1,5 @@
 """`leader-epoch-checkpoint`."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import examples
@@ -17,27 +16,22 @@ def test_a_healthy_file() -> None:
     assert render(checkpoint) == HEALTHY
 
 
-@pytest.mark.parametrize(
-    ("data", "found"),
-    [
-        (b"1\n0\n", [("malformed", 0)]),
-        (b"0\n5\n0 0\n3 105\n", [("malformed", 14)]),
-        (b"0\n1\n0 0 0\n", [("malformed", 4)]),
-        (b"0\n1\n0\n", [("malformed", 4)]),
-        (b"0\n1\nx 0\n", [("not-a-number", 4)]),
-        (b"0\n1\n0 99999999999999999999\n", [("not-a-number", 4)]),
-        (b"0\n1\n-1 0\n", [("negative-entry", 4)]),
-        (b"0\n1\n0 -1\n", [("negative-entry", 4)]),
-        (b"0\n2\n5 105\n4 150\n", [("not-increasing", 10)]),
-        (b"0\n2\n5 105\n5 150\n", [("not-increasing", 10)]),
-        (b"0\n2\n5 105\n6 105\n", [("not-increasing", 10)]),
-        (b"0\n2\n5 105\n6 100\n", [("not-increasing", 10)]),
-        (b"0\n2147483647\n", [("huge-count", 2), ("malformed", 13)]),
-    ],
-)
-def test_damage(data: bytes, found: list[tuple[str, int]]) -> None:
-    _, damages = parse(data)
-    assert [(damage.kind, damage.position) for damage in damages] == found
+DAMAGED = [
+    (b"1\n0\n", [("malformed", 0)]),
+    (b"0\n5\n0 0\n3 105\n", [("malformed", 14)]),
+    (b"0\n1\n0 0 0\n", [("malformed", 4)]),
+    (b"0\n1\n0\n", [("malformed", 4)]),
+    (b"0\n1\nx 0\n", [("not-a-number", 4)]),
+    (b"0\n1\n0 99999999999999999999\n", [("not-a-number", 4)]),
+    (b"0\n1\n-1 0\n", [("negative-entry", 4)]),
+    (b"0\n1\n0 -1\n", [("negative-entry", 4)]),
+    (b"0\n2\n5 105\n4 150\n", [("not-increasing", 10)]),
+    (b"0\n2\n5 105\n5 150\n", [("not-increasing", 10)]),
+    (b"0\n2\n5 105\n6 105\n", [("not-increasing", 10)]),
+    (b"0\n2\n5 105\n6 100\n", [("not-increasing", 10)]),
+    (b"0\n2147483647\n", [("huge-count", 2), ("malformed", 13)]),
+]
+"""Files, and what is wrong with them where: `test_every_format` looks."""
 
 
 def test_the_brokers_words() -> None:

@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+from importlib.util import find_spec
 from types import ModuleType
 
 import pytest
@@ -82,6 +83,21 @@ def test_a_healthy_file_renders_the_same(module: ModuleType) -> None:
         value, damages = module.parse(data)
         assert damages == ()
         assert module.render(value) == data
+
+
+TABLES = [
+    pytest.param(module, *row, id=f"{name_of(module)} {number}")
+    for module in FILES
+    if find_spec(f"tests.formats.test_{name_of(module)}")
+    for number, row in enumerate(
+        getattr(importlib.import_module(f"tests.formats.test_{name_of(module)}"), "DAMAGED", ())
+    )
+]
+
+
+@pytest.mark.parametrize(("module", "data", "found"), TABLES)
+def test_damage_is_told_with_its_place(module: ModuleType, data: bytes, found: list[tuple[str, int]]) -> None:
+    assert [(damage.kind, damage.position) for damage in check(module, data)] == found
 
 
 @formats

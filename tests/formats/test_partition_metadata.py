@@ -35,29 +35,24 @@ def test_a_later_version_is_accepted() -> None:
     assert render(metadata) == HEALTHY.replace(b"version: 0", b"version: 7")
 
 
-@pytest.mark.parametrize(
-    ("data", "found"),
-    [
-        (b"", [("too-short", 0)]),
-        (b"version: 0", [("too-short", 10)]),
-        (b"version: 0\n", [("too-short", 11)]),
-        (b"version: 0\n\n", [("malformed", 11)]),
-        (b"junk", [("malformed", 0), ("too-short", 4)]),
-        (b"version:0\ntopic_id: " + ID.encode(), [("malformed", 0)]),
-        (b"version: x\ntopic_id: " + ID.encode(), [("malformed", 0)]),
-        (b"version: -1\ntopic_id: " + ID.encode(), [("malformed", 0)]),
-        (b"version: 0\ntopic_id " + ID.encode(), [("malformed", 11)]),
-        (b"version: 0\ntopic_id: ", [("malformed", 11)]),
-        (b"version: 0\ntopic_id: a: b", [("malformed", 11)]),
-        (b"version: 0\ntopic_id: zzz", [("bad-uuid", 11)]),
-        (b"version: 0\ntopic_id: " + b"A" * 22, [("malformed", 11)]),
-        (b"\xff\xfe\x00", [("malformed", 0), ("malformed", 0), ("too-short", 3)]),
-        (HEALTHY + b"\n\xff", [("malformed", 44)]),
-    ],
-)
-def test_damage(data: bytes, found: list[tuple[str, int]]) -> None:
-    _, damages = parse(data)
-    assert [(damage.kind, damage.position) for damage in damages] == found
+DAMAGED = [
+    (b"", [("too-short", 0)]),
+    (b"version: 0", [("too-short", 10)]),
+    (b"version: 0\n", [("too-short", 11)]),
+    (b"version: 0\n\n", [("malformed", 11)]),
+    (b"junk", [("malformed", 0), ("too-short", 4)]),
+    (b"version:0\ntopic_id: " + ID.encode(), [("malformed", 0)]),
+    (b"version: x\ntopic_id: " + ID.encode(), [("malformed", 0)]),
+    (b"version: -1\ntopic_id: " + ID.encode(), [("malformed", 0)]),
+    (b"version: 0\ntopic_id " + ID.encode(), [("malformed", 11)]),
+    (b"version: 0\ntopic_id: ", [("malformed", 11)]),
+    (b"version: 0\ntopic_id: a: b", [("malformed", 11)]),
+    (b"version: 0\ntopic_id: zzz", [("bad-uuid", 11)]),
+    (b"version: 0\ntopic_id: " + b"A" * 22, [("malformed", 11)]),
+    (b"\xff\xfe\x00", [("malformed", 0), ("malformed", 0), ("too-short", 3)]),
+    (HEALTHY + b"\n\xff", [("malformed", 44)]),
+]
+"""Files, and what is wrong with them where: `test_every_format` looks."""
 
 
 def test_the_brokers_words() -> None:

@@ -2,7 +2,6 @@
 
 import struct
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import examples
@@ -34,24 +33,18 @@ def test_equal_offsets_and_ancient_times_are_healthy() -> None:
     assert parse(entries((-1, 5), (0, 5), (5, 9)))[1] == ()
 
 
-@pytest.mark.parametrize(
-    ("data", "found"),
-    [
-        (entries((NOW, 5)) + bytes(11), [("trailing-bytes", 12)]),
-        (entries((NOW, 5), (NOW, 6)), [("timestamps-not-increasing", 12)]),
-        (entries((NOW, 5), (NOW - 1, 6)), [("timestamps-not-increasing", 12)]),
-        (entries((NOW, 5), (NOW + 1, 4)), [("offsets-decreasing", 20)]),
-        (entries((NOW, -5)), [("negative-offset", 8)]),
-        (
-            entries((NOW, 5), (0, 0), (NOW + 1, 6)),
-            [("timestamps-not-increasing", 12), ("offsets-decreasing", 20)],
-        ),
-    ],
-)
-def test_damage(data: bytes, found: list[tuple[str, int]]) -> None:
-    index, damages = parse(data)
-    assert [(damage.kind, damage.position) for damage in damages] == found
-    assert render(index) == data
+DAMAGED = [
+    (entries((NOW, 5)) + bytes(11), [("trailing-bytes", 12)]),
+    (entries((NOW, 5), (NOW, 6)), [("timestamps-not-increasing", 12)]),
+    (entries((NOW, 5), (NOW - 1, 6)), [("timestamps-not-increasing", 12)]),
+    (entries((NOW, 5), (NOW + 1, 4)), [("offsets-decreasing", 20)]),
+    (entries((NOW, -5)), [("negative-offset", 8)]),
+    (
+        entries((NOW, 5), (0, 0), (NOW + 1, 6)),
+        [("timestamps-not-increasing", 12), ("offsets-decreasing", 20)],
+    ),
+]
+"""Files, and what is wrong with them where: `test_every_format` looks."""
 
 
 @given(

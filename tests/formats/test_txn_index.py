@@ -1,6 +1,5 @@
 """`.txnindex`: aborted transactions."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import examples
@@ -21,22 +20,16 @@ def test_the_bytes_of_an_entry() -> None:
     assert data(FIRST) == raw
 
 
-@pytest.mark.parametrize(
-    ("raw", "found"),
-    [
-        (data(FIRST, SECOND), []),
-        (data(FIRST) + b"\x00" * 33, [("trailing-bytes", 34)]),
-        (data(SECOND, FIRST), [("offsets-not-increasing", 52)]),
-        (data(FIRST, FIRST), [("offsets-not-increasing", 52)]),
-        (data(FIRST, SECOND._replace(version=1)), [("bad-version", 34)]),
-        (data(FIRST._replace(version=-1), SECOND._replace(version=1)), [("bad-version", 0)]),
-        (data(FIRST) + bytes(68), [("offsets-not-increasing", 52)]),
-    ],
-)
-def test_damage(raw: bytes, found: list[tuple[str, int]]) -> None:
-    index, damages = parse(raw)
-    assert [(damage.kind, damage.position) for damage in damages] == found
-    assert render(index) == raw
+DAMAGED = [
+    (data(FIRST, SECOND), []),
+    (data(FIRST) + b"\x00" * 33, [("trailing-bytes", 34)]),
+    (data(SECOND, FIRST), [("offsets-not-increasing", 52)]),
+    (data(FIRST, FIRST), [("offsets-not-increasing", 52)]),
+    (data(FIRST, SECOND._replace(version=1)), [("bad-version", 34)]),
+    (data(FIRST._replace(version=-1), SECOND._replace(version=1)), [("bad-version", 0)]),
+    (data(FIRST) + bytes(68), [("offsets-not-increasing", 52)]),
+]
+"""Files, and what is wrong with them where: `test_every_format` looks."""
 
 
 def test_the_brokers_words_for_a_wrong_version() -> None:
