@@ -22,6 +22,7 @@ from segmend.loading.replicas import EMPTY
 from segmend.logdir.release import Release
 from segmend.node.metadata_image import MetadataImage, PartitionLeader
 from tests.cli.run import run
+from tests.cluster.two import one_of_two
 from tests.faults.hands import flipped, positions
 from tests.files import flip
 from tests.golden.judge import copy_tree
@@ -450,16 +451,7 @@ def test_a_voter_that_ends_over_its_logs_has_voted() -> None:
 
 @pytest.mark.parametrize(("release", "held"), [("3.6", False), ("3.7", True)])
 def test_too_few_in_sync_hold_the_high_watermark_since_3_7(release: str, held: bool) -> None:
-    image = MetadataImage(configs={"t": {"min.insync.replicas": "2"}})
-    image.names["id"], image.replicas["id", 0] = "t", (1, 2)
-    image.leaders["id", 0] = PartitionLeader(leader=1, epoch=0, isr=(1,))
-    extent = Extent(log_start_offset=0, log_end_offset=9, segments=1, bytes=9)
-    whole = PartitionOutcome(dir="/d", name="t-0", topic="t", partition=0, before=extent, after=extent)
-    seen = Outage(
-        release=Release.parse(release), down={2: "left out"}, clean=frozenset((1,)), marks={},
-        replicas={("t", 0): {1: whole}},
-    )  # fmt: skip
-    (line,) = seen.leaderships(image)
+    line = one_of_two(release, 1, configs={"t": {"min.insync.replicas": "2"}}, clean=frozenset((1,)))
     assert (line.refuses_writes, line.withholds) == (True, held)
 
 
@@ -476,16 +468,7 @@ def test_unclean_elections_are_heeded_by_who_can_be_the_controller() -> None:
 
 @pytest.mark.parametrize(("release", "able"), [("3.8", ()), ("3.9", (2,))])
 def test_kraft_heeds_unclean_elections_since_3_9(release: str, able: tuple[int, ...]) -> None:
-    image = MetadataImage(configs={"t": {"unclean.leader.election.enable": "true"}})
-    image.names["id"], image.replicas["id", 0] = "t", (1, 2)
-    image.leaders["id", 0] = PartitionLeader(leader=1, epoch=0, isr=(1,))
-    extent = Extent(log_start_offset=0, log_end_offset=9, segments=1, bytes=9)
-    behind = PartitionOutcome(dir="/d", name="t-0", topic="t", partition=0, before=extent, after=extent)
-    seen = Outage(
-        release=Release.parse(release), down={1: "left out"}, clean=frozenset(), marks={},
-        replicas={("t", 0): {2: behind}},
-    )  # fmt: skip
-    (line,) = seen.leaderships(image)
+    line = one_of_two(release, 2, configs={"t": {"unclean.leader.election.enable": "true"}})
     assert line.leaders_possible == able
     assert line.outcome == (Prospect.LOSES if able else Prospect.LEADERLESS), "it was not in sync"
 
@@ -493,16 +476,7 @@ def test_kraft_heeds_unclean_elections_since_3_9(release: str, able: tuple[int, 
 @pytest.mark.parametrize("release", ["3.7", "3.9", "4.0"])
 def test_a_replica_that_may_lead_at_a_loss_is_told_beside_the_wait(release: str) -> None:
     """As 3.7.2 waited where no session outlasted the start, and 3.9.2 did not."""
-    image = MetadataImage()
-    image.names["id"], image.replicas["id", 0] = "t", (1, 2)
-    image.leaders["id", 0] = PartitionLeader(leader=1, epoch=0, isr=(1, 2))
-    extent = Extent(log_start_offset=0, log_end_offset=9, segments=1, bytes=9)
-    short = PartitionOutcome(dir="/d", name="t-0", topic="t", partition=0, before=extent, after=extent)
-    seen = Outage(
-        release=Release.parse(release), down={2: "left out"}, clean=frozenset(), marks={("t", 0): 12},
-        replicas={("t", 0): {1: short}},
-    )  # fmt: skip
-    (line,) = seen.leaderships(image)
+    line = one_of_two(release, 1, (1, 2), marks={("t", 0): 12})
     assert (line.outcome, line.records_at_risk) == (Prospect.LEADERLESS, 3)
     assert "if it does not: of those that can be elected (node 1), none is known to have" in (
         line.reason or ""

@@ -7,12 +7,9 @@ import pytest
 
 import segmend
 from segmend.broker.election import may_wait_with_zookeeper
-from segmend.cluster.leadership import Outage
 from segmend.cluster.values import ClusterOutcome
-from segmend.loading import Extent, PartitionOutcome
-from segmend.logdir.release import Release
-from segmend.node.metadata_image import MetadataImage, PartitionLeader
 from tests.cli.run import run
+from tests.cluster.two import one_of_two
 from tests.golden.shared import golden
 from tests.golden.unpack import unpack
 from tests.lab.outages.base import HERE
@@ -125,16 +122,7 @@ def test_who_comes_first_takes_the_others_for_dead() -> None:
 
 @pytest.mark.parametrize(("release", "able"), [("0.10.2", (2,)), ("0.11", ()), ("2.8", ())])
 def test_unclean_elections_were_the_default_up_to_0_10(release: str, able: tuple[int, ...]) -> None:
-    image = MetadataImage()
-    image.names["id"], image.replicas["id", 0] = "t", (1, 2)
-    image.leaders["id", 0] = PartitionLeader(leader=1, epoch=0, isr=(1,))
-    extent = Extent(log_start_offset=0, log_end_offset=9, segments=1, bytes=9)
-    behind = PartitionOutcome(dir="/d", name="t-0", topic="t", partition=0, before=extent, after=extent)
-    seen = Outage(
-        release=Release.parse(release), down={1: "left out"}, clean=frozenset(), marks={},
-        replicas={("t", 0): {2: behind}}, controllers=(2,), zookeeper=True,
-    )  # fmt: skip
-    (line,) = seen.leaderships(image)
+    line = one_of_two(release, 2, controllers=(2,), zookeeper=True)
     assert line.leaders_possible == able
 
 
