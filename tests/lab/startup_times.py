@@ -56,7 +56,7 @@ LOADED = re.compile(r"Loaded \d+ logs in (\d+) ?ms|Logs loading complete in (\d+
 KIB, MIB = 1 << 10, 1 << 20
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Layout:
     """One log dir: `segments` of `segment_bytes` in each of `partitions`.
 
@@ -82,53 +82,22 @@ class Layout:
 
 
 LAYOUTS = (
-    Layout(name="one", partitions=1, segments=1, segment_bytes=16 * KIB),
-    Layout(name="500 segments", partitions=25, segments=20, segment_bytes=16 * KIB),
-    Layout(name="3,000 segments", partitions=60, segments=50, segment_bytes=16 * KIB),
-    Layout(name="3,000 segments, cold", partitions=60, segments=50, segment_bytes=16 * KIB, cold=True),
-    Layout(name="15,000 segments", partitions=100, segments=150, segment_bytes=16 * KIB),
-    Layout(name="1,000 partitions", partitions=1000, segments=1, segment_bytes=16 * KIB),
-    Layout(name="0.2 GB", partitions=4, segments=1, segment_bytes=50 * MIB, records=15, clean=False),
-    Layout(name="1 GB", partitions=8, segments=1, segment_bytes=128 * MIB, records=15, clean=False),
-    Layout(
-        name="1 GB, cold",
-        partitions=8,
-        segments=1,
-        segment_bytes=128 * MIB,
-        records=15,
-        clean=False,
-        cold=True,
-    ),
-    Layout(
-        name="1 GB, 2 threads",
-        partitions=8,
-        segments=1,
-        segment_bytes=128 * MIB,
-        records=15,
-        clean=False,
-        threads=2,
-    ),
-    Layout(name="3 GB", partitions=12, segments=1, segment_bytes=256 * MIB, records=15, clean=False),
-    Layout(
-        name="0.2 GB of small batches",
-        partitions=4,
-        segments=1,
-        segment_bytes=50 * MIB,
-        value_bytes=100,
-        clean=False,
-    ),
-    Layout(
-        name="1,000 segments to recover", partitions=100, segments=10, segment_bytes=16 * KIB, clean=False
-    ),
-    Layout(
-        name="1 GB of producer state",
-        partitions=4,
-        segments=5,
-        segment_bytes=50 * MIB,
-        records=15,
-        snapshots=False,
-    ),
+    Layout("one", 1, 1, 16 * KIB),
+    Layout("500 segments", 25, 20, 16 * KIB),
+    Layout("3,000 segments", 60, 50, 16 * KIB),
+    Layout("3,000 segments, cold", 60, 50, 16 * KIB, cold=True),
+    Layout("15,000 segments", 100, 150, 16 * KIB),
+    Layout("1,000 partitions", 1000, 1, 16 * KIB),
+    Layout("0.2 GB", 4, 1, 50 * MIB, records=15, clean=False),
+    Layout("1 GB", 8, 1, 128 * MIB, records=15, clean=False),
+    Layout("1 GB, cold", 8, 1, 128 * MIB, records=15, clean=False, cold=True),
+    Layout("1 GB, 2 threads", 8, 1, 128 * MIB, records=15, clean=False, threads=2),
+    Layout("3 GB", 12, 1, 256 * MIB, records=15, clean=False),
+    Layout("0.2 GB of small batches", 4, 1, 50 * MIB, value_bytes=100, clean=False),
+    Layout("1,000 segments to recover", 100, 10, 16 * KIB, clean=False),
+    Layout("1 GB of producer state", 4, 5, 50 * MIB, records=15, snapshots=False),
 )
+"""Name, partitions, segments, and the bytes of each."""
 
 
 def partition_dirs(log_dir: Path) -> list[Path]:

@@ -23,6 +23,7 @@ from segmend.surgery.execute.journal import Run, find, runs, writing
 from segmend.surgery.execute.journal_events import FORWARD, Course, Direction, Event, event_of
 from segmend.surgery.execute.undo import undo
 from segmend.surgery.fingerprint import Fingerprint
+from segmend.surgery.plan import Plan
 from segmend.surgery.writing import atomic, transfer
 from segmend.surgery.writing.effects import Effects
 from segmend.surgery.writing.work import Workplace
@@ -165,14 +166,18 @@ def test_no_byte_of_the_last_line_is_another_one_unseen(world: World) -> None:
             assert changed is None or {**real, **changed, "sum": None}.items() >= real.items()
 
 
+def applied_unsaid(world: World, plan: Plan) -> None:
+    """Done, and of the journal there is no more than that it was begun."""
+    journal = Path(apply(plan, str(world.state)).run.journal)
+    journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
+
+
 def test_half_a_step_that_the_journal_lost_is_not_taken_for_none(world: World) -> None:
     """Neither as before nor as after; what was lies in the vault, where nobody would look for it."""
     log = world.a / "patch-0" / "0.log"
     old = log.read_bytes()
     plan = plan_of(world, steps(world)[5:6])
-    apply(plan, str(world.state))
-    journal = Path(find(str(world.state), None).journal)
-    journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
+    applied_unsaid(world, plan)
     with open(log, "r+b") as file:
         file.write(old[:64])
     ran = run("undo", "--yes", "--state-dir", world.state, code=8)
@@ -185,9 +190,7 @@ def test_half_a_step_that_keeps_nothing_is_not_taken_for_none_either(
 ) -> None:
     """Bytes appended, not all or without their time, a directory made; the vault tells nothing of them."""
     plan = plan_of(world, steps(world)[number : number + 1])
-    apply(plan, str(world.state))
-    journal = Path(find(str(world.state), None).journal)
-    journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
+    applied_unsaid(world, plan)
     path = Path(plan.steps[0].paths[0])
     path.chmod(0o700) if path.is_dir() else os.truncate(path, path.stat().st_size - missing)
     os.utime(path, ns=(1, 1))
@@ -198,9 +201,7 @@ def test_half_a_step_that_keeps_nothing_is_not_taken_for_none_either(
 def test_a_directory_in_both_places_is_not_taken_for_one_that_was_not_moved(world: World) -> None:
     """So it is across disks, before the old one goes; a broker starts with no partition in two log dirs."""
     plan = plan_of(world, steps(world)[11:12])
-    apply(plan, str(world.state))
-    journal = Path(find(str(world.state), None).journal)
-    journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
+    applied_unsaid(world, plan)
     source, target = map(Path, plan.steps[0].paths)
     shutil.copytree(target, source, symlinks=True)
     ran = run("undo", "--yes", "--state-dir", world.state, code=8)
