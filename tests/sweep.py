@@ -25,11 +25,10 @@ SWEEPS = {
         *PYTEST,
         "tests/surgery/test_crash.py",
         "tests/surgery/test_every_operation_killed.py",
-        "tests/surgery/test_graft_killed.py",
         "tests/surgery/test_hard_links.py",
+        "tests/surgery/test_harder_killed.py",
         "tests/surgery/test_hostile_plans.py",
         "tests/surgery/test_names.py",
-        "tests/surgery/test_quorum_killed.py",
     ),
     "fleet": (*PYTEST, "tests/fleet/test_carried.py"),
     "recorded": (

@@ -1,9 +1,13 @@
-"""Whatever bytes lie in a log dir, and whatever is missing, a forecast ends with a broker line."""
+"""Whatever bytes lie in a log dir, and whatever is missing, a forecast ends with a broker line.
+
+And the topics of `explain` explain it without a traceback.
+"""
 
 import random
 from pathlib import Path
 
 import pytest
+from tests.cli.run import run
 from tests.conftest import one_in
 from tests.faults.written import two_dirs
 from tests.loading.test_outcomes import start
@@ -52,6 +56,18 @@ def test_any_bytes(seed: int, tmp_path: Path) -> None:
         if isinstance(line, PartitionOutcome | DirectoryOutcome):
             assert {effect.effect for effect in line.effects} <= EFFECTS.keys()
             assert all(effect.records_lost >= 0 and effect.bytes_lost >= 0 for effect in line.effects)
+
+
+@pytest.mark.parametrize("seed", one_in(5, range(100, 124)))
+def test_any_bytes_are_explained(seed: int, tmp_path: Path) -> None:
+    dirs = two_dirs(tmp_path, clean=seed % 2 == 0)
+    hurt(dirs, seed)
+    release = ("4.3.1", "3.9", "2.8", "2.2", "1.1", "0.10.2")[seed % 6]
+    for topic in ("startup", "retention", "compaction"):
+        for output in ((), ("--json",)):
+            ran = run("explain", topic, *dirs, "--kafka", release, *output)
+            assert ran.code in ((0, 4) if topic == "retention" else (0,))
+            assert ran.err == ""
 
 
 @pytest.mark.parametrize("name", offset_checkpoint.FILE_NAMES)

@@ -1,14 +1,37 @@
-"""A few of `python -m tests.surgery.drawn`, and those that once broke a promise."""
+"""A few of `python -m tests.surgery.drawn`, of `chains` and of `full_disks` there."""
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
-from tests.seeds import SEED
-from tests.surgery.drawn import GOLDENS, play
+from tests.seeds import SEED, sampled
+from tests.surgery import chains, drawn, full_disks
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_surgery_drawn_at_random(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    told = play(range(4), SEED, GOLDENS, tmp_path)
+    told = drawn.play(range(4), SEED, drawn.GOLDENS, tmp_path)
     assert (told["DISAGREES"], told["ok"]) == (0, 4), capfd.readouterr().out
+
+
+def test_chains_of_plans_lose_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    count = sampled(100, 4)
+    told = chains.play(range(count), SEED, drawn.GOLDENS, tmp_path)
+    assert (told["DISAGREES"], told["ok"]) == (0, count), capfd.readouterr().out
+
+
+@pytest.mark.parametrize("kind", full_disks.MAKE)
+def test_a_disk_that_gets_full_costs_nothing(
+    kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount a small file system")
+    try:
+        with full_disks.mounted(kind, tmp_path):
+            pass
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"no loop mount of {kind} here: {error}")
+    told = full_disks.play(range(sampled(60, 3)), SEED, [kind], tmp_path)
+    assert told["DISAGREES"] == 0, capfd.readouterr().out

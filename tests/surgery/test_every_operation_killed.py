@@ -1,7 +1,7 @@
 """Each way to a plan killed at calls of apply and of undo, by root and by a normal user; none is left out.
 
 CI takes a few calls of each, `python -m tests.sweep crash` more. Each kind of step is killed at every call in
-`test_crash`, some operations on files that are harder for them in `test_merge_killed` and its like.
+`test_crash`, some operations on files that are harder for them in `test_harder_killed`.
 """
 
 from collections.abc import Callable
