@@ -53,15 +53,18 @@ class Budget:
         return True
 
 
-def note_failing_reads(loaded: LoadedLog, budget: Budget, *, compacted: bool) -> None:
-    """Add a `reads-fail` for each place between log start and log end that cannot be read as it should."""
+def note_failing_reads(loaded: LoadedLog, budget: Budget, *, compacted: bool) -> str | None:
+    """Add a `reads-fail` for each place between log start and log end that cannot be read as it should.
+
+    What is not known of a log that is mostly a hole, and not read.
+    """
     segments = loaded.state.segments
     for segment, after in pairwise(segments):
         if not segment.size and after.base_offset > segment.base_offset:
             _note_empty(loaded, segment, compacted=compacted)
     if budget.spent:
         budget.refused += sum(bool(each.log and each.size) for each in segments)
-        return
+        return next(filter(None, map(_hole, segments)), None)
     scanned: list[tuple[int, SegmentScan | None]] = []
     empty = segments[-1].base_offset if segments and not segments[-1].size else None
     for number, segment in enumerate(segments):
@@ -76,6 +79,23 @@ def note_failing_reads(loaded: LoadedLog, budget: Budget, *, compacted: bool) ->
         if loaded.after is not None and base > (loaded.after.log_start_offset or 0):
             name = f"{file_prefix(base)}.log"  # a consumer jumps over it
             loaded.state.note("reads-fail", name, offset=first)
+    return next(
+        (_hole(each) for each, (_, scan) in zip(segments, scanned, strict=True) if scan is None), None
+    )
+
+
+def _hole(segment: Segment) -> str | None:
+    """Where a consumer may get no further: no broker leaves a hole in what it has written."""
+    if segment.log is None or (stat := segment.log.stat()).allocated * 2 >= segment.size:
+        return None
+    with segment.log.reader() as reader:
+        begins = next((end for _, end in reader.extents()), 0)
+    if begins >= segment.size:
+        return None
+    words = (
+        f"a hole begins there, {stat.allocated:,} of {stat.size:,} bytes are on the disk, not read (--deep)"
+    )
+    return f"{segment.log.path}: whether a consumer gets past byte {begins:,}: {words}"
 
 
 def _looked_into(

@@ -294,9 +294,9 @@ def _current(
         limits = situation.retention(partition.topic).limits
         after, unread = as_led(loaded, after, limits, alone=alone, begins=begins)
         try:
-            note_failing_reads(loaded, situation.budget, compacted=cleaned)
+            hole = note_failing_reads(loaded, situation.budget, compacted=cleaned)
             later = (*_closed(dir_state, loaded), *_served(dir_state, loaded, after, situation))
-            doubt = doubtful_mark(dir_state, loaded, situation.image) or cut_short(dir_state, loaded)
+            doubt = doubtful_mark(dir_state, loaded, situation.image) or cut_short(dir_state, loaded) or hole
         except Unreadable as refused:
             unread = UNREAD.format(partition.path, refused)
     line = PartitionOutcome(

@@ -261,7 +261,6 @@ class FileReader(OpenFile):
         return filled
 
     def extents(self) -> Iterator[tuple[int, int]]:
-        """(start, end) of the parts that are no holes, where the file system tells holes."""
         position = 0
         while position < self.size:
             try:

@@ -11,7 +11,7 @@ import errno
 import os
 import stat
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, Literal, NamedTuple, ParamSpec, Protocol, Self, TypeVar
 
 from segmend.errors import SegmendError
@@ -180,6 +180,10 @@ class OpenFile(ABC):
         """At most `size` bytes from `position`; allocates no more than the file can give."""
         data = memoryview(bytearray(max(0, min(size, self.size - position))))
         return bytes(data[: self.read_into(data, position)])
+
+    def extents(self) -> Iterator[tuple[int, int]]:
+        """(start, end) of the parts that are no holes, where the file system tells holes."""
+        yield 0, self.size
 
     def is_cached(self, position: int) -> bool | None:  # noqa: ARG002
         """Whether the page at `position` is in the page cache; None where the system does not tell."""
