@@ -10,7 +10,7 @@ from tests.fleet.build import plain, three_brokers, write_broker
 
 from segmend.errors import SegmendError
 from segmend.fleet.damaged import tell_unread
-from segmend.fleet.listing import brokers, find_places
+from segmend.fleet.listing import absolute, brokers, find_places
 from segmend.fleet.options import parse_options
 from segmend.fleet.tables import open_table
 
@@ -177,3 +177,8 @@ def test_a_read_that_may_not_lack_a_row_fails_over_one(tmp_path: Path, caplog) -
     assert f"{root}/b1/blank: the directory is empty" in caplog.text
     with pytest.raises(SegmendError, match=r"blank: the directory is empty.*FAILFAST"):
         open_table([str(root)], parse_options({"mode": "FAILFAST"}), cores=1)
+
+
+def test_a_path_of_this_disk_may_be_a_url() -> None:
+    given = ["file:/a/b", "file:///a/b", "/a/b", "s3://a/b", "c/../a"]
+    assert absolute(given) == ["/a/b", "/a/b", "/a/b", "s3://a/b", os.path.abspath("a")]

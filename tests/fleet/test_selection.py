@@ -3,6 +3,7 @@
 import errno
 import json
 import lzma
+import os
 import random
 import re
 from pathlib import Path
@@ -11,13 +12,16 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from tests.conftest import GOLDEN, examples
-from tests.fleet.build import mixed, plain, three_brokers, write_broker
+from tests.fleet.build import mixed, plain, story, three_brokers, write_broker
 from tests.fleet.refused import refuse
 from tests.fleet.test_tables import Rows, ordered, rows_of
 from tests.golden.shared import golden
 from tests.traffic import counted
 
 from segmend.errors import SegmendError, UsageError
+from segmend.fleet.options import parse_options
+from segmend.fleet.summary import summarize_task
+from segmend.fleet.tables import open_table
 from segmend.formats.build import NewRecord, build_batch
 from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.types import BytesReader, IndexRule
@@ -317,6 +321,21 @@ def test_offsets_that_are_named_and_gone_are_told(
     first = 29 if "aged" in asked else 121 if "121" in str(asked.get("startingOffsets")) else 30
     assert offsets(rows_of(tmp_path, **asked)) == [*range(first, 120)]
     assert caplog.messages == ([] if told is None else [f"kafka-log: {home}/t-0: {told}"])
+
+
+@pytest.mark.parametrize("torn", [391, 350, 78, 0])
+def test_what_a_torn_log_lacks_comes_once_however_it_is_split(torn: int, tmp_path: Path) -> None:
+    """Its index goes on, and it is cut where no batch begins: what others have came twice."""
+    for broker in (1, 2):
+        write_broker(tmp_path, broker, [story("t", rounds=2)])
+    whole = offsets(rows_of(tmp_path))
+    log = tmp_path / "b1/data/t-0/00000000000000000054.log"
+    os.truncate(log, torn)
+    for split in ("1", "300", "2000", "1000000"):
+        assert offsets(rows_of(tmp_path, splitBytes=split)) == whole
+        works = open_table([str(tmp_path)], parse_options({"splitBytes": split}), cores=2)
+        told = [row for work in works for row in summarize_task(work, by_day=False).to_pylist()]
+        assert sum(row["records"] for row in told) == len(whole)
 
 
 def test_what_one_replica_lost_comes_from_another(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

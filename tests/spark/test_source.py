@@ -10,6 +10,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 from tests.fleet.build import mixed, three_brokers
 
+from segmend.errors import UsageError
 from segmend.fleet.options import parse_options
 from segmend.fleet.schemas import TABLES
 from segmend.fleet.tables import open_table, read
@@ -72,7 +73,7 @@ def test_sql_finds_the_source_by_its_name(spark: SparkSession, fleet: str) -> No
 
 def test_several_paths_and_a_glob(spark: SparkSession, fleet: str) -> None:
     source = spark.read.format("kafka-log").option("topics", "orders")
-    assert source.load([f"{fleet}/b1", f"{fleet}/b3"]).count() == 240
+    assert source.load([f"{fleet}/b1", f"file:{fleet}/b3"]).count() == 240
     assert source.option("replicas", "all").load(f"{fleet}/*/data").count() == 720
 
 
@@ -139,4 +140,7 @@ def test_a_summary_says_what_the_records_say(spark: SparkSession, tmp_path: Path
                 sql.max("offset").alias("max_offset"), sql.max("timestamp").alias("max_timestamp"),
             )  # fmt: skip
             assert told.select(wanted.columns).collect() == wanted.collect()
+    for name in ("table", "columns", "includeHeaders"):
+        with pytest.raises(UsageError, match=f"a summary has no option {name}"):
+            summarize(spark, root, **{name: "batches"})
     assert summarize(spark, root, by=[]).first().records == spark.read.format("kafka-log").load(root).count()

@@ -74,8 +74,9 @@ class Place:
 
 
 def absolute(paths: Iterable[str]) -> list[str]:
-    """As workers find them, too, which may stand in other directories."""
-    return [path if "://" in path else os.path.abspath(path) for path in paths]
+    """As workers find them, too, which may stand in other directories; Spark writes some as `file:/...`."""
+    plain = (re.sub("^file:(//)?(?=/)", "", path) for path in paths)
+    return [path if "://" in path else os.path.abspath(path) for path in plain]
 
 
 def find_places(paths: Sequence[str]) -> list[Place]:

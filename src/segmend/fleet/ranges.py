@@ -107,11 +107,6 @@ class ByteRange:
         return self.topic, self.partition, self.base_offset, self.start
 
     @property
-    def is_last(self) -> bool:
-        """Whether it ends where its file does."""
-        return not self.later and self.stop is None
-
-    @property
     def log_name(self) -> str:
         """The log, relative to its log dir."""
         return f"{self.dir_name}/{file_prefix(self.base_offset)}.log"
@@ -205,6 +200,11 @@ def verified(piece: ByteRange, reader: Reader) -> tuple[int, int]:
     return piece.start, next(
         (cut for cut in piece.later if _is_boundary(reader, cut, piece.base_offset)), stop
     )
+
+
+def reads_to_the_end(piece: ByteRange, reader: Reader, stop: int) -> bool:
+    """Whether a range that is read up to byte `stop` (see `verified`) ends where its file does."""
+    return piece.stop is None and stop == reader.size
 
 
 def _is_boundary(reader: Reader, position: int, base_offset: int) -> bool:

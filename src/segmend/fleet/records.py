@@ -15,7 +15,7 @@ from segmend.fleet.damaged import DamagedPlace, Report, damage_of, is_loss, miss
 from segmend.fleet.filling import Patch, patches
 from segmend.fleet.header_records import OF_HEADERS, header_records
 from segmend.fleet.options import DAMAGE_COLUMN, PERMISSIVE, Options
-from segmend.fleet.ranges import ByteRange, ReplicaDir, WantedRange, ranges_of, verified
+from segmend.fleet.ranges import ByteRange, ReplicaDir, WantedRange, ranges_of, reads_to_the_end, verified
 from segmend.fleet.rows import Row, dir_keys
 from segmend.fleet.schemas import KAFKA_RECORD
 from segmend.formats.batch import RecordBatch
@@ -162,9 +162,13 @@ def _gap(
 
     Other replicas tell it, or that the topic is not compacted.
     """
+    start, stop = verified(piece, reader)
+    if start == stop and piece.start != piece.begin:
+        return  # the range before it has read on
     for behind, gap in _left_out(piece, reader, at, None):
         yield from instead(missing(piece, behind, *gap), options, report)
-    if not (piece.others or piece.compacted is False) or not piece.is_last or piece.next_base is None:
+    told = bool(piece.others) or piece.compacted is False
+    if not told or piece.next_base is None or not reads_to_the_end(piece, reader, stop):
         return
     end = piece.base_offset
     try:

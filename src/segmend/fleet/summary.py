@@ -18,7 +18,7 @@ from segmend.errors import UsageError
 from segmend.fleet.damaged import DamagedPlace, DamageTally, damage_of, is_loss, missing, unreadable
 from segmend.fleet.filling import Patch, forget, patches
 from segmend.fleet.options import PERMISSIVE
-from segmend.fleet.ranges import ByteRange, ReplicaDir, WantedRange, ranges_of, verified
+from segmend.fleet.ranges import ByteRange, ReplicaDir, WantedRange, ranges_of, reads_to_the_end, verified
 from segmend.fleet.records import aborted_of, is_wanted
 from segmend.fleet.tables import TableTask
 from segmend.formats.batch import DELETE_HORIZON
@@ -171,8 +171,9 @@ class _RangeRows:
         piece, end = self._piece, self._end
         if end is None:
             return
-        first = piece.next_base if piece.is_last else None
-        if not piece.is_last and piece.compacted is False:
+        to_the_end = reads_to_the_end(piece, self._reader, stop)
+        first = piece.next_base if to_the_end else None
+        if not to_the_end and piece.compacted is False:
             batch = next(iter_batches(self._reader, start=stop, stop=stop + 1), None)
             first = batch.base_offset if batch is not None and batch.magic == 2 else None
         if first is not None and end < first and (piece.others or piece.compacted is False):

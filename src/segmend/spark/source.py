@@ -115,8 +115,7 @@ def paths_of(options: Mapping[str, str]) -> list[str]:
     paths = list(map(str, json.loads(many))) if many else [options.get("path", "")]
     if not any(paths):
         raise UsageError("kafka-log needs a path: .load('/brokers/*/data')")
-    # Spark makes some paths into URLs of the local disk.
-    return absolute(path.removeprefix("file://") if path.startswith("file:///") else path for path in paths)
+    return absolute(paths)
 
 
 def _nullable(schema: StructType) -> StructType:

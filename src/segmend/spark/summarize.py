@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from segmend.errors import UsageError
 from segmend.fleet.listing import absolute
 from segmend.fleet.options import parse_options
 from segmend.fleet.summary import KEYS, SUMMARY, check_clusters, check_keys, summarize_task
 from segmend.fleet.tables import TableTask, open_table
 from segmend.spark.tasks import cores, run_tasks
+
+_NOT_ASKED: Final = ("table", "columns", "includeheaders", "crc")
+"""Options of a read that say nothing of a summary."""
 
 
 def summarize(
@@ -27,6 +32,9 @@ def summarize(
     no checksum is computed. UsageError for anything else.
     """
     check_keys(tuple(by))
+    refused = [name for name in options if name.lower() in _NOT_ASKED]
+    if refused:
+        raise UsageError(f"a summary has no option {', '.join(refused)}")
     parsed = parse_options({**options, "table": "records"})
     given = absolute([paths] if isinstance(paths, str) else paths)
     works = open_table(given, parsed, cores=cores(spark))
