@@ -10,8 +10,8 @@ from segmend.broker.election import reassigned
 from segmend.broker.leading import NOT_AVAILABLE
 from segmend.cluster.leadership import Outage
 from segmend.cluster.nodes import sight, start, stopped_in
-from segmend.cluster.older import ELECTED
 from segmend.cluster.quorum import quorum
+from segmend.cluster.start import ELECTED
 from segmend.formats.names import CLUSTER_METADATA
 from segmend.frozen import replace
 from segmend.loading import Extent, Options, PartitionOutcome, Service

@@ -9,16 +9,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from segmend.broker.election import FORGOTTEN, MIN_INSYNC, UNCLEAN_ELECTION
-from segmend.cluster.older import epochs_of
 from segmend.cluster.values import Name, NodeOutcome
 from segmend.frozen import field, frozen, replace
-from segmend.loading import DirOutcome, Later, Options, PartitionOutcome, forecast_any
+from segmend.loading import DirOutcome, Later, Options, PartitionOutcome, Service, forecast_any
 from segmend.loading.values import Losses
 from segmend.logdir.as_user import user_of
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
 from segmend.node.metadata_log import MetadataLog
-from segmend.node.older import ahead
+from segmend.node.older import ahead, newest_epoch
 
 _RECORD = 7
 """`DefaultRecord`: none is shorter, as each of its seven fields takes a byte at least."""
@@ -213,7 +212,7 @@ def start(
     known = image or broker.learned or MetadataImage()
     return NodeStart(
         outcome=outcome, replicas=replicas, stopped_in=stopped_in(broker),
-        ahead=ahead(dict(epochs_of(broker, replicas)), known),
+        ahead=ahead(dict(_epochs_of(broker, replicas)), known),
     )  # fmt: skip
 
 
@@ -222,3 +221,12 @@ def stopped_in(broker: BrokerDirs) -> int | None:
     markers = [each.clean_shutdown.value for each in broker.dirs if not each.is_metadata_apart]
     epochs = {None if marker is None else marker.broker_epoch for marker in markers}
     return epochs.pop() if len(epochs) == 1 else None
+
+
+def _epochs_of(broker: BrokerDirs, replicas: Mapping[Name, PartitionOutcome]) -> Iterator[tuple[Name, int]]:
+    """The newest leader epoch of each log that the node serves."""
+    for log_dir in broker.dirs:
+        for partition in log_dir.current:
+            line = replicas.get(partition.key)
+            if line is not None and line.dir == log_dir.path and line.outcome == Service.SERVED:
+                yield partition.key, newest_epoch(partition)

@@ -9,7 +9,6 @@ from itertools import chain
 from segmend.broker.election import NOT_REGISTERED
 from segmend.cluster.leadership import Outage
 from segmend.cluster.nodes import NodeStart, Playing, forgotten
-from segmend.cluster.older import ELECTED
 from segmend.cluster.order import start_order
 from segmend.cluster.quorum import fetched_again, quorum, voters_of
 from segmend.cluster.values import ClusterOutcome, Leadership, Name, NodeOutcome, Prospect, Quorum
@@ -31,6 +30,10 @@ NOT_HERE = (
     "in-sync replicas and leaders: no metadata log here tells them. ZooKeeper has them in its dataDir "
     "(`segmend forecast --cluster DIR... --zookeeper DATADIR` reads it); of a running one `zookeeper-shell "
     "HOST:2181 get /brokers/topics/TOPIC/partitions/NUMBER/state` prints those of a partition"
+)
+ELECTED = (
+    "what the metadata lacks: {} had leaders that it does not know, so it is older than these logs (restored "
+    "from a backup?), and neither who was in sync since nor what was acknowledged is told"
 )
 BLANK = "whether voter {} is elected: it has no metadata, and every topic is a stray then, on every node"
 

@@ -9,7 +9,7 @@ from segmend.loading.dirs import DirState
 from segmend.loading.metadata_log import UNKNOWN
 from segmend.loading.replicas import Loaded, Situation, load_directory, unseen
 from segmend.loading.timing.estimate import LoadJob, Work
-from segmend.loading.values import DirectoryOutcome, Extent
+from segmend.loading.values import DirectoryOutcome
 from segmend.logdir.tree import PartitionDir
 
 _TRIES: Final = 4
@@ -43,7 +43,4 @@ def _in_motion(dir_state: DirState, partition: PartitionDir) -> Loaded:
         dir=dir_state.path, name=partition.name, kind=partition.kind, outcome=UNKNOWN,
         topic=partition.topic, partition=partition.partition,
     )  # fmt: skip
-    return Loaded(
-        outcome=line, dir_state=dir_state, path=partition.path, key=None, failure=None,
-        open_transactions=False, before=Extent(), after=None, unknown=unknown,
-    )  # fmt: skip
+    return Loaded(outcome=line, dir_state=dir_state, path=partition.path, after=None, unknown=unknown)

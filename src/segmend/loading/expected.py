@@ -241,7 +241,5 @@ def _awaited(state: DirState, topic: str, partition: int) -> Loaded:
 
 
 def _loaded(outcome: PartitionOutcome, state: DirState) -> Loaded:
-    return Loaded(
-        outcome=outcome, dir_state=state, path=f"{state.path}/{outcome.name}", key=None, failure=None,
-        open_transactions=False, before=outcome.before, after=outcome.after,
-    )  # fmt: skip
+    path = f"{state.path}/{outcome.name}"
+    return Loaded(outcome=outcome, dir_state=state, path=path, before=outcome.before, after=outcome.after)

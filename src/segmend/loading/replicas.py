@@ -131,10 +131,10 @@ class Loaded:
     outcome: PartitionOutcome | DirectoryOutcome
     dir_state: DirState
     path: str
-    key: tuple[str, str, int] | None
-    failure: LoadFailure | None
-    open_transactions: bool
-    before: Extent
+    key: tuple[str, str, int] | None = None
+    failure: LoadFailure | None = None
+    open_transactions: bool = False
+    before: Extent = Extent()
     after: Extent | None
     unknown: str | None = None
     later: tuple[Later, ...] = ()
@@ -178,10 +178,8 @@ def unseen(dir_state: DirState, partition: PartitionDir) -> Loaded:
         dir=dir_state.path, name=partition.name, topic=partition.topic, partition=partition.partition,
         before=Extent(), after=Extent(),
     )  # fmt: skip
-    return Loaded(
-        outcome=line, dir_state=dir_state, path=partition.path, key=("current", *partition.key), failure=None,
-        open_transactions=False, before=Extent(), after=Extent(),
-    )  # fmt: skip
+    key = ("current", *partition.key)
+    return Loaded(outcome=line, dir_state=dir_state, path=partition.path, key=key, after=Extent())
 
 
 def load_settings(dir_state: DirState, partition: PartitionDir, situation: Situation) -> Settings:
