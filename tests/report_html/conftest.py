@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.report_html import sample
 
-from segmend.report.html import render
+from segmend.report.html import build, render
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 QUIET = ("quic", "background-networking", "component-update", "sync")
@@ -22,9 +22,10 @@ def html(tables: dict[str, Any] | None = None, **changes: Any) -> str:
         "generated_at": sample.NOW,
         "tool_version": "0.1.0",
         "level": "deep",
+        "manual": {},
         "past": sample.past() if tables is None else None,
     }
-    return render(sample.tables() if tables is None else tables, **{**arguments, **changes})
+    return render(build(sample.tables() if tables is None else tables, **{**arguments, **changes}))
 
 
 @pytest.fixture(scope="session")

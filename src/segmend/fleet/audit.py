@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import UTC, datetime
 from functools import partial
 from itertools import accumulate, groupby
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from segmend.checks import Level
@@ -30,7 +31,7 @@ from segmend.fleet.pack import pack
 from segmend.fleet.plan import AuditPlan, make_plan
 from segmend.fleet.schemas import REPLICAS
 from segmend.fleet.spool import Spool
-from segmend.fleet.sql import Row, suspects
+from segmend.fleet.sql import PARTITION, Row, suspects
 from segmend.fleet.task import AuditJob, Result, run_task
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
@@ -159,11 +160,8 @@ def _judged(
 
 
 def _suspects(doubted: Sequence[Row], places: Mapping[int, Place]) -> list[Suspect]:
-    def key(row: Row) -> tuple[Any, ...]:
-        return row["log_dir_id"], row["topic"], row["partition"]
-
     pieces = []
-    for _, same in groupby(doubted, key):
+    for _, same in groupby(doubted, itemgetter("log_dir_id", "topic", "partition")):
         group = list(same)
         first = group[0]
         pieces.append(
@@ -186,9 +184,7 @@ def _groups(
     replicas: Iterable[Row], diverged: Diverged, places: Mapping[int, Place], spool: Spool
 ) -> Iterable[Group]:
     clusters = _clusters(places.values())
-    for (cluster, topic, partition), same in groupby(
-        replicas, key=lambda r: (r["cluster"], r["topic"], r["partition"])
-    ):
+    for (cluster, topic, partition), same in groupby(replicas, itemgetter(*PARTITION)):
         group = list(same)
         for row in group:
             spool.add("replicas", _replica_row(row, diverged))

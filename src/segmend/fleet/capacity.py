@@ -182,9 +182,7 @@ def growth_of(
     if partition.kind in RENAMED_KINDS:
         return Growth(per_day=0.0, net_per_day=0.0, room=None, why=LEFT_OVER)
     begin = max(at - int(days * DAY_MS), overview.oldest_timestamp)
-    if at < 0 or overview.oldest_timestamp < 0:
-        return Growth(per_day=None, net_per_day=None, room=None, why=UNKNOWN)
-    if at - begin < HOUR_MS:
+    if at < 0 or overview.oldest_timestamp < 0 or at - begin < HOUR_MS:
         return Growth(per_day=None, net_per_day=None, room=None, why=UNKNOWN)
     rate = _written(partition.segments, begin) / ((at - begin) / DAY_MS)
     if retention.limits.compact or overview.first_dirty_offset is not None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -81,52 +82,34 @@ def index_entries(
 ) -> Iterator[pa.RecordBatch]:
     """The entries of the three indexes of a segment, without the preallocated zeros."""
     keys, names = _keys(piece), options.schema.names
-    for suffix, entries in _INDEXES.items():
+    for suffix, entries in _ENTRIES.items():
         try:
             data = piece.file(suffix).read(INDEX_LIMIT)
         except Unreadable:
             continue
-        for chunk in _chunks(entries(data, piece.base_offset), ROWS):
-            yield from table("index_entries", [keys | row for row in chunk]).select(names).to_batches()
+        told = enumerate(entries(data, piece.base_offset))
+        rows = (keys | entry | {"entry": number} for number, entry in told)
+        while chunk := list(islice(rows, ROWS)):
+            yield from table("index_entries", chunk).select(names).to_batches()
 
 
-def _offset_entries(data: bytes, base: int) -> Iterator[Row]:
-    for number, entry in enumerate(offset_index.parse(data)[0]):
-        yield {
-            "kind": "offset",
-            "entry": number,
-            "offset": base + entry.relative_offset,
-            "position": entry.position,
+_ENTRIES: Final[dict[str, Callable[[bytes, int], Iterator[Row]]]] = {
+    ".index": lambda data, base: (
+        {"kind": "offset", "offset": base + each.relative_offset, "position": each.position}
+        for each in offset_index.parse(data)[0]
+    ),
+    ".timeindex": lambda data, base: (
+        {"kind": "time", "offset": base + each.relative_offset, "timestamp_ms": each.timestamp}
+        for each in time_index.parse(data)[0]
+    ),
+    ".txnindex": lambda data, _base: (
+        {
+            "kind": "txn", "offset": each.last_offset, "producer_id": each.producer_id,
+            "first_offset": each.first_offset, "last_stable_offset": each.last_stable_offset,
         }
-
-
-def _time_entries(data: bytes, base: int) -> Iterator[Row]:
-    for number, entry in enumerate(time_index.parse(data)[0]):
-        yield {
-            "kind": "time",
-            "entry": number,
-            "offset": base + entry.relative_offset,
-            "timestamp_ms": entry.timestamp,
-        }
-
-
-def _txn_entries(data: bytes, _: int) -> Iterator[Row]:
-    for number, entry in enumerate(txn_index.parse(data)[0].entries):
-        yield {
-            "kind": "txn",
-            "entry": number,
-            "offset": entry.last_offset,
-            "producer_id": entry.producer_id,
-            "first_offset": entry.first_offset,
-            "last_stable_offset": entry.last_stable_offset,
-        }
-
-
-_INDEXES: Final[dict[str, Callable[[bytes, int], Iterator[Row]]]] = {
-    ".index": _offset_entries,
-    ".timeindex": _time_entries,
-    ".txnindex": _txn_entries,
-}
+        for each in txn_index.parse(data)[0].entries
+    ),
+}  # fmt: skip
 
 READERS: Final[dict[str, Callable[[ByteRange, OpenFile, Options, Report], Iterator[pa.RecordBatch]]]] = {
     "batches": batches,
@@ -143,14 +126,3 @@ def _keys(piece: ByteRange) -> Row:
         "partition": piece.partition,
         "segment": piece.base_offset,
     }
-
-
-def _chunks(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    chunk: list[Any] = []
-    for item in items:
-        chunk.append(item)
-        if len(chunk) >= size:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk

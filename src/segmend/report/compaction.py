@@ -17,7 +17,6 @@ from segmend.wording import plural
 _COLUMNS = columns(
     "partition", ">clean", ">dirty", ">ratio", ">first dirty", ">up to", ">size after", "what becomes of it",
 )  # fmt: skip
-_NOT_SEEN = "some settings are assumed: the topic's own, or server.properties, were not seen"
 
 
 def lines(studied: Sequence[Compaction], style: Style = PLAIN) -> Iterator[str]:
@@ -69,7 +68,7 @@ def _remarks(each: Compaction) -> Iterator[str]:
     if len(given) > 1 or (given and not each.settings[0].known):
         yield text.clean("; ".join(given))
     if not each.settings_known:
-        yield _NOT_SEEN
+        yield "some settings are assumed: the topic's own, or server.properties, were not seen"
 
 
 def _of_verdict(each: Compaction, verdict: CleanerVerdict) -> Iterator[str]:

@@ -30,7 +30,7 @@ def finding_lines(
     """
     ordered = in_order(findings)
     explained = {} if each else _explained(ordered)
-    heads = [finding for finding in ordered if each or not _is_explained(finding, explained)]
+    heads = [finding for finding in ordered if each or finding.cause not in explained]
     shown = heads[:most] if most else heads
     for (log_dir, place), group in groupby(shown, _place):
         yield style("bold", text.clean(f"{log_dir}  {place}" if place else log_dir))
@@ -66,10 +66,6 @@ def _explained(findings: Iterable[Finding]) -> dict[Cause, list[Finding]]:
             by_cause.setdefault(finding.cause, []).append(finding)
     heads = {_as_cause(finding) for finding in findings if finding.cause is None}
     return {cause: group for cause, group in by_cause.items() if cause in heads}
-
-
-def _is_explained(finding: Finding, explained: Mapping[Cause, Sequence[Finding]]) -> bool:
-    return finding.cause is not None and finding.cause in explained
 
 
 def _as_cause(finding: Finding) -> Cause:

@@ -23,10 +23,6 @@ class Unserved:
 
     reason: str | None
 
-    def shared_by(self, number: int) -> bool:
-        """Whether so many are told at once."""
-        return number > 1
-
 
 @frozen
 class TakenWhole:
@@ -34,10 +30,6 @@ class TakenWhole:
 
     outcome: Service
     effects: tuple[str, ...]
-
-    def shared_by(self, number: int) -> bool:
-        """Whether so many are told at once."""
-        return number > _ALIKE
 
 
 Shared = Unserved | TakenWhole
@@ -62,7 +54,9 @@ def folded(
         if (cause := cause_of(outcome)) is not None:
             groups.setdefault(cause, []).append(outcome)
     shared = [
-        (cause, group) for cause, group in groups.items() if cause == refusal or cause.shared_by(len(group))
+        (cause, group)
+        for cause, group in groups.items()
+        if cause == refusal or len(group) > (_ALIKE if isinstance(cause, TakenWhole) else 1)
     ]
     return dict(sorted(shared, key=lambda each: -sum(outcome.records_lost for outcome in each[1])))
 

@@ -46,7 +46,8 @@ def lines(page: StartupPage, style: Style = PLAIN) -> Iterator[str]:
         state = "stopped cleanly" if clean else "not stopped cleanly, or a broker runs"
         yield f"{text.clean(path)}: {state}"
     yield _disk(study.speed)
-    yield f"num.recovery.threads.per.data.dir={study.threads} ({page.threads_from}), {_cores(study)}"
+    cores = plural(study.machine.cores or 0, "core")
+    yield f"num.recovery.threads.per.data.dir={study.threads} ({page.threads_from}), {cores} here"
     yield ""
     yield from _parts(study, style)
     yield from _others(page)
@@ -58,10 +59,6 @@ def lines(page: StartupPage, style: Style = PLAIN) -> Iterator[str]:
     yield from _bounce(page, style)
     yield ""
     yield from _kubernetes(page, style)
-
-
-def _cores(study: Study) -> str:
-    return f"{plural(study.machine.cores or 0, 'core')} here"
 
 
 def _disk(speed: Speed) -> str:

@@ -15,10 +15,12 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, Self
 
+from segmend.errors import SegmendError
 from segmend.frozen import dataclass, frozen
 from segmend.logdir.file_system import Files
 from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import Fingerprint, look
+from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.typed_json import fields_from_json, fields_to_json
 from segmend.surgery.writing.atomic import other_names
 from segmend.surgery.writing.work import Workplace, folder
@@ -147,6 +149,19 @@ class OnePath(StepValue):
         """
         if vault and other_names(self.path):
             yield Need(folder(self.path), self.before.size or 0)
+
+    def show(self, view: View, content: NewBytes, position: int, like: Fingerprint) -> None:
+        """New bytes in a view; those of a source may be many, and are not read."""
+        if content.source is None:
+            view.write(self.path, position, content.read(), like)
+        else:
+            view.copy(self.path, position, content.source, content.position, content.length, like)
+
+    def refuse_changed(self, *sizes: int) -> None:
+        """Raise `SegmendError` unless the size lies between these, as it does wherever a step was stopped."""
+        now = look(self.path, content=False)
+        if now.kind != "file" or not min(sizes) <= (now.size or 0) <= max(sizes):
+            raise SegmendError(f"{self.path}: somebody changed it in between (its size is {now.size})")
 
     def differs(self, expected: Fingerprint) -> str | None:
         """How size, owner, mode or time differ from what is expected; the bytes of a file are not read."""

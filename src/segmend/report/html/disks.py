@@ -24,18 +24,7 @@ DIRS: Final = 24
 PARTITIONS: Final = 12
 _NEARLY_FULL: Final = 85.0
 _KEY: Final = ("cluster_id", "topic", "partition", "kind")
-_PARTITION: Final = (
-    "cluster_id",
-    "topic",
-    "partition",
-    "kind",
-    "dir_name",
-    "broker",
-    "log_dir_id",
-    "log_bytes",
-    "segments",
-    "records",
-)
+_PARTITION: Final = (*_KEY, "dir_name", "broker", "log_dir_id", "log_bytes", "segments", "records")
 
 
 @frozen

@@ -79,7 +79,14 @@ def build(
     manual: Mapping[str, Entry],
     past: Past | None = None,
 ) -> Report:
-    """Builds every section. `generated_at` must carry its time zone."""
+    """Every section of the report of an audit, for `render`.
+
+    `tables` are those of `segmend.fleet.schemas`, by name: `log_dirs partitions segments findings
+    replicas runs`. One that is missing leaves its section empty; of several runs the newest counts.
+    `generated_at` carries its time zone, `level` is `startup`, `default` or `deep`. `manual`
+    gives codes the headline and the text behind it; without it the first message is the headline.
+    `past` is what earlier audits tell.
+    """
     tables = told_apart(newest_run(tables))
     where, colours = places(tables), palette(tables)
     found = findings(tables, where, manual)

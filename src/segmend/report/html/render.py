@@ -18,9 +18,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Mapping
 from contextlib import suppress
-from datetime import datetime
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -30,50 +28,17 @@ import jinja2
 from jinja2.bccache import Bucket
 from markupsafe import Markup, escape
 
-from segmend.checks.manual import Entry
 from segmend.wording import plural
 
 from . import units
-from .columns import Tables
-from .growth import Past
-from .model import Report, build
+from .model import Report
 
 _PACKAGE: Final = "segmend.report.html"
 _FONTS: Final = (("Inter", "inter.woff2"), ("JetBrains Mono", "jetbrains-mono.woff2"))
 
 
-def render(
-    tables: Tables,
-    *,
-    title: str,
-    generated_at: datetime,
-    tool_version: str,
-    level: str,
-    manual: Mapping[str, Entry] | None = None,
-    past: Past | None = None,
-    compiled: str | None = None,
-) -> str:
-    """The HTML of an audit.
-
-    `tables` are those of `segmend.fleet.schemas`, by name: `log_dirs partitions segments findings
-    replicas runs`. One that is missing leaves its section empty; of several runs the newest counts.
-    `generated_at` carries its time zone, `level` is `startup`, `default` or `deep`. `manual`
-    gives codes the headline and the text behind it; without it the first message is the headline.
-    `past` is what earlier audits tell. In the folder `compiled` templates are kept as Jinja2 compiles them.
-    """
-    report = build(
-        tables,
-        title=title,
-        generated_at=generated_at,
-        tool_version=tool_version,
-        level=level,
-        manual=manual or {},
-        past=past,
-    )
-    return page(report, compiled)
-
-
-def page(report: Report, compiled: str | None = None) -> str:
+def render(report: Report, compiled: str | None = None) -> str:
+    """The HTML of what `build` made. In the folder `compiled` templates are kept as Jinja2 compiles them."""
     script = _joined("assets", ".js")
     return (
         _environment(compiled)

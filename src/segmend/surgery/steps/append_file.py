@@ -132,11 +132,7 @@ class AppendFile(OnePath):
             restore_link(work, self.path)
 
     def preview(self, view: View, release: Release) -> None:
-        content = self.content
-        if content.source is None:
-            view.write(self.path, self._start, content.read(), self.after)
-        else:
-            view.copy(self.path, self._start, content.source, content.position, content.length, self.after)
+        self.show(view, self.content, self._start, self.after)
 
     @property
     def _new(self) -> bool:
@@ -160,12 +156,9 @@ class AppendFile(OnePath):
             work.fx.truncate(fd, self._start)
 
     def _must_be_ours(self) -> None:
-        now = look(self.path, content=False)
-        size = now.size or 0
-        wrong = size != self.after.size if self._new else not self._start <= size <= (self.after.size or 0)
-        if now.kind != "missing" and (now.kind != "file" or wrong):
-            raise SegmendError(f"{self.path}: somebody changed it in between (its size is {now.size})")
-        if now.kind == "missing" and not self._new:
+        if look(self.path, content=False).kind != "missing":
+            self.refuse_changed(self.after.size or 0, *(() if self._new else (self._start,)))
+        elif not self._new:
             raise SegmendError(f"{self.path}: is gone")
 
 

@@ -75,7 +75,7 @@ class CutFile(OnePath):
             keep(work, TAIL, part_of(self.path, work, self._sizes[1]), self.tail_sha256)
 
     def do(self, work: Workplace) -> None:
-        self._must_be_ours()
+        self.refuse_changed(*self._sizes)
         read_kept(work, TAIL, self.tail_sha256)
         with change_in_place(work, self.path, self.after) as fd:
             work.fx.truncate(fd, self._sizes[1])
@@ -86,7 +86,7 @@ class CutFile(OnePath):
             settle(work, self.path)
             restore_link(work, self.path)
             return
-        self._must_be_ours()
+        self.refuse_changed(*self._sizes)
         kept = read_kept(work, TAIL, self.tail_sha256)
         with change_in_place(work, self.path, self.before) as fd:
             # What a power cut left behind the end must not shine through the holes of the tail.
@@ -101,12 +101,6 @@ class CutFile(OnePath):
     @property
     def _sizes(self) -> tuple[int, int]:
         return self.before.size or 0, self.after.size or 0
-
-    def _must_be_ours(self) -> None:
-        """Wherever this step was stopped, the size lies between the two."""
-        now = look(self.path, content=False)
-        if now.kind != "file" or not self._sizes[1] <= (now.size or 0) <= self._sizes[0]:
-            raise SegmendError(f"{self.path}: somebody changed it in between (its size is {now.size})")
 
 
 STEP = CutFile

@@ -76,7 +76,7 @@ class PatchFile(OnePath):
         if self.not_after() is None:
             settle(work, self.path)
             return
-        self._must_be_ours()
+        self.refuse_changed(self.before.size or 0)
         with change_in_place(work, self.path, self.before) as fd:
             self.content.fill(work, self.position)(fd)
         require(self.not_after(), self.path)
@@ -86,7 +86,7 @@ class PatchFile(OnePath):
             settle(work, self.path)
             restore_link(work, self.path)
             return
-        self._must_be_ours()
+        self.refuse_changed(self.before.size or 0)
         kept = read_kept(work, OLD, self.old_sha256)
         with change_in_place(work, self.path, self.before) as fd:
             part_of(kept, work, at=self.position, holes=False)(fd)
@@ -94,11 +94,7 @@ class PatchFile(OnePath):
         restore_link(work, self.path)
 
     def preview(self, view: View, release: Release) -> None:
-        content = self.content
-        if content.source is None:
-            view.write(self.path, self.position, content.read(), self.before)
-        else:
-            view.copy(self.path, self.position, content.source, content.position, content.length, self.before)
+        self.show(view, self.content, self.position, self.before)
 
     def _differs(self, sha256: str) -> str | None:
         differs = self.differs(self.before)
@@ -106,11 +102,6 @@ class PatchFile(OnePath):
             end = self.position + self.content.length
             return f"its bytes {self.position} to {end} are not what they should be"
         return differs
-
-    def _must_be_ours(self) -> None:
-        now = look(self.path, content=False)
-        if now.kind != "file" or now.size != self.before.size:
-            raise SegmendError(f"{self.path}: somebody changed it in between (its size is {now.size})")
 
 
 STEP = PatchFile

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from segmend.cli.options import add_output_options
 from segmend.cli.output import emit, emit_json, note, style
-from segmend.cli.plans import add_state_option, tell_plan, write_plan
+from segmend.cli.plans import add_output, add_state_option, made
 from segmend.cli.surgery import add_yes_option, confirm
 from segmend.errors import ExitCode
 from segmend.report import text
@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     listed = commands.add_parser("list", help="everything that was set aside, the oldest first")
     restored = commands.add_parser("restore", help="plan to bring one thing back to where it was")
     restored.add_argument("item", metavar="ITEM", help="its name in the list, such as 0003/2")
-    restored.add_argument("-o", "--output", metavar="FILE", help="where the plan goes; only shown without")
+    add_output(restored)
     given_up = commands.add_parser("discard", help="remove it for good, and free its bytes")
     given_up.add_argument("item", metavar="ITEM", help="a journal (0003), or one item of it (0003/2)")
     add_yes_option(given_up)
@@ -77,10 +77,7 @@ def _row(item: SetAside) -> list[str]:
 
 
 def _restore(args: argparse.Namespace) -> int:
-    plan = restore(named(runs(args.state_dir), args.item)[0])
-    if args.output is not None:
-        write_plan(plan, args.output)
-    return tell_plan(args, plan, args.output)
+    return made(args, restore(named(runs(args.state_dir), args.item)[0]))
 
 
 def _discard(args: argparse.Namespace) -> int:

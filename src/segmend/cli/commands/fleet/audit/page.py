@@ -7,14 +7,14 @@ from segmend.fleet import growth, publish
 from segmend.fleet.audit import AuditOutcome
 from segmend.fleet.cross import whole_manual
 from segmend.fleet.history import finished
-from segmend.report.html import DRAWN, Past, render
+from segmend.report.html import DRAWN, Past, build, render
 
 from ..caching import cache_folder
 
 
 def write_page(outcome: AuditOutcome, out: str) -> str:
     kept = cache_folder()
-    page = render(
+    report = build(
         publish.tables_of(out, outcome.run.run_id),
         title="Kafka fleet audit",
         generated_at=outcome.row["started"],
@@ -22,9 +22,8 @@ def write_page(outcome: AuditOutcome, out: str) -> str:
         level=outcome.row["level"],
         manual=whole_manual(),
         past=_past(outcome, out),
-        compiled=None if kept is None else str(kept),
     )
-    return publish.write_report(out, page)
+    return publish.write_report(out, render(report, None if kept is None else str(kept)))
 
 
 def _past(outcome: AuditOutcome, out: str) -> Past:
