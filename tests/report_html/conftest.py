@@ -25,7 +25,9 @@ def html(tables: dict[str, Any] | None = None, **changes: Any) -> str:
         "manual": {},
         "past": sample.past() if tables is None else None,
     }
-    return render(build(sample.tables() if tables is None else tables, **{**arguments, **changes}))
+    compiled = changes.pop("compiled", None)
+    report = build(sample.tables() if tables is None else tables, **{**arguments, **changes})
+    return render(report, compiled)
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ from segmend.fleet.evening_out import Assignment, Evened, MoveOf, between_broker
 from segmend.fleet.listing import Place, brokers, find_places
 from segmend.fleet.pack import FILE_COST, pack
 from segmend.frozen import frozen, replace
+from segmend.grouping import grouped
 from segmend.logdir.overview import log_end_offset
 from segmend.logdir.release import Release
 from segmend.node.broker_dirs import BrokerDirs
@@ -68,7 +69,9 @@ def capacity(
     ]  # fmt: skip
     results = driver.run(measure_brokers, pack(tasks, cores=driver.cores))
     measured = sorted((each for result in results for each in result), key=lambda each: each.broker)
-    clusters = [_Cluster.of(group) for group in _by_cluster(places).values()]
+    clusters = [
+        _Cluster.of(group) for group in grouped(places, lambda place: place.cluster_id or "").values()
+    ]
     evened = [
         replace(each, cluster_id=cluster.places[0].cluster_id)
         for cluster in clusters
@@ -100,13 +103,6 @@ def _weight(places: Iterable[Place]) -> int:
     """A partition's directory is listed, and a few files of it are opened."""
     dirs = (place.opened() for place in places)
     return FILE_COST * (1 + sum(A_PARTITION * len(each.partitions) for each in dirs if each is not None))
-
-
-def _by_cluster(places: Sequence[Place]) -> dict[str, list[Place]]:
-    by_cluster: dict[str, list[Place]] = {}
-    for place in places:
-        by_cluster.setdefault(place.cluster_id or "", []).append(place)
-    return by_cluster
 
 
 @frozen

@@ -134,13 +134,6 @@ def _described(folder: str, path: str) -> Iterator[Earlier]:
             yield Earlier(path=path, broker=broker, first=names.min, last=names.max)
 
 
-def by_broker(earlier: Iterable[Earlier]) -> dict[int, list[Earlier]]:
-    by_broker_id: dict[int, list[Earlier]] = {}
-    for each in earlier:
-        by_broker_id.setdefault(each.broker, []).append(each)
-    return by_broker_id
-
-
 def about(earlier: Iterable[Earlier], names: Collection[str]) -> tuple[str, ...]:
     """The paths of those that may know of these partition directories."""
     first, last = min(names), max(names)

@@ -19,6 +19,7 @@ from segmend.balancing.solver import Disk as Fill
 from segmend.fleet.capacity import Measured
 from segmend.fleet.disks import DiskOfBrokers
 from segmend.frozen import frozen
+from segmend.grouping import grouped
 
 LARGEST: Final = 400_000
 """Replicas times targets that one search takes; of more only the largest replicas are tried."""
@@ -63,11 +64,9 @@ def between_disks(
     disks: Sequence[DiskOfBrokers], replicas: Iterable[Measured], *, spread: float, reserve: int, days: float
 ) -> list[Evened]:
     """For each broker with several disks of its own, of known size; `replicas` come broker by broker."""
-    of_brokers: dict[int, list[DiskOfBrokers]] = {}
-    for disk in disks:
-        if len(disk.brokers) == 1 and disk.brokers[0] >= 0 and disk.total is not None:
-            of_brokers.setdefault(disk.brokers[0], []).append(disk)
-    several = {broker: mine for broker, mine in of_brokers.items() if len(mine) > 1}
+    of_one = (disk for disk in disks if len(disk.brokers) == 1 and disk.total is not None)
+    of_brokers = grouped(of_one, lambda disk: disk.brokers[0])
+    several = {broker: mine for broker, mine in of_brokers.items() if len(mine) > 1 and broker >= 0}
     within = partial(_within, spread=spread, reserve=reserve, days=days)
     evened = {
         broker: within(broker, several[broker], list(same))
@@ -86,9 +85,7 @@ def _within(
     reserve: int,
     days: float,
 ) -> Evened:
-    by_dir: dict[str, list[Measured]] = {}
-    for each in replicas:
-        by_dir.setdefault(each.dir, []).append(each)
+    by_dir = grouped(replicas, lambda each: each.dir)
     held = [(r, n) for n, disk in enumerate(mine) for path in disk.dirs for r in by_dir.get(path, ())]
     fills = list(map(_fill, mine))
     items = [_movable(each, number, days) for each, number in held]

@@ -25,6 +25,7 @@ from segmend.fleet.remote import files_of
 from segmend.formats import partition_metadata
 from segmend.formats.names import parse_dir_name, parse_file_name
 from segmend.frozen import frozen, replace
+from segmend.grouping import grouped
 from segmend.logdir.file_system import FOLDERS, EntryType, Files, Unreadable, place_of
 from segmend.logdir.tree import LOG_DIR_FILES, PARTITION_KINDS, LogDir, PartitionDir
 
@@ -215,12 +216,12 @@ def _is_log_dir(files: Files, path: str, entries: dict[str, EntryType]) -> bool:
     """Whether the directory `path` with these entries is a log dir."""
     if not LOG_DIR_FILES.isdisjoint(entries):
         return True
-    candidates = (n for n, kind in sorted(entries.items()) if kind in FOLDERS and _partition_name(n))
+    candidates = (
+        n
+        for n, kind in sorted(entries.items())
+        if kind in FOLDERS and parse_dir_name(n).kind in PARTITION_KINDS
+    )
     return any(_holds_segments(files, f"{path}/{name}") for name in islice(candidates, _LOOKED_AT))
-
-
-def _partition_name(name: str) -> bool:
-    return parse_dir_name(name).kind in PARTITION_KINDS
 
 
 def _holds_segments(files: Files, path: str) -> bool:
@@ -245,10 +246,7 @@ def _place(found_dir: _FoundDir) -> Place:
 
 def _numbered(places: list[Place]) -> list[Place]:
     """Fill in what meta.properties did not say, from the sibling dirs or the path, and number all."""
-    by_parent: dict[str, list[Place]] = {}
-    for each in places:
-        if each.broker >= 0:
-            by_parent.setdefault(_parent(each.path), []).append(each)
+    by_parent = grouped((each for each in places if each.broker >= 0), lambda each: _parent(each.path))
     named = [_named(place, by_parent) for place in places]
     strangers = sorted({_parent(p.path) for p in named if p.broker < 0})
     named = [p if p.broker >= 0 else replace(p, broker=-1 - strangers.index(_parent(p.path))) for p in named]
@@ -341,7 +339,4 @@ def _parents(path: str) -> Iterator[str]:
 
 def brokers(places: Iterable[Place]) -> dict[tuple[str, int], list[Place]]:
     """The places of each broker, by (cluster id, broker id)."""
-    grouped: dict[tuple[str, int], list[Place]] = {}
-    for place in places:
-        grouped.setdefault((place.cluster_id or "", place.broker), []).append(place)
-    return grouped
+    return grouped(places, lambda place: (place.cluster_id or "", place.broker))

@@ -9,7 +9,7 @@ from typing import Final
 from segmend.checks.any_release import READ_AGAIN
 from segmend.errors import UsageError
 from segmend.fleet import delta
-from segmend.fleet.carried import Earlier, about, by_broker
+from segmend.fleet.carried import Earlier, about
 from segmend.fleet.driver import Driver
 from segmend.fleet.folder import make_folder
 from segmend.fleet.listing import Place, brokers, find_places
@@ -17,6 +17,7 @@ from segmend.fleet.pack import ROUNDS, WORTH_A_CORE, chunks, pack, target_bytes
 from segmend.fleet.remote import files_of
 from segmend.fleet.task import AuditJob, Share, Task, TaskPiece
 from segmend.frozen import frozen, replace
+from segmend.grouping import grouped
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
@@ -62,7 +63,7 @@ def make_plan(
     lists = [groups[at : at + LISTED_AT_ONCE] for at in range(0, len(groups), LISTED_AT_ONCE)]
     listed = map(list_brokers, lists) if len(lists) == 1 else driver.run(list_brokers, lists)
     tasks = pack_shares(chain.from_iterable(listed), cores=driver.cores)
-    known = by_broker(earlier)
+    known = grouped(earlier, lambda each: each.broker)
     return AuditPlan(
         job=job,
         places=tuple(places),

@@ -11,6 +11,7 @@ from segmend.fleet.options import Options
 from segmend.fleet.ranges import ReplicaDir, WantedRange
 from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import frozen
+from segmend.grouping import grouped
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.seek import newest_by_index, offset_by_time
@@ -37,10 +38,7 @@ def wanted_logs(everything: Sequence[Found], options: Options) -> list[WantedLog
 
     UsageError where Spark's own options name partitions that are not there, or leave some out.
     """
-    groups: dict[tuple[str, str, int], list[Found]] = {}
-    for place, partition in everything:
-        key = (place.cluster_id or "", partition.topic, partition.partition)
-        groups.setdefault(key, []).append((place, partition))
+    groups = grouped(everything, lambda found: (found[0].cluster_id or "", *found[1].key))
     # As in Spark nobody looks at them where a time wins.
     if options.starting_timestamp is None:
         _all_named("startingOffsets", options.starting_offsets, groups)

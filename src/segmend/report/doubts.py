@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from segmend.broker.retention import SegmentFate
 from segmend.explain.clock_remedies import Advice, advice
 from segmend.explain.gone import WAS
 from segmend.explain.record_times import RecordTimes, doubt
 from segmend.explain.retention import Reasons
 from segmend.explain.timestamp_units import in_milliseconds
+from segmend.grouping import grouped
 from segmend.logdir.user import User
 from segmend.report import text
 from segmend.report.style import Style
@@ -21,12 +21,9 @@ _ZERO: Final = "with timestamp 0: counts as 1970 (largestTime=0 in server.log), 
 
 def doubts(each: Reasons) -> Iterator[str]:
     """What retention goes by that may be no record's time, kind by kind."""
-    kinds: dict[str, list[SegmentFate]] = {}
-    for verdict in each.verdicts:
-        kind = doubt(verdict)
-        if kind is not None:
-            kinds.setdefault(kind, []).append(verdict)
-    for kind, fates in kinds.items():
+    for kind, fates in grouped(each.verdicts, doubt).items():
+        if kind is None:
+            continue
         read = [times for fate in fates if (times := each.records.get(fate.segment.base_offset))]
         if kind == "zero":
             yield f"{plural(len(fates), 'time index ends', 'time indexes end')} {_ZERO}"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from segmend.findings import Cause, Finding, Safety, Severity
+from segmend.grouping import grouped
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 from segmend.wording import plural
@@ -60,11 +61,8 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _explained(findings: Iterable[Finding]) -> dict[Cause, list[Finding]]:
-    by_cause: dict[Cause, list[Finding]] = {}
-    for finding in findings:
-        if finding.cause is not None:
-            by_cause.setdefault(finding.cause, []).append(finding)
-    heads = {_as_cause(finding) for finding in findings if finding.cause is None}
+    by_cause = grouped(findings, lambda finding: finding.cause)
+    heads = {_as_cause(finding) for finding in by_cause.get(None, ())}
     return {cause: group for cause, group in by_cause.items() if cause in heads}
 
 

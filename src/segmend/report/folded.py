@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 from segmend.frozen import frozen
+from segmend.grouping import grouped
 from segmend.loading.values import EFFECTS, WHOLE, Effect, PartitionOutcome, Service
 from segmend.report import text
 from segmend.report.style import Style
@@ -49,14 +50,11 @@ def folded(
     outcomes: Iterable[PartitionOutcome], refusal: Unserved | None
 ) -> dict[Shared, list[PartitionOutcome]]:
     """The partitions told at once, the worst first; always those of `refusal`, which stops the broker."""
-    groups: dict[Shared, list[PartitionOutcome]] = {}
-    for outcome in outcomes:
-        if (cause := cause_of(outcome)) is not None:
-            groups.setdefault(cause, []).append(outcome)
     shared = [
         (cause, group)
-        for cause, group in groups.items()
-        if cause == refusal or len(group) > (_ALIKE if isinstance(cause, TakenWhole) else 1)
+        for cause, group in grouped(outcomes, cause_of).items()
+        if cause is not None
+        and (cause == refusal or len(group) > (_ALIKE if isinstance(cause, TakenWhole) else 1))
     ]
     return dict(sorted(shared, key=lambda each: -sum(outcome.records_lost for outcome in each[1])))
 

@@ -29,7 +29,7 @@ from segmend.rescue.long_names import stem
 from segmend.rescue.outlet import Folder, Line, Stream
 from segmend.rescue.parquet_file import ParquetFile, stored
 from segmend.rescue.reached import Reached, what_is_new
-from segmend.rescue.request import Home, Job, Written
+from segmend.rescue.request import Job, Written
 from segmend.rescue.rows import Tally
 
 _BY: Final = ["topic", "date"]
@@ -100,9 +100,6 @@ class Additions:
         except DeltaError as error:
             raise SegmendError(f"{self._path}: the Delta commit failed: {error}") from error
 
-    def finish(self, home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
-        del home, outlet, lines
-
 
 @frozen
 class Elsewhere:
@@ -115,9 +112,6 @@ class Elsewhere:
 
     def write(self, job: Job, outlet: Folder) -> Written:
         return _write(job, outlet, self.before, f"-{token_hex(8)}")
-
-    def finish(self, home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
-        del home, outlet, lines
 
 
 def _write(job: Job, outlet: Folder, before: Reached, attempt: str = "") -> Written:

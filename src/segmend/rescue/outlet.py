@@ -235,7 +235,7 @@ class Outlet(Folder):
         """A partition is done, and on the disk."""
         self.settle()
         sync_dir(self._fx, self.path)
-        data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
+        data = _encoded(line)
         self._fx.write(self._journal, data, self._size)
         self._fx.sync(self._journal)
         self._size += len(data)
@@ -282,22 +282,15 @@ def _prepare(path: str, asked: Line, fx: Effects) -> None:
     if kind is None:
         fx.make_dir(path, 0o755)
         sync_dir(fx, os.path.dirname(disk.real_path(path)))
-    journal = f"{path}/{JOURNAL}"
-    if disk.path_type(journal) is None:
+    if disk.path_type(f"{path}/{JOURNAL}") is None:
         if set(disk.names(path)) - {JOURNAL + TEMPORARY}:
             raise UsageError(f"{path}: is not empty, and no rescue began there; give a new directory")
-        _begin(journal, asked, fx)
+        Folder(path, fx).put(JOURNAL, _encoded(asked))
+        sync_dir(fx, path)
 
 
-def _begin(journal: str, asked: Line, fx: Effects) -> None:
-    fd = fx.create(journal + TEMPORARY, 0o644)
-    try:
-        fx.write(fd, json.dumps(asked, separators=(",", ":")).encode() + b"\n", 0)
-        fx.sync(fd)
-    finally:
-        fx.close(fd)
-    fx.rename(journal + TEMPORARY, journal)
-    sync_dir(fx, os.path.dirname(journal))
+def _encoded(line: Line) -> bytes:
+    return json.dumps(line, separators=(",", ":")).encode() + b"\n"
 
 
 def _resumed(path: str, fd: int, asked: Line, fx: Effects) -> Outlet:

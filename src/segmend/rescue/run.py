@@ -200,7 +200,6 @@ def _job_of(task: RescueTask, places: Sequence[PartitionDir]) -> Job:
 
 def _line(job: Job, written: Written) -> dict[str, object]:
     merged, request = job.merged, job.request
-    missing = [[a, b] for a, b in _clipped(merged.missing, request)]
     chosen = sum(piece.records for piece in job.pieces if not piece.salvaged)
     compaction = job.compaction or CompactionResult()
     gone = compaction.superseded + compaction.aborted
@@ -214,7 +213,7 @@ def _line(job: Job, written: Written) -> dict[str, object]:
         "records": written.records,
         "aborted": written.aborted,
         "marked": written.marked,
-        "missing": missing,
+        "missing": list(map(list, common(merged.missing, [(request.low, request.high)]))),
         "diverged": [_diverged(each, job.replicas) for each in merged.diverged],
         "sources": list(_sources(job.pieces)),
         "bytes": written.bytes,
@@ -251,13 +250,6 @@ def _has_gaps(replica: Replica) -> bool:
 def _salvaged(salvaged_pieces: Sequence[Piece]) -> list[list[int]]:
     """Of the missing offsets, those with a record of a batch whose checksum fails."""
     return [list(span) for span in united(span for piece in salvaged_pieces for span in piece.salvaged)]
-
-
-def _clipped(missing: Sequence[tuple[int, int]], request: Request) -> Iterator[tuple[int, int]]:
-    for first, last in missing:
-        low, high = max(first, request.low), min(last, request.high)
-        if low <= high:
-            yield low, high
 
 
 def _diverged(span: Diverged, replicas: Sequence[Replica]) -> dict[str, Any]:

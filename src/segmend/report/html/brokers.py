@@ -127,7 +127,13 @@ class Headline:
 
 def fleet(tables: Tables, places: Places) -> Fleet:
     """One row a broker, the worst first when they don't all fit."""
-    by_dir = _by_dir(tables, places)
+    columns = ["broker", "log_dir_id", "code", "severity"]
+    by_dir: dict[str, dict[int | None, list[_Found]]] = defaultdict(lambda: defaultdict(list))
+    flat = map(effects_flat, parts(tables, "findings", [*columns, "broker_effect"]))
+    for row in folded(flat, [*columns, "effect", "lost"], {}).to_pylist():
+        severity = row["severity"] if row["severity"] in SEVERITIES else "info"
+        mine = by_dir[broker_name(row["broker"])][row["log_dir_id"]]
+        mine.append((severity, consequence(row, places), row["rows"]))
     partitions = _sums(tables, "partitions", ["log_bytes"])
     segments = _sums(tables, "segments", ["log_bytes"])
     names = sorted({*places.brokers, *by_dir}, key=broker_order)
@@ -142,17 +148,6 @@ def fleet(tables: Tables, places: Places) -> Fleet:
 
 _Found: TypeAlias = tuple[str, Consequence, int]
 """Severity, consequence and number of findings."""
-
-
-def _by_dir(tables: Tables, places: Places) -> dict[str, dict[int | None, list[_Found]]]:
-    columns = ["broker", "log_dir_id", "code", "severity"]
-    by_dir: dict[str, dict[int | None, list[_Found]]] = defaultdict(lambda: defaultdict(list))
-    flat = map(effects_flat, parts(tables, "findings", [*columns, "broker_effect"]))
-    for row in folded(flat, [*columns, "effect", "lost"], {}).to_pylist():
-        severity = row["severity"] if row["severity"] in SEVERITIES else "info"
-        mine = by_dir[broker_name(row["broker"])][row["log_dir_id"]]
-        mine.append((severity, consequence(row, places), row["rows"]))
-    return by_dir
 
 
 def _sums(tables: Tables, name: str, values: list[str]) -> dict[str, Row]:

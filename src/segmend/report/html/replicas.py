@@ -84,7 +84,13 @@ def replication(tables: Tables) -> Replication:
     hurt = compared.filter(pc.less(compared["status"], len(STATUSES) - 1))
     by_badness = [("status", "ascending"), ("behind", "descending"), *((k, "ascending") for k in _KEY)]
     shown = hurt.sort_by(by_badness).slice(0, ROWS)
-    groups = _members(tables, shown)
+    groups: dict[_Key, list[Row]] = {key: [] for key in _keys(shown)}
+    for part in parts(tables, "replicas", _COLUMNS):
+        named = _named(part)
+        some = named.filter(pc.is_in(named["topic"], value_set=shown["topic"].combine_chunks()))
+        for key, row in zip(_keys(some), some.to_pylist(), strict=True):
+            if key in groups:
+                groups[key].append(row)
     counts = Counter(STATUSES[status] for status in compared["status"].to_pylist())
     return Replication(
         partitions=compared.num_rows,
@@ -136,17 +142,6 @@ def _told(table: pa.Table) -> pa.Table:
         said = pc.fill_null(pc.equal(status, meant), fill_value=False)
         table = table.append_column(name, said.cast(pa.int64()))
     return table
-
-
-def _members(tables: Tables, shown: pa.Table) -> Mapping[_Key, list[Row]]:
-    groups: dict[_Key, list[Row]] = {key: [] for key in _keys(shown)}
-    for part in parts(tables, "replicas", _COLUMNS):
-        named = _named(part)
-        some = named.filter(pc.is_in(named["topic"], value_set=shown["topic"].combine_chunks()))
-        for key, row in zip(_keys(some), some.to_pylist(), strict=True):
-            if key in groups:
-                groups[key].append(row)
-    return groups
 
 
 def _shares(counts: Mapping[str, int], whole: int) -> list[StatusShare]:

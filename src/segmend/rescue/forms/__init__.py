@@ -33,9 +33,6 @@ class Form(Protocol):
     def write(self, job: Job, outlet: Folder) -> Written:
         """Write one partition."""
 
-    def finish(self, home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
-        """All partitions are written: `lines` is what the journal says of them."""
-
 
 class NamedForm(Form, Protocol):
     """One that is a choice of `--as`."""
@@ -47,6 +44,9 @@ class NamedForm(Form, Protocol):
 
         `known` is the metadata of their cluster, if it is among the dirs.
         """
+
+    def finish(self, home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
+        """All partitions are written: `lines` is what the journal says of them."""
 
 
 class Growing(Form, Protocol):
@@ -76,6 +76,16 @@ class GrowingForm(Protocol):
 def names() -> list[str]:
     """What `--as` can be; none of them is loaded."""
     return [name.replace("_", "-") for name in modules_in(__path__)]
+
+
+def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: MetadataImage | None) -> None:
+    """For a form of which nobody knows how much room it needs before it is compressed."""
+    del request, outlet, due, known
+
+
+def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
+    """For a form that has nothing more to do."""
+    del home, outlet, lines
 
 
 def form(name: str) -> NamedForm:

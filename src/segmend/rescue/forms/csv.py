@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.decoding import Decoding
+from segmend.rescue.forms import finish as finish
 from segmend.rescue.long_names import stem
-from segmend.rescue.outlet import Folder, Line
+from segmend.rescue.outlet import Folder
 from segmend.rescue.partly import part
-from segmend.rescue.request import Due, Home, Job, Request, Written
+from segmend.rescue.request import Due, Job, Request, Written
 from segmend.rescue.rows import Row, columns, rows
 from segmend.rescue.space import require_space
 from segmend.rescue.texts import base64, headers, instant
@@ -57,7 +58,3 @@ def _field(value: object) -> str:
     if isinstance(value, int):
         return str(value)
     return '"' + str(value).replace('"', '""') + '"'
-
-
-def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
-    del home, outlet, lines

@@ -19,6 +19,7 @@ from segmend.errors import SegmendError
 from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.additions import Additions
 from segmend.rescue.arrow_rows import schema, write_parquet
+from segmend.rescue.forms import prepare as prepare
 from segmend.rescue.long_names import stem
 from segmend.rescue.outlet import Folder, Line
 from segmend.rescue.request import Due, Home, Job, Request, Written
@@ -26,11 +27,6 @@ from segmend.rescue.request import Due, Home, Job, Request, Written
 BEGINS: Final = frozenset({"_delta_log"})
 _APPLICATION: Final = "segmend-rescue"
 _INSTANT: Final = pa.timestamp("us", tz="UTC")
-
-
-def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: MetadataImage | None) -> None:
-    """How much room is needed, nobody knows before it is compressed."""
-    del request, outlet, due, known
 
 
 def grow(

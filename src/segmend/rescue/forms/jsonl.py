@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.decoding import Decoding
+from segmend.rescue.forms import finish as finish
 from segmend.rescue.long_names import stem
-from segmend.rescue.outlet import Folder, Line
+from segmend.rescue.outlet import Folder
 from segmend.rescue.partly import part
-from segmend.rescue.request import Due, Home, Job, Request, Written
+from segmend.rescue.request import Due, Job, Request, Written
 from segmend.rescue.rows import Row, columns, rows
 from segmend.rescue.space import require_space
 from segmend.rescue.texts import base64, headers, instant
@@ -44,7 +45,3 @@ def _line(row: Row, fields: Sequence[str], decoding: Decoding) -> bytes:
     }
     decoded = decoding.of({"key": row.key, "value": row.value})
     return _encode(line | dict(zip(decoding.columns, decoded, strict=True))).encode() + b"\n"
-
-
-def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
-    del home, outlet, lines

@@ -21,11 +21,12 @@ from segmend.formats.java_properties import parse
 from segmend.logdir import disk
 from segmend.logdir.files import FileEntry
 from segmend.node.metadata_image import MetadataImage
+from segmend.rescue.forms import finish as finish
 from segmend.rescue.live import LiveCluster
 from segmend.rescue.long_names import stem
 from segmend.rescue.outlet import JOURNAL, Folder, Line
 from segmend.rescue.reached import Reached, what_is_new
-from segmend.rescue.request import Due, Home, Job, Request, Written
+from segmend.rescue.request import Due, Job, Request, Written
 from segmend.rescue.rows import Row, Tally, rows
 
 BEGINS: Final = frozenset({"_kafka.json"})
@@ -279,9 +280,6 @@ class SentSoFar:
         """Each partition has its note already."""
         del lines
 
-    def finish(self, home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
-        del home, outlet, lines
-
 
 class _Sending:
     """One partition on its way to the cluster."""
@@ -415,7 +413,3 @@ class _Changed:
             yield f"{self._of_brokers} timestamps of type LogAppendTime were sent as CreateTime"
         if self._zero:
             yield f"{self._zero} timestamps of 0 were sent as 1 ms: librdkafka cannot send 0"
-
-
-def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
-    del home, outlet, lines

@@ -72,13 +72,6 @@ class JoinedReader(OpenFile):
 
     def read_into(self, buffer: memoryview, position: int) -> int:
         """Fill `buffer` from byte `position`; short only at the end, or where a file became shorter."""
-        got = self._read(buffer, position)
-        if position <= self._next < position + got:
-            self._digest.update(buffer[self._next - position : got])
-            self._next = position + got
-        return got
-
-    def _read(self, buffer: memoryview, position: int) -> int:
         filled, begin = 0, 0
         for part, reader in zip(self._segment.parts, self._readers, strict=True):
             at = position + filled - begin
@@ -89,6 +82,9 @@ class JoinedReader(OpenFile):
                 if got < wanted:
                     break
             begin += part.length
+        if position <= self._next < position + filled:
+            self._digest.update(buffer[self._next - position : filled])
+            self._next = position + filled
         return filled
 
     def copied(self) -> NewBytes | None:

@@ -17,6 +17,7 @@ from segmend.balancing.movable import can_move, growth, twice
 from segmend.balancing.solver import Balance, BalanceProblem, Disk, Movable, solve
 from segmend.errors import UsageError
 from segmend.frozen import frozen
+from segmend.grouping import grouped
 from segmend.logdir import disk
 from segmend.logdir.overview import PartitionOverview, partition_overview
 from segmend.logdir.tree import LogDir, PartitionDir
@@ -93,11 +94,8 @@ def plan(request: Request[Options]) -> Plan:
 
 def file_systems(dirs: Sequence[LogDir]) -> list[FileSystem]:
     """The file systems in the order of their first log dir; raises `Unreadable`."""
-    groups: dict[int, list[LogDir]] = {}
-    for log_dir in dirs:
-        groups.setdefault(disk.file_stat(log_dir.path).device, []).append(log_dir)
     systems = []
-    for group in groups.values():
+    for group in grouped(dirs, lambda log_dir: disk.file_stat(log_dir.path).device).values():
         space = group[0].space()
         whole = Disk(capacity=max(space.total, 1), used=space.total - space.free, available=space.available)
         systems.append(FileSystem(disk=whole, dirs=tuple(group)))

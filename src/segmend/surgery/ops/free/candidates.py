@@ -9,6 +9,7 @@ from typing import Final
 
 from segmend.formats.names import REMOTE_INDEX_CACHE, RENAMED_KINDS
 from segmend.frozen import frozen
+from segmend.grouping import grouped
 from segmend.loading.values import Later
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir, PartitionDir
@@ -121,11 +122,8 @@ def _directories(dirs: Sequence[LogDir], every: Sequence[LogDir]) -> Iterator[Ca
 def _doomed(dirs: Sequence[LogDir], later: Iterable[Later], remote: frozenset[str]) -> Iterator[Candidate]:
     """The oldest segments that retention takes at once, never the active one."""
     homes = {log_dir.path: log_dir for log_dir in dirs}
-    counts: dict[tuple[str, str], list[Later]] = {}
-    for line in later:
-        if line.dir in homes and line.limit is not None:
-            counts.setdefault((line.dir, line.file), []).append(line)
-    for (home, name), lines in counts.items():
+    counts = (line for line in later if line.dir in homes and line.limit is not None)
+    for (home, name), lines in grouped(counts, lambda line: (line.dir, line.file)).items():
         partition = homes[home].partition(name)
         if partition is None or partition.topic in remote or not _plain(partition):
             continue

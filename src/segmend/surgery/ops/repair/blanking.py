@@ -14,6 +14,7 @@ from typing import Any, Final
 from segmend.formats.batch import RecordBatch
 from segmend.formats.build import seal
 from segmend.frozen import frozen
+from segmend.grouping import grouped
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.log_segment import LogSegment
 from segmend.surgery.derive.sources import log_of, scanned
@@ -148,7 +149,5 @@ def _blank(region: Region, empty: RecordBatch, first: int, last: int, records: i
 
 def by_log(blanks: Sequence[Blank]) -> dict[str, list[Blank]]:
     """The blanks of each log, by its path and in order."""
-    blanks_by_log: dict[str, list[Blank]] = {}
-    for blank in sorted(blanks, key=lambda each: (each.region.path, each.region.position)):
-        blanks_by_log.setdefault(blank.region.path, []).append(blank)
-    return blanks_by_log
+    ordered = sorted(blanks, key=lambda each: (each.region.path, each.region.position))
+    return grouped(ordered, lambda blank: blank.region.path)

@@ -18,6 +18,7 @@ from typing import Final
 from segmend.errors import SegmendError, UsageError
 from segmend.findings import Finding
 from segmend.frozen import dataclass, field
+from segmend.grouping import grouped
 from segmend.kernel.types import IndexRule
 from segmend.logdir import disk
 from segmend.logdir.log_segment import LogSegment
@@ -239,9 +240,7 @@ def _made(
     request: Request[Options], wanted: Mapping[str, _Wanted], rewritten: frozenset[str]
 ) -> dict[str, ReplaceFile | Left]:
     """A thread takes the files of a segment, which share a pass over its log."""
-    stems: dict[str, list[str]] = {}
-    for path in wanted:
-        stems.setdefault(path.rpartition(".")[0], []).append(path)
+    stems = grouped(wanted, lambda path: path.rpartition(".")[0])
 
     def of_segment(stem: str) -> list[tuple[str, ReplaceFile | Left]]:
         return [(path, wanted[path].step(request, rewritten)) for path in stems[stem]]

@@ -54,7 +54,9 @@ class Scene:
         if asked is not None:
             return asked
         if partition.path not in self._intervals:
-            told = self._told(partition.topic)
+            said = self.image.configs.get(partition.topic, {}).get("index.interval.bytes")
+            said = said or self.image.brokers.get("", {}).get("log.index.interval.bytes")
+            told = int(said) if said and said.isdecimal() else None
             siblings = (each for each in self._topics[partition.topic] if each is not partition)
             self._intervals[partition.path] = interval_of(
                 partition, self._sound_indexes(partition), told,
@@ -72,11 +74,6 @@ class Scene:
 
     def _sound_indexes(self, partition: PartitionDir) -> list[int]:
         return sorted(base for base in partition.layout.index if self._sound(partition, base))
-
-    def _told(self, topic: str) -> int | None:
-        said = self.image.configs.get(topic, {}).get("index.interval.bytes")
-        said = said or self.image.brokers.get("", {}).get("log.index.interval.bytes")
-        return int(said) if said and said.isdecimal() else None
 
     def _sound(self, partition: PartitionDir, base: int) -> bool:
         return not any(
