@@ -13,6 +13,7 @@ from typing import Final
 
 from segmend.cli import interrupt
 from segmend.cli.output import emit, emit_json, flush, program
+from segmend.cli.plans import add_state_option
 from segmend.errors import Cancelled, SegmendError, UsageError, system_words
 from segmend.report import text
 from segmend.report.progress import Progress
@@ -31,8 +32,11 @@ def add_yes_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
-def add_dry_run_option(parser: argparse.ArgumentParser) -> None:
+def add_surgery_options(parser: argparse.ArgumentParser) -> None:
+    """How a plan is carried out, or taken back."""
+    add_yes_option(parser)
     parser.add_argument("--dry-run", action="store_true", help="look at all that could refuse it, do nothing")
+    add_state_option(parser)
 
 
 def confirm(args: argparse.Namespace, question: str) -> None:

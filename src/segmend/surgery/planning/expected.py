@@ -1,4 +1,4 @@
-"""Whether a start serves a replica: what the cluster's metadata on these disks says of it."""
+"""Whether a start serves a replica, by the cluster's metadata on these disks; and the id by which it does."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from collections.abc import Iterator, Sequence
 from segmend.broker.strays import MISSING_TOPIC_ID, STRAYS, MissingTopicId, StrayHandling, stray_reason
 from segmend.errors import UsageError
 from segmend.formats.kafka_uuid import ZERO, parse_uuid, uuid_text
+from segmend.formats.partition_metadata import FILE_NAME, PartitionMetadata, render
 from segmend.frozen import frozen
 from segmend.logdir.tree import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
+from segmend.surgery.fingerprint import Fingerprint, hash_bytes, look
+from segmend.surgery.new_bytes import NewBytes
+from segmend.surgery.steps.replace_file import ReplaceFile
 
 CURRENT = "current"
 
@@ -79,3 +83,25 @@ def wished_id(wish: str, topic: str, broker: BrokerDirs) -> str:
     if raw == ZERO:
         raise UsageError(f"--topic-id {wish}: no topic has this id")
     return uuid_text(raw)
+
+
+def topic_id_step(
+    partition: PartitionDir,
+    path: str,
+    topic_id: str | None,
+    reason: str,
+    *,
+    before: Fingerprint | None = None,
+) -> ReplaceFile:
+    """`path` is what the directory is called by then, `before` the file in it by then: as now, if not given.
+
+    A new file is dressed as the old one, else as its directory.
+    """
+    data = render(PartitionMetadata(topic_id=topic_id))
+    own = look(f"{partition.path}/{FILE_NAME}")
+    home = look(partition.path, content=False)
+    like = own if own.kind == "file" else home.but(kind="file", mode=0o644, xattrs=None)
+    return ReplaceFile(
+        path=f"{path}/{FILE_NAME}", before=before or own,
+        after=like.but(size=len(data), sha256=hash_bytes(data)), content=NewBytes.inline(data), reason=reason,
+    )  # fmt: skip

@@ -6,10 +6,9 @@ import argparse
 
 from segmend.cli.options import add_output_options
 from segmend.cli.output import emit, emit_json, style
-from segmend.cli.plans import add_state_option, left_by, place
+from segmend.cli.plans import left_by, place
 from segmend.cli.surgery import (
-    add_dry_run_option,
-    add_yes_option,
+    add_surgery_options,
     carried_out,
     confirm,
     left_words,
@@ -41,9 +40,7 @@ safe), 16 usage, 32 stopped by Ctrl-C, 64 a broker runs"""
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("plan", metavar="PLAN", help="the file that `segmend plan ... -o PLAN` wrote")
-    add_yes_option(parser)
-    add_dry_run_option(parser)
-    add_state_option(parser)
+    add_surgery_options(parser)
     parser.add_argument(
         "--backup-dir", metavar="DIR", type=place, help="put the old bytes here, on another disk"
     )

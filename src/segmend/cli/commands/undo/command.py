@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from segmend.cli.options import add_output_options
 from segmend.cli.output import emit, emit_json, style
-from segmend.cli.plans import add_state_option, left_by
+from segmend.cli.plans import left_by
 from segmend.cli.surgery import (
-    add_dry_run_option,
-    add_yes_option,
+    add_surgery_options,
     carried_out,
     confirm,
     left_words,
@@ -42,9 +41,7 @@ failed (the files are safe), 16 usage, 32 stopped by Ctrl-C, 64 a broker runs"""
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("journal", nargs="?", metavar="JOURNAL", help="its name, number or path")
-    add_yes_option(parser)
-    add_dry_run_option(parser)
-    add_state_option(parser)
+    add_surgery_options(parser)
     add_output_options(parser)
 
 

@@ -34,9 +34,8 @@ from segmend.surgery.options import arguments_of, flag, option, required
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning import assembly
 from segmend.surgery.planning.assembly import Draft
-from segmend.surgery.planning.expected import CURRENT, ExpectedReplica, wished_id
+from segmend.surgery.planning.expected import CURRENT, ExpectedReplica, topic_id_step, wished_id
 from segmend.surgery.planning.topic_dirs import replaced
-from segmend.surgery.planning.topic_id_step import topic_id_step
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
 from segmend.surgery.steps.move_dir import MoveDir

@@ -170,17 +170,9 @@ def given_up(candidate: Candidate, every: Sequence[LogDir]) -> int:
     partition = candidate.partition
     if partition is None or candidate.kind not in HOLD_RECORDS:
         return 0
-    own = ReplicaLog.of(partition)
-    return (
-        0 if any(has_all(own, ReplicaLog.of(other)) for other in _twins(partition, every)) else own.records()
-    )
-
-
-def _twins(partition: PartitionDir, every: Sequence[LogDir]) -> Iterator[PartitionDir]:
-    for other in (p for d in every for p in d.current):
-        same = other.key == partition.key
-        if same and other.topic_id == partition.topic_id:
-            yield other
+    own, known = ReplicaLog.of(partition), (partition.key, partition.topic_id)
+    twins = (p for d in every for p in d.current if (p.key, p.topic_id) == known)
+    return 0 if any(has_all(own, ReplicaLog.of(twin)) for twin in twins) else own.records()
 
 
 def first_that_reach(offered: Sequence[Candidate], wanted: int) -> list[Candidate]:
