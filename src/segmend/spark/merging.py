@@ -14,7 +14,7 @@ import pickle
 import zlib
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -24,6 +24,7 @@ from segmend.cluster.newest_metadata import compacts_by
 from segmend.errors import UsageError
 from segmend.fleet.damaged import tell_gone, tell_unread
 from segmend.fleet.listing import absolute, find_places
+from segmend.fleet.merge_schemas import MERGED_RANGES, RUN, SOUND_RUNS
 from segmend.fleet.options import PERMISSIVE
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir, PartitionDir
@@ -38,49 +39,6 @@ from segmend.rescue.rows import Tally
 from segmend.rescue.run import RescueTask, gone_whole, job_of, replicas_wanted
 from segmend.rescue.spread import Sent, opened
 from segmend.spark.tasks import run_tasks
-
-RUN: Final = pa.struct(
-    [
-        ("first_offset", pa.int64()),
-        ("last_offset", pa.int64()),
-        ("epoch", pa.int32()),
-        ("file", pa.string()),
-        ("first_position", pa.int64()),
-        ("end_position", pa.int64()),
-        ("batches", pa.int64()),
-        ("records", pa.int64()),
-    ]
-)
-SOUND_RUNS: Final = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("number", pa.int32()),  # of the replica among those of its partition
-        ("broker", pa.int32()),  # node id; null: its disk does not say
-        ("dir", pa.string()),  # the log dir
-        ("dir_name", pa.string()),
-        ("log_start_offset", pa.int64()),
-        ("log_end_offset", pa.int64()),
-        ("high_watermark", pa.int64()),  # null: its disk does not say
-        ("damaged", pa.int32()),  # places that are no sound batch
-        ("compacted", pa.bool_()),  # whether the topic is, by a metadata log; null: none tells
-        ("runs", pa.list_(pa.field("element", RUN))),
-        ("replica", pa.binary()),  # all of it, for `merge` of this version of segmend
-    ]
-)
-MERGED_RANGES: Final = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("outcome", pa.string()),  # taken | missing | diverged | conflict | doubt | refused
-        ("first_offset", pa.int64()),
-        ("last_offset", pa.int64()),
-        ("broker", pa.int32()),  # whose bytes; null: nobody's, or its disk does not say
-        ("dir", pa.string()),
-        ("unacknowledged", pa.bool_()),  # above the newest high watermark known, and on one replica only
-        ("why", pa.string()),  # of a divergence its epoch, of a conflict what decided, of a doubt the words
-    ]
-)
 
 
 def runs(
