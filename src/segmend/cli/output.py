@@ -78,6 +78,14 @@ def emit(lines: Iterable[str]) -> None:
         _put(line + "\n")
 
 
+def emit_asked(args: argparse.Namespace, objects: Iterable[Mapping[str, Any]], lines: Iterable[str]) -> None:
+    """With `--json` the objects, else the lines; nothing of the other ones is asked for."""
+    if args.json:
+        emit_json(objects)
+    else:
+        emit(lines)
+
+
 def flush() -> None:
     """Bring what was emitted to whoever reads it; raises `SegmendError` if it finds no room there."""
     try:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from segmend.cli.options import policies_of
-from segmend.cli.output import emit, emit_json, style
+from segmend.cli.output import emit_asked, style
 from segmend.errors import Cancelled, ExitCode, UsageError
 from segmend.report.diff import vanished_lines
 from segmend.report.progress import Progress
@@ -104,10 +104,7 @@ def tell(
         for line in lines(_report(request)):
             whole &= is_whole(line)
             progress.done()
-            if args.json:
-                emit_json([_with_seconds(line, began)])
-            else:
-                emit(_text(line, request, style(args)))
+            emit_asked(args, [_with_seconds(line, began)], _text(line, request, style(args)))
     except KeyboardInterrupt:
         raise Cancelled("cancelled; give the same command again and it goes on where it was") from None
     finally:

@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Final
 
 from segmend.cli import interrupt
-from segmend.cli.output import emit, emit_json, flush, program
+from segmend.cli.output import emit_asked, emit_json, flush, program
 from segmend.cli.plans import add_state_option
 from segmend.errors import Cancelled, SegmendError, UsageError, system_words
 from segmend.report import text
@@ -93,10 +93,8 @@ def watching(args: argparse.Namespace) -> Iterator[Watch]:
 
 def tell_rehearsal(args: argparse.Namespace, plan: Plan, todo: Sequence[int]) -> int:
     """What a dry run came to, if it came to an end; gives the exit code."""
-    if args.json:
-        emit_json([{"type": "rehearsed", "plan": plan.sha256, "steps": len(todo)}])
-    else:
-        emit([f"nothing was done; as things are, {plural(len(todo), 'step')} would be"])
+    words = f"nothing was done; as things are, {plural(len(todo), 'step')} would be"
+    emit_asked(args, [{"type": "rehearsed", "plan": plan.sha256, "steps": len(todo)}], [words])
     return 0
 
 

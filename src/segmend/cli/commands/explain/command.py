@@ -9,7 +9,7 @@ from segmend.checks.manual import Entry
 from segmend.cli.commands.explain.topics import TopicModule, all_topics, operands, page
 from segmend.cli.nearest import did_you_mean
 from segmend.cli.options import add_output_options, add_release_option
-from segmend.cli.output import emit, emit_json, style
+from segmend.cli.output import emit_asked, style
 from segmend.cli.parser import Offering
 from segmend.cli.selection import add_selection
 from segmend.cli.topic_config import add_topic_config
@@ -72,11 +72,8 @@ def run(args: argparse.Namespace) -> int:
             return topic.run(args, args.words[1:])
         return 0 if hasattr(topic, "told") and topic.told(args) else _page(args, topic)
     codes = list(args.words)
-    if args.json:
-        emit_json(_objects(codes))
-        return 0
     look = style(args)
-    emit(_pages(codes, look) if codes else _list(look))
+    emit_asked(args, _objects(codes), _pages(codes, look) if codes else _list(look))
     return 0
 
 
@@ -105,11 +102,9 @@ def _operands(topics: Mapping[str, TopicModule], option: str) -> str:
 
 def _page(args: argparse.Namespace, topic: TopicModule) -> int:
     text = page(topic)
-    if args.json:
-        emit_json([{"type": "explanation", "topic": topic.NAME, "summary": topic.SUMMARY, "text": text}])
-    else:
-        title, _, rest = text.partition("\n")
-        emit([style(args)("bold", title), *rest.splitlines()])
+    said = {"type": "explanation", "topic": topic.NAME, "summary": topic.SUMMARY, "text": text}
+    title, _, rest = text.partition("\n")
+    emit_asked(args, [said], [style(args)("bold", title), *rest.splitlines()])
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from segmend.cli.options import add_output_options
-from segmend.cli.output import emit, emit_json, note, style
+from segmend.cli.output import emit_asked, note, style
 from segmend.cli.plans import add_state_option
 from segmend.report import text
 from segmend.report.table import columns, table
@@ -30,12 +30,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     every = runs(args.state_dir, lambda problem: note(str(problem)))
     begun = [run for run in every if run.events]  # what was refused before it began did nothing
-    if args.json:
-        emit_json(map(_object, begun))
-    elif begun:
-        emit(table(_COLUMNS, map(_row, begun), style(args)))
-    else:
-        emit([f"{args.state_dir}: no journal"])
+    lines = table(_COLUMNS, map(_row, begun), style(args)) if begun else [f"{args.state_dir}: no journal"]
+    emit_asked(args, map(_object, begun), lines)
     return 0
 
 

@@ -7,7 +7,7 @@ import time
 from itertools import groupby
 
 from segmend.cli.options import add_output_options
-from segmend.cli.output import emit, emit_json, note, style
+from segmend.cli.output import emit, emit_asked, emit_json, note, style
 from segmend.cli.plans import add_output, add_state_option, made
 from segmend.cli.surgery import add_yes_option, confirm
 from segmend.errors import ExitCode
@@ -54,12 +54,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _list(args: argparse.Namespace) -> int:
     set_aside = list(items(runs(args.state_dir, lambda problem: note(str(problem)))))
-    if args.json:
-        emit_json(map(_object, set_aside))
-    elif set_aside:
-        emit(table(_COLUMNS, map(_row, set_aside), style(args)))
-    else:
-        emit([f"{args.state_dir}: nothing is set aside"])
+    rows = table(_COLUMNS, map(_row, set_aside), style(args))
+    nothing = [f"{args.state_dir}: nothing is set aside"]
+    emit_asked(args, map(_object, set_aside), rows if set_aside else nothing)
     return 0
 
 
@@ -94,8 +91,6 @@ def _discard(args: argparse.Namespace) -> int:
         discard(list(group), fx=Effects(), now=time.time)
         for _, group in groupby(kept, lambda item: item.run.name)
     )
-    if args.json:
-        emit_json([{"type": "discarded", "items": len(kept), "bytes": count}])
-    else:
-        emit([f"discarded: {plural(len(kept), 'item')}, {text.size(count)} came free"])
+    words = f"discarded: {plural(len(kept), 'item')}, {text.size(count)} came free"
+    emit_asked(args, [{"type": "discarded", "items": len(kept), "bytes": count}], [words])
     return ExitCode.CHANGED

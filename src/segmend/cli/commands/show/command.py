@@ -10,7 +10,7 @@ from segmend.cli.commands.show.file import kinds, show_file
 from segmend.cli.commands.show.partition import open_partition, show_partition
 from segmend.cli.commands.show.select import moment, positive, selection
 from segmend.cli.options import add_output_options, add_release_option, number_range
-from segmend.cli.output import emit, emit_json, note, style
+from segmend.cli.output import emit_asked, note, style
 from segmend.cli.targets import broker_of, open_log_dirs
 from segmend.errors import SegmendError, UsageError
 from segmend.logdir import disk
@@ -149,10 +149,7 @@ def show_dirs(paths: Sequence[str], args: argparse.Namespace) -> int:
         release=str(broker.release),
         release_reason=broker.release_reason,
     )
-    if args.json:
-        emit_json(partitions.json_rows(disks, wanted))
-    else:
-        emit(partitions.lines(disks, wanted, style(args)))
+    emit_asked(args, partitions.json_rows(disks, wanted), partitions.lines(disks, wanted, style(args)))
     return 0
 
 

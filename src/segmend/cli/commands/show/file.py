@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 from segmend.cli.commands.show.select import selection
-from segmend.cli.output import emit, emit_json, style
+from segmend.cli.output import emit_asked, style
 from segmend.errors import UsageError
 from segmend.formats.names import parse_dir_name
 from segmend.frozen import frozen
@@ -79,11 +79,8 @@ def show_file(path: str, args: argparse.Namespace) -> int:
     opened = open_file(path, args.kind)
     with opened.entry.reader() as reader:
         heading = {"type": "file", "path": path, "kind": opened.kind, "size": reader.size}
-        if args.json:
-            emit_json([heading])
-        else:
-            title = f"{text.clean(path)}  {opened.kind}, {plural(reader.size, 'byte')}"
-            emit([style(args)("bold", title)])
+        title = f"{text.clean(path)}  {opened.kind}, {plural(reader.size, 'byte')}"
+        emit_asked(args, [heading], [style(args)("bold", title)])
         if opened.kind == LOG:
             _show_log(opened, reader, args)
         else:
@@ -94,12 +91,9 @@ def show_file(path: str, args: argparse.Namespace) -> int:
 def _show_log(opened: Opened, reader: OpenFile, args: argparse.Namespace) -> None:
     items = items_of(opened, reader, args)
     view = record_view(opened.topic, args)
-    if args.json:
-        emit_json(log.rows(items, view))
-    elif args.records:
-        emit(log.record_lines(items, view, style(args)))
-    else:
-        emit(log.batch_lines(items, style(args)))
+    look = style(args)
+    lines = log.record_lines(items, view, look) if args.records else log.batch_lines(items, look)
+    emit_asked(args, log.rows(items, view), lines)
 
 
 def items_of(opened: Opened, reader: OpenFile, args: argparse.Namespace) -> Iterator[Item]:
@@ -135,10 +129,8 @@ def _show_rows(opened: Opened, reader: OpenFile, args: argparse.Namespace) -> No
         raise UsageError(f"--kind {opened.kind} is not known; give one of {', '.join(kinds())}")
     parsed, damages = viewer.rows(reader.read(DEFAULT_LIMIT), opened.base_offset)
     rows = chain((row for row in parsed if _wanted_row(row, args)), map(fields.damage_row, damages))
-    if args.json:
-        emit_json({k: v for k, v in row.items() if k != "remark"} for row in rows)
-    else:
-        emit(fields.lines(viewer.fields, rows, style(args)))
+    objects = ({k: v for k, v in row.items() if k != "remark"} for row in rows)
+    emit_asked(args, objects, fields.lines(viewer.fields, rows, style(args)))
 
 
 def _wanted_row(row: Mapping[str, Any], args: argparse.Namespace) -> bool:

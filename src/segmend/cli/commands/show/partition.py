@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from segmend.cli.output import emit, emit_json, style
+from segmend.cli.output import emit_asked, style
 from segmend.formats import epoch_checkpoint, partition_metadata, quorum_state
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable, or_none
@@ -46,10 +46,7 @@ def show_partition(path: str, args: argparse.Namespace) -> int:
         others=list(_others(partition)),
         epochs=[(entry.epoch, entry.start_offset) for entry in epochs.entries] if epochs else [],
     )
-    if args.json:
-        emit_json(segments.json_rows(page))
-    else:
-        emit(segments.lines(page, style(args)))
+    emit_asked(args, segments.json_rows(page), segments.lines(page, style(args)))
     return 0
 
 

@@ -43,7 +43,7 @@ import argparse
 from collections.abc import Sequence
 
 from segmend.cli.moment import now_ms
-from segmend.cli.output import emit, emit_json, style
+from segmend.cli.output import emit_asked, style
 from segmend.cli.selection import asked, is_wanted
 from segmend.cli.topic_config import told_settings
 from segmend.errors import ExitCode
@@ -63,9 +63,6 @@ def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     )
     broker = asked(args, paths)
     studied = compactions(broker, options, lambda partition: is_wanted(args, partition))
-    if args.json:
-        emit_json(json_lines(studied))
-    else:
-        emit(lines(studied, style(args)))
+    emit_asked(args, json_lines(studied), lines(studied, style(args)))
     failed = any(each.failure is not None for each in studied)
     return ExitCode.FINDINGS if failed else ExitCode.NOTHING_WRONG

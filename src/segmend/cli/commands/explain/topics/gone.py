@@ -36,7 +36,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from fnmatch import fnmatchcase
 
-from segmend.cli.output import emit, emit_json, note, style
+from segmend.cli.output import emit_asked, note, style
 from segmend.errors import ExitCode, UsageError
 from segmend.explain.gone import Account, ServerLogReader
 from segmend.logdir.config import ServerConfig
@@ -87,11 +87,9 @@ def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     if code and not reader.account.lines:
         return code
     account = _selected(args, reader.account)
-    if args.json:
-        emit_json(json_lines(account))
-    else:
-        chosen = bool(args.all) or args.partition is not None
-        emit(report_lines(account, style(args), limits=limits, every=chosen))
+    chosen = bool(args.all) or args.partition is not None
+    told = report_lines(account, style(args), limits=limits, every=chosen)
+    emit_asked(args, json_lines(account), told)
     return code | (ExitCode.FINDINGS if needs_a_look(account) else ExitCode.NOTHING_WRONG)
 
 

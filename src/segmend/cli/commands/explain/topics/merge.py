@@ -112,7 +112,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from segmend.cli.output import emit, emit_json, style
+from segmend.cli.output import emit_asked, style
 from segmend.cli.replicas import replicas_asked
 from segmend.cluster.newest_metadata import compacts_by
 from segmend.errors import ExitCode
@@ -131,9 +131,6 @@ def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     configs = [] if args.config is None else [ServerConfig.load(args.config)]
     code = ExitCode.NOTHING_WRONG
     for partition in compared(groups, jobs=1, compacts=compacts_by(dirs, configs)):
-        if args.json:
-            emit_json([merge_json(partition)])
-        else:
-            emit(merge_lines(partition, style(args)))
+        emit_asked(args, map(merge_json, [partition]), merge_lines(partition, style(args)))
         code |= ExitCode.OPERATIONAL if partition.merged is None else ExitCode.NOTHING_WRONG
     return code

@@ -47,7 +47,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 from segmend.cli.options import add_read_speed_option
-from segmend.cli.output import emit, emit_json, style
+from segmend.cli.output import emit_asked, style
 from segmend.cli.targets import broker_of, open_log_dirs
 from segmend.explain.disk_speed import Speed
 from segmend.explain.rolling_restart import bounce, probe
@@ -92,10 +92,7 @@ def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
         own=bounce(first, brokers),
         probe=probe(studies, config.given),
     )
-    if args.json:
-        emit_json(json_lines(page))
-    else:
-        emit(lines(page, style(args)))
+    emit_asked(args, json_lines(page), lines(page, style(args)))
     return 0
 
 

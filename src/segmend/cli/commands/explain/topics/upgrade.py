@@ -47,7 +47,7 @@ from collections.abc import Sequence
 
 from segmend.broker.upgrades import Mode
 from segmend.cli.options import release_argument
-from segmend.cli.output import emit, emit_json, style
+from segmend.cli.output import emit_asked, style
 from segmend.cli.targets import broker_of, open_log_dirs
 from segmend.errors import ExitCode, UsageError
 from segmend.explain.upgrade import Here, here, upgrade
@@ -100,7 +100,4 @@ def _tell(
     args: argparse.Namespace, from_: Release, to: Release, modes: frozenset[Mode] | None, start: Here | None
 ) -> None:
     pair = upgrade(from_, to, modes)
-    if args.json:
-        emit_json(json_lines(pair, start))
-    else:
-        emit(lines(pair, start, style(args)))
+    emit_asked(args, json_lines(pair, start), lines(pair, start, style(args)))

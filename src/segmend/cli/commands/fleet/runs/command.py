@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from segmend.cli.output import emit, emit_json, style
+from segmend.cli.output import emit_asked, style
 from segmend.errors import ExitCode
 from segmend.fleet.history import finished
 from segmend.report import text
@@ -20,10 +20,8 @@ _COLUMNS = columns(
 def run(args: argparse.Namespace) -> ExitCode:
     """Every finished audit."""
     rows = finished(args.out)
-    if args.json:
-        emit_json({"type": "run", **row} | {"started": row["started"].isoformat()} for row in rows)
-    else:
-        emit(table(_COLUMNS, map(_cells, rows), style(args)))
+    objects = ({"type": "run", **row} | {"started": row["started"].isoformat()} for row in rows)
+    emit_asked(args, objects, table(_COLUMNS, map(_cells, rows), style(args)))
     return ExitCode.NOTHING_WRONG
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from segmend.cli.output import emit, emit_json
+from segmend.cli.output import emit_asked
 from segmend.errors import ExitCode
 from segmend.fleet.vacuum import vacuum
 from segmend.report import text
@@ -17,11 +17,8 @@ def run(args: argparse.Namespace) -> ExitCode:
         # Nothing was said of whole runs: only what killed audits left goes.
         args.older_than = 0
     swept = vacuum(args.out, keep=args.keep, older_than_ms=args.older_than, dry_run=args.dry_run)
-    if args.json:
-        counts = {"runs": list(swept.runs), "files": swept.files, "bytes": swept.bytes}
-        emit_json([{"type": "summary", "dry_run": args.dry_run} | counts])
-    else:
-        verb = "would go" if args.dry_run else "gone"
-        runs = plural(len(swept.runs), "run")
-        emit([f"{verb}: {runs}, {plural(swept.files, 'file')}, {text.size(swept.bytes)}"])
+    counts = {"runs": list(swept.runs), "files": swept.files, "bytes": swept.bytes}
+    verb, runs = "would go" if args.dry_run else "gone", plural(len(swept.runs), "run")
+    words = f"{verb}: {runs}, {plural(swept.files, 'file')}, {text.size(swept.bytes)}"
+    emit_asked(args, [{"type": "summary", "dry_run": args.dry_run} | counts], [words])
     return ExitCode.NOTHING_WRONG
