@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from tests.cli.run import as_one_who_may_not, python, run
 from tests.faults.written import known_dirs, two_dirs, with_zookeeper
+from tests.golden.unpack import unpack
+from tests.lab.upgrade import ARCHIVES
 
 from segmend.logdir import as_user
 
@@ -94,6 +96,24 @@ def test_what_segmend_may_not_read_is_not_known(dirs: list[Path], which: str) ->
     assert last["type"] == "broker"
     assert any(str(closed) in each for each in last["unknown"])
     assert not any(line.get("outcome") == "offline" for line in map(json.loads, ran.stdout.splitlines()))
+
+
+@pytest.mark.parametrize("file", ["*.log", "*.checkpoint"])
+def test_metadata_that_segmend_may_not_read_is_not_lost(tmp_path: Path, file: str) -> None:
+    root = unpack(ARCHIVES / "4.3.1.tar.xz", tmp_path)
+    dirs = sorted(root.glob("b1/d*"))
+    for closed in dirs[0].glob(f"__cluster_metadata-0/{file}"):
+        closed.chmod(0)
+    told = [
+        python("-m", "segmend", command, *dirs, "--json", *user, prefix=as_one_who_may_not())
+        for command, user in (("forecast", ("--as-user", "0")), ("check", ()))
+    ]
+    forecast, check = ([json.loads(line) for line in ran.stdout.splitlines()] for ran in told)
+    assert not any(forecast[-1]["lost"].values())
+    assert forecast[-1]["unserved"] == 0
+    assert any("no readable __cluster_metadata" in each for each in forecast[-1]["unknown"])
+    assert [line for line in check if line["type"] == "finding"] == []  # K23 and, by a wrong release, K19
+    assert [ran.returncode for ran in told] == [4, 8]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,12 @@ from tests.lab.upgrade import ARCHIVES
 
 from segmend.loading.values import Effect
 
+LISTENING = {
+    "broker": "PLAINTEXT://h:2",
+    "controller": "CONTROLLER://h:3",
+    "broker,controller": "PLAINTEXT://h:2,CONTROLLER://h:3",
+}
+
 
 @pytest.fixture
 def dirs(tmp_path: Path) -> list[Path]:
@@ -123,6 +129,20 @@ def configured(root: Path, dirs: list[Path], line: str) -> Path:
     rows = [f"log.dirs={','.join(map(str, dirs))}", *(row for row in KRAFT if not row.startswith("log.dirs"))]
     given.write_text("\n".join([*rows, line, ""]))
     return given
+
+
+@pytest.mark.parametrize(("roles", "code"), [*zip(LISTENING, (4, 0, 0), strict=True)])
+def test_the_only_voter_is_no_controller_any_more(tmp_path: Path, roles: str, code: int) -> None:
+    """4.3.1 was started with each: as a broker it ended, nobody answered it."""
+    dirs = sorted(unpack(ARCHIVES / "4.3.1.tar.xz", tmp_path).glob("b1/d*"))
+    given = tmp_path / "server.properties"
+    given.write_text(
+        f"process.roles={roles}\nnode.id=1\nlisteners={LISTENING[roles]}\nlog.dirs={dirs[0]},{dirs[1]}\n"
+        "controller.quorum.bootstrap.servers=h:3\ncontroller.listener.names=CONTROLLER\n"
+    )
+    ran = run("forecast", "--config", given, "--json", "--kafka", "4.3.1")
+    assert ran.code == code
+    assert ("is no controller" in (ran.json[-1]["reason"] or "")) == bool(code)
 
 
 def test_a_migration_that_is_none_ends_who_leads_the_metadata(tmp_path: Path) -> None:

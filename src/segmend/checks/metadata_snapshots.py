@@ -43,14 +43,10 @@ _LEFTOVERS = (".checkpoint.part", ".checkpoint.deleted")
 
 
 def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
-    """Every snapshot with its CRCs: they are small, and one of them is loaded first."""
+    """Every snapshot with its CRCs: they are small, and one of them is loaded first; raises `Unreadable`."""
     if partition.kind != "cluster-metadata":
         return
     snapshots = partition.kraft_snapshots
-    for entry in snapshots:
-        reason = snapshot_damage(entry)
-        if reason:
-            yield _damaged(context, entry, *reason, newest=entry is snapshots[-1])
     first = min(partition.layout.logs, default=0)
     if first > 0 and not any((entry.parsed.base_offset or 0) >= first for entry in snapshots):
         message = f"the log begins at offset {first} and no snapshot reaches it"
@@ -60,6 +56,10 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
     if leftovers and not context.running:
         message = f"{len(leftovers)} leftover snapshot files; the next start removes them"
         yield context.finding("K10", message, Where(leftovers[0]))
+    for entry in snapshots:
+        reason = snapshot_damage(entry)
+        if reason:
+            yield _damaged(context, entry, *reason, newest=entry is snapshots[-1])
 
 
 def _damaged(

@@ -34,6 +34,10 @@ NO_VOTERS_ANYWHERE = (
     "nobody is elected to lead the metadata: server.properties has no controller.quorum.voters, and the log "
     "names none either, as that of a quorum with voters in server.properties (kraft.version 0)"
 )
+NO_CONTROLLER_ANY_MORE = (
+    "nobody is elected to lead the metadata: the log names this node as a voter, and it is no controller by "
+    "process.roles"
+)
 _ALONE = "no other voter has the cluster's metadata"
 _ELSEWHERE = (
     "where the cluster's metadata is: {}, and server.properties was not given (--config). If it is in a "
@@ -161,12 +165,15 @@ def _no_majority(broker: BrokerDirs) -> str | None:
         return None
     if broker.lost_vote:
         return f"the process lives and waits for a leader that cannot be elected: {broker.lost_vote}"
-    given, log = broker.given, broker.own_metadata_log
-    asks = given is not None and BOOTSTRAP in given.given and not given.voters
-    if not asks or log is None or not log.whole or log.image.voters:
+    given, log = broker.config.given, broker.own_metadata_log
+    if log is None or not log.whole or not given.get(ROLES, "").strip():
         return None
-    votes = "controller" in broker.config.given.get(ROLES, "")
-    return f"{NO_VOTERS_ANYWHERE}: {NOT_REGISTERED}" if votes else None
+    votes = "controller" in given[ROLES]
+    if votes and BOOTSTRAP in given and not (broker.config.voters or log.image.voters):
+        return f"{NO_VOTERS_ANYWHERE}: {NOT_REGISTERED}"
+    if broker.node_id in log.image.voters and not votes:
+        return f"{NO_CONTROLLER_ANY_MORE}: {NOT_REGISTERED}"
+    return None
 
 
 def _lost(broker: BrokerDirs, *, whole: bool) -> str | None:

@@ -257,6 +257,9 @@ def _traces(log_dir: LogDir) -> Iterator[_Trace]:
 
 
 def _identity_traces(log_dir: LogDir) -> Iterator[_Trace]:
+    quorum = None if log_dir.cluster_metadata is None else log_dir.cluster_metadata.quorum_state.value
+    if quorum is not None and quorum.data_version == 1:
+        yield _Trace((3, 9), "version 1 of quorum-state")
     if (log_dir.clean_shutdown.data or b"").strip():
         yield _Trace((3, 7), "a broker epoch in .kafka_cleanshutdown")
     properties = log_dir.meta_properties.data or b""

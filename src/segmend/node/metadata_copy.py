@@ -193,11 +193,21 @@ def _end(snapshot: Snapshot | None) -> int:
 
 def _snapshot(file: FileEntry) -> Snapshot:
     name = file.parsed
-    return Snapshot(file=file, end=name.base_offset or 0, epoch=name.epoch or 0, damage=snapshot_damage(file))
+    return Snapshot(file=file, end=name.base_offset or 0, epoch=name.epoch or 0, damage=_damage(file))
+
+
+def _damage(file: FileEntry) -> tuple[int, str] | None:
+    try:
+        return snapshot_damage(file)
+    except Unreadable as refused:
+        return 0, str(refused)
 
 
 def snapshot_damage(file: FileEntry) -> tuple[int, str] | None:
-    """(position, reason), None for a snapshot that is whole, from its header to its footer."""
+    """(position, reason), None for a snapshot that is whole, from its header to its footer.
+
+    Raises `Unreadable` where this process may not read it.
+    """
     try:
         scan = whole_scan(file, base_offset=0)
         if scan.problems:
@@ -211,6 +221,8 @@ def snapshot_damage(file: FileEntry) -> tuple[int, str] | None:
                     return None
             return reader.size, "the footer is missing"
     except Unreadable as refused:
+        if refused.forbidden:
+            raise
         return 0, str(refused)
 
 

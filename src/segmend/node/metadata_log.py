@@ -47,7 +47,8 @@ class MetadataLog:
     `snapshot`: (end offset, epoch) of the newest one, which takes the place of the log where it is
     `ahead` of it; `snapshot_damage` is why it cannot be read. `reached` is the offset after the last batch.
     `versions` are the newest versions of each kind of record (api key), `epochs` the first offset of each
-    leader epoch behind the snapshot, `voter_set` the voters that it names last (KIP-853).
+    leader epoch behind the snapshot, `voter_set` the voters that it names last (KIP-853). What this process
+    may not read (`forbidden`) is neither whole nor blank.
     """
 
     image: MetadataImage = field(default_factory=MetadataImage)
@@ -60,6 +61,7 @@ class MetadataLog:
     snapshot_damage: str | None = None
     snapshot: tuple[int, int] | None = None
     ahead: bool = False
+    forbidden: bool = False
     versions: dict[int, int] = field(default_factory=dict)
     voter_set: tuple[control.VoterSetEntry, ...] = ()
     epochs: dict[int, int] = field(default_factory=dict)
@@ -82,6 +84,7 @@ class MetadataLog:
                 self.snapshot_damage = None if damage is None else damage.kind
         except Unreadable as error:
             self.snapshot_damage = None if error.forbidden else str(error)
+            self.forbidden |= error.forbidden
             return
         self.whole = self.snapshot_damage is None
 
@@ -110,7 +113,8 @@ class MetadataLog:
                         data = reader.read(batch.size, batch.position)
                         self._batch(batch, data, start, timed=not snapshot)
                 return position == reader.size
-        except Unreadable:
+        except Unreadable as error:
+            self.forbidden |= error.forbidden
             return False
 
     def _batch(self, batch: RecordBatch, data: bytes, start: int, *, timed: bool) -> None:
@@ -167,6 +171,8 @@ def _read(partition: PartitionDir, *, with_log: bool, with_snapshot: bool = True
     for segment in partition.segments if with_log else ():
         if not log.take_log(segment, start):
             break
+    if log.forbidden:
+        log.whole = log.blank = False
     return log
 
 
