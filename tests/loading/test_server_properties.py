@@ -270,6 +270,14 @@ def test_relative_log_dirs_where_the_working_directory_is_gone(
     monkeypatch.chdir(tmp_path)
 
 
+def test_a_configuration_without_log_dirs_is_told_so(tmp_path: Path) -> None:
+    """A byte order mark is a part of the first name, to Java as well."""
+    given = tmp_path / "server.properties"
+    given.write_bytes(f"\ufefflog.dirs={tmp_path}\n".encode())
+    ran = run("forecast", "--config", given)
+    assert (ran.code, "sets no log.dirs" in ran.err) == (16, not Path("/tmp/kafka-logs").is_dir())
+
+
 def test_a_log_dir_with_a_nul_is_no_path(tmp_path: Path) -> None:
     given = tmp_path / "server.properties"
     given.write_text(r"log.dirs=/x\u0000y")

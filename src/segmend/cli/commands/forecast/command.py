@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from segmend.cli.cluster import chosen_nodes, tell_cluster
 from segmend.cli.options import (
@@ -131,6 +132,11 @@ def _configured(config: str | None, release: Release | None) -> Sequence[str]:
     if not named.log_dirs:
         why = "a config provider knows the log dirs" if named.provided else "it names no log dir"
         raise UsageError(f"{config}: {why}; give all log dirs of the broker")
+    if named.given.keys().isdisjoint(("log.dirs", "log.dir")) and not Path(named.log_dirs[0]).is_dir():
+        raise UsageError(
+            f"{config}: it sets no log.dirs, and Kafka's default, {named.log_dirs[0]}, is not here; give all "
+            "log dirs of the broker"
+        )
     return named.all_dirs
 
 
