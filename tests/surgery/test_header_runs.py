@@ -59,15 +59,21 @@ def test_offsets_in_a_row_are_put_right(tmp_path: Path, release: str, seed: int)
     shutil.rmtree(home)
 
 
-@pytest.mark.parametrize("release", RELEASES)
+LAST = [
+    (release, name, at) for release in RELEASES for name, at in (("single-0", (11, 0)), ("single-0", (11, 3)))
+]
+LAST += [("2.8.2-clean", "single-0", (16, 0)), ("1.1.0-clean", "v0-snappy-0", (11, 4)),
+         ("0.10.2.2-clean", "v0-none-0", (11, 2)), ("2.8.2-clean", "v1-none-0", (11, 6))]  # fmt: skip
+
+
+@pytest.mark.parametrize(("release", "name", "at"), LAST)
 @pytest.mark.parametrize("which", [0, -1], ids=["rolled", "active"])
-@pytest.mark.parametrize(("byte", "bit"), [(11, 0), (11, 3), (16, 0)])
 def test_a_last_batch_that_is_whole_but_for_its_size_is_not_cut_off(
-    tmp_path: Path, release: str, which: int, byte: int, bit: int
+    tmp_path: Path, release: str, name: str, at: tuple[int, int], which: int
 ) -> None:
     """It looks like a torn end, up to which all would be trimmed; its CRC says that it is a batch."""
-    whole = next(golden(release).glob("b1/*/single-0"))
-    home = tmp_path / "home" / "single-0"
+    whole, (byte, bit) = next(golden(release).glob(f"b1/*/{name}")), at
+    home = tmp_path / "home" / name
     copy_tree(whole, home)
     for path in (each for each in whole.parent.iterdir() if each.is_file()):
         shutil.copy2(path, home.parent)

@@ -16,6 +16,9 @@ from tests.faults.patient import Patient
 from tests.faults.table import fault_called
 from tests.faults.written import ACTIVE, ROLLED, one
 from tests.files import contents
+from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
+from tests.surgery.desk import Desk
 from tests.surgery.patient import PatientOf, Treated
 from tests.surgery.recovery_rule import batches_of
 
@@ -398,3 +401,25 @@ def test_replicas_that_differ_give_nothing_together(patient_of: PatientOf, tmp_p
     assert planned.code == 4
     assert "differ at offset" in planned.out
     assert "nothing to do" in planned.out
+
+
+@pytest.mark.parametrize("how", ["zeros to the end", "a size beside it"])
+def test_faults_that_touch_are_mended_once(tmp_path: Path, how: str) -> None:
+    """Each had the region written anew, the second over what was right by then: there the plan stopped."""
+    desk = Desk(golden("2.8.2-clean") / "b1", tmp_path)
+    home = next(path for log_dir in desk.dirs for path in log_dir.glob("codec-snappy-0"))
+    replica = tmp_path / "replica" / home.name
+    copy_tree(home, replica)
+    log = sorted(home.glob("*.log"))[1]
+    sound = log.read_bytes()
+    hurt, places = bytearray(sound), [batch.position for batch in batches_of(log)]
+    if how == "zeros to the end":
+        hurt[places[-3] + 100 :] = bytes(len(sound) - places[-3] - 100)
+    else:
+        hurt[places[2] + 11] ^= 2
+        hurt[places[3] + 70] ^= 4
+    log.write_bytes(hurt)
+    desk.plan("repair", "--from", replica, "--deep")
+    desk.apply()
+    assert log.read_bytes() == sound
+    desk.undo()

@@ -1,7 +1,7 @@
-"""What the checksum of a v2 batch proves where a scan found none.
+"""What the checksum of a batch proves where a scan found none.
 
-Bytes 0 to 16 (base offset, size, epoch, magic) are not covered by it. So bytes that it fits are a whole
-batch, whatever its size field and its magic byte say.
+Of a v2 batch bytes 0 to 16 (base offset, size, epoch, magic) are not covered by it, of older ones the offset
+and the size. So bytes that it fits are a whole batch, whatever is in those.
 """
 
 from __future__ import annotations
@@ -9,25 +9,35 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from segmend.formats.batch import HEADER_SIZE_V2, MAGIC_POSITION, RecordBatch, compute_crc, read_header
+from segmend.formats.batch import (
+    HEADER_SIZE_V1,
+    HEADER_SIZE_V2,
+    MAGIC_POSITION,
+    RecordBatch,
+    compute_crc,
+    read_header,
+)
 from segmend.kernel.types import CHAIN_KINDS, Problem, Reader, SegmentScan
 
 # Bytes of one batch that are read for a proof.
 _LIMIT: Final = 64 << 20
 _SIZE: Final = slice(8, 12)
-_CRC: Final = slice(17, 21)
+_CRC, _LEGACY_CRC = slice(17, 21), slice(12, 16)
 
 
 def batch_between(reader: Reader, position: int, end: int) -> RecordBatch | None:
     """The batch that the bytes from `position` to `end` are, its size and magic as they should be."""
     size = end - position
-    if not HEADER_SIZE_V2 <= size <= _LIMIT:
+    if not HEADER_SIZE_V1 <= size <= _LIMIT:
         return None
     data = bytearray(size)
-    whole = reader.read_into(memoryview(data), position) == size
-    if not whole or compute_crc(data, 2) != int.from_bytes(data[_CRC], "big"):
+    if reader.read_into(memoryview(data), position) != size:
         return None
-    data[_SIZE], data[MAGIC_POSITION] = (size - 12).to_bytes(4, "big"), 2
+    data[_SIZE] = (size - 12).to_bytes(4, "big")
+    if size >= HEADER_SIZE_V2 and compute_crc(data, 2) == int.from_bytes(data[_CRC], "big"):
+        data[MAGIC_POSITION] = 2
+    elif data[MAGIC_POSITION] > 1 or compute_crc(data, 0) != int.from_bytes(data[_LEGACY_CRC], "big"):
+        return None
     return read_header(data, 0, position)
 
 

@@ -25,6 +25,7 @@ from segmend.surgery.planning import accepted_loss
 from segmend.surgery.recipes import Rebuild
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
+from segmend.surgery.steps.patch_file import PatchFile
 from segmend.surgery.steps.replace_file import ReplaceFile
 
 SECOND_COPY: Final = "L16"
@@ -55,12 +56,29 @@ def log_repair(request: Request[Options], findings: Sequence[Finding]) -> LogRep
     mended = LogRepair()
     scene = Scene(request, findings)
     blanks = [*_apart([blank for finding in findings for blank in _mend(finding, scene, mended)], mended)]
+    mended.steps = _disjoint(mended.steps)
     patched = {step.paths[0] for step in mended.steps}
     later = [blank for blank in blanks if blank.region.path in patched]
     mended.left += [_left(blank.region, "apply this plan first, then plan again") for blank in later]
     now = [blank for blank in blanks if blank not in later]
     mended.steps += _rewritten(request, _agreed(request, now, mended))
     return mended
+
+
+def _disjoint(steps: Sequence[Step]) -> list[Step]:
+    """Without patches of bytes that a larger one writes: of findings that touch each has all mended."""
+    patches: dict[str, list[PatchFile]] = {}
+    for step in sorted(
+        (step for step in steps if isinstance(step, PatchFile)), key=lambda each: -each.content.length
+    ):
+        taken = patches.setdefault(step.path, [])
+        end = step.position + step.content.length
+        if all(
+            end <= other.position or other.position + other.content.length <= step.position for other in taken
+        ):
+            taken.append(step)
+    kept = {id(step) for taken in patches.values() for step in taken}
+    return [step for step in steps if not isinstance(step, PatchFile) or id(step) in kept]
 
 
 def _mend(finding: Finding, scene: Scene, mended: LogRepair) -> list[Blank]:
