@@ -23,8 +23,8 @@ CODES = (
 )  # fmt: skip
 PAGE = Page(
     meaning="""
-        The size is not covered by the CRC. With the size that leads to the next batch the CRC is right, so
-        nothing but these four bytes is damaged and no record is lost.""",
+        The size is not covered by the CRC. With the size that leads to the next batch, or to the end of the
+        log, the CRC is right, so nothing but these four bytes is damaged and no record is lost.""",
     own={
         "L08": """
             it takes this place for the end of the segment; the rest of the segment is invisible, and recovery
