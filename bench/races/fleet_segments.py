@@ -67,9 +67,9 @@ def _fitted(costs: Sequence[Cost]) -> str:
     lines = np.stack([np.ones_like(cpu), segments], axis=1) / cpu[:, None]
     fixed, each = np.linalg.lstsq(lines, np.ones_like(cpu), rcond=None)[0]
     beyond = 1e6 * (cpu - fixed) / segments
-    ratio = beyond.max() / beyond.min()
+    ratio, raw = (each.max() / each.min() for each in (beyond, cpu / segments))
     return (
         f"\nAny audit {fixed:.2f} CPU s, and {1e6 * each:.0f} us a segment; by size "
         f"{', '.join(f'{us:.0f}' for us in beyond)}, {ratio:.2f} from the least to the most "
-        f"(<= {CONSTANT} {'reached' if ratio <= CONSTANT else 'MISSED'})"
+        f"(<= {CONSTANT} {'reached' if ratio <= CONSTANT else 'MISSED'}; {raw:.2f} with the fixed part)"
     )
