@@ -9,7 +9,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,10 @@ import pytest
 from hypothesis import settings
 
 from segmend.surgery.execute import lock
-from tests.golden.shared import Shared, golden, written
+from tests.golden.shared import GOLDEN, Shared, written
 from tests.memory import MEMORY, another_disk, has_room, prefix, remove_leftovers, swift
 from tests.removal import remove
 
-GOLDEN = Path(__file__).parent / "golden"
 SHARED = ("spark", "browser")
 """What is started once for all its tests, which therefore run in one worker."""
 LIVE = ("spark", "broker", "browser")
@@ -194,12 +193,6 @@ def no_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leaves out the looks through /proc before an `apply`, which take as long as the surgery itself."""
     for look in ("writers", "brokers"):
         monkeypatch.setattr(lock, look, lambda _dirs: iter(()))
-
-
-@pytest.fixture(name="golden", scope="session")
-def golden_by_name() -> Callable[[str], Path]:
-    """For tests that do not import it."""
-    return golden
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -82,12 +82,11 @@ def stage(root: Path, golden: Path) -> None:
         (root / path).symlink_to(target)
 
 
-def audited(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def audited(root: Path) -> None:
     """Two audits of it in `root`/report."""
-    audit = ["fleet", "audit", f"{root}/brokers/*", "--out", f"{root}/report", "--driver", "local"]
+    where = (f"{root}/brokers/*", "--out", f"{root}/report", "--driver", "local", "--no-report")
     for _ in range(2):
-        assert main([*audit, "--no-report"]) == 0
-    capsys.readouterr()
+        run("fleet", "audit", *where, code=0)
 
 
 def placed(command: str, root: Path) -> list[str]:
@@ -110,7 +109,7 @@ def test_each_command_runs_as_it_stands(
     stage(tmp_path, golden(golden_for(command)))
     monkeypatch.chdir(tmp_path)
     if command in OF_AUDITS:
-        audited(tmp_path, capfd)
+        audited(tmp_path)
     program, *arguments = placed(command, tmp_path)
     assert program == "segmend"
     assert main([*arguments, *more]) == 0, capfd.readouterr().err
@@ -146,16 +145,14 @@ def test_each_command_asks_for_its_cluster(
 
 
 @pytest.mark.slow
-def test_each_command_takes_json(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_command_takes_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for command in [each for each in COMMANDS if each not in ELSEWHERE]:
         root = tmp_path / golden_for(command)
         if not root.exists():
             stage(root, golden(root.name))
         monkeypatch.chdir(root)
         if command in OF_AUDITS:
-            audited(root, capsys)
+            audited(root)
         local = ["--driver", "local"] if command in DRIVEN else []
         lines = run(*placed(command, root)[1:], *local, "--json", code=0).out.splitlines()
         assert lines, command

@@ -66,7 +66,7 @@ def run(*argv: object, code: int | None = None) -> Ran:
     streams = [TextIOWrapper(BytesIO(), "utf-8", newline="", write_through=True) for _ in range(2)]
     with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
         try:
-            ended = main([str(part) for part in argv if not isinstance(part, pytest.CaptureFixture)])
+            ended = main([str(part) for part in argv])
         except SystemExit as stop:  # as argparse ends `--help`
             ended = int(stop.code or 0)
     ran = Ran(ended, *(stream.buffer.getvalue().decode() for stream in streams))

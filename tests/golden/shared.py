@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.golden.unpack import unpack
 
-ARCHIVES = Path(__file__).parent
+GOLDEN = Path(__file__).parent
 
 
 class Shared:
@@ -24,7 +24,7 @@ def golden(name: str) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.exists():
             part = Shared.root / f"{name}.part"
-            unpack(ARCHIVES / f"{name}.tar.xz", part)
+            unpack(GOLDEN / f"{name}.tar.xz", part)
             part.rename(target)
             (Shared.root / f"{name}.unpacked").touch()
     return target

@@ -1,7 +1,5 @@
 """Values as columns: what goes in comes out, however large or odd its numbers are."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest
