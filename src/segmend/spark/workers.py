@@ -64,11 +64,7 @@ def make_ready(spark: SparkSession, places: Sequence[Place], out: str | None) ->
         if out is not None:
             _ask_store(spark, out)
         return
-    try:
-        with open(f"{out}/{MARK}{token}", "w") as file:
-            file.write(token)
-    except OSError as error:
-        raise UsageError(f"--out {out}: cannot write there: {error.strerror}") from error
+    _write(out, token)
     try:
         _judge(ask_workers(spark, dirs, out, token), out)
     finally:
@@ -121,14 +117,7 @@ def _ask_store(spark: SparkSession, out: str) -> None:
 
 
 def _worker(said: dict[str, Any]) -> Worker:
-    return Worker(
-        host=said["host"],
-        python=said["python"],
-        lacks=tuple(said["lacks"]),
-        unseen=tuple(said["unseen"]),
-        mark=said["mark"],
-        refusal=said["refusal"],
-    )
+    return Worker(**{name: tuple(each) if isinstance(each, list) else each for name, each in said.items()})
 
 
 def _question(
@@ -218,6 +207,14 @@ def _identity(path: str) -> str | None:
             return file.read(4096)
     except OSError:
         return None
+
+
+def _write(out: str, token: str) -> None:
+    try:
+        with open(f"{out}/{MARK}{token}", "w") as file:
+            file.write(token)
+    except OSError as error:
+        raise UsageError(f"--out {out}: cannot write there: {error.strerror}") from error
 
 
 @contextmanager
