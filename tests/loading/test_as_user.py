@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -114,6 +115,21 @@ def test_metadata_that_segmend_may_not_read_is_not_lost(tmp_path: Path, file: st
     assert any("no readable __cluster_metadata" in each for each in forecast[-1]["unknown"])
     assert [line for line in check if line["type"] == "finding"] == []  # K23 and, by a wrong release, K19
     assert [ran.returncode for ran in told] == [4, 8]
+
+
+def test_what_a_dir_lost_that_has_only_its_identity_is_no_all_clear(tmp_path: Path) -> None:
+    """Neither of the check, as it was, nor of the forecast."""
+    root = unpack(ARCHIVES / "4.3.1.tar.xz", tmp_path)
+    dirs = sorted(root.glob("b1/d*"))
+    kept = (dirs[1] / "meta.properties").read_bytes()
+    shutil.rmtree(dirs[1])
+    dirs[1].mkdir()
+    (dirs[1] / "meta.properties").write_bytes(kept)
+    check, forecast = run("check", *dirs, "--json"), run("forecast", *dirs, "--json")
+    assert (check.code, forecast.code) == (4, 4)
+    gone = {(each["topic"], each["code"]) for each in check.of("finding")}
+    assert gone == {(topic, "N27") for topic in ("plain", "__consumer_offsets", "__transaction_state")}
+    assert "plain-0" in forecast.json[-1]["unknown"][0]
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,34 @@ def run(broker: BrokerContext, _context: BrokerContext) -> Iterator[Finding]:
     for key, saying in gone.items():
         if _is_expected(broker, key):
             yield _finding(broker, key, max(saying, key=lambda context: _reached(context, key)))
+    for log_dir in broker.dirs:
+        if log_dir.directory_id and not log_dir.partitions:
+            for key in sorted(_alone_in(broker, log_dir.directory_id) - there - gone.keys()):
+                yield _emptied(broker.of(log_dir), key)
+
+
+def _alone_in(broker: BrokerContext, directory_id: str) -> set[Key]:
+    """What the metadata has in that dir, and in none of another node that is in sync."""
+    image, node_id = broker.broker_dirs.image, broker.broker_dirs.node_id
+    if image is None:
+        return set()
+    homes = {(image.names.get(key[0], ""), key[1]): image.directory(*key, node_id) for key in image.replicas}
+    mine = (key for key, home in homes.items() if home == directory_id)
+    return {key for key in mine if image.alone_in_sync(*key, node_id)}
+
+
+def _emptied(context: DirContext, key: Key) -> Finding:
+    """No line of it, in a dir with nothing: all of that was taken out, or it never got there."""
+    name = f"{key[0]}-{key[1]}"
+    return context.finding(
+        "N27",
+        f"{name} should be here by the cluster's metadata; the dir has no partition, and nothing tells "
+        "whether it had records",
+        Where(name),
+        of=key,
+        remedy=remedies.graft(context.path, name),
+        severity=Severity.WARNING,
+    )
 
 
 def _lines(context: DirContext, checkpoint: str) -> Mapping[Key, int]:
