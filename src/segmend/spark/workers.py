@@ -117,7 +117,8 @@ def _ask_store(spark: SparkSession, out: str) -> None:
 
 
 def _worker(said: dict[str, Any]) -> Worker:
-    return Worker(**{name: tuple(each) if isinstance(each, list) else each for name, each in said.items()})
+    as_tuples: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in said.items()}
+    return Worker(**as_tuples)
 
 
 def _question(
