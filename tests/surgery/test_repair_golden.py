@@ -63,6 +63,18 @@ def test_a_log_that_ends_in_damage_and_went_further_is_not_to_be_trimmed(tmp_pat
     assert log.read_bytes() == sound
 
 
+def test_a_time_index_that_a_damaged_message_contradicts_is_of_its_fault(tmp_path: Path) -> None:
+    """`plan repair` had nothing to do for it: what the entry is about is in the message, and damaged."""
+    desk = Desk(golden("0.10.2.2-clean") / "b1", tmp_path)
+    home = next(path for log_dir in desk.dirs for path in log_dir.glob("orders.eu-west_1-1"))
+    log = sorted(home.glob("*.log"))[1]
+    flip(log, batches_of(log)[1].end - 5, 0x04)
+    said = desk.run("check", home.parent, "--kafka", "0.10.2.2", "--deep", "--json").of("finding")
+    rows = {row["code"]: row for row in said if (row["file"] or "").startswith(f"{home.name}/{log.stem}")}
+    assert rows.keys() == {"L05", "I16"}
+    assert rows["I16"]["cause"]["code"] == "L05"
+
+
 @pytest.mark.broker
 @pytest.mark.timeout(300)
 def test_a_killed_1_1_0_says_nothing_of_corrupt_indexes_after_a_repair(tmp_path: Path) -> None:

@@ -15,11 +15,12 @@ from .manual import ERROR, LOSES, WRONG, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
 CODES = (
-    Code("L05", ERROR, "a batch in a rolled segment has a wrong CRC", WRONG, LOSES, explains=("I21", "P11")),
+    Code("L05", ERROR, "a batch in a rolled segment has a wrong CRC", WRONG, LOSES,
+         explains=("I21", "P11"), explains_beside=("I16",)),
     Code("L06", ERROR, "a batch has a wrong CRC and the segment has no offset index", LOSES,
-         explains_beside=("I01",)),
+         explains_beside=("I01", "I16")),
     Code("L07", ERROR, "a batch in the active segment has a wrong CRC", WRONG, LOSES,
-         explains=("C04", "C10b", "E06", "I21", "P11")),
+         explains=("C04", "C10b", "E06", "I21", "P11"), explains_beside=("I16",)),
 )  # fmt: skip
 PAGE = Page(
     meaning="""
