@@ -67,6 +67,27 @@ def test_of_two_alike_the_one_is_best_that_says_whose_it_is(tmp_path: Path) -> N
     assert partition["best"] == {"broker": 1, "dir": str(dirs[1])}
 
 
+def test_what_only_files_beside_a_lost_log_tell_of_is_no_all_clear(tmp_path: Path) -> None:
+    """The checkpoints are lost with it; where another replica has these offsets, nothing is in doubt."""
+    dirs = [broker(tmp_path, number, PLAIN[:8]) for number in (0, 1)]
+    whole = broker(tmp_path, 2, PLAIN)
+    for name, told_from in (("80.index", 80), ("100.snapshot", 80)):
+        number, suffix = name.split(".")
+        beside = dirs[0] / "t-0" / f"{int(number):020d}.{suffix}"
+        beside.write_bytes(b"")
+        for command in (["diff", *dirs], ["rescue", *dirs, "--out", tmp_path / name, "--as", "jsonl"]):
+            ran = run(*command, "--json")
+            assert ran.code == 4
+            assert any(f"offsets from {told_from} on" in each for each in ran.of("partition")[0]["doubts"])
+        assert not run("diff", *dirs, whole, "--json").of("partition")[0]["doubts"]
+        beside.unlink()
+        assert run("diff", *dirs).code == 0
+    (dirs[0] / "t-0" / f"{0:020d}.log").rename(dirs[0] / "t-0" / f"{80:020d}.log.deleted")
+    (dirs[0] / "t-0" / f"{80:020d}.index").write_bytes(b"")
+    shutil.copyfile(dirs[1] / "t-0" / f"{0:020d}.log", dirs[0] / "t-0" / f"{0:020d}.log")
+    assert run("diff", *dirs).code == 0, "it is being deleted"
+
+
 def test_three_real_brokers_agree() -> None:
     dirs = sorted(golden("4.3.1-fleet").glob("b*/d*"))
     ran = run("diff", *dirs, "--json", code=0)

@@ -13,6 +13,7 @@ Used by `diff`, `rescue`, `export`, the data source and surgery's `merge`:
   flipped bit in an epoch, which no checksum covers; `proven_epochs`: what it was; `strayed`: one in an
   offset.
 - `pieces`: where the bytes of a range lie; `cut`: a batch of which only some records are wanted.
+- `doubts`: what could not be known, in words. `packed`, `spans`: very many values as columns of numbers.
 - `salvage`: records of batches whose checksum fails, where no replica has these offsets sound.
 - `standing`: what each replica is beside the merged log. `compared`: all partitions of some directories, in
   threads.

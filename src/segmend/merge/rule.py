@@ -12,6 +12,7 @@ from segmend.errors import UsageError
 from segmend.frozen import replace
 from segmend.merge.agreement import disagreements
 from segmend.merge.branch import Branch, gaps_alone, holes, on_branch, unburied, untold, without_lost
+from segmend.merge.doubts import in_remote_storage, unexplained_gaps, unknown
 from segmend.merge.lineage import claims_of, lineage
 from segmend.merge.no_further import without_false_checkpoints
 from segmend.merge.odd_epochs import believed
@@ -85,11 +86,11 @@ def merge(
             *doubts,
             *false_starts,
             *unproven,
-            *_doubts(replicas, branches, marks, end),
+            *unknown(replicas, branches, marks, (first, end)),
             *_untold(replicas, branches, look, missing),
-            *_unexplained(left_out),
+            *unexplained_gaps(left_out),
             *_unsure(replicas, uncleaned, ranges, look, staying),
-            *_elsewhere(replicas),
+            *in_remote_storage(replicas),
         ),
         left_out=left_out,
     )
@@ -453,53 +454,3 @@ def _unsure(
             f"offsets {first} to {last}: too many records of open transactions to hold each against what "
             "replicas that were compacted further lack"
         )
-
-
-def _unexplained(left_out: Sequence[Span]) -> Iterator[str]:
-    """Gaps of all replicas of a topic that is not compacted, in words."""
-    for first, last in left_out:
-        yield (
-            f"offsets {first} to {last}: no byte of them is here, and its topic is not compacted; whether "
-            "they are lost, or were compacted before that was changed, nothing tells"
-        )
-
-
-def _elsewhere(replicas: Sequence[Replica]) -> Iterator[str]:
-    """Where the log begins before the first file, in words: in remote storage (KIP-405), or that is gone.
-
-    A broker that deleted the files moved log-start-offset-checkpoint or the first epoch up with them.
-    """
-    starts = [
-        each.deleted_below
-        for each in replicas
-        if each.deleted_below is not None and each.epochs and each.epochs[0][1] < each.log_start_offset
-    ]
-    first = min((each.log_start_offset for each in replicas), default=0)
-    if starts and min(starts) < first:
-        gone = f"offsets {min(starts)} to {first - 1}: no file here has them"
-        yield f"{gone}; a tiered topic has them in remote storage, which is not read"
-
-
-def _doubts(
-    replicas: Sequence[Replica], branches: Sequence[Branch], marks: Sequence[int | None], end: int
-) -> Iterator[str]:
-    """What could not be known, in words."""
-    for replica, branch, mark in zip(replicas, branches, marks, strict=True):
-        yield from (*replica.unreadable, *replica.unread_beside)
-        if mark is not None and branch.left is None and (replica.high_watermark or 0) > max(mark, end):
-            yield (
-                f"{replica.path}: its high watermark is {replica.high_watermark}, but the newest epoch that "
-                f"it knows ends at offset {mark - 1} on the newest leader's branch; whether the offsets from "
-                f"{end} on were only of a leader that lost, or are lost here, nothing tells"
-            )
-        for each in replica.damaged:
-            if each.last_offset is None and each.first_offset >= end:
-                yield (
-                    f"{replica.path}/{each.file} at byte {each.position}: {each.kind}; whether there were "
-                    f"records from offset {each.first_offset} on nothing tells"
-                )
-        if branch.left is not None and branch.left < replica.thinned:
-            yield (
-                f"{replica.path} was compacted up to offset {replica.thinned} with records of a branch that "
-                "lost; what it lacks below may have been removed for them"
-            )

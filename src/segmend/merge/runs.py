@@ -76,7 +76,6 @@ def _replica(
     claimed = (each.last_offset for each in reading.damaged if each.last_offset is not None)
     ends = chain((run.last_offset for run in runs[-1:]), claimed)
     end = max(start or 0, *partition.base_offsets[-1:], 1 + max(ends, default=-1))
-    first = partition.base_offsets[0] if partition.base_offsets else 0
     cleaned = min(cleaned, end)
     watermark, doubts = _believed(partition, watermark, end)
     thinned = max(cleaned, reading.removed_below)
@@ -99,7 +98,7 @@ def _replica(
         partition=partition.partition,
         topic_id=partition.topic_id,
         cluster_id=None if identity is None else identity.cluster_id,
-        log_start_offset=max(first, start or 0),
+        log_start_offset=max([start or 0, *partition.base_offsets[:1]]),
         log_end_offset=end,
         deleted_below=start,
         high_watermark=watermark,
@@ -112,6 +111,7 @@ def _replica(
         gaps=tuple((a, min(b, thinned - 1)) for a, b, _ in gaps if a < thinned),
         unreadable=tuple(reading.unreadable),
         unread_beside=(*_unread_beside(partition), *doubts),
+        told=() if log_dir.broker_running() else tuple(_told_beside(partition, end)),
     )
 
 
@@ -124,6 +124,25 @@ def _believed(partition: PartitionDir, watermark: int | None, end: int) -> tuple
     if mark_is_older(partition, None) is False:
         return watermark, ()
     return None, (DOUBTFUL_MARK.format(partition.path, end, watermark - 1),)
+
+
+def _told_beside(partition: PartitionDir, end: int) -> Iterator[tuple[int, int, str]]:
+    """Offsets before the logs and behind them of which another file tells: one of a log that is not here.
+
+    Who deletes a segment renames its log first; who cuts a log deletes the snapshots above its new end.
+    """
+    layout, bases = partition.layout, partition.base_offsets
+    orphans = {parse_file_name(name).base_offset: name for name in reversed(layout.orphans)}
+    for base, name in orphans.items():
+        if base is None or f"{file_prefix(base)}.log.deleted" in layout.deleted:
+            continue
+        if not bases or base < bases[0]:
+            yield base, bases[0] - 1 if bases else base, name
+        elif base >= end:
+            yield base, base, name
+    for offset, file in partition.snapshots[-1:]:
+        if offset > end:
+            yield end, offset - 1, file.name
 
 
 def _unread_beside(partition: PartitionDir) -> Iterator[str]:

@@ -92,7 +92,8 @@ class Replica:
     bound what is there, sound or not. `epochs` are the lines of leader-epoch-checkpoint. Compaction has
     come up to `cleaned` here, by the cleaner's checkpoint; the batches show that below `thinned` it took
     records, here or on the leader they came from, so that a gap there is no loss; below `proven`
-    more than a few gaps show it. `gaps` are offsets below `thinned` between two files, of which nothing
+    more than a few gaps show it. `told` are offsets that no log here has, and the file that tells of them
+    all the same. `gaps` are offsets below `thinned` between two files, of which nothing
     here tells whether it took them. `unreadable` says what could not be looked at,
     `unread_beside` which of the files beside the logs.
     """
@@ -115,6 +116,7 @@ class Replica:
     thinned: int = 0
     proven: int = 0
     gaps: tuple[tuple[int, int], ...] = ()
+    told: tuple[tuple[int, int, str], ...] = ()
     unreadable: tuple[str, ...] = ()
     unread_beside: tuple[str, ...] = ()
 

@@ -1,0 +1,81 @@
+"""What of a merge could not be known, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from segmend.merge.branch import Branch
+from segmend.merge.spans import Span
+from segmend.merge.values import Replica
+
+
+def unknown(
+    replicas: Sequence[Replica], branches: Sequence[Branch], marks: Sequence[int | None], bounds: Span
+) -> Iterator[str]:
+    """What no replica tells; `bounds` are the first and next offset of the merge."""
+    yield from _doubts(replicas, branches, marks, bounds[1])
+    yield from _told_beside(replicas, branches, *bounds)
+
+
+def unexplained_gaps(left_out: Sequence[Span]) -> Iterator[str]:
+    """Gaps of all replicas of a topic that is not compacted, in words."""
+    for first, last in left_out:
+        yield (
+            f"offsets {first} to {last}: no byte of them is here, and its topic is not compacted; whether "
+            "they are lost, or were compacted before that was changed, nothing tells"
+        )
+
+
+def in_remote_storage(replicas: Sequence[Replica]) -> Iterator[str]:
+    """Where the log begins before the first file, in words: in remote storage (KIP-405), or that is gone.
+
+    A broker that deleted the files moved log-start-offset-checkpoint or the first epoch up with them.
+    """
+    starts = [
+        each.deleted_below
+        for each in replicas
+        if each.deleted_below is not None and each.epochs and each.epochs[0][1] < each.log_start_offset
+    ]
+    first = min((each.log_start_offset for each in replicas), default=0)
+    if starts and min(starts) < first:
+        gone = f"offsets {min(starts)} to {first - 1}: no file here has them"
+        yield f"{gone}; a tiered topic has them in remote storage, which is not read"
+
+
+def _told_beside(
+    replicas: Sequence[Replica], branches: Sequence[Branch], first: int, end: int
+) -> Iterator[str]:
+    """Where a file tells of offsets before or behind all that any replica has, in words."""
+    for replica, branch in zip(replicas, branches, strict=True):
+        for low, high, file in replica.told:
+            deleted = replica.deleted_below is not None and replica.deleted_below > high
+            if branch.left is None and not deleted and (high >= end or low < first):
+                yield (
+                    f"{replica.path}/{file} tells of offsets from {low} on, which no log here has; whether "
+                    "they are lost, or were deleted, nothing tells"
+                )
+
+
+def _doubts(
+    replicas: Sequence[Replica], branches: Sequence[Branch], marks: Sequence[int | None], end: int
+) -> Iterator[str]:
+    """What could not be known, in words."""
+    for replica, branch, mark in zip(replicas, branches, marks, strict=True):
+        yield from (*replica.unreadable, *replica.unread_beside)
+        if mark is not None and branch.left is None and (replica.high_watermark or 0) > max(mark, end):
+            yield (
+                f"{replica.path}: its high watermark is {replica.high_watermark}, but the newest epoch that "
+                f"it knows ends at offset {mark - 1} on the newest leader's branch; whether the offsets from "
+                f"{end} on were only of a leader that lost, or are lost here, nothing tells"
+            )
+        for each in replica.damaged:
+            if each.last_offset is None and each.first_offset >= end:
+                yield (
+                    f"{replica.path}/{each.file} at byte {each.position}: {each.kind}; whether there were "
+                    f"records from offset {each.first_offset} on nothing tells"
+                )
+        if branch.left is not None and branch.left < replica.thinned:
+            yield (
+                f"{replica.path} was compacted up to offset {replica.thinned} with records of a branch that "
+                "lost; what it lacks below may have been removed for them"
+            )
