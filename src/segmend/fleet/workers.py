@@ -24,6 +24,9 @@ _SELDOM: Final = (50_000, 20, 20)
 _LONGEST: Final = 60
 """Seconds until a worker no longer waits for a process that may be gone."""
 
+_FILES: Final = 1 << 16
+"""Above every number of a file that is open in a process that has done nothing yet; limits may be a billion."""
+
 
 @contextmanager
 def forks_of_this() -> Iterator[None]:
@@ -53,7 +56,7 @@ def _fork(_program: str, _arguments: Sequence[str], passed: Sequence[int]) -> in
         return process
     try:
         gc.freeze()  # of what is here nothing is put away, and closes a file that has its number by then
-        for low, high in pairwise((2, *sorted(passed), os.sysconf("SC_OPEN_MAX"))):
+        for low, high in pairwise((2, *sorted(passed), _FILES)):
             os.closerange(low + 1, high)
         listener, alive, *key = passed
         named: dict[str, Any] = dict(zip(("authkey_r",), key, strict=False))  # from Python 3.14 on
