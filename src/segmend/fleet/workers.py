@@ -25,7 +25,7 @@ _LONGEST: Final = 60
 """Seconds until a worker no longer waits for a process that may be gone."""
 
 _FILES: Final = 1 << 16
-"""Above every number of a file that is open in a process that has done nothing yet; limits may be a billion."""
+"""Above every number of an open file of a process that has done nothing yet; limits may be a billion."""
 
 
 @contextmanager
