@@ -9,6 +9,7 @@ from segmend.findings import Finding, Where
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET
 from segmend.kernel.holes import holes, is_sound
 from segmend.kernel.types import SegmentScan
+from segmend.logdir.scans import deep_scan
 from segmend.logdir.tree import PartitionDir
 
 from .compaction_leftovers import finished_swaps
@@ -48,7 +49,9 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
     swaps = finished_swaps(partition.layout)
     missing = {
         base: first
-        for first, base in holes(partition.topic, scanned, compacted=cleaned)
+        for first, base in holes(
+            partition.topic, scanned, compacted=cleaned, counted=lambda number: _counted(context, number)
+        )
         if not any(first <= swap < base for swap in swaps)
     }
     for (_, before), (view, scan) in pairwise(zip(context.views, context.scans, strict=False)):
@@ -58,6 +61,14 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
             yield _overlap(context, before, view)
         elif view.base_offset in missing:
             yield _hole(context, missing[view.base_offset], view)
+
+
+def _counted(context: PartitionContext, number: int) -> SegmentScan | None:
+    """With the inner messages of compressed ones of the old formats, which levels below DEEP leave alone."""
+    view, scan = context.views[number], context.scans[number]
+    if scan is None or scan.records_exact or not is_sound(scan):
+        return scan
+    return deep_scan(view.log, base_offset=view.base_offset, offset_index=None)
 
 
 def _plausible(scan: SegmentScan) -> bool:

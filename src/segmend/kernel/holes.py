@@ -6,7 +6,7 @@ and a gap is a segment that is gone, or its end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from segmend.kernel.types import SegmentScan
@@ -24,18 +24,28 @@ def is_sound(scan: SegmentScan) -> bool:
 
 
 def holes(
-    topic: str, scanned: Scanned, *, compacted: bool, empty: int | None = None
+    topic: str,
+    scanned: Scanned,
+    *,
+    compacted: bool,
+    empty: int | None = None,
+    counted: Callable[[int], SegmentScan | None] | None = None,
 ) -> Iterator[tuple[int, int]]:
     """The first missing offset, and the base offset of the segment behind it.
 
-    `empty` is the base offset of a segment behind all of them that has no byte yet.
+    `empty` is the base offset of a segment behind all of them that has no byte yet. `counted` gives the
+    scan of that number with its inner messages counted, asked where there is a gap.
     """
-    if compacted or topic.startswith("__") or not all(_is_dense(scan) for _, scan in scanned):
+    if compacted or topic.startswith("__"):
         return
     bases = [base for base, _ in scanned[1:]] + ([] if empty is None else [empty])
-    for (_, before), base in zip(scanned, bases, strict=False):
-        if before is not None and before.last_offset is not None and before.next_offset < base:
-            yield before.next_offset, base
+    found = [
+        (before.next_offset, base)
+        for (_, before), base in zip(scanned, bases, strict=False)
+        if before is not None and before.last_offset is not None and before.next_offset < base
+    ]
+    if found and all(_is_dense(counted(n) if counted else scan) for n, (_, scan) in enumerate(scanned)):
+        yield from found
 
 
 def _is_dense(scan: SegmentScan | None) -> bool:
@@ -43,4 +53,7 @@ def _is_dense(scan: SegmentScan | None) -> bool:
         return False
     if scan.first_offset is None or scan.last_offset is None:
         return True
-    return scan.last_offset - scan.first_offset + 1 == scan.records
+    # The header of a compressed message of the old formats has the last offset only: it may begin with the file.
+    wrapped = any(magic < 2 for magic, _ in scan.magics) and any(codec for codec, _ in scan.codecs)
+    first = scan.base_offset if wrapped else scan.first_offset
+    return scan.last_offset - first + 1 == scan.records
