@@ -355,7 +355,7 @@ FAULTS = [
             "swap-completed 0..164 -51"),
     fault("swap-of-the-first", swap_of(lambda patient: patient.file("first").read_bytes()),
         "N14 N15+", "index-created swap-completed 0..220 -50",
-        under("2.7", "N14 N15+", "refuses file-deleted index-created index-rebuilt swap-completed"),
+        under("2.7", "N14 N15+", "refuses file-deleted index-created index-rebuilt swap-completed -50"),
         alone="clean killed"),
     fault("swap-of-half", swap_of(half),
         "N14 N15+", "file-deleted index-created reads-fail swap-completed 0..220 -26",
