@@ -1,4 +1,4 @@
-"""A segment in the middle is gone: seen in every format, also where only the records tell that none was cleaned."""
+"""A segment in the middle is gone: seen in every format, also where only the records tell of no cleaner."""
 
 import shutil
 from pathlib import Path

@@ -53,7 +53,7 @@ def _is_dense(scan: SegmentScan | None) -> bool:
         return False
     if scan.first_offset is None or scan.last_offset is None:
         return True
-    # The header of a compressed message of the old formats has the last offset only: it may begin with the file.
+    # The header of a compressed message of the old formats has its last offset only: it begins with the file.
     wrapped = any(magic < 2 for magic, _ in scan.magics) and any(codec for codec, _ in scan.codecs)
     first = scan.base_offset if wrapped else scan.first_offset
     return scan.last_offset - first + 1 == scan.records
