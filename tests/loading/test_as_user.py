@@ -75,6 +75,12 @@ def test_a_log_dir_of_the_configuration_that_was_not_given(dirs: list[Path], tmp
     assert any(str(dirs[1]) in each for each in ran.json[-1]["unknown"])
 
 
+@pytest.mark.parametrize("user", ["4294967295", "99999999999", "1:4294967295", "nosuchuser"])
+def test_whom_nobody_can_be(user: str, dirs: list[Path]) -> None:
+    ran = run("forecast", *dirs, "--as-user", user, code=16)
+    assert f"--as-user {user}: " in ran.err
+
+
 def test_without_a_dir_and_a_configuration() -> None:
     assert run("forecast").code == 16
 

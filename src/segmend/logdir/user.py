@@ -16,6 +16,8 @@ from segmend.formats.posix_acl import Acl
 from segmend.frozen import frozen
 
 ROOT: Final = 0
+NOBODY: Final = 2**32 - 1
+"""Linux has 32 bits for a user or a group, and takes the last number for none."""
 
 
 @frozen
@@ -29,8 +31,11 @@ class User:
 
     @classmethod
     def named(cls, text: str) -> User:
-        """`NAME`, `UID` or either with `:GID`; raises `UsageError` for a name that nobody has."""
+        """`NAME`, `UID` or either with `:GID`; raises `UsageError` for whom nobody can be."""
         who, _, group = text.partition(":")
+        for each in filter(str.isdecimal, (who, group)):
+            if int(each) >= NOBODY:
+                raise UsageError(f"--as-user {text}: {each} is no id: they end at {NOBODY - 1}")
         entry = _entry(who)
         if entry is None and not who.isdecimal():
             raise UsageError(f"--as-user {text}: this machine has no user '{who}'; give UID or UID:GID")
