@@ -19,6 +19,7 @@ from segmend.formats.batch import (
     PREFIX,
     header_size,
 )
+from segmend.formats.byte_columns import nonzero_size
 from segmend.formats.java_number import INT_MAX, LONG_MAX
 from segmend.kernel.types import WINDOW
 from segmend.kernel.walker import Engine, Sought
@@ -59,10 +60,10 @@ class Salvage:
     def only_zeros_from(self, position: int) -> bool:
         """Whether nothing but zero bytes follows, to the end of the file."""
         here = self._window.view[max(position - self._window.start, 0) :]
-        if position >= self._window.start and bytes(here).strip(b"\0"):
+        if position >= self._window.start and nonzero_size(here):
             return False
         self.charge(self._window.end - position)
-        return not any(bytes(piece).strip(b"\0") for piece in self._window.pieces(position, self._window.end))
+        return not any(map(nonzero_size, self._window.pieces(position, self._window.end)))
 
     def may_begin(self, position: int, low: int) -> bool:
         """Whether a batch of an offset from `low`, or the end of the data, is plausible at `position`."""
