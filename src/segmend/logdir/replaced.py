@@ -57,9 +57,8 @@ def _gaps(swaps: Sequence[Log], originals: Sequence[Log]) -> Iterator[_Gap]:
                 if batch.position != position:
                     yield next_offset, batch.base_offset
                 next_offset, position = batch.last_offset + 1, batch.end
-        if (
-            not swap.size or position != swap.size or end != _NEVER
-        ):  # several at once are of a split: it keeps all
+        # Several at once are of a split, which keeps all.
+        if not swap.size or position != swap.size or end != _NEVER:
             yield next_offset, end
 
 
