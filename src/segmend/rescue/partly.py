@@ -6,10 +6,11 @@ Who goes on cuts the file where the note says and writes the rest, if what is to
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
-from typing import Any, Final
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
 
 from segmend.frozen import replace
 from segmend.logdir import disk
@@ -20,6 +21,9 @@ from segmend.rescue.outlet import Folder, Stream
 from segmend.rescue.request import Job
 from segmend.rescue.rows import Tally
 
+if TYPE_CHECKING:
+    from hashlib import _Hash as Hash
+
 _EACH: Final = 64 << 20
 """Bytes from note to note."""
 
@@ -27,9 +31,11 @@ _EACH: Final = 64 << 20
 class PartlyWritten:
     """A file as its form writes it: `stream` and `tally` stand where it goes on, `job` is what is left."""
 
-    def __init__(self, outlet: Folder, name: str, job: Job, stream: Stream, tally: Tally) -> None:
+    def __init__(
+        self, outlet: Folder, name: str, job: Job, stream: Stream, tally: Tally, fingerprint: str
+    ) -> None:
         self.stream, self.job, self.tally = stream, job, tally
-        self._outlet, self._name, self._of = outlet, name, _fingerprint(job)
+        self._outlet, self._name, self._of = outlet, name, fingerprint
         self._noted = stream.tell()
 
     @property
@@ -52,8 +58,8 @@ class PartlyWritten:
 def part(job: Job, outlet: Folder, name: str) -> Iterator[PartlyWritten]:
     """A file of OUT, from where a killed run left it; whole and synced when the block ends well."""
     notes, tally = f"{name}.part", Tally(job.request.decode)
-    note = _read(outlet, notes)
-    known = note is not None and note["of"] == _fingerprint(job) and outlet.begun(name) >= note["size"]
+    note, fingerprint = _read(outlet, notes), _fingerprint(job)
+    known = note is not None and note["of"] == fingerprint and outlet.begun(name) >= note["size"]
     rest = job
     if note is not None and known:
         tally.go_on(note["tally"])
@@ -62,7 +68,7 @@ def part(job: Job, outlet: Folder, name: str) -> Iterator[PartlyWritten]:
         outlet.tell(sum(piece.size for piece in job.pieces) - sum(piece.size for piece in left))
         rest = replace(job, request=replace(job.request, offsets=(low, job.request.high)), pieces=left)
     with outlet.file(name, keep=note["size"] if note is not None and known else 0) as stream:
-        yield PartlyWritten(outlet, notes, rest if known else job, stream, tally)
+        yield PartlyWritten(outlet, notes, rest if known else job, stream, tally, fingerprint)
     outlet.drop(notes)
 
 
@@ -79,8 +85,17 @@ def _read(outlet: Folder, name: str) -> dict[str, Any] | None:
 
 def _fingerprint(job: Job) -> str:
     """A hash of all that decides what is written, but for the offsets that are left of it."""
-    replicas = [
-        (each.path, each.damaged, [(run.file, run.first_position, run.digest) for run in each.runs])
-        for each in job.replicas
-    ]
-    return sha256(repr((replicas, job.merged.ranges, job.merged.missing)).encode()).hexdigest()
+    whole = sha256()
+    for each in job.replicas:
+        runs = ((run.file, run.first_position, run.digest) for run in each.runs)
+        _add(whole, chain((each.path,), each.damaged, runs))
+    _add(whole, job.merged.ranges)
+    _add(whole, job.merged.missing)
+    return whole.hexdigest()
+
+
+def _add(whole: Hash, values: Iterable[object]) -> None:
+    """One by one: of a log of very many holes there are millions."""
+    for each in values:
+        whole.update(f"{each!r};".encode())
+    whole.update(b"\n")
