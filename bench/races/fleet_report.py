@@ -19,7 +19,7 @@ from bench.scale import Scale
 from segmend.fleet import delta, publish
 from segmend.fleet.delta import AuditRun
 from segmend.fleet.schemas import STORED
-from segmend.report.html import render
+from segmend.report.html import build, render
 
 A_FILE, A_DIR, COPIES, SEGMENTS = 20_000, 200, 3, 10
 FOUND = (("error", "R02"), ("warning", "R01"), ("warning", "L16"), ("info", "N22"), ("error", "C10b"))
@@ -53,11 +53,11 @@ def _nothing() -> None:
 
 
 def _page(out: Path) -> int:
-    page = render(
+    report = build(
         publish.tables_of(str(out), RUN.run_id), title="t", generated_at=datetime.fromtimestamp(1.8e9, UTC),
         tool_version="0", level="default", manual={},
     )  # fmt: skip
-    return len(page)
+    return len(render(report))
 
 
 def _write(out: Path, replicas: int) -> None:

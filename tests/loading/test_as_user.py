@@ -119,8 +119,10 @@ def test_metadata_that_segmend_may_not_read_is_not_lost(tmp_path: Path, file: st
     assert not any(forecast[-1]["lost"].values())
     assert forecast[-1]["unserved"] == 0
     assert any("no readable __cluster_metadata" in each for each in forecast[-1]["unknown"])
-    assert [line for line in check if line["type"] == "finding"] == []  # K23 and, by a wrong release, K19
-    assert [ran.returncode for ran in told] == [4, 8]
+    # Not K23 and, by a wrong release, K19. A broker of ours may not read files of ours either.
+    found = {line["code"] for line in check if line["type"] == "finding"}
+    assert found == (set() if os.geteuid() == 0 else {"K13"})
+    assert [ran.returncode for ran in told] == [4, 12 if found else 8]
 
 
 def test_what_a_dir_lost_that_has_only_its_identity_is_no_all_clear(tmp_path: Path) -> None:

@@ -26,7 +26,10 @@ class Packed(Sequence[Value], Generic[Value]):
     def __init__(self, kind: Callable[..., Value], values: Iterable[Value] = ()) -> None:
         self._kind: Any = kind
         self._names = tuple(fields(kind))
-        kinds = [kind.__annotations__[name] for name in self._names]
+        hints = [kind.__annotations__[name] for name in self._names]
+        kinds = [
+            str(getattr(hint, "__name__", hint)) for hint in hints
+        ]  # words in one module, types in another
         self._columns: list[Numbers] = [array(_CODES.get(each, "i")) for each in kinds]
         self._shared = [None if each in _CODES else _Shared() for each in kinds]
         self._others = [at for at, each in enumerate(kinds) if self._shared[at] or "None" in each]
