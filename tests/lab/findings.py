@@ -29,7 +29,6 @@ class Excuse:
     why: str
 
 
-TORN = Excuse(KILLED, "a torn or short end of the active segment is what every kill leaves")
 NO_DIR = Excuse(CLEAN, "the command ends with 8 before it checks anything")
 ON_PURPOSE = "records below the log start offset were deleted on purpose"
 
@@ -58,12 +57,6 @@ UNSAID = {
     "log-batch-excised-rolled": Excuse(
         KILLED, "recovery makes the index anew, and offsets may be missing inside a log"
     ),
-    "log-empty-active": TORN,
-    "log-half-active": TORN,
-    "log-last-batch-lost": TORN,
-    "log-size-large-active": TORN,
-    "log-torn-tail": TORN,
-    "log-torn-tail-to-header": TORN,
 }
 """Faults with a loss that no error or warning tells by its effect."""
 

@@ -110,6 +110,7 @@ def test_of_two_swap_logs_of_one_number_the_second_is_an_empty_one(
     log = loaded(home, kafka)
     assert sum(e.records_lost for e in log.state.effects if e.offset == 54) == lost
     assert [s.size > 0 for s in log.state.segments if s.base_offset == 54] == [lost == 0]
+    assert log.by_listing is None, "whichever comes first, the padded one is opened"
 
 
 @pytest.mark.parametrize("kafka", ["2.7.1", "4.3.1"])

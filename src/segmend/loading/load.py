@@ -37,7 +37,7 @@ from segmend.broker.recovery import (
 from segmend.broker.remote_storage import NOT_USED, RemoteStorage
 from segmend.formats import epoch_checkpoint
 from segmend.formats.java_number import parse_long
-from segmend.formats.names import is_found
+from segmend.formats.names import is_found, parse_file_name
 from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.frozen import frozen, replace
 from segmend.loading.epochs import EarlyEpochCache, EpochCache
@@ -121,11 +121,12 @@ def load(partition: PartitionDir, settings: Settings) -> LoadedLog:
         if _loaded(partition, replace(settings, turned=offset)).outcome != loaded.outcome:
             words = BY_LISTING.format(f"{partition.path}/{' and '.join(names)}")
             return replace(loaded, by_listing=words)
-    swaps = [name for name in partition.layout.swap if name.endswith(".log.swap")]
-    if len(swaps) < 2 or SWAP.of(settings.release) == SwapHandling.RENAME:
+    swaps = sorted(name for name in partition.layout.swap if name.endswith(".log.swap"))
+    numbers = {parse_file_name(name).base_offset for name in swaps}  # of one, the padded name is opened first
+    if len(numbers) < 2 or SWAP.of(settings.release) == SwapHandling.RENAME:
         return loaded
     turned = _loaded(partition, replace(settings, swaps_turned=True))  # up to 2.8 in the order of a hash set
-    words = BY_LISTING.format(f"{partition.path}/{' and '.join(sorted(swaps))}")
+    words = BY_LISTING.format(f"{partition.path}/{' and '.join(swaps)}")
     return loaded if turned.outcome == loaded.outcome else replace(loaded, by_listing=words)
 
 

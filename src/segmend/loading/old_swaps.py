@@ -47,7 +47,7 @@ def complete(state: LoadState) -> None:
     """The third pass: each swap segment is recovered and takes the place of those it covers."""
     if SWAP.of(state.settings.release) != SwapHandling.RECOVER:
         return
-    for name in sorted(state.ending(".log.swap"), reverse=state.settings.swaps_turned):
+    for name in sorted(state.ending(".log.swap"), key=offset_of, reverse=state.settings.swaps_turned):
         base = offset_of(name)
         segment = segment_of(state.swap_log(base), base)
         says = FROM_SWAP.say(state.settings.release, state.path(name))
