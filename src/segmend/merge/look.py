@@ -35,7 +35,7 @@ class Second:
 
     def __init__(self, partitions: Sequence[PartitionDir], replicas: Sequence[Replica]) -> None:
         self._partitions, self._replicas = partitions, replicas
-        self._reached: dict[int, tuple[Run, tuple[int, int]]] = {}
+        self._reached: dict[int, tuple[tuple[str, int], tuple[int, int]]] = {}
 
     def headers(self, replica: int, first: int, last: int) -> Iterator[tuple[Run, int, RecordBatch]]:
         """The sound batches of these offsets, each with its run and its first offset, which wrappers lack."""
@@ -44,13 +44,14 @@ class Second:
             start, before = run.first_position, run.first_offset - 1
             if at := bisect_right(run.marks, first, key=lambda mark: mark.next_offset):
                 start, before = run.marks[at - 1].position, run.marks[at - 1].next_offset - 1
+            place = run.file, run.first_position
             reached, held = self._reached.get(replica, (None, (0, 0)))
-            if reached is run and start < held[0] and held[1] < first:
+            if reached == place and start < held[0] and held[1] < first:
                 start, before = held  # Who asks of one place after the other goes on where the last one was.
             for row in iter_rows(log, base_offset=run.segment, start=start, stop=run.end_position):
                 batch = row.batch
                 if before < first <= batch.last_offset:
-                    self._reached[replica] = run, (batch.position, before)
+                    self._reached[replica] = place, (batch.position, before)
                 begin = before + 1 if batch.magic < 2 and batch.codec else batch.base_offset
                 before = batch.last_offset
                 if begin > last:
