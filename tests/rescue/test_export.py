@@ -95,11 +95,12 @@ class Growing:
     def show(self, batches: int, more: int = 0) -> int:
         """Have so many batches, and some bytes of the next; the log end offset."""
         name, end, last = self.ends[batches - 1]
-        for log in self.whole.glob("*.log"):
-            (self.home / log.name).unlink(missing_ok=True)
-            if log.name <= name:
-                data = log.read_bytes()
-                (self.home / log.name).write_bytes(data[: end + more] if log.name == name else data)
+        for file in self.whole.glob("[0-9]*.*"):
+            (self.home / file.name).unlink(missing_ok=True)
+            # A snapshot is of the offset that its log had reached; the others, of the log that begins there.
+            if int(file.stem) <= last + 1 if file.suffix == ".snapshot" else file.stem <= Path(name).stem:
+                data = file.read_bytes()
+                (self.home / file.name).write_bytes(data[: end + more] if file.name == name else data)
         return last + 1
 
     def export(self, out: Path, *options: object) -> Ran:
