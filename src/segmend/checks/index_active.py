@@ -6,13 +6,23 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding, Severity, Where
 from segmend.frozen import frozen, replace
+from segmend.kernel.holes import ORDER_KINDS
 from segmend.kernel.indexes import OFFSET_ENTRY
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.beyond_end import Beyond, beyond_end
 from segmend.logdir.index_file import last_entry
 
 from .context import PartitionContext
-from .evidence import batch_at, claimed_end, ended_there, in_flight, is_sound, is_zero_from, too_small
+from .evidence import (
+    batch_at,
+    claimed_end,
+    ended_there,
+    in_flight,
+    is_sound,
+    is_zero_from,
+    problems,
+    too_small,
+)
 from .manual import ERROR, LOSES, NONE, REFUSES, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
@@ -82,6 +92,8 @@ def _of_entry(view: SegmentView, context: PartitionContext, last: _Last) -> Iter
 def _by_others(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """The other indexes may have been written where this one was not."""
     end = (view.tail if context.level == Level.STARTUP else view.scan).next_offset
+    if context.level > Level.STARTUP and problems(view.scan, *ORDER_KINDS):
+        return  # The last batch is at a wrong offset; the log may well have what the entry is about.
     claimed = context.partition.kind == "cluster-metadata" or claimed_end(context) > end  # K07, C04, C10b
     beyond = None if claimed else _beyond(view, end)
     if beyond is not None:
