@@ -8,6 +8,8 @@ import pytest
 from tests.beside import broker_on
 from tests.brokers import broker_of
 from tests.faults.written import clean_dir
+from tests.golden.unpack import unpack
+from tests.lab.upgrade import ARCHIVES
 
 from segmend.loading import Options, beside_a_broker, forecast
 from segmend.loading.dirs import DirState
@@ -58,3 +60,24 @@ def test_what_went_before_it_was_listed(tmp_path: Path) -> None:
         found = start_of(opened)
     assert (found.starts, found.offline) == (True, 0)
     assert any("u-0" in each for each in found.unknown)
+
+
+@pytest.mark.parametrize("goes", [False, True])
+def test_what_the_broker_is_about_to_delete(
+    goes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The metadata has the deletion of a topic a moment before its directories are gone."""
+    dirs = sorted(unpack(ARCHIVES / "4.3.1.tar.xz", tmp_path).glob("b1/d*"))
+    topic = dirs[1] / "plain-0"
+    metadata = topic / "partition.metadata"
+    version, topic_id = metadata.read_text().split("topic_id: ")
+    metadata.write_text(f"{version}topic_id: QQQQ{topic_id[4:]}")
+
+    def pause(_seconds: float) -> None:
+        if goes:
+            shutil.rmtree(topic, ignore_errors=True)
+
+    monkeypatch.setattr(beside_a_broker.time, "sleep", pause)
+    with broker_on(dirs[1]):
+        found = started(dirs)
+    assert (found.lost.partitions, any(topic.name in each for each in found.unknown)) == (int(not goes), goes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
 from segmend.frozen import replace
@@ -9,11 +10,14 @@ from segmend.loading.dirs import DirState
 from segmend.loading.metadata_log import UNKNOWN
 from segmend.loading.replicas import Loaded, Situation, load_directory, unseen
 from segmend.loading.timing.estimate import LoadJob, Work
-from segmend.loading.values import DirectoryOutcome
+from segmend.loading.values import DirectoryOutcome, Service
 from segmend.logdir.tree import PartitionDir
 
 _TRIES: Final = 4
 """A broker rarely changes the names in a directory twice while it is loaded."""
+_NOT_OF_THE_IMAGE: Final = frozenset((Service.STRAY, Service.EMPTY, Service.UNSERVED))
+_PAUSE: Final = 0.05
+"""Seconds from look to look."""
 
 
 def load_settled(dir_state: DirState, partition: PartitionDir, situation: Situation) -> Loaded:
@@ -25,13 +29,25 @@ def load_settled(dir_state: DirState, partition: PartitionDir, situation: Situat
         loaded = load_directory(dir_state, partition, situation)
         partition = partition.afresh()
         gone = partition.unreadable is not None and partition.unreadable.missing
-        if partition.entries == names and not gone:
+        stays = partition.entries == names and not gone
+        if stays and not (loaded.service in _NOT_OF_THE_IMAGE and _goes(dir_state, partition)):
             return loaded
         dir_state.jobs.pop()
-        if gone:
+        if stays or gone:
             break
     dir_state.jobs.append(LoadJob(name=partition.name, work=Work()))
     return _in_motion(dir_state, partition)
+
+
+def _goes(dir_state: DirState, partition: PartitionDir) -> bool:
+    """Whether the broker takes it away, or makes it anew, a moment after the metadata says so."""
+    while dir_state.patience > 0:
+        dir_state.patience -= _PAUSE
+        time.sleep(_PAUSE)
+        now = partition.afresh()
+        if now.unreadable is not None or now.topic_id != partition.topic_id:
+            return True
+    return False
 
 
 def _in_motion(dir_state: DirState, partition: PartitionDir) -> Loaded:

@@ -37,7 +37,8 @@ class DirState:
     that it was before any of them was, `never_live` that it was not even taken for one of the dirs.
     `late` is the partition over which it failed once its logs were loaded, or the checkpoint that the first
     of its partitions then asks.
-    `live`: a broker runs over it, and changes it while it is looked at.
+    `live`: a broker runs over it, and changes it while it is looked at; `patience` has the seconds that
+    this may be waited for.
     `unmarked` is what is thrown where a partition of it asks for its high watermark.
     `foreign` are the directories that are no partition to this release.
     `unknown` is what this process may not read of it, `open_transactions` names the logs so far that
@@ -47,6 +48,7 @@ class DirState:
     log_dir: LogDir
     clean: bool
     live: bool = False
+    patience: float = 2.0
     fatal: str | None = None
     offline: str | None = None
     doubtful: str | None = None
