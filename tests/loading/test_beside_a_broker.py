@@ -81,3 +81,25 @@ def test_what_the_broker_is_about_to_delete(
     with broker_on(dirs[1]):
         found = started(dirs)
     assert (found.lost.partitions, any(topic.name in each for each in found.unknown)) == (int(not goes), goes)
+
+
+@pytest.mark.parametrize("comes", [False, True])
+def test_what_the_broker_is_about_to_make(
+    comes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The metadata has a topic a moment before its directories; the checkpoints have lines of one before."""
+    dirs = sorted(unpack(ARCHIVES / "4.3.1.tar.xz", tmp_path).glob("b1/d*"))
+    topic = dirs[1] / "plain-0"
+    topic.rename(tmp_path / "before")
+
+    def pause(_seconds: float) -> None:
+        if comes:
+            topic.mkdir(exist_ok=True)
+
+    monkeypatch.setattr(beside_a_broker.time, "sleep", pause)
+    with broker_on(dirs[1]):
+        found = started(dirs)
+    assert (found.lost.partitions, any(topic.name in each for each in found.unknown)) == (
+        int(not comes),
+        comes,
+    )

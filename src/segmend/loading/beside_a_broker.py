@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Final
 
+from segmend.formats.names import parse_dir_name
 from segmend.frozen import replace
 from segmend.loading.dirs import DirState
 from segmend.loading.metadata_log import UNKNOWN
@@ -48,6 +50,21 @@ def _goes(dir_state: DirState, partition: PartitionDir) -> bool:
         if now.unreadable is not None or now.topic_id != partition.topic_id:
             return True
     return False
+
+
+def arriving(dir_states: Sequence[DirState], name: str) -> Loaded | None:
+    """A replica that is not listed and that a running broker makes a moment after the metadata says so."""
+    live = [state for state in dir_states if state.live]
+    made = [(state, PartitionDir(state.log_dir, name, parse_dir_name(name))) for state in live]
+    while made:
+        for state, partition in made:
+            if partition.afresh().unreadable is None:
+                return _in_motion(state, partition)
+        if live[0].patience <= 0:
+            break
+        live[0].patience -= _PAUSE
+        time.sleep(_PAUSE)
+    return None
 
 
 def _in_motion(dir_state: DirState, partition: PartitionDir) -> Loaded:

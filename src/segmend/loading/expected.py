@@ -17,6 +17,7 @@ from segmend.broker.failures import NAME_TAKEN, POTENTIALLY_OFFLINE, RECREATES_O
 from segmend.broker.strays import NO_DIR_IDS, PROMOTES_FUTURE, UNLED
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from segmend.frozen import replace
+from segmend.loading.beside_a_broker import arriving
 from segmend.loading.dirs import DirState
 from segmend.loading.led import is_wrong, key_of, led_by, unserved
 from segmend.loading.replicas import EMPTY, Loaded
@@ -50,6 +51,10 @@ def missing_replicas(
     ]
     others = len(wanted_here) - 1 + sum(one.service == Service.EMPTY for one in loaded)
     for topic_id, topic, partition in wanted_here:
+        comes = arriving(online, f"{topic}-{partition}")
+        if comes is not None:
+            yield comes
+            continue
         directory = image.directory(topic_id, partition, node_id)
         assigned = None if directory is None else homes.get(directory)
         future = futures.get((topic, partition))
