@@ -87,9 +87,6 @@ class Growing:
             each.unlink()
         self.home, self.whole = self.dir / name, root / "whole"
         copy_tree(self.home, self.whole)
-        for beside in (".index", ".timeindex", ".snapshot"):  # of the whole log: they tell of batches to come
-            for each in self.home.glob(f"*{beside}"):
-                each.unlink()
         self.ends = []
         for log in sorted(self.whole.glob("*.log")):
             with FileReader(str(log)) as reader:
