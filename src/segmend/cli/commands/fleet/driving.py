@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
+from segmend.errors import SegmendError
 from segmend.fleet.driver import Driver, LocalDriver
 from segmend.fleet.listing import absolute
 from segmend.frozen import replace
@@ -51,8 +52,15 @@ def driver_of(args: argparse.Namespace) -> Iterator[Driver]:
     from segmend.spark.session import session
 
     spark = session(args.master or _HERE, cache=cache_folder())
-    yield SparkDriver(spark)
-    # Here the JVM ends with this process, and a stop would only make the user wait. A cluster is told,
-    # or it starts executors anew for one that has gone, and complains.
-    if not _is_here(args):
-        spark.stop()
+    if _is_here(args):
+        yield SparkDriver(spark)  # the JVM ends with this process, and a stop would only make the user wait
+        return
+    # A cluster is told, or it starts executors anew for one that has gone, and complains. That comes before
+    # our error is said, behind all that Spark's processes say of their end.
+    try:
+        yield SparkDriver(spark)
+    except SegmendError:
+        with suppress(Exception):  # what is wrong may be that the cluster is gone
+            spark.stop()
+        raise
+    spark.stop()
