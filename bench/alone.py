@@ -9,9 +9,7 @@ import resource
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from multiprocessing import forkserver
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 from segmend.cli.main import main
@@ -53,27 +51,13 @@ def command(*words: object) -> None:
 def _call(to: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
     started = time.perf_counter()
     result = function(*arguments)
-    mine = resource.getrusage(resource.RUSAGE_SELF)
+    mine, pools = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     to.send(
         Cost(
             result=result,
             wall=time.perf_counter() - started,
             cpu=mine.ru_utime + mine.ru_stime,
-            workers=_of_pools(),
+            workers=pools.ru_utime + pools.ru_stime,
             peak_mib=mine.ru_maxrss / 1024,
         )
     )
-
-
-def _of_pools() -> float:
-    """The processes of a pool are children of the fork server, which has waited for them by now.
-
-    Where it was a fork of this process it has ended, too.
-    """
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    waited = children.ru_utime + children.ru_stime
-    server = getattr(forkserver._forkserver, "_forkserver_pid", None)
-    if server is None:
-        return waited
-    fields = Path(f"/proc/{server}/stat").read_text().rpartition(")")[2].split()
-    return waited + sum(map(int, fields[11:15])) / 100

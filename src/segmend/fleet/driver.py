@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, nullcontext
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from segmend.errors import SegmendError
 from segmend.fleet.listing import Place
 from segmend.fleet.sql import Sql
 from segmend.fleet.sqlite import SQLite
-from segmend.fleet.workers import begin, undisturbed
+from segmend.fleet.workers import cores, fresh_workers, undisturbed
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -39,12 +38,13 @@ class Driver(Protocol):
 
 
 class LocalDriver:
-    """Processes of this machine, no JVM. `processes` defaults to the cores we may use."""
+    """Processes of this machine, no JVM, as many as cores if not told; `pool` are those that are there."""
 
     name = "local"
 
-    def __init__(self, processes: int | None = None) -> None:
-        self.cores = processes or len(os.sched_getaffinity(0))
+    def __init__(self, processes: int | None = None, pool: ProcessPoolExecutor | None = None) -> None:
+        self.cores = processes or cores()
+        self._pool = pool
 
     def run(
         self, function: Callable[[T], R], tasks: Sequence[T], done: Callable[[int], None] | None = None
@@ -57,23 +57,18 @@ class LocalDriver:
                     done(number)
             return
         # Threads of pyarrow and delta-rs are not safe across a fork.
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["__main__", function.__module__])
-        size, handed_in = min(self.cores, len(tasks)), context.Event()
-        with ProcessPoolExecutor(size, context, begin, (handed_in,)) as pool:
+        anew = partial(fresh_workers, min(self.cores, len(tasks)), function.__module__)
+        with nullcontext(self._pool) if self._pool else anew() as pool:
+            with undisturbed():
+                futures = [pool.submit(function, task) for task in tasks]
             try:
-                with undisturbed():
-                    try:
-                        futures = [pool.submit(function, task) for task in tasks]
-                    finally:
-                        handed_in.set()
                 for number, future in enumerate(as_completed(futures), 1):
                     yield _result(future)
                     if done:
                         done(number)
             finally:
-                # Of a run that is stopped all that waits would be done first.
-                pool.shutdown(cancel_futures=True)
+                for future in futures:
+                    future.cancel()
 
     def ready(self, places: Sequence[Place], out: str | None = None) -> None:
         """Processes of this machine see what we see."""

@@ -8,74 +8,75 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from itertools import pairwise
-from multiprocessing import forkserver, resource_tracker, util
+from multiprocessing import connection, forkserver, resource_tracker
+from multiprocessing.connection import Connection
+from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
-from multiprocessing.synchronize import Event
-from typing import Any, Final
+from typing import Final
 
 from segmend.fleet.no_pandas import NoPandas
 
 _SELDOM: Final = (50_000, 20, 20)
 """Of a worker: it makes rows, of which nothing is garbage until they are written."""
 
-_LONGEST: Final = 60
-"""Seconds until a worker no longer waits for a process that may be gone."""
 
-_FILES: Final = 1 << 16
-"""Above every number of an open file of a process that has done nothing yet; limits may be a billion."""
+def cores() -> int:
+    """The cores that we may use."""
+    return len(os.sched_getaffinity(0))
 
 
 @contextmanager
-def forks_of_this() -> Iterator[None]:
-    """Workers that are started meanwhile are forks of this process as it is now, and import nothing again.
+def forks_of_this(size: int | None = None) -> Iterator[ProcessPoolExecutor]:
+    """Workers that are forks of this process as it is now, and import nothing again; as many as cores.
 
     For one that has loaded what they need and asked nobody for anything yet: of threads (Python's, pyarrow's,
     delta-rs') a fork has nothing but the locks.
     """
-    resource_tracker.ensure_running()
-    starts = util.spawnv_passfds
-    util.spawnv_passfds = _fork  # type: ignore[assignment]
-    try:
+    with _pool(size or cores(), multiprocessing.get_context("fork")) as pool:
         with undisturbed():
-            pass
-    finally:
-        util.spawnv_passfds = starts
-    try:
-        yield
-    finally:
-        forkserver._forkserver._stop()  # type: ignore[attr-defined]
+            pool.submit(int)  # with the first task, and before its own threads, it forks all of them
+        yield pool
 
 
-def _fork(_program: str, _arguments: Sequence[str], passed: Sequence[int]) -> int:
-    """Of the standard library's fork server: what it would start a Python for, which imports all again."""
-    process = os.fork()
-    if process:
-        return process
-    try:
-        gc.freeze()  # of what is here nothing is put away, and closes a file that has its number by then
-        for low, high in pairwise((2, *sorted(passed), _FILES)):
-            os.closerange(low + 1, high)
-        listener, alive, *key = passed
-        named: dict[str, Any] = dict(zip(("authkey_r",), key, strict=False))  # from Python 3.14 on
-        forkserver.main(listener, alive, [], **named)
-    finally:
-        os._exit(0)
+@contextmanager
+def fresh_workers(size: int, module: str) -> Iterator[ProcessPoolExecutor]:
+    """Workers that share nothing with this process, which may have threads; `module` is what they import."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["__main__", module])
+    resource_tracker.ensure_running()  # it lets in the signal that is blocked here
+    with undisturbed():
+        forkserver.ensure_running()
+    with _pool(size, context) as pool:
+        yield pool
+
+
+@contextmanager
+def _pool(size: int, context: BaseContext) -> Iterator[ProcessPoolExecutor]:
+    """Whoever leaves it waits for the tasks that run, but for those whom a Ctrl-C drives out."""
+    told, tell = context.Pipe(duplex=False)
+    with told, tell, ProcessPoolExecutor(size, context, _begin, (told,)) as pool:
+        try:
+            yield pool
+        except (KeyboardInterrupt, GeneratorExit):
+            tell.send_bytes(b"")
+            raise
+        finally:
+            # Of a run that is stopped all that waits would be done first.
+            pool.shutdown(cancel_futures=True)
 
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """A Ctrl-C waits until the workers are there; the process that they are forked of, too, is never told."""
-    resource_tracker.ensure_running()  # it lets the signal in again
+    """A Ctrl-C waits until the processes are there, to which it is never told."""
     handler, pressed = signal.getsignal(signal.SIGINT), []
     asked = callable(handler) and threading.current_thread() is threading.main_thread()
     if asked:  # another thread, which blocks nothing, may be the one that is told
         signal.signal(signal.SIGINT, lambda *_: pressed.append(True))
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        forkserver.ensure_running()
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -85,23 +86,16 @@ def undisturbed() -> Iterator[None]:
             signal.raise_signal(signal.SIGINT)
 
 
-def begin(handed_in: Event) -> None:
-    """Of a worker: it ends by a Ctrl-C without a word, for the process that it works for has one.
-
-    Not before all tasks are handed in: a pool that breaks meanwhile looks through them in a thread, and that
-    dies of each that is added (Python 3.11).
-    """
-    threading.Thread(target=_end_with, args=(multiprocessing.parent_process(),), daemon=True).start()
-    handed_in.wait(_LONGEST)
+def _begin(told: Connection) -> None:
+    """Of a worker: a Ctrl-C at a terminal, of which each process hears, is the driver's business."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end, args=(multiprocessing.parent_process(), told), daemon=True).start()
+    gc.freeze()
     gc.set_threshold(*_SELDOM)
     sys.meta_path.insert(0, NoPandas())
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
-def _end_with(whom: BaseProcess | None) -> None:
-    """Else a worker whose driver was killed waits for tasks for ever, and what it was forked of for it."""
-    if whom is not None:
-        whom.join()
-        os._exit(1)
+def _end(driver: BaseProcess, told: Connection) -> None:
+    """When the driver says so, or is gone: else a worker of one that was killed waits for tasks for ever."""
+    connection.wait([driver.sentinel, told])
+    os._exit(1)

@@ -50,5 +50,5 @@ def run(args: argparse.Namespace) -> int:
     forked = driver == "local" and sys.modules.keys().isdisjoint(_WITH_THREADS)
     with nullcontext() if driver == "spark" else without_pandas():
         room = import_module(f"{_HOME}.{args.room}.command")
-        with forks_of_this() if forked else nullcontext():
+        with forks_of_this() if forked else nullcontext() as args.workers:
             return int(room.run(args))
