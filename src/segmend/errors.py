@@ -20,6 +20,13 @@ class ExitCode(IntFlag):
     CANCELLED = 32
     BROKER_RUNS = 64
 
+    @classmethod
+    def of(cls, *, left: object, unread: object) -> ExitCode:
+        """Of a command that went to its end: whether something is left to be told, and was not looked at."""
+        return (cls.FINDINGS if left else cls.NOTHING_WRONG) | (
+            cls.OPERATIONAL if unread else cls.NOTHING_WRONG
+        )
+
 
 EXIT_CODES = {
     ExitCode.NOTHING_WRONG: "nothing wrong",
@@ -37,6 +44,10 @@ class SegmendError(Exception):
     """An operational error, such as a file that vanished; its text is one line that says what to do."""
 
     exit_code = ExitCode.OPERATIONAL
+
+
+class PartitionError(SegmendError):
+    """What ends the work on one partition, and is no reason not to go on with the others."""
 
 
 class MissingExtra(SegmendError):

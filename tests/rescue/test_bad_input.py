@@ -1,28 +1,35 @@
 """Replicas that do not fit together, batches that lie, sources that change meanwhile, and a full disk."""
 
+import errno
 import shutil
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 from tests.cli.run import run
 from tests.conftest import GOLDEN
 from tests.fleet.build import three_brokers
 from tests.golden.unpack import unpack
 from tests.rescue.replicas import told
 
-from segmend.errors import SegmendError
+from segmend.errors import PartitionError, SegmendError
 from segmend.formats.batch import compute_crc
 from segmend.formats.build import NewRecord, build_batch
 from segmend.formats.codec_write import compress
 from segmend.kernel.types import DECODE_LIMIT
 from segmend.logdir import disk
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import LogDir
+from segmend.rescue.forms import log_dir
+from segmend.rescue.outlet import Line
 from segmend.rescue.request import Due, Request
 from segmend.rescue.run import Told, here, rescue
 from segmend.rescue.space import require_space
+from segmend.surgery.replicas.derived import Derived
 
 
 @pytest.fixture
@@ -119,17 +126,25 @@ def test_a_directory_under_several_names_counts_once(fleet: Sequence[Path], tmp_
     assert (row["read"], row["records"], len(row["sources"])) == (120, 120, 1)
 
 
-def go(dirs: Sequence[Path], out: Path, form: str, meanwhile: Callable[[], None] | None = None) -> int:
-    """A rescue during which, once all replicas are read, something happens; how many lines it told."""
+def go(dirs: Sequence[Path], out: Path, form: str, meanwhile: Callable[[], None] | None = None) -> list[Line]:
+    """A rescue during which, once all replicas of one are read, something happens; what it told."""
     request = Request(dirs=tuple(map(str, dirs)), out=str(out), form=form, topic="orders")
     todo = [] if meanwhile is None else [meanwhile]
     heard: Told = lambda behind, _, __: todo.pop()() if behind and todo else None  # noqa: E731
-    return len([*rescue(request, [*map(LogDir.open, request.dirs)], (), here(heard), lambda _: ())])
+    return [*rescue(request, [*map(LogDir.open, request.dirs)], (), here(heard), lambda _: ())]
 
 
-@pytest.mark.parametrize("form", ["jsonl", "log-dir"])
+def refused(lines: Sequence[Line]) -> list[Line]:
+    """Those of partitions that were not written; the summary counts them."""
+    assert [each["type"] for each in lines] == ["partition", "partition", "summary"]
+    found = [each for each in lines if "refused" in each and each["type"] == "partition"]
+    assert lines[-1].get("refused", 0) == len(found)
+    return found
+
+
+@pytest.mark.parametrize("form", ["jsonl", "log-dir", "delta"])
 def test_a_source_that_grows_or_goes_meanwhile(fleet: Sequence[Path], tmp_path: Path, form: str) -> None:
-    assert go(fleet, tmp_path / "wanted", form) == 3
+    assert not refused(go(fleet, tmp_path / "wanted", form))
     logs = [max(each.glob("orders-0/*.log")) for each in fleet]
     before = [log.read_bytes() for log in logs]
     more = build_batch([NewRecord(value=b"new")], base_offset=120)
@@ -139,17 +154,70 @@ def test_a_source_that_grows_or_goes_meanwhile(fleet: Sequence[Path], tmp_path: 
             log.unlink() if data is None else log.write_bytes(whole + data if data else data)
 
     outs = [tmp_path / name for name in ("grown", "gone", "empty")]
-    assert go(fleet, outs[0], form, lambda: become(more)) == 3
+    assert not refused(go(fleet, outs[0], form, lambda: become(more)))
     for out, data in zip(outs[1:], (None, b""), strict=True):
         restored(logs, before)
-        with pytest.raises(SegmendError) as error:
-            go(fleet, out, form, lambda data=data: become(data))  # type: ignore[misc]
-        assert "\n" not in str(error.value)
+        (line,) = refused(go(fleet, out, form, lambda data=data: become(data)))  # type: ignore[misc]
+        assert (line["partition"], "\n" in line["refused"]) == (0, False)
+        assert sorted(each.name for each in out.iterdir() if each.is_dir() and each.name[0] == "o") == (
+            ["orders-1"] if form == "log-dir" else []
+        )
         restored(logs, before)
-        assert go(fleet, out, form) == 3
+        assert not refused(go(fleet, out, form))
     for out in outs:
         for path in (tmp_path / "wanted").glob("orders-*/*" if form == "log-dir" else "orders-*"):
             assert (out / path.relative_to(tmp_path / "wanted")).read_bytes() == path.read_bytes(), path
+        if form == "delta":
+            assert len(DeltaTable(str(out)).file_uris()) == 2
+
+
+def test_what_is_not_written_of_one_partition_leaves_a_log_dir_until_a_broker_ran_there(
+    fleet: Sequence[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown, out = "orders-0 cannot be, by this test", tmp_path / "out"
+    argv = ("rescue", *fleet, "--out", out, "--topic", "orders", "--kafka", "4.3.1")
+    really = log_dir.derive
+
+    def derive(segments: list[Any], *more: Any) -> Iterator[Derived]:
+        if "orders-0" in segments[0][0].parts[-1].path:
+            raise PartitionError(shown)
+        return really(segments, *more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(log_dir, "derive", derive)
+        ran = run(*argv, "--json", code=8)
+    assert [each.get("refused") for each in ran.of("partition")] == [shown, None]
+    assert (ran.of("summary")[0]["partitions"], ran.of("summary")[0]["refused"]) == (1, 1)
+    assert f"orders-0  not written: {shown}" in (out / "_rescue.txt").read_text()
+    assert run("show", out, "--json").of("partition")[0]["partition"] == 1
+    assert run("check", out).code == 0
+    (out / ".lock").touch()
+    again = run(*argv)
+    assert (again.code, "a broker ran there since" in again.err) == (16, True)
+    (out / ".lock").unlink()
+    run(*argv, code=0)
+    assert sorted(each.name for each in out.glob("orders-*")) == ["orders-0", "orders-1"]
+
+
+def test_a_replica_that_cannot_be_read_is_an_operational_error_for_who_compares_and_who_rescues(
+    fleet: Sequence[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed, really = str(max(fleet[0].glob("orders-0/*.log"))), disk._open
+
+    def guarded(path: str) -> int:
+        if path == closed:
+            raise Unreadable(path, "input/output error", errno.EIO)
+        return really(path)
+
+    monkeypatch.setattr(disk, "_open", guarded)
+    wanted = {0: [f"{closed}: input/output error"], 1: []}
+    for command in (
+        ["rescue", "--as", "jsonl", "--out", tmp_path / "r"],
+        ["export", "--out", tmp_path / "e"],
+    ):
+        ran = run(*command, *fleet, "--topic", "orders", "--json", code=12)
+        assert {each["partition"]: each["unread"] for each in ran.of("partition")} == wanted
+    assert run("diff", *fleet, "--topic", "orders").code == 12
 
 
 def restored(logs: Sequence[Path], before: Sequence[bytes]) -> None:

@@ -108,9 +108,8 @@ def _is_different(partition: Compared, absent: Sequence[int]) -> bool:
 def _code(partition: Compared, absent: Sequence[int]) -> ExitCode:
     if partition.merged is None:
         return ExitCode.OPERATIONAL
-    code = ExitCode.FINDINGS if _is_different(partition, absent) else ExitCode.NOTHING_WRONG
     unread = any(replica.unreadable for replica in partition.replicas)
-    return code | ExitCode.OPERATIONAL if unread else code
+    return ExitCode.of(left=_is_different(partition, absent), unread=unread)
 
 
 def _count(counts: Counter[str], partition: Compared, absent: Sequence[int]) -> None:

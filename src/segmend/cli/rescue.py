@@ -17,7 +17,7 @@ from segmend.report.style import Style
 from segmend.rescue.decoders import Decode, decoder
 from segmend.rescue.outlet import Line
 from segmend.rescue.request import Compacting, Request
-from segmend.rescue.run import Text, is_whole
+from segmend.rescue.run import Text, code_of
 
 _LIVE: Final = ("bootstrap", "client_config", "create_topics", "append")
 
@@ -99,17 +99,17 @@ def tell(
     args: argparse.Namespace, request: Request, progress: Progress, lines: Callable[[Text], Iterator[Line]]
 ) -> ExitCode:
     """Say each line of the report as it comes; ends with what is to be said by the exit code."""
-    began, whole = time.monotonic(), True
+    began, code = time.monotonic(), ExitCode.NOTHING_WRONG
     try:
         for line in lines(_report(request)):
-            whole &= is_whole(line)
+            code |= code_of(line)
             progress.done()
             emit_asked(args, [_with_seconds(line, began)], _text(line, request, style(args)))
     except KeyboardInterrupt:
         raise Cancelled("cancelled; give the same command again and it goes on where it was") from None
     finally:
         progress.done()
-    return ExitCode.NOTHING_WRONG if whole else ExitCode.FINDINGS
+    return code
 
 
 def _report(request: Request) -> Callable[[Sequence[Line]], Iterator[str]]:

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, Literal, NamedTuple, ParamSpec, Protocol, Self, TypeVar
 
-from segmend.errors import SegmendError
+from segmend.errors import PartitionError
 from segmend.frozen import field, frozen
 
 P = ParamSpec("P")
@@ -35,7 +35,7 @@ DEFAULT_LIMIT: Final = 64 * 1024 * 1024
 """The most bytes that are taken of one small file, unless told otherwise."""
 
 
-class Unreadable(SegmendError):
+class Unreadable(PartitionError):
     """A path that could not be listed, opened or read: `path`, `errno` and the system's `reason`.
 
     `opened`: it could be opened, and a read of it failed.

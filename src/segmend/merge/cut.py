@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from segmend.errors import SegmendError
+from segmend.errors import PartitionError
 from segmend.formats.batch import LOG_OVERHEAD, RecordBatch, read_header
 from segmend.formats.build import NewRecord, build_batch, render
 from segmend.formats.record import Record, decode
@@ -16,7 +16,7 @@ from segmend.merge.pieces import Piece
 
 
 def kept_of(piece: Piece) -> tuple[RecordBatch, list[Record]]:
-    """The header of a batch, and its records that are wanted; raises `SegmendError` if it cannot be read."""
+    """The header of a batch, and its records that are wanted; raises `PartitionError` if it is unreadable."""
     with piece.log.reader() as reader:
         data = reader.read(piece.size, piece.start)
     batch = read_header(data, 0, piece.start)
@@ -24,7 +24,7 @@ def kept_of(piece: Piece) -> tuple[RecordBatch, list[Record]]:
         batch = batch._replace(partition_leader_epoch=piece.epoch)
     records, damages = decode(data, batch, limit=DECODE_LIMIT)
     if damages:
-        raise SegmendError(f"{piece.log.path}: the batch at byte {piece.start}: {damages[0].reason}")
+        raise PartitionError(f"{piece.log.path}: the batch at byte {piece.start}: {damages[0].reason}")
     wanted = range(piece.first, piece.last + 1)
     return batch, [each for each in records if each.offset in wanted and each.offset not in piece.without]
 
@@ -32,7 +32,7 @@ def kept_of(piece: Piece) -> tuple[RecordBatch, list[Record]]:
 def recut(piece: Piece) -> bytes:
     """The bytes of the batch with its wanted records; none if it has no such record.
 
-    Raises `SegmendError` if it cannot be read.
+    Raises `PartitionError` if it cannot be read.
     """
     batch, kept = kept_of(piece)
     if not kept:

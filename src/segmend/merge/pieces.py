@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
-from segmend.errors import SegmendError
+from segmend.errors import PartitionError
 from segmend.formats import legacy
 from segmend.formats.batch import RecordBatch
 from segmend.frozen import frozen, replace
@@ -55,9 +55,9 @@ class Piece:
 
 
 def require_whole(piece: Piece) -> None:
-    """Raise `SegmendError` if its log became shorter, and what was read of it is not all."""
+    """Raise `PartitionError` if its log became shorter, and what was read of it is not all."""
     if piece.log.stat().size < piece.stop:
-        raise SegmendError(
+        raise PartitionError(
             f"{piece.log.path}: became shorter while it was read; give the same command again, which goes on"
         )
 

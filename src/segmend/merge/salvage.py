@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from segmend.errors import SegmendError
+from segmend.errors import PartitionError
 from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch, parse, read_header
 from segmend.formats.damage import Damage
 from segmend.formats.java_number import LONG_MAX
@@ -58,7 +58,7 @@ def records_of(log: FileEntry, start: int, stop: int) -> tuple[RecordBatch, list
     with log.reader() as reader:
         data = reader.read(stop - start, start)
     if len(data) < stop - start:
-        raise SegmendError(f"{log.path}: became shorter while it was read")
+        raise PartitionError(f"{log.path}: became shorter while it was read")
     batch, damages = read_header(data, 0, start), list[Damage]()
     records = () if batch.is_control else iter_records(data, batch, damages, limit=DECODE_LIMIT)
     salvaged_records: list[Record] = []

@@ -20,6 +20,9 @@ _TAKEN = {
 def lines_of(line: Mapping[str, Any], look: Style) -> Iterator[str]:
     """One line for a partition, and one for everything that is not as it should be."""
     name = f"{line['topic']}-{line['partition']}"
+    if "refused" in line:
+        yield f"{look('bold', text.clean(name))}  {look('red', 'not written')}: {text.clean(line['refused'])}"
+        return
     offsets = f"offsets {line['first_offset']} to {line['next_offset'] - 1}"
     where = offsets if line["first_offset"] < line["next_offset"] else "no offset"
     counted = f"{plural(line['records'], 'record')}, {where}, {text.size(line['bytes'])}"
@@ -97,7 +100,9 @@ def summary_line(line: Mapping[str, Any], out: str) -> str:
     counted = f"{plural(line['records'], 'record')} of {plural(line['partitions'], 'partition')}"
     lost = plural(line["missing"], "offset") if line["missing"] else "no offset"
     salvaged = f", {line['salvaged']:,} of them salvaged" if line.get("salvaged") else ""
-    return f"{counted} in {text.clean(out)}, {text.size(line['bytes'])}; {lost} missing{salvaged}"
+    said = f"{counted} in {text.clean(out)}, {text.size(line['bytes'])}; {lost} missing{salvaged}"
+    refused = line.get("refused", 0)
+    return said + (f"; {plural(refused, 'partition')} not written" if refused else "")
 
 
 def untold_lines(topics: Sequence[Mapping[str, str]]) -> Iterator[str]:

@@ -62,6 +62,10 @@ def export(
         ]
         told, pending = list[Line](), list[Line]()
         for line in each(table)(tasks, folder):
+            if "refused" in line:
+                told.append(line)
+                yield line
+                continue
             pending.append(_said(line, lows[line["topic"], line["partition"]]))
             if bundle is not None and sum(held["bytes"] for held in pending) >= bundle:
                 yield from _commit(table, pending, request.out, fx)

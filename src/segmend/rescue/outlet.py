@@ -14,7 +14,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from segmend.errors import SegmendError, UsageError, system_words
+from segmend.errors import PartitionError, SegmendError, UsageError, system_words
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.logdir.files import FileEntry
@@ -79,7 +79,7 @@ class Stream:
             for at in range(start, end, PIECE):
                 data = buffer[: min(PIECE, end - at)]
                 if reader.read_into(data, at) < len(data):
-                    raise SegmendError(f"{source.path}: became shorter while it was read")
+                    raise PartitionError(f"{source.path}: became shorter while it was read")
                 self._put(data)
                 work.tell(len(data))
 
@@ -205,7 +205,13 @@ class Folder:
         for each in disk.names(temporary):
             if each not in keep:
                 self._fx.remove(f"{temporary}/{each}")
-        yield temporary.rpartition("/")[2]
+        try:
+            yield temporary.rpartition("/")[2]
+        except PartitionError:
+            # No broker starts on a log dir with a directory of such a name.
+            self._laid.clear()
+            self._clear(temporary)
+            raise
         self.settle()
         sync_dir(self._fx, temporary)
         self._fx.rename(temporary, path)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import NamedTuple
 
-from segmend.errors import SegmendError, UsageError
+from segmend.errors import PartitionError, UsageError
 from segmend.frozen import frozen, replace
 from segmend.rescue.fates import Fates
 from segmend.rescue.request import Job, within
@@ -44,7 +44,7 @@ class New:
 
 
 def what_is_new(job: Job, before: Reached) -> New:
-    """Raises `SegmendError` where this is not the log that was exported before."""
+    """Raises `PartitionError` where this is not the log that was exported before."""
     now = _origin(job)
     _refuse_other(job, before, now)
     end = _end(job, before)
@@ -71,7 +71,7 @@ def _origin(job: Job) -> Reached:
 
 
 def _refuse_other(job: Job, before: Reached, now: Reached) -> None:
-    """Raise `SegmendError` where what the table has is not of this log, as far as that can be known."""
+    """Raise `PartitionError` where what the table has is not of this log, as far as that can be known."""
     said = None
     if before.isolation and before.isolation != now.isolation:
         raise UsageError(f"{job.request.out}: was begun with another --isolation; keep to that one")
@@ -90,7 +90,7 @@ def _refuse_other(job: Job, before: Reached, now: Reached) -> None:
             "truncated and written again, or made anew"
         )
     if said is not None:
-        raise SegmendError(
+        raise PartitionError(
             f"{job.request.out}: {job.name} {said}; nothing of it was added: give other DIRs, a new --out, "
             "or choose with --topic"
         )

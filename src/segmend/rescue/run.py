@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from segmend.cluster.newest_metadata import Policies, compacts_by
 from segmend.cluster.vanished import vanished
-from segmend.errors import UsageError
+from segmend.errors import ExitCode, PartitionError, UsageError
 from segmend.frozen import frozen, replace
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
@@ -48,8 +48,9 @@ def rescue(
 ) -> Iterator[Line]:
     """The lines of the report: one a partition, and the summary.
 
-    `names` are partition directories where only some of `dirs` were given; `each` writes the partitions,
-    and `text` makes the report for people of all lines. Raises `SegmendError`.
+    A partition of which only `refused` is told is not in the journal, nor is the summary then, so the same
+    command goes on with it. `names` are partition directories where only some of `dirs` were given; `each`
+    writes the partitions, and `text` makes the report for people of all lines. Raises `SegmendError`.
     """
     refuse_overlap(request.out, (log_dir.path for log_dir in dirs))
     form, home = forms.form(request.form), home_of(dirs, request.broker)
@@ -67,15 +68,20 @@ def rescue(
         yield from list(outlet.done)
         if outlet.summary is not None:
             return
+        refused = list[Line]()
         for line in each(todo, outlet):
-            outlet.record(line)
+            refused.append(line) if "refused" in line else outlet.record(line)
             yield line
-        lines = sorted(outlet.done, key=lambda line: (line["topic"], line["partition"]))
-        form.finish(home, outlet, lines)
+        form.finish(home, outlet, sorted(outlet.done, key=_place))
+        lines = sorted([*outlet.done, *refused], key=_place)
         lines.append(summary_of(lines, gone_whole(request, dirs, names), compacts))
         outlet.lay(REPORT, "".join(f"{line}\n" for line in text(lines)).encode("utf-8", "backslashreplace"))
-        outlet.record(lines[-1])
+        outlet.settle() if refused else outlet.record(lines[-1])
         yield lines[-1]
+
+
+def _place(line: Line) -> tuple[str, int]:
+    return line["topic"], line["partition"]
 
 
 @frozen
@@ -123,12 +129,21 @@ def written(
     merged: Callable[[int], None] = lambda _: None,
     form: forms.Form | None = None,
 ) -> Line:
-    """Write one partition; `merged` hears how many bytes that will be. Raises `SegmendError`, `OSError`."""
-    job = job_of(task)
-    if task.request.compact:
-        job = compact(job, bool(task.compacted))
-    merged(sum(piece.size for piece in job.pieces))
-    return _line(job, (form or forms.form(task.request.form)).write(job, folder))
+    """Write one partition; `merged` hears how many bytes that will be. Raises `SegmendError`, `OSError`.
+
+    What is no reason to leave the others alone is told by the line, in words (`refused`).
+    """
+    try:
+        job = job_of(task)
+        if task.request.compact:
+            job = compact(job, bool(task.compacted))
+        merged(sum(piece.size for piece in job.pieces))
+        return _line(job, (form or forms.form(task.request.form)).write(job, folder))
+    except PartitionError as error:
+        due = task.due
+        return {
+            "type": "partition", "topic": due.topic, "partition": due.partition, "refused": str(error),
+        }  # fmt: skip
 
 
 def replicas_wanted(
@@ -228,6 +243,7 @@ def _line(job: Job, written: Written) -> dict[str, object]:
         - written.left_out
         - written.records
         + written.salvaged,
+        "unread": [each for replica in job.replicas for each in replica.unreadable],
         "unreadable": [list(each) for each in written.undecodable],
         "conflicts": [[each.first_offset, each.last_offset, each.because] for each in merged.conflicts],
         "doubts": [
@@ -290,6 +306,8 @@ def summary_of(
 
     It names the topics whose gaps are lost, or were compacted, by a policy that nobody tells.
     """
+    refused = sum("refused" in line for line in lines)
+    lines = [line for line in lines if "refused" not in line]
     gapped = sorted({line["topic"] for line in lines if line.get("gaps")})
     untold = {topic: policies(topic) for topic in gapped if not policies.is_told(topic)}
     return {
@@ -301,6 +319,7 @@ def summary_of(
         "marked": sum(line["marked"] for line in lines),
         "aborted": sum(line["aborted"] for line in lines),
         "vanished": list(gone),
+        **({"refused": refused} if refused else {}),
         "policy_untold": [
             {"topic": topic, "gaps": "lost" if compacts is False else "compacted"}
             for topic, compacts in untold.items()
@@ -313,7 +332,9 @@ def summary_of(
     }
 
 
-def is_whole(line: Line) -> bool:
-    """Whether everything that any replica could have is there, and nothing is in doubt."""
+def code_of(line: Line) -> ExitCode:
+    """Whether everything that any replica could have is there, nothing is in doubt, and all was looked at."""
     wrong = ("missing", "diverged", "unreadable", "conflicts", "doubts", "vanished")
-    return not any(line.get(each) for each in wrong)
+    return ExitCode.of(
+        left=any(line.get(each) for each in wrong), unread=line.get("unread") or line.get("refused")
+    )

@@ -25,7 +25,6 @@ from segmend.rescue.outlet import Folder, Line
 from segmend.rescue.request import Due, Home, Job, Request, Written
 
 BEGINS: Final = frozenset({"_delta_log"})
-_APPLICATION: Final = "segmend-rescue"
 _INSTANT: Final = pa.timestamp("us", tz="UTC")
 
 
@@ -43,7 +42,7 @@ def write(job: Job, outlet: Folder) -> Written:
 
 
 def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
-    """Commit; a second time this does nothing. Raises `SegmendError`."""
+    """Commit what is not in the table yet. Raises `SegmendError`."""
     del home
     try:
         sides = {side: None for line in lines for side in line.get("decoded", ())}
@@ -55,12 +54,18 @@ def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
 
 def _commit(folder: str, wanted: pa.Schema, files: Sequence[Line]) -> None:
     table = DeltaTable.create(folder, wanted, mode="ignore")
-    if not files or table.transaction_version(_APPLICATION) is not None:
+    files = [each for each in files if table.transaction_version(_transaction(each)) is None]
+    if not files:
         return
     now = time.time_ns() // 1_000_000
     actions = [
         AddAction(each["file"], each["size"], {}, now, True, json.dumps({"numRecords": each["rows"]}))
         for each in files
     ]
-    properties = CommitProperties(app_transactions=[Transaction(_APPLICATION, 1)])
+    properties = CommitProperties(app_transactions=[Transaction(_transaction(each), 1) for each in files])
     table.create_write_transaction(actions, "append", wanted, commit_properties=properties)
+
+
+def _transaction(file: Line) -> str:
+    """By its name, which a table that was compacted since then has no more among its files."""
+    return f"segmend-rescue/{file['file']}"

@@ -12,6 +12,7 @@ from typing import Final
 from segmend.broker.checkpoints import LEADER_EPOCHS, TOPIC_IDS
 from segmend.broker.recovery import PRODUCER_STATE
 from segmend.broker.sanity import TIME_INDEX
+from segmend.errors import UsageError
 from segmend.formats import (
     clean_shutdown,
     epoch_checkpoint,
@@ -29,7 +30,7 @@ from segmend.kernel.types import SegmentScan
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.logdir.files import FileEntry
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.tree import LOCK, LogDir, PartitionDir
 from segmend.merge.cut import kept_of, recut
 from segmend.merge.packed import Packed
 from segmend.merge.pieces import Piece
@@ -89,7 +90,11 @@ def roll(pieces: Iterable[Piece], cap: int, next_offset: int) -> Iterator[NewSeg
 
 
 def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: MetadataImage | None) -> None:
-    del outlet, known
+    del known
+    if disk.path_type(f"{outlet.path}/{LOCK}") is not None:
+        raise UsageError(
+            f"{outlet.path}: a broker ran there since; rescue the rest with --topic into a new directory"
+        )
     require_space(request, due)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from segmend.broker.rule import gone_in
-from segmend.errors import SegmendError
+from segmend.errors import PartitionError
 from segmend.formats import legacy
 from segmend.formats.batch import HEADER_SIZE_V2, read_header
 from segmend.kernel.indexes import OFFSET_ENTRY
@@ -43,10 +43,10 @@ def rule_of(release: Release, interval: int = DEFAULT_INTERVAL) -> IndexRule:
 def indexes_in(scan: SegmentScan, rule: IndexRule, reader: _Bytes, path: str) -> BuiltIndexes:
     """The indexes of a scan that built them by `rule`; `reader` and `path` are of its log.
 
-    Raises `SegmendError` if it stopped at the bound on their size.
+    Raises `PartitionError` if it stopped at the bound on their size.
     """
     if scan.built is None or "index" in scan.bounded:
-        raise SegmendError(f"{path} would need more index entries than any broker makes")
+        raise PartitionError(f"{path} would need more index entries than any broker makes")
     if not rule.first_offsets or not _has_wrappers(scan):
         return scan.built
     offsets = _with_first_offsets(scan.built.offset_index, reader, scan.base_offset)

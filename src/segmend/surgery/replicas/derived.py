@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from segmend.errors import SegmendError
+from segmend.errors import PartitionError
 from segmend.formats import time_index, txn_index
 from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.formats.txn_index import TransactionIndex
@@ -50,7 +50,7 @@ def derive(
 ) -> Iterator[Derived]:
     """Each segment with what goes with it; `producers` are those before the first.
 
-    Raises `Unreadable`, and `SegmendError` for damage, or past the kernel's bounds.
+    Raises `Unreadable`, and `PartitionError` for damage, or past the kernel's bounds.
     """
     states = tuple(producers)
     for segment, theirs in segments:
@@ -79,10 +79,10 @@ def derive(
 def _refuse(segment: JoinedSegment, scan: SegmentScan) -> None:
     path = segment.parts[-1].path
     if scan.unreplayable:
-        raise SegmendError(f"{path} holds more {scan.unreplayable[0]} than can be replayed")
+        raise PartitionError(f"{path} holds more {scan.unreplayable[0]} than can be replayed")
     if scan.valid_bytes != segment.size:
         what = scan.problems[0].kind if scan.problems else "it became shorter"
-        raise SegmendError(
+        raise PartitionError(
             f"{path}: is damaged at byte {scan.valid_bytes} ({what}); copy from another replica"
         )
 

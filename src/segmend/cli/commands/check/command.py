@@ -161,7 +161,7 @@ def _worst(findings: Iterable[Finding], most: int) -> list[Finding]:
 
 def _exit_code(summary: Summary) -> int:
     left = summary.counts[Severity.ERROR] + summary.counts[Severity.WARNING] + len(summary.surgery)
-    return (ExitCode.FINDINGS if left else 0) | (ExitCode.OPERATIONAL if summary.unreadable else 0)
+    return ExitCode.of(left=left, unread=summary.unreadable)
 
 
 def _summary_lines(summary: Summary, rules: str) -> Iterator[str]:

@@ -47,7 +47,8 @@ then (by retention), that is a doubt; if it ends before, it was made anew, and i
 {DECODES}
 
 exit codes: 0 all that any replica could have is there, 4 something is missing, diverged or in doubt
-(it is said what), 8 operational error, or another log than that of OUT, 16 usage"""
+(it is said what), 8 something could not be read or written, or is another log than that of OUT (the other
+partitions are added), 16 usage"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

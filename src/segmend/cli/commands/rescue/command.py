@@ -30,6 +30,7 @@ aborted transactions are there with `aborted` true, or left out with --isolation
 a transaction whose end is not in the log have null. The report is in OUT/_rescue.txt and OUT/_rescue.jsonl. A
 rescue that was stopped, or found the disk full, goes on when the same command is given again: behind the last
 partition that is whole, and within one behind its last whole log, or in jsonl and csv the last 64 MiB.
+A partition that cannot be written is told (`refused`), and the others are; the same command tries it again.
 
 --salvage takes what no replica has sound from batches whose checksum fails but whose records parse. Such
 records have `salvaged` true in a column of its own; their bytes may be wrong, also in the key, and nobody
@@ -59,7 +60,7 @@ transaction without a known end, or more than 4,194,304 records is left whole, w
 {DECODES}
 
 exit codes: 0 all that any replica could have is there, 4 something is missing, diverged or in doubt
-(it is said what), 8 operational error, 16 usage"""
+(it is said what), 8 something could not be read or written, 16 usage"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
