@@ -97,6 +97,8 @@ def test_settings_that_do_not_fit_one_another_refuse(dirs: list[Path], tmp_path:
         ("authorizer.class.name=kafka.security.authorizer.AclAuthorizer", "3.9.2", "NullPointerException"),
         ("authorizer.class.name=kafka.security.authorizer.AclAuthorizer\nzookeeper.connect=h", "3.9.2", ""),
         ("authorizer.class.name=org.example.AclAuthorizer", "4.3.1", ""),
+        ("authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer\nsuper.users=ANONYMOUS",
+         "3.9.2", "expected a string in format principalType:principalName but got ANONYMOUS"),
         ("zookeeper.metadata.migration.enable=true\nzookeeper.connect=h", "4.3.1", ""),
         ("zookeeper.metadata.migration.enable=true\nzookeeper.connect=h", "3.9.2", "ZK migrations enabled"),
         ("metadata.log.segment.bytes=1024", "3.9.2", "Cannot set metadata.log.segment.bytes below"),

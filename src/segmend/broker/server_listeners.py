@@ -58,13 +58,16 @@ def unmapped(name: str, entry: str) -> str:
 
 def wants_jaas(given: Mapping[str, str]) -> bool:
     """Whether a listener speaks SASL and nothing in the file says who may log in: the JVM must know then."""
-    mapped = {
-        name.strip().upper(): protocol.strip()
-        for name, _, protocol in (entry.rpartition(":") for entry in entries_of(given.get(PROTOCOLS, "")))
-    }
+    mapped = _mapped(given)
     opened = {entry.partition("://")[0].upper() for entry in entries_of(given.get(LISTENERS, ""))}
     speaks = any(mapped.get(name, name).startswith("SASL") for name in opened)
     return speaks and not any(name.endswith("sasl.jaas.config") for name in given)
+
+
+def _mapped(given: Mapping[str, str]) -> dict[str, str]:
+    """The protocols by listener, in capitals, that the map names."""
+    entries = (entry.rpartition(":") for entry in entries_of(given.get(PROTOCOLS, "")))
+    return {name.strip().upper(): protocol.strip() for name, _, protocol in entries}
 
 
 @frozen
@@ -123,6 +126,13 @@ class Server:
                 return _NO_SUCH_PROTOCOL.format(protocol.strip(), PROTOCOLS)
             names_known.add(name.strip().upper())
         return frozenset(names_known)
+
+    def protocol(self, name: str) -> str | None:
+        """The security protocol of a listener; None where it has none."""
+        mapped = _mapped(self.given)
+        if PROTOCOLS in self.given:
+            return mapped.get(name)
+        return name if name in KNOWN else "PLAINTEXT" if name in self.protocols else None
 
     def _plain_controllers(self) -> list[str]:
         """Without a map controllers talk plainly, unless anything does not."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from segmend.broker.authorizer import ACL_AUTHORIZER, AUTHORIZER, SIMPLE, STANDARD, super_users
 from segmend.broker.rule import Rule, Words, gone_in, new_in
 from segmend.broker.server_listeners import ROLES
 from segmend.broker.server_rules import ELSEWHERE, ZOOKEEPER, is_whole
@@ -19,7 +20,6 @@ SMALL_METADATA = Words.since(
     ((4, 1), None),
 )
 _METADATA_SEGMENT: Final = "metadata.log.segment.bytes", "metadata.log.segment.min.bytes"
-_OF_ZOOKEEPER: Final = "kafka.security.authorizer.AclAuthorizer"
 ASKS_ZOOKEEPER = Words.since(
     "AclAuthorizer.configure: its ACLs are in ZooKeeper, and it is not told where",
     (
@@ -29,13 +29,17 @@ ASKS_ZOOKEEPER = Words.since(
     ),
     ((4, 0), None),
 )
+NO_PRINCIPAL: Final = (
+    "java.lang.IllegalArgumentException: expected a string in format principalType:principalName but got {}"
+)
+"""`SecurityUtils.parseKafkaPrincipal`, of one of super.users."""
 _OWN_CLASSES: Final = {
-    "kafka.security.auth.SimpleAclAuthorizer": gone_in("SimpleAclAuthorizer; KIP-504", (3, 0)),
-    _OF_ZOOKEEPER: Rule(
+    SIMPLE: gone_in("SimpleAclAuthorizer; KIP-504", (3, 0)),
+    ACL_AUTHORIZER: Rule(
         "AclAuthorizer: new with KIP-504, gone with ZooKeeper",
         (((0, 8), False), ((2, 4), True), ((4, 0), False)),
     ),
-    "org.apache.kafka.metadata.authorizer.StandardAuthorizer": new_in("StandardAuthorizer; KIP-801", (3, 2)),
+    STANDARD: new_in("StandardAuthorizer; KIP-801", (3, 2)),
 }
 """What server.properties names and Kafka itself brings in some releases: a start needs it there."""
 
@@ -48,8 +52,10 @@ def part_refusals(config: ServerConfig, release: Release) -> Iterator[str]:
         own = _OWN_CLASSES.get(value)
         if own is not None and name.endswith(ELSEWHERE) and not own.of(release):
             yield f"java.lang.ClassNotFoundException: {value}"
-    if roles and ZOOKEEPER not in given and _OF_ZOOKEEPER in given.values():
+    if roles and ZOOKEEPER not in given and ACL_AUTHORIZER in given.values():
         said.append(ASKS_ZOOKEEPER.of(release))
+    if given.get(AUTHORIZER, "") == STANDARD:
+        said += [NO_PRINCIPAL.format(each) for each in super_users(given) if ":" not in each]
     remote = given.get("remote.log.storage.system.enable", "").lower() == "true"
     if remote and is_whole(given) and not given.get("remote.log.storage.manager.class.name"):
         said.append(REMOTE_WITHOUT_CLASS.of(release))

@@ -54,7 +54,7 @@ from segmend.logdir.as_user import AsUser, seen_by
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
-from segmend.node.gates import ends_elected, refused_metadata, refused_server
+from segmend.node.gates import ends_elected, perhaps_shut_out, refused_metadata, refused_server, shut_out
 from segmend.node.older import IDS, OWN, ahead, given_again, told
 
 Line = PartitionOutcome | DirectoryOutcome | DirOutcome | Later | BrokerOutcome
@@ -138,6 +138,7 @@ class _Run:
         self._loaded = replaced(aside(self._loaded, states, broker), self._budget)
         if states and all(state.offline for state in states):
             self._refuse(ALL_DIRS_FAILED.format(", ".join(state.path for state in states)))
+        self._refuse(shut_out(broker))
         yield from self._lines(states)
 
     def _is_needed(self, state: DirState) -> bool:
@@ -309,6 +310,7 @@ class _Run:
         yield from self._places()
         yield from self._unsure
         yield from ends_elected(self._broker)
+        yield from perhaps_shut_out(self._broker)
         yield from self._older()
         metadata = self._prelude.metadata
         if metadata.unknown is not None:

@@ -7,7 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from segmend.broker.authorizer import (
+    BY_ADDRESS,
+    BY_OTHERS,
+    BY_ZOOKEEPER,
+    NOT_LET_IN,
+    REGISTERING,
+    Admission,
+    admission,
+    asks_zookeeper,
+)
 from segmend.broker.gates import metadata_refusals, migration_refusal, topic_refusals
+from segmend.broker.server_listeners import ROLES
 from segmend.broker.server_parts import part_refusals
 from segmend.broker.server_rules import server_refusals
 from segmend.broker.settings import Refused
@@ -46,6 +57,33 @@ def metadata_reasons(broker: BrokerDirs) -> Iterator[str]:
     refused = refused_topics(broker)
     for topic, setting in refused.items():
         yield f"{setting.said} (topic {topic}{others(len(refused) - 1)})"
+
+
+def shut_out(broker: BrokerDirs) -> str | None:
+    """Why the broker is never registered: its own controller, the only one, does not let it in."""
+    alone, roles = broker.others == (), broker.config.given.get(ROLES, "")
+    refused = alone and "broker" in roles and _admission(broker) == Admission.NO
+    return NOT_LET_IN.format(REGISTERING.of(broker.release)) if refused else None
+
+
+def perhaps_shut_out(broker: BrokerDirs) -> Iterator[str]:
+    """Where other files than these tell whether it is let in."""
+    if not broker.kraft:
+        if asks_zookeeper(broker.config.given):
+            yield BY_ZOOKEEPER
+        return
+    admitted = _admission(broker)
+    if admitted == Admission.BY_ADDRESS:
+        yield BY_ADDRESS
+    elif admitted == Admission.NO and broker.others != ():
+        yield BY_OTHERS
+
+
+def _admission(broker: BrokerDirs) -> Admission:
+    given = broker.config
+    asked = {name: value for name, value in given.given.items() if name not in given.provided}
+    acls = () if broker.image is None else broker.image.acls.values()
+    return admission(asked, acls, broker.release)
 
 
 def ends_elected(broker: BrokerDirs) -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from segmend.broker.authorizer import Acl
 from segmend.broker.cleanup_policy import POLICY, compacted
 from segmend.frozen import dataclass, field, frozen, replace
 
@@ -43,6 +44,7 @@ class MetadataImage:
     `broker_epochs` are those under which nodes registered last. `next_producer_id` is the first that was not
     yet given out.
     `created` is when the record that made a topic was written to the log (ms), by the topic's id.
+    `acls` are those of the authorizer, by their ids.
     `dangling` is the offset of the first record about a topic or broker that no record before it has made.
     """
 
@@ -62,6 +64,7 @@ class MetadataImage:
     migration: int = 0
     created: dict[str, int] = field(default_factory=dict)
     dangling: int | None = None
+    acls: dict[str, Acl] = field(default_factory=dict)
 
     def dynamic(self, node_id: int | None) -> dict[str, str]:
         """Settings of the broker that were changed while it ran: for all brokers, then for this one."""
@@ -209,8 +212,20 @@ class MetadataImage:
     def _feature(self, data: Data) -> None:
         self.features[data["name"]] = data["featureLevel"]
 
+    def _acl(self, data: Data) -> None:
+        self.acls[data["id"]] = Acl(
+            resource_type=data["resourceType"], resource_name=data["resourceName"],
+            pattern_type=data["patternType"], principal=data["principal"], host=data["host"],
+            operation=data["operation"], permission=data["permissionType"],
+        )  # fmt: skip
+
+    def _remove_acl(self, data: Data) -> None:
+        self.acls.pop(data["id"], None)
+
 
 _HANDLERS = {
+    "ACCESS_CONTROL_ENTRY_RECORD": MetadataImage._acl,
+    "REMOVE_ACCESS_CONTROL_ENTRY_RECORD": MetadataImage._remove_acl,
     "TOPIC_RECORD": MetadataImage._topic,
     "PARTITION_RECORD": MetadataImage._partition,
     "PARTITION_CHANGE_RECORD": MetadataImage._change,

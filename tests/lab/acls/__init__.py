@@ -1,0 +1,1 @@
+"""Nodes whose authorizer (KIP-801) lets the broker itself in, or not."""
