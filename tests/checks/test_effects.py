@@ -232,3 +232,25 @@ def test_a_topic_that_may_be_deleted_is_no_error(tmp_path: Path) -> None:
     finding = found(patient.dirs)["M07"]
     assert finding.broker_effect is not None
     assert (finding.broker_effect.records_lost, finding.severity) == (201, Severity.WARNING)
+
+
+@pytest.mark.parametrize(
+    ("name", "severities"),
+    [
+        ("snapshot-folder", ["info"]),
+        ("index-folder-of-no-log", ["info"]),
+        ("snapshot-folder-of-a-segment", ["warning", "error", "error"]),
+        ("snapshot-folder-at-the-end", ["error", "error"]),
+    ],
+)
+def test_a_directory_among_the_files_is_as_bad_as_what_is_written_there(
+    name: str, severities: list[str], tmp_path: Path
+) -> None:
+    """Brokers of four releases were started on each; 4.3.1 empties a segment of a killed log for it."""
+    fault = fault_called(name)
+    found_ = []
+    for number, scene in enumerate(fault.scenes):
+        patient = scene.write(tmp_path / str(number))
+        fault.hurt(patient)
+        found_.append(str(found(patient.dirs, release=scene.release)["I23"].severity))
+    assert found_ == severities

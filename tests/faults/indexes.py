@@ -7,7 +7,7 @@ from tests.checks.build_partition import INDEX_BYTES, PartitionWriter
 from tests.faults.hands import Change, cut, emptied, longer, offset, position, time_entry, txn_entry
 from tests.faults.hurts import HEX, Hurt, both, copied, index, left, removed, renamed, unhurt
 from tests.faults.patient import Patient
-from tests.faults.table import fault, killed, under, written
+from tests.faults.table import fault, killed, under, unflushed, written
 from tests.faults.written import one, two_dirs
 
 FULL = {"index": 32768, "timeindex": 32760}
@@ -69,6 +69,24 @@ def is_a_folder(kind: str, role: str) -> Hurt:
         path.mkdir()
 
     return hurt
+
+
+def snapshot_folder(role: str) -> Hurt:
+    """A directory in place of the producer snapshot at the beginning of a segment."""
+
+    def hurt(patient: Patient) -> None:
+        path = patient.file(role, "snapshot")
+        path.unlink(missing_ok=True)
+        path.mkdir()
+
+    return hurt
+
+
+def snapshot_folder_at_end(patient: Patient) -> None:
+    """A directory where the next stop writes the snapshot of the log end, in place of one that is there."""
+    path = patient.partition / f"{patient.end:020d}.snapshot"
+    path.unlink(missing_ok=True)
+    path.mkdir()
 
 
 def zero_tail(kind: str, role: str) -> Hurt:
@@ -232,10 +250,19 @@ FAULTS = [
     fault("log-is-a-folder", is_a_folder("log", "rolled"),
         "I23 N08+", "reads-fail snapshot-deleted 0..220", alone="clean killed"),
     written("index-is-a-folder-active", is_a_folder("index", "active"), "I23", "offline reads-fail"),
-    written("index-folder-of-no-log", lambda p: (p.partition / "00000000000000000060.index").mkdir(),
-        "I23", "0..220"),
-    written("snapshot-folder", lambda p: (p.partition / "00000000000000000060.snapshot").mkdir(),
-        "I23", "0..220"),
+    fault("index-folder-of-no-log", lambda p: (p.partition / f"{p.base('rolled') + 6:020d}.index").mkdir(),
+        "I23", "0..220", alone="clean killed"),
+    fault("snapshot-folder", lambda p: (p.partition / f"{p.base('rolled') + 6:020d}.snapshot").mkdir(),
+        "I23", "0..220", alone="clean killed"),
+    fault("snapshot-folder-of-a-segment", snapshot_folder("last-rolled"), "I23", "0..220",
+        unflushed("I23",
+            "epochs-rewritten high-watermark-reset recovery-scan segment-emptied segments-deleted "
+            "snapshot-deleted 0..54 -151"),
+        unflushed("I23", "offline recovery-scan", release="3.9"),
+        alone="clean killed"),
+    fault("snapshot-folder-at-the-end", snapshot_folder_at_end, "I23 P03", "offline",
+        unflushed("I23", "epochs-rewritten high-watermark-reset recovery-scan segment-emptied 0..164 -107"),
+        alone="clean killed"),
     written("indexes-after-a-kill", unhurt,
         "", "recovery-scan 0..220",
         under("1.1.0", "I25-", "index-rebuilt recovery-scan 0..220", mend="repair"), clean=False),

@@ -94,8 +94,12 @@ def _take(state: LoadState, offset: int, states: States, map_end: int) -> None:
     known = state.snapshots.known
     newest = max(known, default=max(map_end, state.settings.log_start) if map_end >= 0 else -1)
     if offset > newest:
-        check_folder(state, f"{file_prefix(offset)}.snapshot")
-        state.snapshots.write(offset, states)
+        _write(state, offset, states)
+
+
+def _write(state: LoadState, offset: int, states: States) -> None:
+    check_folder(state, f"{file_prefix(offset)}.snapshot")
+    state.snapshots.write(offset, states)
 
 
 def _assume_empty(state: LoadState, last_offset: int) -> None:
@@ -103,7 +107,7 @@ def _assume_empty(state: LoadState, last_offset: int) -> None:
     bases = [segment.base_offset for segment in state.segments[-2:]]
     written = sorted({offset for offset in (*bases, last_offset) if offset > 0})
     for offset in written:
-        state.snapshots.write(offset, {})
+        _write(state, offset, {})
     if any(segment.size for segment in state.segments):
         says = LOADING_STATE.say(state.settings.release, last_offset)
         state.note("snapshot-rebuilt", f"{file_prefix(last_offset)}.snapshot", offset=last_offset, says=says)

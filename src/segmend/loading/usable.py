@@ -43,8 +43,9 @@ def check_writable(state: LoadState, name: str) -> None:
 
 
 def check_folder(state: LoadState, name: str) -> None:
-    """Raise the IOException of a file that is to come or go where the directory does not let the user."""
-    denied = state.partition.log_dir.files.denial(state.partition.path, WRITE)
+    """Raise the IOException of a file that is to come or go: its directory or one of its name forbids it."""
+    taken = IS_A_DIRECTORY if state.partition.entries.get(name) in FOLDERS else None
+    denied = taken or state.partition.log_dir.files.denial(state.partition.path, WRITE)
     if denied is not None:
         raise io_failure(state.settings.release, f"{state.path(name)} ({denied})", state.path(name))
 

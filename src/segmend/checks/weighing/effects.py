@@ -174,7 +174,8 @@ def _about(finding: Finding, effects: Sequence[Effect], partition: PartitionDir)
     file = finding.file or ""
     if file == partition.name:
         return [e for e in effects if e.effect != "reads-fail" and e.loses]
-    belongs = _rule(file)
+    in_the_way = finding.name in partition.layout.directories and file.endswith(".snapshot")
+    belongs = _before(_base(file), partition) if in_the_way else _rule(file)
     mine = [effect for effect in effects if effect.file == file or belongs(effect)]
     exact = [e for e in mine if e.effect == "reads-fail" and e.offset == finding.offset]
     if finding.offset is not None and exact:
@@ -182,6 +183,12 @@ def _about(finding: Finding, effects: Sequence[Effect], partition: PartitionDir)
     if any(effect.effect in CUTTING for effect in mine):
         mine += [e for e in effects if e.effect == "segments-deleted" and e not in mine]
     return mine
+
+
+def _before(offset: int | None, partition: PartitionDir) -> Callable[[Effect], bool]:
+    """What becomes of the segment at whose end no snapshot can be written: since 4.0 it is emptied."""
+    base = max((each for each in partition.layout.logs if offset is not None and each < offset), default=None)
+    return lambda effect: effect.effect == "segment-emptied" and effect.offset in (base, offset)
 
 
 def _rule(file: str) -> Callable[[Effect], bool]:
