@@ -57,6 +57,11 @@ LISTED_BY_PATH: Final = new_in("ProducerStateManager.listSnapshotFiles (KAFKA-14
 SNAPSHOT_MAP: Final = new_in("ProducerStateManager.loadSnapshots; KAFKA-9393, 2.8", (2, 8))
 """Of several snapshots of one offset it keeps the last that is listed; before, the first listed counts."""
 BY_LISTING: Final = "{}: which of them the broker takes depends on the order in which it lists the directory"
+SWAP_ORDER: Final = (
+    "{}: by the order in which the broker completes them (Log.completeSwapOperations) more or less is lost; "
+    "this is the worst. It goes by the listing of the directory (1.1 to 2.5, of four and fewer) or by a hash "
+    "of their paths"
+)
 REBUILDS_ALIKE: Final = new_in(
     "Log.rebuildProducerState, 2.0; before, recoverSegment took a snapshot at its end and none on the way, "
     "and read what is before it to the end; loadProducerState one at each segment and none at its end",

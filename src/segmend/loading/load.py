@@ -5,7 +5,10 @@ Follows `UnifiedLog.create` and `LogLoader.load`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from errno import EFBIG
+from itertools import permutations
+from typing import Final
 
 from segmend.broker.checkpoints import (
     EPOCHS_AGREE,
@@ -31,6 +34,7 @@ from segmend.broker.recovery import (
     START_ABOVE_END,
     STRAY_SNAPSHOTS,
     SWAP,
+    SWAP_ORDER,
     SwapHandling,
     first_recovered,
 )
@@ -72,6 +76,7 @@ from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 from segmend.logdir.tree import PartitionDir
 
+_FEW_SWAPS: Final = 4
 DANGLING = "a symbolic link to nothing; what it led to is not counted, and the start may fail over it"
 
 
@@ -80,7 +85,7 @@ class LoadedLog:
     """What the load gives: `failure` is the exception that ended it, `after` is None then.
 
     `unknown` is what this process may not read and the broker perhaps may: nothing is known of the load then.
-    `by_listing` is what would come out otherwise, were the directory listed the other way round.
+    `by_listing` is what would come out otherwise in another order of snapshots or swap files.
     """
 
     state: LoadState
@@ -97,6 +102,12 @@ class LoadedLog:
         effects = frozenset(e for e in self.state.effects if not e.effect.startswith("snapshot-"))
         failure = self.failure and (self.failure.fate, self.failure.marks_dir)
         return self.after, failure, self.unknown, effects, self.state.states, self.state.ongoing
+
+    def harm(self) -> tuple[bool, int, int]:
+        """How bad it is: that it fails, then the records and bytes that it loses."""
+        effects = self.state.effects
+        records = sum(each.records_lost for each in effects)
+        return self.failure is not None, records, sum(each.bytes_lost for each in effects)
 
     @property
     def dangling(self) -> str | None:
@@ -122,12 +133,24 @@ def load(partition: PartitionDir, settings: Settings) -> LoadedLog:
             words = BY_LISTING.format(f"{partition.path}/{' and '.join(names)}")
             return replace(loaded, by_listing=words)
     swaps = sorted(name for name in partition.layout.swap if name.endswith(".log.swap"))
-    numbers = {parse_file_name(name).base_offset for name in swaps}  # of one, the padded name is opened first
-    if len(numbers) < 2 or SWAP.of(settings.release) == SwapHandling.RENAME:
+    found = (parse_file_name(name).base_offset for name in swaps)
+    numbers = {base for base in found if base is not None}  # of one, the padded name is opened first
+    if settings.swap_order or len(numbers) < 2 or SWAP.of(settings.release) == SwapHandling.RENAME:
         return loaded
-    turned = _loaded(partition, replace(settings, swaps_turned=True))  # up to 2.8 in the order of a hash set
-    words = BY_LISTING.format(f"{partition.path}/{' and '.join(swaps)}")
-    return loaded if turned.outcome == loaded.outcome else replace(loaded, by_listing=words)
+    tried = [_loaded(partition, replace(settings, swap_order=order)) for order in _orders(sorted(numbers))]
+    if all(each.outcome == loaded.outcome for each in tried):
+        return loaded
+    words = SWAP_ORDER.format(f"{partition.path}/{' and '.join(swaps)}")
+    return replace(max(tried, key=LoadedLog.harm), by_listing=words)
+
+
+def _orders(numbers: list[int]) -> Iterator[tuple[int, ...]]:
+    """All of up to four swap files; of more each of them first, and last, with the others up and down."""
+    if len(numbers) <= _FEW_SWAPS:
+        yield from permutations(numbers)
+        return
+    for each, rest in ((each, [other for other in numbers if other != each]) for each in numbers):
+        yield from ((each, *rest), (*rest, each), (each, *reversed(rest)), (*reversed(rest), each))
 
 
 def _loaded(partition: PartitionDir, settings: Settings) -> LoadedLog:

@@ -47,7 +47,9 @@ def complete(state: LoadState) -> None:
     """The third pass: each swap segment is recovered and takes the place of those it covers."""
     if SWAP.of(state.settings.release) != SwapHandling.RECOVER:
         return
-    for name in sorted(state.ending(".log.swap"), key=offset_of, reverse=state.settings.swaps_turned):
+    order = state.settings.swap_order
+    rank = order.index if order else int
+    for name in sorted(state.ending(".log.swap"), key=lambda name: rank(offset_of(name))):
         base = offset_of(name)
         segment = segment_of(state.swap_log(base), base)
         says = FROM_SWAP.say(state.settings.release, state.path(name))

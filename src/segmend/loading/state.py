@@ -31,8 +31,8 @@ class Settings:
     """What `LogLoader` is given. `interval` is index.interval.bytes, a guess unless known; `longest_index` is
     segment.index.bytes, `segment_bytes` the length of a preallocated log; `recover` is False for a directory
     that waits for its deletion; `remote` is what it makes of segments that are in remote storage only.
-    `turned` is an offset whose snapshots are listed the other way round, `swaps_turned` that swap files are
-    completed in the other order; `drops_epochs` says that it keeps neither leader epochs nor, as in a log
+    `turned` is an offset whose snapshots are listed the other way round, `swap_order` has the base offsets of
+    swap files as they are completed; `drops_epochs` says that it keeps neither leader epochs nor, as in a log
     without snapshots, what producers there were."""
 
     release: Release
@@ -47,7 +47,7 @@ class Settings:
     remote: RemoteStorage = RemoteStorage.NONE
     turned: int | None = None
     drops_epochs: bool = False
-    swaps_turned: bool = False
+    swap_order: tuple[int, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)

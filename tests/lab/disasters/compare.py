@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from segmend.broker.recovery import BY_LISTING
+from segmend.broker.recovery import BY_LISTING, SWAP_ORDER
 from segmend.formats import epoch_checkpoint
 from segmend.formats.names import file_prefix, parse_file_name
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
@@ -33,7 +33,7 @@ NOT_TOLD = "not told: "
 """Before a point that it names as unknown: not what the broker did, and no agreement either."""
 NAMED = "named as unknown: "
 """Before what it names so, whether anything hung on that or not."""
-LISTED = BY_LISTING.partition("{}")[2]
+LISTED = tuple(words.partition("{}")[2] for words in (BY_LISTING, SWAP_ORDER))
 """What it says of files of one number; the disaster may lie on another file system now."""
 CAPPED = 210
 """Names from that length on are cut when a directory is set aside."""
