@@ -22,6 +22,7 @@ from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.release import Release
 from segmend.logdir.seek import start_of
 from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.user import User
 from segmend.logdir.walk import Selection
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery import ops
@@ -42,13 +43,19 @@ def open(path: str | PathLike[str]) -> LogDir:
 
 
 def check(
-    *log_dirs: LogDir, level: Level = Level.DEFAULT, kafka: str | None = None, jobs: int = 1
+    *log_dirs: LogDir,
+    level: Level = Level.DEFAULT,
+    kafka: str | None = None,
+    jobs: int = 1,
+    as_user: str | None = None,
 ) -> CheckRun:
     """Check the log dirs of one broker: iterate the answer for findings, then see its `summary`.
 
-    `kafka` chooses whose rules (`"4.3"`); without it the release is read off the dirs.
+    `kafka` chooses whose rules (`"4.3"`); without it the release is read off the dirs. `as_user` is whom the
+    broker runs as (`"kafka"`, `"1000:1000"`), the owner of each dir if it is not given.
     """
-    return CheckOfAny(_broker(log_dirs, kafka), level=level, jobs=jobs)
+    user = None if as_user is None else User.named(as_user)
+    return CheckOfAny(_broker(log_dirs, kafka), level=level, jobs=jobs, user=user)
 
 
 def forecast(

@@ -1,4 +1,4 @@
-"""`forecast --as-user`, and what segmend itself may not read."""
+"""`check --as-user`, `forecast --as-user`, and what segmend itself may not read."""
 
 import json
 import os
@@ -15,6 +15,7 @@ from tests.lab.upgrade import ARCHIVES
 from segmend.logdir import as_user
 
 OTHER = str(os.getuid() + 4711)
+COMMANDS = ("check", "forecast")
 
 
 @pytest.fixture
@@ -123,6 +124,29 @@ def test_metadata_that_segmend_may_not_read_is_not_lost(tmp_path: Path, file: st
     found = {line["code"] for line in check if line["type"] == "finding"}
     assert found == (set() if os.geteuid() == 0 else {"K13"})
     assert [ran.returncode for ran in told] == [4, 12 if found else 8]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_check_and_forecast_are_told_the_same_user(open_to_all: Path) -> None:
+    dirs = known_dirs(open_to_all)
+    for path in open_to_all.rglob("*"):
+        os.chown(path, 4711, 4711)
+
+    def codes(user: str) -> list[int]:
+        ran = [run(command, *dirs, "--as-user", user, "--kafka", "4.3.1", "--json") for command in COMMANDS]
+        assert {each["code"] for each in ran[0].of("finding")} == ({"K13"} if ran[0].code else set())
+        return [each.code for each in ran]
+
+    told = {user: codes(user) for user in ("4711", "4712", "4712:4711", "0")}
+    assert told == {"4711": [0, 0], "4712": [4, 4], "4712:4711": [4, 4], "0": [0, 0]}
+    remedies = {
+        each["remedy"]["command"] for each in run("check", *dirs, "--as-user", "4712", "--json").of("finding")
+    }
+    assert remedies == {f"chown -hR 4712:4712 {each}" for each in dirs}
+    for path in open_to_all.rglob("*"):
+        path.chmod(0o775 if path.is_dir() else 0o664)
+    assert codes("4712:4711") == [0, 0]
+    assert [run(command, dirs[0], "--as-user", "nobody-of-here").code for command in COMMANDS] == [16, 16]
 
 
 def test_what_a_dir_lost_that_has_only_its_identity_is_no_all_clear(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from segmend.formats.names import file_prefix, parse_dir_name, parse_file_name
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.frozen import frozen
 from segmend.logdir.file_system import Unreadable
+from segmend.logdir.user import User
 
 from . import metadata_mends, remedies
 from .manual import Level
@@ -84,6 +85,7 @@ class BrokerContext:
         codes: Mapping[str, Entry],
         max_map_count: int = MAX_MAP_COUNT,
         keeper: Keeper = NOBODY,
+        user: User | None = None,
     ) -> None:
         self.broker_dirs = broker_dirs
         self.dirs = broker_dirs.dirs
@@ -92,6 +94,7 @@ class BrokerContext:
         self.codes = codes
         self.max_map_count = max_map_count
         self.keeper = keeper
+        self.user = user
         self._contexts = {id(log_dir): DirContext(self, log_dir) for log_dir in self.dirs}
 
     def of(self, log_dir: LogDir) -> DirContext:
@@ -208,14 +211,16 @@ class DirContext:
         return self.log_dir.files.file_stat(f"{self.path}/{name}" if name else self.path)
 
     @cached_property
-    def owner(self) -> FileStat | None:
-        """The status of what the broker's user owns: the dir or, if root owns it, most partitions."""
+    def user(self) -> User | None:
+        """The broker's user: who owns the dir or, if that is root, most partitions; unless he was told."""
+        if self.broker.user is not None:
+            return self.broker.user
         own = self.stat()
         if own.uid:
-            return own
+            return User.of(own.uid, own.gid)
         statuses = [self.stat(partition.name) for partition in self.log_dir.partitions]
-        common = Counter(status.uid for status in statuses).most_common(1)
-        return next((status for status in statuses if status.uid == common[0][0]), None)
+        common = Counter((status.uid, status.gid) for status in statuses).most_common(1)
+        return User.of(*common[0][0]) if common else None
 
     def finding(
         self,

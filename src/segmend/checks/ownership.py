@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 from segmend.broker.failures import NOT_READABLE
 from segmend.findings import Finding, Remedy, Where
-from segmend.logdir.file_system import FileStat
+from segmend.logdir.as_user import access_list
+from segmend.logdir.file_system import READ, SEARCH, WRITE, FileStat
 from segmend.logdir.tree import LOCK, LogDir, PartitionDir
+from segmend.logdir.user import ROOT, User
 
 from . import remedies
 from .context import DirContext
@@ -21,8 +23,9 @@ CODES = (
 PAGE = Page(
     meaning="""
         A broker opens every .log and index for reading and writing and renames them, so it must own them or
-        be let in by their mode. A tool run as root leaves files behind that it cannot open. The user is taken
-        to be the owner of the log dir or, if that is root, of most of what lies in it.""",
+        be let in by their mode or access list. A tool run as root leaves files behind that it cannot open.
+        The user is the one of `--as-user`, else the owner of the log dir or, if that is root, of most of what
+        lies in it.""",
     broker="The whole log dir goes offline; in `__cluster_metadata-0` the process ends.",
     advice="Give the file back to the user, keeping everything else.",
     kafka="LogLoader.removeTempFilesAndCollectSwapFiles, KafkaStorageException.",
@@ -30,14 +33,13 @@ PAGE = Page(
 SCOPE = Scope.DIR
 LEVEL = Level.STARTUP
 
-ROOT = 0
 # As many as this a directory: after `chown -R` the next would say the same.
 MAX_SHOWN = 100
 
 
 def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     """Findings for what the broker's user cannot use, at most one hundred a directory."""
-    user = context.owner
+    user = context.user
     if user is None or user.uid == ROOT:
         return
     unusable = list(_unusable(log_dir, context, user))
@@ -51,16 +53,20 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
 Unusable = tuple[str, FileStat, PartitionDir | None]
 
 
-def _unusable(log_dir: LogDir, context: DirContext, user: FileStat) -> Iterator[Unusable]:
+def _unusable(log_dir: LogDir, context: DirContext, user: User) -> Iterator[Unusable]:
+    if not may_use(context.path, context.stat(), user):
+        yield "", context.stat(), None
     for name in log_dir.others:
         entry = log_dir.entry(name)
-        if entry and entry.type == "file" and name != LOCK and not may_use(entry.stat(), user):
+        if entry is None or entry.type != "file" or name == LOCK:
+            continue
+        if not may_use(f"{context.path}/{name}", entry.stat(), user):
             yield name, entry.stat(), None
     for partition in log_dir.partitions:
         yield from _partition(partition, context, user)
 
 
-def _remedy(context: DirContext, names: list[str], user: FileStat, *, owned: bool) -> Remedy:
+def _remedy(context: DirContext, names: list[str], user: User, *, owned: bool) -> Remedy:
     """One command for all that is in the same way."""
     common = os.path.commonpath(names) if names else ""
     path = f"{context.path}/{common}" if common else context.path
@@ -70,33 +76,33 @@ def _remedy(context: DirContext, names: list[str], user: FileStat, *, owned: boo
     return remedies.chown(path, user.uid, user.gid, whole=whole)
 
 
-def _partition(partition: PartitionDir, context: DirContext, user: FileStat) -> Iterator[Unusable]:
+def _partition(partition: PartitionDir, context: DirContext, user: User) -> Iterator[Unusable]:
     status = context.stat(partition.name)
-    if not may_use(status, user):
+    if not may_use(partition.path, status, user):
         yield partition.name, status, None
     if context.level == Level.STARTUP:
         return
     shown = 0
     for name, entry in sorted(partition.files.items()):
-        if shown < MAX_SHOWN and entry.type == "file" and not may_use(entry.stat(), user):
+        if shown == MAX_SHOWN:
+            break
+        if entry.type == "file" and not may_use(f"{partition.path}/{name}", entry.stat(), user):
             shown += 1
             yield f"{partition.name}/{name}", entry.stat(), partition
 
 
-def may_use(status: FileStat, user: FileStat) -> bool:
-    """Whether the owner of `user` may read and write: by owner, by the log dir's group, or as anybody."""
-    if status.uid == user.uid:
-        return status.mode & 0o600 == 0o600
-    if status.gid == user.gid and status.mode & 0o060 == 0o060:
-        return True
-    return status.mode & 0o006 == 0o006
+def may_use(path: str, status: FileStat, user: User) -> bool:
+    """Whether he may read and write it and, if it is a directory, enter."""
+    wanted = READ | WRITE | (SEARCH if status.type == "dir" else 0)
+    acl = None if status.uid == user.uid else access_list(path)
+    return user.may(wanted, status.mode, status.uid, status.gid, acl)
 
 
 def _finding(
     context: DirContext,
     name: str,
     status: FileStat,
-    user: FileStat,
+    user: User,
     partition: PartitionDir | None,
     remedy: Remedy,
 ) -> Finding:
@@ -105,8 +111,8 @@ def _finding(
     return context.finding(
         "K13",
         f"the broker's user {user.uid} cannot read and write it ({what})",
-        Where(name),
+        Where(name or None),
         of=partition.key if partition else None,
-        broker_says=NOT_READABLE.format(f"{context.path}/{name}"),
+        broker_says=NOT_READABLE.format(f"{context.path}/{name}" if name else context.path),
         remedy=remedy,
     )

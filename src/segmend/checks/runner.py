@@ -30,6 +30,7 @@ from .segment_view import SegmentView
 if TYPE_CHECKING:
     from segmend.kernel.types import SegmentScan
     from segmend.logdir.tree import PartitionDir
+    from segmend.logdir.user import User
     from segmend.node.broker_dirs import BrokerDirs
 
     from .weighing.judge import Judge
@@ -158,7 +159,8 @@ class CheckRun:
     """The checks of one broker's log dirs; iterate to run them.
 
     Gives findings; `summary` is complete once they are exhausted. `on_progress` is told
-    (bytes done, bytes in all). `max_map_count` is the machine's vm.max_map_count, if known.
+    (bytes done, bytes in all). `max_map_count` is the machine's vm.max_map_count, if known; `user` whom the
+    broker runs as, if that is known.
     Without `effects` no start is forecast to tell what each finding means.
     """
 
@@ -172,6 +174,7 @@ class CheckRun:
         keeper: Keeper = NOBODY,
         jobs: int = 1,
         max_map_count: int | None = None,
+        user: User | None = None,
         effects: bool = True,
     ) -> None:
         self._wanted = wanted or Wanted()
@@ -183,6 +186,7 @@ class CheckRun:
             codes=known_codes(),
             max_map_count=max_map_count or MAX_MAP_COUNT,
             keeper=keeper,
+            user=user,
         )
         self._plays = effects
         self._level = level

@@ -29,6 +29,14 @@ def add_release_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_user_option(parser: argparse.ArgumentParser, default: str) -> None:
+    """`--as-user`: whom the broker runs as; `default` says who is taken for him without it."""
+    parser.add_argument(
+        "--as-user", metavar="NAME|UID[:GID]",
+        help=f"whom the broker runs as, and what he may read and write; {default} if not given",
+    )  # fmt: skip
+
+
 def add_policies_option(parser: argparse.ArgumentParser) -> None:
     """`--config` of what merges replicas: only one setting of it matters there."""
     parser.add_argument(

@@ -123,7 +123,7 @@ class AsUser(Files):
             if owned in usable:
                 continue
             mode, uid, gid = owned
-            acl = None if uid == self.user.uid else _acl(f"{folder}/{name}")
+            acl = None if uid == self.user.uid else access_list(f"{folder}/{name}")
             if self.user.may(READ | WRITE, mode, uid, gid, acl):
                 if uid == self.user.uid:
                     usable.add(owned)
@@ -142,7 +142,7 @@ class AsUser(Files):
         return {name: IMMUTABLE for name in logs if disk.is_immutable(f"{folder}/{name}")}
 
     def _may(self, wanted: int, path: str, status: FileStat) -> bool:
-        acl = None if self.user.uid in (ROOT, status.uid) else _acl(path)
+        acl = None if self.user.uid in (ROOT, status.uid) else access_list(path)
         return self.user.may(wanted, status.mode, status.uid, status.gid, acl)
 
     def _reaches(self, folder: str) -> bool:
@@ -172,7 +172,8 @@ class AsUser(Files):
         return self._frozen[folder]
 
 
-def _acl(path: str) -> Acl | None:
+def access_list(path: str) -> Acl | None:
+    """Who else may use a file, beside its mode; None without one."""
     data = disk.access_list(path)
     return None if data is None else posix_acl.parse(data)[0]
 

@@ -11,7 +11,7 @@ from segmend.checks import CheckOfAny, CheckRun, Level, Summary, Wanted, known_c
 from segmend.checks.remedies import by_rules_of
 from segmend.checks.runner import METADATA_UNSEEN
 from segmend.cli.nearest import did_you_mean
-from segmend.cli.options import add_output_options, add_release_option
+from segmend.cli.options import add_output_options, add_release_option, add_user_option
 from segmend.cli.output import emit, emit_json, style
 from segmend.cli.selection import refuse_topic
 from segmend.cli.stopped_surgery import stopped_surgery
@@ -21,6 +21,7 @@ from segmend.findings import Finding, Severity
 from segmend.frozen import replace
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
+from segmend.logdir.user import User
 from segmend.report import text
 from segmend.report.findings import finding_lines, in_order
 from segmend.report.progress import Progress
@@ -35,6 +36,7 @@ levels:
 examples:
   segmend check /data/kafka-a /data/kafka-b       all log dirs of one broker together
   segmend check --deep /data/kafka-a/orders-3     one partition
+  segmend check /data/kafka-a --as-user kafka     what this user may not read or write
   segmend check /data/kafka-a --only C12,I14      these findings only
   segmend check /data/kafka-a --kafka 2.2 --json  as Kafka 2.2 would see it
 
@@ -64,6 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     depth.add_argument("--deep", action="store_true", help="every CRC and every record")
     add_release_option(parser)
     parser.add_argument("--config", metavar="FILE", help="the broker's server.properties")
+    add_user_option(parser, "the owner of each log dir")
     parser.add_argument("--only", metavar="CODES", type=_codes, default=(), help="report these only: L05,N01")
     parser.add_argument("--ignore", metavar="CODES", type=_codes, default=(), help="do not report these")
     parser.add_argument("--topic", metavar="GLOB", help="partitions of these topics only")
@@ -102,6 +105,7 @@ def run(args: argparse.Namespace) -> int:
         on_progress=(lambda done, total: progress.update(done, total, "")) if progress.shown else None,
         jobs=args.jobs or len(os.sched_getaffinity(0)),
         max_map_count=_max_map_count(),
+        user=None if args.as_user is None else User.named(args.as_user),
     )
     checks.summary.surgery.extend(stopped_surgery(targets.dirs))
     try:

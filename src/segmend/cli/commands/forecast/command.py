@@ -15,6 +15,7 @@ from segmend.cli.options import (
     add_output_options,
     add_read_speed_option,
     add_release_option,
+    add_user_option,
     add_zookeeper_option,
 )
 from segmend.cli.output import emit, emit_json, style
@@ -69,10 +70,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--config", metavar="[NODE=]FILE", action="append", default=[],
         help="the broker's server.properties; with --cluster one a node, known by its node.id or by NODE=",
     )  # fmt: skip
-    parser.add_argument(
-        "--as-user", metavar="NAME|UID[:GID]",
-        help="whom the broker runs as, and what he may read and write; the owner of most files if not given",
-    )  # fmt: skip
+    add_user_option(parser, "the owner of most files")
     marker = parser.add_mutually_exclusive_group()
     marker.add_argument("--clean", action="store_true", help="as if the dirs had the clean shutdown marker")
     marker.add_argument("--unclean", action="store_true", help="as if they had not")
