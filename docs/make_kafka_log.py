@@ -60,7 +60,8 @@ say". Offsets are offsets, positions are bytes of the file.
 ## Options
 
 An option that a table does not know is an error, as are two ways of choosing topics at once. Names are
-taken in any case.
+taken in any case. What is wrong is said in one line of Spark's exception. A value of `None` never comes as
+far: Spark itself ends by it, with a stack of Java's (`"str" is null`); leave that option out.
 
 | option | value | meaning | tables |
 |---|---|---|---|

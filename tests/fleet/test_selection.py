@@ -21,7 +21,7 @@ from tests.traffic import counted
 from segmend.errors import SegmendError, UsageError
 from segmend.fleet.options import parse_options
 from segmend.fleet.summary import summarize_task
-from segmend.fleet.tables import open_table
+from segmend.fleet.tables import open_table, read
 from segmend.formats.build import NewRecord, build_batch
 from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.types import BytesReader, IndexRule
@@ -321,6 +321,42 @@ def test_offsets_that_are_named_and_gone_are_told(
     first = 29 if "aged" in asked else 121 if "121" in str(asked.get("startingOffsets")) else 30
     assert offsets(rows_of(tmp_path, **asked)) == [*range(first, 120)]
     assert caplog.messages == ([] if told is None else [f"kafka-log: {home}/t-0: {told}"])
+
+
+@pytest.mark.parametrize("table", ["records", "batches"])
+def test_segments_that_are_named_and_gone_are_told(
+    table: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A broker deletes them at any moment: after they were listed, or after the tasks were planned."""
+    home = write_broker(tmp_path, 1, [plain("t", 0), plain("u", 0)]) / "t-0"
+    named = {(None, 1, row["topic"], 0, row["segment"]) for row in rows_of(tmp_path, table="segments")}
+    bases = sorted(key[4] for key in named if key[2] == "t")
+    (home / f"{bases[0]:020d}.log").unlink()
+    options = {"table": table} | ({"replicas": "all"} if table == "records" else {})
+    works = open_table([str(tmp_path)], parse_options(options), cores=1, only=named)
+    told = f"broker 1: t-0/{bases[0]:020d}.log: in none of these log dirs; no row comes of it"
+    assert [each for each in caplog.messages if " none of " in each] == [f"kafka-log: {told}"]
+    caplog.clear()
+    (home / f"{bases[1]:020d}.log").unlink()
+    assert {row["topic"] for work in works for some in read(work) for row in some.to_pylist()} == {"t", "u"}
+    assert caplog.messages == [
+        "kafka-log: 1 damaged place cost records (unreadable 1) in t-0; the table damage names them"
+    ]
+    caplog.clear()
+    open_table([str(tmp_path)], parse_options(options | {"topics": "u"}), cores=1, only=named)
+    open_table(
+        [str(tmp_path)],
+        parse_options(options),
+        cores=1,
+        only=named - {key for key in named if key[4] < bases[2]},
+    )
+    if table == "records":
+        silent = parse_options(options | {"mode": "DROPMALFORMED"})
+        open_table([str(tmp_path)], silent, cores=1, only=named)
+        strict = parse_options(options | {"mode": "FAILFAST", "topics": "t", "offsets": f"{bases[2]}.."})
+        with pytest.raises(SegmendError, match="and 1 other segment: in none of these log dirs"):
+            open_table([str(tmp_path)], strict, cores=1, only=named)
+    assert " none of " not in caplog.text
 
 
 @pytest.mark.parametrize("torn", [391, 350, 78, 0])

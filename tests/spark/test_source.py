@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
-from tests.fleet.build import mixed, three_brokers
+from tests.fleet.build import mixed, plain, three_brokers, write_broker
 
 from segmend.errors import UsageError
 from segmend.fleet.options import parse_options
@@ -91,16 +91,18 @@ def test_a_schema_prunes_columns(spark: SparkSession, fleet: str) -> None:
         ({"path": "{fleet}", "colour": "red"}, "has no option colour"),
         ({}, "needs a path"),
         ({"path": "{fleet}", "table": "segments", "offsets": "1..2"}, "table segments has no option offsets"),
+        ({"path": "{fleet}", "subscribe": "nobody", "mode": "FAILFAST"}, "nobody: on none of these log dirs"),
     ],
 )
-def test_what_makes_no_sense_is_said(
+def test_what_makes_no_sense_is_said_in_a_line(
     spark: SparkSession, fleet: str, options: dict[str, str], said: str
 ) -> None:
     source = spark.read.format("kafka-log")
     for name, value in options.items():
         source = source.option(name, value.format(fleet=fleet))
-    with pytest.raises(PySparkException, match=said):
+    with pytest.raises(PySparkException, match=said) as told:
         source.load().count()
+    assert "Traceback" not in str(told.value)
 
 
 def test_a_type_that_is_not_the_table_s_is_said(spark: SparkSession, fleet: str) -> None:
@@ -119,12 +121,31 @@ def test_scan_reads_only_the_segments_it_is_given(spark: SparkSession, fleet: st
 
 def test_a_stream_and_a_write_are_refused_in_a_line(spark: SparkSession, fleet: str, tmp_path: Path) -> None:
     stream = spark.readStream.format("kafka-log").load(fleet)
-    with pytest.raises(PySparkException, match=r"use spark\.read, not readStream"):
+    with pytest.raises(PySparkException, match=r"use spark\.read, not readStream") as told:
         stream.writeStream.format("noop").option(
             "checkpointLocation", str(tmp_path)
         ).start().processAllAvailable()
-    with pytest.raises(PySparkException, match="only reads"):
+    assert "Traceback" not in str(told.value)
+    with pytest.raises(PySparkException, match="only reads") as told:
         spark.range(1).write.format("kafka-log").mode("append").save(fleet)
+    assert "Traceback" not in str(told.value)
+
+
+def test_an_error_of_a_task_is_a_line_and_one_of_a_user_is_not(spark: SparkSession, tmp_path: Path) -> None:
+    log = write_broker(tmp_path, 1, [plain("t", 0)]) / f"t-0/{0:020d}.log"
+    log.write_bytes(b"x" * 100 + log.read_bytes()[100:])
+    reader = spark.read.format("kafka-log")
+    segments = reader.option("table", "segments").load(str(tmp_path))
+    for frame in (
+        reader.option("table", "records").option("mode", "FAILFAST").load(str(tmp_path)),
+        scan(spark, segments, str(tmp_path), mode="FAILFAST"),
+    ):
+        with pytest.raises(PySparkException, match=r"SegmendError: .*: byte 0: .*FAILFAST") as told:
+            frame.collect()
+        assert "Traceback" not in str(told.value)
+    with pytest.raises(PySparkException, match="ZeroDivisionError") as told:
+        spark.range(1).select(sql.udf(lambda number: 1 // number)("id")).collect()
+    assert "Traceback" in str(told.value)
 
 
 def test_a_summary_says_what_the_records_say(spark: SparkSession, tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import groupby
+from operator import itemgetter
 
 import pyarrow as pa
 
@@ -29,12 +31,14 @@ from segmend.fleet.records import instead
 from segmend.fleet.schemas import DECODED
 from segmend.fleet.selection import Found, lacking, wanted_logs
 from segmend.fleet.task import AuditJob, Share, Task, TaskPiece, gather
+from segmend.formats.names import file_prefix
 from segmend.formats.offset_checkpoint import LOG_START_OFFSET
 from segmend.frozen import frozen
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
+from segmend.wording import plural
 
 BY_RANGE = ("batches", "records")
 CONSUMED = ("records", "damage", *DECODED)
@@ -84,7 +88,8 @@ def _by_range(
     places: Sequence[Place], options: Options, cores: int, only: AbstractSet[Key] | None
 ) -> list[TableTask]:
     kinds = _kinds(options.table)
-    logs_wanted = [(place, p) for place, p in _partitions(places, options) if p.kind in kinds]
+    found = list(_partitions(places, options))
+    logs_wanted = [(place, p) for place, p in found if p.kind in kinds]
     logs = wanted_logs(logs_wanted, options)
     target = _target(sum(log.partition.size for log in logs), options, cores)
     whole = 1 << 62 if options.table == "index_entries" else target
@@ -102,7 +107,9 @@ def _by_range(
         )
     )  # fmt: skip
     if only is not None:
-        pieces = _only(pieces, only, places)
+        untold = _untold(only, places)
+        tell_gone(_gone(only, untold, found, options), options.mode)
+        pieces = (each for each in pieces if _key(each.place, each, each.base_offset, untold) in only)
     packed = pack(pieces, cores=max(cores, options.min_partitions), target=target)
     return [TableTask(options=options, ranges=tuple(sorted(p, key=lambda r: r.order))) for p in packed]
 
@@ -130,16 +137,32 @@ def _unread(partitions: Iterable[PartitionDir], options: Options) -> Iterator[st
             yield f"{refused}; records that were deleted may be among the rows"
 
 
-def _only(
-    pieces: Iterable[ByteRange], only: AbstractSet[Key], places: Iterable[Place]
-) -> Iterator[ByteRange]:
+def _untold(only: AbstractSet[Key], places: Iterable[Place]) -> bool:
+    """Whether the segments do not say their cluster; UsageError where that leaves open which they are."""
     untold = any(cluster is None for cluster, *_ in only)
     if untold and len({place.cluster_id for place in places} - {None}) > 1:
         raise UsageError("these are log dirs of several clusters: the segments must say their cluster_id")
-    for each in pieces:
-        cluster = None if untold else each.place.cluster_id or ""
-        if (cluster, each.place.broker, each.topic, each.partition, each.base_offset) in only:
-            yield each
+    return untold
+
+
+def _key(place: Place, of: ByteRange | PartitionDir, base_offset: int, untold: bool) -> Key:
+    return None if untold else place.cluster_id or "", place.broker, of.topic, of.partition, base_offset
+
+
+def _gone(only: AbstractSet[Key], untold: bool, found: Iterable[Found], options: Options) -> Iterator[str]:
+    """In words: segments that were named and are not there, as where a broker deleted them meanwhile."""
+    there = {
+        _key(place, partition, segment.base_offset, untold)
+        for place, partition in found
+        for segment in partition.segments
+        if segment.log is not None
+    }
+    left = sorted(key[1:] for key in only - there if options.wants(*key[1:4]))
+    for (broker, topic, partition), same in groupby(left, itemgetter(0, 1, 2)):
+        first, *others = (f"{file_prefix(base_offset)}.log" for *_, base_offset in same)
+        more = f" and {plural(len(others), 'other segment')}" if others else ""
+        name = f"broker {broker}: {topic}-{partition}/{first}{more}"
+        yield f"{name}: in none of these log dirs; no row comes of it"
 
 
 def _kinds(table: str) -> frozenset[str]:
@@ -214,11 +237,13 @@ def _unreadable(
     piece: ByteRange, error: Unreadable, options: Options, tally: DamageTally
 ) -> Iterator[pa.RecordBatch]:
     """A log that cannot be opened is told once, by its first range."""
-    if piece.start != piece.begin or options.table not in CONSUMED:
+    if piece.start != piece.begin:
         return
     last = None if piece.next_base is None else piece.next_base - 1
     damage = unreadable(piece, error, piece.base_offset, last)
-    if options.table == "records":
+    if options.table not in CONSUMED:
+        tally.report(damage)
+    elif options.table == "records":
         yield from instead(damage, options, tally.report)
     elif options.consumes:
         yield from said(instead(damage, as_records(options), tally.report), piece, options)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from typing import NoReturn
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -33,6 +34,7 @@ from segmend.fleet.listing import absolute
 from segmend.fleet.options import Options, parse_options
 from segmend.fleet.tables import TableTask, open_table, read
 from segmend.frozen import replace
+from segmend.spark.tasks import in_a_line
 
 NAME = "kafka-log"
 # A planner has no say in how many cores there are; splits are small enough for this many.
@@ -46,10 +48,12 @@ class KafkaLogDataSource(DataSource):  # type: ignore[misc]
     def name(cls) -> str:
         return NAME
 
+    @in_a_line()
     def schema(self) -> StructType:
         """The columns that the options ask for."""
         return from_arrow_schema(parse_options(self.options).schema)
 
+    @in_a_line()
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of `schema`, whose columns must be of the table."""
         options = parse_options(self.options)
@@ -63,6 +67,7 @@ class KafkaLogDataSource(DataSource):  # type: ignore[misc]
         del schema
         return _NoStream()
 
+    @in_a_line()
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """There is none."""
         del schema, overwrite
@@ -73,20 +78,21 @@ class _NoStream(DataSourceStreamReader):  # type: ignore[misc]
     """Every method says that there is no stream; the first that Spark calls is `initialOffset`."""
 
     def initialOffset(self) -> dict[str, int]:
-        raise _no_stream()
+        _no_stream()
 
     def latestOffset(self) -> dict[str, int]:
-        raise _no_stream()
+        _no_stream()
 
     def partitions(self, _start: dict[str, int], _end: dict[str, int]) -> list[InputPartition]:
-        raise _no_stream()
+        _no_stream()
 
     def read(self, _partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        raise _no_stream()
+        _no_stream()
 
 
-def _no_stream() -> UsageError:
-    return UsageError(
+@in_a_line()
+def _no_stream() -> NoReturn:
+    raise UsageError(
         "kafka-log reads what lies there, once: use spark.read, not readStream "
         "(a live broker has format('kafka'))"
     )
@@ -99,6 +105,7 @@ class KafkaLogReader(DataSourceReader):  # type: ignore[misc]
         self._paths = paths
         self._options = options
 
+    @in_a_line()
     def partitions(self) -> list[InputPartition]:
         """One for each packed task; none for an empty fleet would make Spark invent one."""
         works = open_table(self._paths, self._options, cores=_CORES)
@@ -106,7 +113,8 @@ class KafkaLogReader(DataSourceReader):  # type: ignore[misc]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""
-        return read(partition.value)
+        with in_a_line():
+            yield from read(partition.value)
 
 
 def paths_of(options: Mapping[str, str]) -> list[str]:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
 from typing import TypeVar
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
+
+from segmend.errors import SegmendError
 
 T = TypeVar("T")
 
@@ -27,6 +32,20 @@ def java_says(error: Py4JJavaError) -> str:
     return str(error.java_exception.getMessage()).partition("\n")[0]
 
 
+@contextmanager
+def in_a_line() -> Iterator[None]:
+    """An error that says what is wrong comes without the lines of our code that found it.
+
+    What `spark.sql.execution.pyspark.udf.hideTraceback.enabled` does for a session, for this process of
+    Spark's alone, which ends with the error.
+    """
+    try:
+        yield
+    except SegmendError:
+        os.environ["SPARK_HIDE_TRACEBACK"] = "1"
+        raise
+
+
 def run_tasks(
     spark: SparkSession,
     works: Sequence[T],
@@ -39,8 +58,9 @@ def run_tasks(
     pickled = [pickle.dumps(work) for work in works]
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
+        numbers = chain.from_iterable(batch.column(0).to_pylist() for batch in batches)
+        with in_a_line():
+            for number in numbers:
                 yield from function(pickle.loads(pickled[number]))
 
     return spark.range(0, len(works), 1, len(works)).mapInArrow(run, schema)
