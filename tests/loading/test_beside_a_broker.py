@@ -1,6 +1,9 @@
 """A broker that runs rolls and deletes while its dirs are looked at: what goes meanwhile is no failure."""
 
+import itertools
+import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -103,3 +106,37 @@ def test_what_the_broker_is_about_to_make(
         int(not comes),
         comes,
     )
+
+
+def test_a_broker_that_goes_on_deleting_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A topic of many partitions goes one by one, in longer than one of them takes."""
+    (one, _) = sorted(unpack(ARCHIVES / "4.3.1.tar.xz", tmp_path).glob("b1/d*"))
+    topics = [one / name for name in os.listdir(one) if name in ("compact-0", "txn-0")]
+    for number, topic in enumerate(topics):
+        metadata = f"version: 0\ntopic_id: QQQQQQQQQQQQQQQQQQQQQ{number}\n"
+        (topic / "partition.metadata").write_text(metadata)
+    waits = itertools.count(1)
+
+    def pause(_seconds: float) -> None:
+        if next(waits) % 30 == 0 and topics:
+            shutil.rmtree(topics.pop(0))
+
+    with broker_on(one):
+        monkeypatch.setattr(beside_a_broker.time, "sleep", pause)
+        found = started([one, one.with_name("d1")])
+    assert (topics, found.lost.partitions, found.unserved) == ([], 0, 0)
+
+
+def test_a_broker_that_goes_on_making_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = DirState(log_dir=LogDir.open(str(tmp_path)), clean=True, live=True)
+    for partition in range(3):
+        waits = itertools.count(1)
+
+        def pause(_seconds: float, name: str = f"t-{partition}", waits: Iterator[int] = waits) -> None:
+            if next(waits) == 30:
+                (tmp_path / name).mkdir()
+
+        monkeypatch.setattr(beside_a_broker.time, "sleep", pause)
+        assert beside_a_broker.arriving([state], f"t-{partition}") is not None

@@ -8,7 +8,7 @@ from typing import Final
 
 from segmend.formats.names import parse_dir_name
 from segmend.frozen import replace
-from segmend.loading.dirs import DirState
+from segmend.loading.dirs import PATIENCE, DirState
 from segmend.loading.metadata_log import UNKNOWN
 from segmend.loading.replicas import Loaded, Situation, load_directory, unseen
 from segmend.loading.timing.estimate import LoadJob, Work
@@ -42,12 +42,16 @@ def load_settled(dir_state: DirState, partition: PartitionDir, situation: Situat
 
 
 def _goes(dir_state: DirState, partition: PartitionDir) -> bool:
-    """Whether the broker takes it away, or makes it anew, a moment after the metadata says so."""
+    """Whether the broker takes it away, or makes it anew, a moment after the metadata says so.
+
+    One that is seen to go on may need as long again for the next.
+    """
     while dir_state.patience > 0:
         dir_state.patience -= _PAUSE
         time.sleep(_PAUSE)
         now = partition.afresh()
         if now.unreadable is not None or now.topic_id != partition.topic_id:
+            dir_state.patience = PATIENCE
             return True
     return False
 
@@ -59,6 +63,7 @@ def arriving(dir_states: Sequence[DirState], name: str) -> Loaded | None:
     while made:
         for state, partition in made:
             if partition.afresh().unreadable is None:
+                live[0].patience = PATIENCE
                 return _in_motion(state, partition)
         if live[0].patience <= 0:
             break

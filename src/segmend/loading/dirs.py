@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from segmend.broker.checkpoints import (
     MARKER_GOES_FIRST,
     RESETTING,
@@ -28,6 +30,10 @@ from segmend.logdir.tree import LogDir
 Offsets = dict[tuple[str, int], int]
 
 
+PATIENCE: Final = 2.0
+"""Seconds in which a running broker is seen to go on with what the metadata says."""
+
+
 @dataclass(slots=True, kw_only=True)
 class DirState:
     """What the broker has read of a dir, and what became of it so far.
@@ -38,7 +44,7 @@ class DirState:
     `late` is the partition over which it failed once its logs were loaded, or the checkpoint that the first
     of its partitions then asks.
     `live`: a broker runs over it, and changes it while it is looked at; `patience` has the seconds that
-    this may be waited for.
+    this may be waited for still.
     `unmarked` is what is thrown where a partition of it asks for its high watermark.
     `foreign` are the directories that are no partition to this release.
     `unknown` is what this process may not read of it, `open_transactions` names the logs so far that
@@ -48,7 +54,7 @@ class DirState:
     log_dir: LogDir
     clean: bool
     live: bool = False
-    patience: float = 2.0
+    patience: float = PATIENCE
     fatal: str | None = None
     offline: str | None = None
     doubtful: str | None = None
