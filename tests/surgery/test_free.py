@@ -1,6 +1,7 @@
 """`plan free`: what goes first, what never goes, what a full disk has to do with the quarantine."""
 
 import itertools
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -83,6 +84,16 @@ def test_old_bytes_that_would_stay_on_the_full_disk_are_refused(killed: Desk) ->
     assert not killed.state.exists()
 
 
+def test_the_command_that_is_printed_asks_for_a_place_where_there_is_none(
+    killed: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Old bytes beside the full disk's own would be refused, so the command without a place is half a one."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(killed.root))
+    ran = killed.run("plan", "free", *killed.dirs, "--bytes", "20KB", "-o", killed.plan_file)
+    *_, asks, place = shlex.split(ran.out.rpartition("next: ")[2], comments=True)
+    assert (asks, place) == ("--backup-dir", "DIR")
+
+
 def test_what_is_served_and_the_identity_stay(shelf: Desk) -> None:
     ran = shelf.plan("free", "--bytes", "1GB", "--now", FOREVER)
     served = {f"d{n}/{p.name}" for n, d in enumerate(shelf.dirs) for p in d.iterdir() if "." not in p.name}
@@ -149,7 +160,8 @@ def test_the_same_disk_is_refused_unless_it_is_to_be_discarded(shelf: Desk) -> N
     assert ran.code == 0
     notes = " ".join(ran.of("plan")[0]["notes"])
     assert "needs no room, and frees none" in notes
-    assert "quarantine discard gives it up for good" in notes
+    assert "quarantine discard JOURNAL, which apply names, gives it up for good" in notes
+    assert "bytes are set aside" in notes
 
 
 @pytest.mark.slow

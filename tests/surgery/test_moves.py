@@ -1,5 +1,6 @@
 """Where a drain sends partitions, and what a move does with a copy that the broker began."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -91,6 +92,7 @@ def test_a_throttle_is_kept_to_and_said(dirs: list[Path], monkeypatch: pytest.Mo
         move.plan(request(dirs, move.Options(partition=("w-0",), to=str(dirs[1]), throttle=50_000))),
     ):
         assert (planned.extra[THROTTLE], planned.arguments[THROTTLE]) == (50_000, "50000/s")
+        assert re.search(r" at 50,000 a second: \d+\.\d seconds at the least", "\n".join(planned.notes))
     plan = replace(planned, extra={THROTTLE: [planned.extra[THROTTLE], 1 << 40, True, "x"]})
     clock = [0.0]
 

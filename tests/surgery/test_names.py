@@ -149,7 +149,9 @@ def test_a_copy_leaves_all_as_it_is(clean: Desk) -> None:
         ("single", "..", "no topic can be called so"), ("single", "x" * 250, "250 characters"),
         ("single", "single", "its name already"), ("*", "one", "put {topic} into it"),
         ("single", "orders_eu-west_1", "collides with topic orders.eu-west_1"),
-        ("single", "unmade", "knows no such topic"), ("none", "some", "no such partition"),
+        ("single", "unmade", "knows no topic unmade; first kafka-topics.sh --create --topic unmade"),
+        ("codec-*", "old.{topic}", "knows no topic old.codec-gzip, old.codec-lz4"),
+        ("none", "some", "no such partition"),
         ("single", "__cluster_metadata", "no topic of clients"),
     ],
 )  # fmt: skip

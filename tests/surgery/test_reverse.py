@@ -11,6 +11,7 @@ from tests.surgery.desk import Desk
 from tests.surgery.faulty import Died, Disk, Mortal
 from tests.surgery.picture import picture
 from tests.surgery.recovery_rule import batches_of
+from tests.surgery.shows.names import stamp
 from tests.surgery.test_graft import batches, fall_behind
 from tests.surgery.test_names import OTHER, SINGLE, home_of
 from tests.surgery.world import World, make, plan_of, steps
@@ -75,6 +76,38 @@ def test_what_came_to_a_renamed_partition_is_seen_before_the_first_step_of_an_un
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("beside", [True, False])
+def test_an_empty_one_that_gave_way_comes_back_where_the_renamed_one_leaves(
+    clean: Desk, beside: bool
+) -> None:
+    home = home_of(clean, "single-0")
+    empty = next(each for each in clean.dirs if (each == home.parent) is beside) / "other-0"
+    empty.mkdir()
+    (empty / f"{0:020d}.log").touch()
+    write(empty.parent / HIGH_WATERMARK, {**lines(empty.parent / HIGH_WATERMARK), ("other", 0): 0})
+    before = picture(empty, folder_times=False)
+    asked = ("rename", "--topic", "single", "--to", "other", "--topic-id", OTHER, "--even-stray", "--replace")
+    assert clean.plan(*asked).code == 0
+    clean.apply()
+    renamed = home.with_name("other-0")
+    log = max(renamed.glob("*.log"))
+    with open(log, "ab") as file:
+        file.write(MORE)
+    write(home.parent / HIGH_WATERMARK, {**lines(home.parent / HIGH_WATERMARK), ("other", 0): 99})
+    home.mkdir()  # as the broker does, whose topic it still is
+    (home / log.name).touch()
+    code, plan = reversed_plan(clean)
+    assert (code, plan.left) == (0, ())
+    clean.apply()
+    assert (home / log.name).read_bytes().endswith(MORE)
+    assert picture(empty, folder_times=False) == before
+    assert lines(home.parent / HIGH_WATERMARK)["single", 0] == 99
+    assert lines(empty.parent / HIGH_WATERMARK)["other", 0] == 0
+    assert renamed.exists() is beside
+    clean.undo()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "since",
     ["empty", "records", *(pytest.param(each, marks=pytest.mark.slow) for each in ("nothing", "elsewhere"))],
@@ -100,6 +133,17 @@ def test_what_was_deleted_comes_back_unless_there_is_a_new_one(clean: Desk, sinc
     assert picture(home, folder_times=False) == before
     assert lines(home.parent / HIGH_WATERMARK) == marks
     clean.undo()
+
+
+def test_a_way_back_after_which_a_start_loses_records_does_not_say_that_nothing_is_lost(clean: Desk) -> None:
+    home = home_of(clean, "single-0")
+    stamp(home)
+    clean.plan("restamp", "--topic", "single")
+    clean.apply()
+    stop_cleanly(clean)
+    out = clean.run("plan", "reverse", "--state-dir", clean.state).out
+    assert "lost: nothing by the steps, but by the start after them" in out
+    assert f"started after it starts and loses {SINGLE} records" in out
 
 
 def stop_cleanly(desk: Desk) -> None:

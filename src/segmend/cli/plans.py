@@ -11,6 +11,7 @@ from segmend.report import text
 from segmend.report.plan import plan_lines, plan_objects
 from segmend.state_dir import default_state_dir
 from segmend.surgery.boundaries import refuse_inside
+from segmend.surgery.execute.apply import backup_place
 from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.plan import Plan
 from segmend.surgery.writing.atomic import bytes_of, write_atomically
@@ -83,6 +84,10 @@ def _next(args: argparse.Namespace, plan: Plan, path: str | None) -> str:
     state_dir: str = getattr(args, "state_dir", default_state_dir())
     usual = disk.real_path(state_dir) == disk.real_path(default_state_dir())
     more = "" if usual else f" --state-dir {text.word(state_dir)}"
+    try:
+        backup_place(plan, state_dir, None)
+    except UsageError:
+        more += " --backup-dir DIR  # on another disk: else nothing comes free"
     return f"next: {program()} apply {text.word(path)}{more}"
 
 

@@ -88,7 +88,10 @@ def _together(steps: Sequence[Step]) -> str:
 
 def _losses(plan: Plan, look: Style) -> Iterator[str]:
     if not plan.losses:
-        yield f"{look('green', 'lost: nothing')}; all old bytes are kept, `segmend undo` goes back"
+        before, after = (plan.forecast.get(when, {}).get("records_lost") or 0 for when in ("before", "after"))
+        worse = look("red", "lost: nothing by the steps, but by the start after them")
+        said = worse if after > before else look("green", "lost: nothing")
+        yield f"{said}; all old bytes are kept, `segmend undo` goes back"
     for loss in plan.losses[:_SHOWN]:
         yield f"{look('red', 'lost')}: {text.clean(_loss(loss))}"
     if plan.losses:

@@ -106,9 +106,9 @@ def refuse_discarded(run: Run) -> None:
     statuses = run.statuses()
     gone = [run.plan.steps[n] for n in sorted(run.discarded) if statuses[n] is not Status.BEFORE]
     if gone:
-        more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
+        more = f" and {len(gone) - 1} more were" if len(gone) > 1 else " was"
         raise SegmendError(
-            f"{run.name} cannot be taken back: {gone[0].paths[0]}{more} was given up for good by "
+            f"{run.name} cannot be taken back: {gone[0].paths[0]}{more} given up for good by "
             "`segmend quarantine discard`; nothing was changed"
         )
 

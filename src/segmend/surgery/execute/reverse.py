@@ -9,7 +9,7 @@ a way back would cost, nothing of that partition is touched, and the old bytes s
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from segmend.errors import SegmendError, UsageError
 from segmend.formats import clean_shutdown, offset_checkpoint
@@ -23,11 +23,11 @@ from segmend.surgery.execute import lock
 from segmend.surgery.execute.journal import Run
 from segmend.surgery.execute.journal_events import BACK, Status
 from segmend.surgery.execute.reverse_losses import losses
-from segmend.surgery.execute.reverse_steps import Kept, back
+from segmend.surgery.execute.reverse_steps import Kept, Today, back
 from segmend.surgery.execute.run import examine
 from segmend.surgery.plan import Left, Plan
 from segmend.surgery.planning import assembly
-from segmend.surgery.planning.assembly import Draft, Lines
+from segmend.surgery.planning.assembly import Draft
 from segmend.surgery.request import Request, Tell
 from segmend.surgery.step import OnePath, Step
 from segmend.surgery.steps.append_file import AppendFile
@@ -60,23 +60,26 @@ def reverse(run: Run, on_progress: Tell = lambda _done, _total: None) -> Plan:
     assembly.refuse_strangers(dirs, given)
     steps, left, notes = list[Step](), stopped, list[str]()
     reversed_names: set[str] = set()
+    leaving: Set[str] = set()
     for group in _groups(run, done):
+        moved = (step for step in map(run.plan.steps.__getitem__, group.numbers) if isinstance(step, MoveDir))
+        today = Today(dirs=dirs, leaving=leaving | {step.target for step in moved})
         try:
             ordered = _in_order(
-                [each for number in reversed(group.numbers) for each in back(run, number, dirs)]
+                [each for number in reversed(group.numbers) for each in back(run, number, today)]
             )
         except Kept as kept:
             left.append(Left(why=str(kept), path=kept.path))
             continue
         steps += ordered
+        leaving = today.leaving
         reversed_names |= group.names
         notes += [
             f"{each.source}: goes back with all that came since, {each.before.size or 0:,} bytes"
             for each in ordered
             if isinstance(each, MoveDir) and posixpath.dirname(each.source) in given
         ]
-    emptied = {each.path for each in steps if isinstance(each, Quarantine)}
-    lines, stay = _lines(run, done, dirs, reversed_names, emptied)
+    lines, stay = _lines(run, done, dirs, reversed_names, steps)
     marks = list(_markers(run, dirs, steps))
     draft = Draft(
         steps=[*marks, *lines, *steps], losses=list(losses(broker, steps)),
@@ -196,9 +199,11 @@ def _was_whole(run: Run, log: str) -> bool:
 
 
 def _lines(
-    run: Run, done: Sequence[int], dirs: Sequence[LogDir], names: set[str], emptied: set[str]
+    run: Run, done: Sequence[int], dirs: Sequence[LogDir], names: set[str], way: Sequence[Step]
 ) -> tuple[list[Step], list[str]]:
     """Lines of what goes back: of what moved today's, of other things the old ones, if nothing came since."""
+    emptied = {each.path for each in way if isinstance(each, Quarantine)}
+    returning = {each.target for each in way if isinstance(each, MoveDir)}
     moved = {
         _key(step.source): (step.target, step.source)
         for step in (run.plan.steps[number] for number in done)
@@ -207,11 +212,13 @@ def _lines(
     steps, stay = list[Step](), list[str]()
     for log_dir, name in ((log_dir, name) for log_dir in dirs for name in FILE_NAMES):
         today = log_dir.checkpointed(name)
-        changes: dict[Key, int | None] = {}
+        changes, of_moves = dict[Key, int | None](), _of_moves(moved, log_dir, name, dirs)
         for key, (old, new) in _changed(run, done, f"{log_dir.path}/{name}").items():
-            if key in moved or any(key == _key(target) for target, _ in moved.values()):
-                continue
             place = f"{log_dir.path}/{key[0]}-{key[1]}"
+            if key in moved or any(key == _key(target) for target, _ in moved.values()):
+                if key not in moved and place in returning:
+                    of_moves[key] = old
+                continue
             touched = any(_touches(run, number, key) for number in done)
             # A line of today that is of an empty one, which goes, says nothing of what takes its place.
             since = today.get(key) if place not in emptied else None
@@ -219,7 +226,7 @@ def _lines(
                 changes[key] = old
             elif today.get(key) != old:
                 stay.append(f"{log_dir.path}/{name}: the line of {key[0]}-{key[1]} stays as it is now")
-        changes.update(_of_moves(moved, log_dir, name, dirs))
+        changes |= of_moves
         if changes:
             steps += assembly.checkpoint_step(log_dir, name, changes, "lines of what goes back")
     return steps, stay
@@ -227,7 +234,7 @@ def _lines(
 
 def _of_moves(
     moved: Mapping[Key, tuple[str, str]], log_dir: LogDir, name: str, dirs: Sequence[LogDir]
-) -> Lines:
+) -> dict[Key, int | None]:
     changes: dict[Key, int | None] = {}
     for target, _ in moved.values():
         if posixpath.dirname(target) == log_dir.path:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any, Final
 
 from segmend.formats import partition_metadata
+from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.surgery.boundaries import is_beside
@@ -39,15 +40,23 @@ class Kept(Exception):
         self.path = path
 
 
-def back(run: Run, number: int, dirs: Sequence[LogDir]) -> Iterator[Step]:
+@frozen
+class Today:
+    """The log dirs as they are; `leaving` are directories that go back to where they were."""
+
+    dirs: Sequence[LogDir]
+    leaving: Set[str]
+
+
+def back(run: Run, number: int, today: Today) -> Iterator[Step]:
     """The steps that take back the step `number` of a run; raises `Kept`."""
     step = run.plan.steps[number]
     if is_beside(step, run.plan):
         raise Kept(step.paths[0], "is outside of the log dirs, and stays")
-    yield from _WAYS[type(step)](step, run, number, dirs)
+    yield from _WAYS[type(step)](step, run, number, today)
 
 
-def _aside(step: Quarantine, run: Run, number: int, dirs: Sequence[LogDir]) -> Iterator[Step]:
+def _aside(step: Quarantine, run: Run, number: int, today: Today) -> Iterator[Step]:
     item = SetAside(run=run, number=number, step=step)
     if disk.path_type(item.place) is None:
         raise Kept(step.path, f"what was set aside is not at {item.place} any more")
@@ -58,18 +67,18 @@ def _aside(step: Quarantine, run: Run, number: int, dirs: Sequence[LogDir]) -> I
         elif not path.endswith(_DERIVED):
             raise Kept(path, f"there is one again, and it stays; the old one stays in {item.place}")
         return
-    yield from _out_of_the_way(posixpath.basename(step.path), step.path, dirs, item.place)
+    yield from _out_of_the_way(posixpath.basename(step.path), step.path, today, item.place)
     yield MoveDir(
         source=item.place, target=step.path, reason=f"out of the quarantine, {item.name}",
         before=look(item.place), allocated=allocated(item.place),
     )  # fmt: skip
 
 
-def _out_of_the_way(name: str, path: str, dirs: Sequence[LogDir], old: str) -> Iterator[Step]:
+def _out_of_the_way(name: str, path: str, today: Today, old: str) -> Iterator[Step]:
     """What a broker made under a name since goes aside where it is empty; raises `Kept` where it is not."""
-    for log_dir in dirs:
+    for log_dir in today.dirs:
         partition = log_dir.partition(name)
-        if partition is None:
+        if partition is None or partition.path in today.leaving:
             continue
         if not is_empty(partition):
             raise Kept(
@@ -79,12 +88,12 @@ def _out_of_the_way(name: str, path: str, dirs: Sequence[LogDir], old: str) -> I
         yield Quarantine.of(partition.path, "empty, and made since")
 
 
-def _moved(step: MoveDir, _run: Run, _number: int, dirs: Sequence[LogDir]) -> Iterator[Step]:
+def _moved(step: MoveDir, _run: Run, _number: int, today: Today) -> Iterator[Step]:
     if disk.path_type(step.target) != "dir":
         raise Kept(step.target, "is not where the plan has put it")
     name = posixpath.basename(step.source)
     if name != posixpath.basename(step.target):
-        yield from _out_of_the_way(name, step.source, dirs, step.target)
+        yield from _out_of_the_way(name, step.source, today, step.target)
     elif os.path.lexists(step.source):
         raise Kept(step.source, "is there again")
     yield MoveDir(
@@ -93,7 +102,7 @@ def _moved(step: MoveDir, _run: Run, _number: int, dirs: Sequence[LogDir]) -> It
     )  # fmt: skip
 
 
-def _cut(step: CutFile, run: Run, number: int, _dirs: Sequence[LogDir]) -> Iterator[Step]:
+def _cut(step: CutFile, run: Run, number: int, _today: Today) -> Iterator[Step]:
     tail = _old(step.path, f"{run.vault(number)}/{TAIL}")
     now, left = look(step.path, content=False), step.after.size or 0
     if now.size != left:
@@ -105,7 +114,7 @@ def _cut(step: CutFile, run: Run, number: int, _dirs: Sequence[LogDir]) -> Itera
     )
 
 
-def _patched(step: PatchFile, run: Run, number: int, _dirs: Sequence[LogDir]) -> Iterator[Step]:
+def _patched(step: PatchFile, run: Run, number: int, _today: Today) -> Iterator[Step]:
     old = _old(step.path, f"{run.vault(number)}/{OLD}")
     there = disk.path_type(step.path) == "file"
     if not there or hash_of(step.path, step.position, step.content.length) != step.content.sha256:
@@ -115,7 +124,7 @@ def _patched(step: PatchFile, run: Run, number: int, _dirs: Sequence[LogDir]) ->
     yield PatchFile.at(step.path, step.position, NewBytes.range_of(old, 0, step.content.length), _REASON)
 
 
-def _appended(step: AppendFile, _run: Run, _number: int, _dirs: Sequence[LogDir]) -> Iterator[Step]:
+def _appended(step: AppendFile, _run: Run, _number: int, _today: Today) -> Iterator[Step]:
     start, now = step.before.size or 0, look(step.path, content=False)
     if step.before == step.after:
         return  # It was only synced.
@@ -127,7 +136,7 @@ def _appended(step: AppendFile, _run: Run, _number: int, _dirs: Sequence[LogDir]
         yield CutFile.to(step.path, start, _REASON)
 
 
-def _replaced(step: ReplaceFile, run: Run, number: int, _dirs: Sequence[LogDir]) -> Iterator[Step]:
+def _replaced(step: ReplaceFile, run: Run, number: int, _today: Today) -> Iterator[Step]:
     now = look(step.path)
     if now.sha256 != step.after.sha256:
         raise Kept(step.path, "is not as the plan left it: it was written anew since, and stays")
@@ -139,7 +148,7 @@ def _replaced(step: ReplaceFile, run: Run, number: int, _dirs: Sequence[LogDir])
     yield ReplaceFile(path=step.path, before=now, after=step.before, content=content, reason=_REASON)
 
 
-def _made(step: MakeDir, _run: Run, _number: int, _dirs: Sequence[LogDir]) -> Iterator[Step]:
+def _made(step: MakeDir, _run: Run, _number: int, _today: Today) -> Iterator[Step]:
     name = posixpath.basename(step.path)
     why = f"was made by the plan, and stays with what came since; without it: plan delete --partition {name}"
     raise Kept(step.path, why)
@@ -151,7 +160,7 @@ def _old(path: str, kept: str) -> str:
     return kept
 
 
-_WAYS: Mapping[type[Any], Callable[[Any, Run, int, Sequence[LogDir]], Iterator[Step]]] = {
+_WAYS: Mapping[type[Any], Callable[[Any, Run, int, Today], Iterator[Step]]] = {
     Quarantine: _aside, MoveDir: _moved, CutFile: _cut, PatchFile: _patched, AppendFile: _appended,
     ReplaceFile: _replaced, MakeDir: _made,
 }  # fmt: skip

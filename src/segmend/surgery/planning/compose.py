@@ -40,7 +40,9 @@ def composed(plans: Sequence[Plan], on_progress: Tell = lambda _done, _total: No
     """The plan of all; raises `UsageError` if they do not go together, `SegmendError` if one is too old."""
     releases = sorted({str(plan.release) for plan in plans})
     if len(releases) > 1:
-        raise UsageError(f"the plans follow the rules of Kafka {' and '.join(releases)}; make them for one")
+        raise UsageError(
+            f"the plans follow the rules of Kafka {' and '.join(releases)}; make them for one (--kafka)"
+        )
     dirs = _dirs(plans)
     broker = BrokerDirs([LogDir.open(each.path) for each in dirs], release=plans[0].release)
     assembly.refuse_strangers(broker.dirs, [each.given for each in dirs])

@@ -83,7 +83,7 @@ def _slowly(moves: Sequence[Move], throttle: int) -> Iterator[str]:
     away = [m for m in moves if device_of(m.partition.path) != device_of(m.target.path)]
     size = sum(allocated(move.partition.path) for move in away)
     if size:
-        least = f"{size / throttle:,.0f} seconds at the least"
+        least = f"{size / throttle:,.1f} seconds at the least"
         yield f"{size:,} bytes are copied to another disk at {throttle:,} a second: {least}"
 
 

@@ -38,7 +38,7 @@ examples:
                                                      what that broker proves to have is not lost
   segmend plan delete /data/a --partition orders-3 --accept-loss 120-records -o plan.json
 
-With them gone for good: segmend quarantine discard."""
+With them gone for good: segmend quarantine discard JOURNAL, as apply names it."""
 
 
 @frozen

@@ -216,7 +216,8 @@ def _refuse_place(request: Request[Options], looked: _Freeable) -> None:
 def _notes(request: Request[Options], looked: _Freeable) -> Iterator[str]:
     home, need = looked.home.path, looked.room
     if looked.chosen:
-        yield f"{looked.bytes:,} bytes leave the disk of {home}"
+        what = "are set aside" if request.options.discard else f"leave the disk of {home}"
+        yield f"{looked.bytes:,} bytes {what}"
         yield from _place(request, looked)
     if any(each.kind is CandidateKind.DOOMED for each in looked.chosen):
         yield from _doomed(looked.chosen)
@@ -250,7 +251,10 @@ def _place(request: Request[Options], looked: _Freeable) -> Iterator[str]:
         )
     else:
         yield f"segmend apply PLAN --backup-dir {home}.aside needs no room, and frees none"
-    yield "then segmend quarantine discard gives it up for good: after that no undo brings it back"
+    yield (
+        "then segmend quarantine discard JOURNAL, which apply names, gives it up for good: after that "
+        "no undo brings it back"
+    )
 
 
 def _doomed(chosen: Sequence[Candidate]) -> Iterator[str]:

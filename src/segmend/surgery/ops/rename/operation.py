@@ -222,7 +222,22 @@ def new_names(
         for other in (*sorted(_known(request) - gone), *wanted):
             if other != name and topics_collide(name, other):
                 raise UsageError(f"--to {name}: collides with topic {other}: '.' and '_' count as the same")
+    if topic_id == CURRENT:
+        _refuse_unmade(request, to, wanted)
     return [NewName(partition=p, replica=_replica(request, p, topics[p.topic], topic_id)) for p in chosen]
+
+
+def _refuse_unmade(request: Request[object], to: str, wanted: Sequence[str]) -> None:
+    """Raise `UsageError` with all topics that the cluster, by the metadata here, has yet to be told of."""
+    if not TOPIC_IDS.of(request.release) or not request.broker.kraft:
+        return
+    known = () if request.broker.metadata is None else request.broker.metadata.ids
+    if unmade := [name for name in wanted if name not in known]:
+        raise UsageError(
+            f"--to {to}: the metadata on these disks knows no topic {', '.join(unmade)}; first "
+            f"kafka-topics.sh --create --topic {unmade[0]} --partitions N"
+            f"{', and so on' if unmade[1:] else ''}, then stop the broker and plan again; or --topic-id ID"
+        )
 
 
 def _refuse_name(old: str, new: str) -> None:
@@ -263,9 +278,4 @@ def _id(request: Request[object], topic: str, wish: str) -> str | None:
         return None
     if wish == CURRENT and not request.broker.kraft:
         return None
-    if wish == CURRENT and (request.broker.metadata is None or topic not in request.broker.metadata.ids):
-        raise UsageError(
-            f"--to {topic}: the metadata on these disks knows no such topic; make it first (kafka-topics.sh "
-            f"--create --topic {topic} --partitions N), stop the broker and plan again; or --topic-id ID"
-        )
     return wished_id(wish, topic, request.broker)
