@@ -10,6 +10,7 @@ import os
 import re
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import pyarrow as pa
@@ -62,8 +63,24 @@ def make_folder(out: str) -> None:
         raise SegmendError(f"--out {out}: no permission to write there")
 
 
+@contextmanager
+def _written(path: str) -> Iterator[None]:
+    """SegmendError where a file cannot be written: a disk is full, a store has failed."""
+    try:
+        yield
+    except OSError as error:
+        raise SegmendError(str(Unreadable.of(error, path))) from error
+    except Unreadable as error:
+        raise SegmendError(str(error)) from error
+
+
 def write_table(path: str, table: pa.Table) -> int:
-    """Write a Parquet file; how many bytes it has."""
+    """Write a Parquet file; how many bytes it has. SegmendError where that is not possible."""
+    with _written(path):
+        return _write_table(path, table)
+
+
+def _write_table(path: str, table: pa.Table) -> int:
     if is_remote(path):
         buffer = pa.BufferOutputStream()
         pq.write_table(table, buffer, compression="zstd")
@@ -76,19 +93,25 @@ def write_table(path: str, table: pa.Table) -> int:
 
 
 def save(path: str, text: str) -> None:
-    """Write a file, whole or not at all."""
+    """Write a file, whole or not at all; SegmendError where that is not possible."""
     save_bytes(path, text.encode("utf-8", errors="backslashreplace"))
 
 
 def save_bytes(path: str, content: bytes) -> None:
-    """Write a file, whole or not at all."""
-    if is_remote(path):
-        store_of(path).put(path, content)
-        return
-    new = f"{path}.{uuid.uuid4().hex[:6]}.new"  # another audit may write it, too
-    with open(new, "wb") as file:
-        file.write(content)
-    os.replace(new, path)
+    """The same of bytes."""
+    with _written(path):
+        if is_remote(path):
+            store_of(path).put(path, content)
+            return
+        new = f"{path}.{uuid.uuid4().hex[:6]}.new"  # another audit may write it, too
+        try:
+            with open(new, "wb") as file:
+                file.write(content)
+            os.replace(new, path)
+        except OSError:
+            with suppress(OSError):
+                os.unlink(new)
+            raise
 
 
 def source(path: str) -> Any:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from segmend.errors import SegmendError, system_words
+from segmend.errors import SegmendError
 from segmend.fleet import alerts, delta, folder, history
 from segmend.fleet.audit import AuditOutcome
 from segmend.fleet.schemas import AUDIT_TABLES, STORED, SUMMARY_KEYS
@@ -166,8 +166,8 @@ def write_alerts(outcome: AuditOutcome, out: str, path: str) -> None:
     counts = alerts.samples(outcome, dirs)
     try:
         write_text(*os.path.split(path), alerts.FORMATS[path.rpartition(".")[2]](counts))
-    except OSError as error:
-        raise SegmendError(f"--alerts {path}: {system_words(error)}") from error
+    except SegmendError as error:
+        raise SegmendError(f"--alerts {error}") from error
 
 
 _PLACE = "its place"

@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     # A stopped audit goes on only for who says so: what it read may be old.
     half = carried.to_go_on_with(args.out)
     if half is not None and not args.full and args.since_run is None and not args.startup:
-        note(f"the audit {half} did not end; --since-run {half} goes on from what it has read")
+        note(f"the audit {half} has not ended; --since-run {half} goes on from what it has read")
     progress = Progress(sys.stderr)
     try:
         progress.say("starting Spark" if args.driver == "spark" else "starting")
