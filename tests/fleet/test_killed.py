@@ -1,4 +1,4 @@
-"""An audit that is killed, has no room, or another one beside it ends in a line, and the next one is whole."""
+"""An audit that is killed, has no room, or has another beside it ends in a line, and the next is whole."""
 
 import os
 import signal
