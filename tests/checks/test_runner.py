@@ -1,6 +1,8 @@
 """One pass, the same findings in the same order whatever the number of threads."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,9 +11,11 @@ from tests.brokers import broker_of
 from tests.faults.written import clean_dir, killed_dir, two_dirs
 from tests.files import flip
 
+from segmend import threads
 from segmend.checks import CheckRun, Level, Wanted
 from segmend.checks.registry import Check, all_checks
 from segmend.findings import Severity
+from segmend.logdir import disk
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
 
@@ -117,6 +121,24 @@ def test_empty_logs_are_measured_once(tmp_path: Path, monkeypatch: pytest.Monkey
     list(checked([tmp_path], on_progress=lambda done, total: None))
     assert measured
     assert len(measured) == len(set(measured))
+
+
+def test_each_log_is_measured_once_before_a_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a partition of 1,000 segments, which are four slices, it was five times."""
+    monkeypatch.setattr(threads, "SLICE_FILES", 1)
+    looks = Counter[str]()
+
+    def seen(path: str, look: Callable[..., object], **how: bool) -> object:
+        looks[path] += 1
+        return look(path, **how)
+
+    for look in (disk.file_size, disk.file_stat):
+        monkeypatch.setattr(disk, look.__name__, partial(seen, look=look))
+    dirs = clean_dir(tmp_path)
+    list(checked(dirs, Level.STARTUP, jobs=4))
+    sealed = sorted((dirs[0] / "t-0").glob("*.log"))[:-1]
+    assert len(sealed) > 2
+    assert {looks[str(log)] for log in sealed} == {1}
 
 
 def test_a_file_that_vanishes_is_passed_over(tmp_path: Path) -> None:

@@ -257,10 +257,11 @@ class CheckRun:
         pending: deque[_Pending] = deque()
         for partition in filter(self._wanted.partition, context.log_dir.partitions):
             inner = PartitionContext(context, partition)
-            parts = list(self._slices(inner)) or [(0, 0)]
+            sizes = self._sizes(inner)
+            parts = list(slices(sizes)) or [(0, 0)]
             checks = [check for check in self._checks[Scope.SEGMENT] if check.applies(inner)]
             for number, ends in enumerate(parts, 1):
-                size = partition.size // len(parts) if self._jobs > 1 else 0
+                size = sum(sizes[slice(*ends)])
                 result = jobs.submit(size, self._slice, inner, checks, *ends)
                 pending.append(_Pending(inner, result, number == len(parts)))
                 # Findings wait in memory for their turn, so no more than a few slices run ahead.
@@ -281,12 +282,13 @@ class CheckRun:
             if failure.errno in (errno.EACCES, errno.EPERM):
                 self.summary.unreadable.append(f"{context.path}/{failure.file}")
 
-    def _slices(self, context: PartitionContext) -> Iterator[tuple[int, int]]:
+    def _sizes(self, context: PartitionContext) -> list[int]:
+        """Of the logs that are looked into; zeros where nobody asks."""
         if context.partition.kind not in SCANNED_KINDS:
-            return iter(())
+            return []
         # Sizes are for threads, and for who waits for progress.
         asked = self._level > Level.STARTUP and (self._jobs > 1 or self._on_progress is not None)
-        return slices(view.log.known_size if asked else 0 for view in context.views)
+        return [view.log.known_size if asked else 0 for view in context.views]
 
     def _slice(
         self, context: PartitionContext, checks: Sequence[Check], first: int, last: int
