@@ -13,6 +13,7 @@ Damage kinds, by what the broker does:
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from segmend.formats.checkpoint_file import lines
 from segmend.formats.damage import Damage
@@ -33,6 +34,7 @@ class PartitionMetadata:
     topic_id: str | None = None
 
 
+@lru_cache(maxsize=256)  # all partitions of a topic have the same
 def parse(data: bytes) -> tuple[PartitionMetadata, tuple[Damage, ...]]:
     """Version and topic id, each where it can be read."""
     damages = _not_utf8(data)

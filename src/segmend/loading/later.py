@@ -94,10 +94,13 @@ def _why(breach: Breach, going: Sequence[Retained], limits: Limits, thrown: Spoi
     """
     if thrown is not None:
         return f"{breach.limit}{_UNLESS_THROWN.format(thrown)}"
-    untold = any(each.largest_timestamp == 0 or each.by_mtime for each in going)
-    if limits.compact and breach.limit == RetentionLimit.TIME and untold:
+    if limits.compact and breach.limit == RetentionLimit.TIME and any(map(_is_untold, going)):
         return f"{breach.limit}{_UNLESS_CLEANED}"
     return breach.limit
+
+
+def _is_untold(each: Retained) -> bool:
+    return each.largest_timestamp == 0 or each.by_mtime
 
 
 _UNLESS_CLEANED = ", unless the log cleaner rewrites it before, and its records are younger than that"

@@ -95,6 +95,20 @@ class Retention:
     delay_ms: int = FIRST_LOOK_SECONDS * 1000
     check_interval_ms: int = CHECK_INTERVAL_MS
     cleaner_runs: bool = True
+    limits: Limits = field(init=False, compare=False, repr=False)
+    """As `deleteOldSegments` takes the settings; made once for all partitions of the topic."""
+
+    def __post_init__(self) -> None:
+        policies = policies_in(self.value("cleanup.policy"))
+        limits = Limits(
+            retention_ms=int(self.value("retention.ms")),
+            retention_bytes=int(self.value("retention.bytes")),
+            delete="delete" in policies,
+            compact="compact" in policies,
+            looked_at=self.cleaner_runs or "compact" not in policies,
+            remote=self.remote,
+        )
+        object.__setattr__(self, "limits", limits)
 
     def value(self, name: str) -> str:
         return next(each.value for each in self.settings if each.name == name)
@@ -112,19 +126,6 @@ class Retention:
         start offset goes then. The second one comes at the latest so much later.
         """
         return self.check_interval_ms if self.limits.compact else self.delay_ms
-
-    @property
-    def limits(self) -> Limits:
-        """As `deleteOldSegments` takes them."""
-        policies = policies_in(self.value("cleanup.policy"))
-        return Limits(
-            retention_ms=int(self.value("retention.ms")),
-            retention_bytes=int(self.value("retention.bytes")),
-            delete="delete" in policies,
-            compact="compact" in policies,
-            looked_at=self.cleaner_runs or "compact" not in policies,
-            remote=self.remote,
-        )
 
 
 @frozen

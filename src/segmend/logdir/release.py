@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache, total_ordering
+from functools import total_ordering
 from typing import Final
 
 from segmend.errors import UsageError
 from segmend.formats import epoch_checkpoint, meta_properties, partition_metadata
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
 from segmend.formats.offset_checkpoint import LOG_START_OFFSET
-from segmend.frozen import dataclass
+from segmend.frozen import dataclass, field
 from segmend.logdir.tree import LogDir
 
 _PATTERN = re.compile(r"v?(\d{1,2})\.(\d{1,2})(?:\.(\d{1,2}))?(?:\.(\d{1,2}))?", re.ASCII)
@@ -42,6 +42,12 @@ class Release:
 
     numbers: tuple[int, ...]
     asked: Asked | None = None
+    padded: tuple[int, int, int, int] = field(init=False, repr=False)
+    """Four numbers, whatever was given."""
+
+    def __post_init__(self) -> None:
+        a, b, c, d = (*self.numbers, 0, 0, 0, 0)[:4]
+        object.__setattr__(self, "padded", (a, b, c, d))
 
     @classmethod
     def parse(cls, text: str) -> Release:
@@ -53,11 +59,6 @@ class Release:
         if not (0, 8) <= release.numbers[:2] <= NEWEST.numbers[:2]:
             raise UsageError(f"Kafka {release} is not known; the rules of {OLDEST} to {NEWEST} are")
         return release
-
-    @property
-    def padded(self) -> tuple[int, int, int, int]:
-        """Four numbers, whatever was given."""
-        return _padded(self.numbers)
 
     @property
     def exact(self) -> Release:
@@ -79,12 +80,6 @@ class Release:
 
     def __str__(self) -> str:
         return ".".join(map(str, self.numbers))
-
-
-@cache
-def _padded(numbers: tuple[int, ...]) -> tuple[int, int, int, int]:
-    a, b, c, d = (*numbers, 0, 0, 0, 0)[:4]
-    return a, b, c, d
 
 
 def _key(other: object) -> tuple[int, ...] | None:

@@ -272,13 +272,19 @@ class LogDir:
 class PartitionDir:
     """One directory of a partition. Its names are listed when first asked for.
 
-    `kind` is current, future, delete, stray or cluster-metadata; `partition` its number.
+    `kind` is current, future, delete, stray or cluster-metadata; `partition` its number; `key` topic and
+    number, as the checkpoints have them.
     """
 
     def __init__(self, log_dir: LogDir, name: str, parsed: DirName) -> None:
         self.log_dir = log_dir
         self.name = name
         self.parsed = parsed
+        self.path = f"{log_dir.path}/{name}"
+        self.kind: DirKind = parsed.kind
+        self.topic = parsed.topic
+        self.partition = parsed.partition
+        self.key = self.topic, self.partition
 
     @classmethod
     def forced(cls, log_dir: LogDir, name: str) -> PartitionDir:
@@ -288,28 +294,6 @@ class PartitionDir:
     def afresh(self) -> PartitionDir:
         """A model of its own of the same directory: what it remembers of the names goes with it."""
         return PartitionDir(self.log_dir, self.name, self.parsed)
-
-    @property
-    def path(self) -> str:
-        return f"{self.log_dir.path}/{self.name}"
-
-    @property
-    def key(self) -> tuple[str, int]:
-        """Topic and number, as the checkpoints have them."""
-        return self.parsed.topic, self.parsed.partition
-
-    @property
-    def kind(self) -> DirKind:
-        """current, future, delete, stray or cluster-metadata."""
-        return self.parsed.kind
-
-    @property
-    def topic(self) -> str:
-        return self.parsed.topic
-
-    @property
-    def partition(self) -> int:
-        return self.parsed.partition
 
     @property
     def is_link(self) -> bool:
