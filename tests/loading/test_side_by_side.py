@@ -5,7 +5,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.faults.written import known_dirs, removed
+from tests.checks import build_partition as build
+from tests.faults.written import known_dirs, plain, removed
 
 from segmend.loading import Options, forecast, side_by_side
 from segmend.loading.reads import Budget
@@ -34,20 +35,44 @@ def test_several_processes_say_what_one_says(
     monkeypatch.setattr("segmend.logdir.as_user._ATTRIBUTES_ASKED", 0)
     monkeypatch.setattr("segmend.loading.run.Budget", partial(Budget, segments=granted))
     alone = told(dirs, 1)
-    monkeypatch.setattr(side_by_side, "MANY", 2)
-    monkeypatch.setattr(threading, "active_count", lambda: 1)  # other tests leave threads behind
-    forks, apart = [], side_by_side._apart
+    forks, apart = counted_forks(monkeypatch), side_by_side._apart
 
     def worked(*given: object) -> object:
         return 1 / 0 if dies else apart(*given)
+
+    monkeypatch.setattr(side_by_side, "_apart", worked)
+    assert told(dirs, 3) == alone
+    assert forks
+    assert all((found is None) == dies for found in forks)
+
+
+def counted_forks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What each other process finds from now on; two directories are worth one."""
+    monkeypatch.setattr(side_by_side, "MANY", 2)
+    monkeypatch.setattr(threading, "active_count", lambda: 1)  # other tests leave threads behind
+    forks: list[object] = []
 
     class Counted(side_by_side._Fork):
         def result(self) -> object:
             forks.append(super().result())
             return forks[-1]
 
-    monkeypatch.setattr(side_by_side, "_apart", worked)
     monkeypatch.setattr(side_by_side, "_Fork", Counted)
-    assert told(dirs, 3) == alone
-    assert forks
-    assert all((found is None) == dies for found in forks)
+    return forks
+
+
+@pytest.mark.parametrize("most", [1, 5, 10, 18, 24, 100])
+@pytest.mark.parametrize("surely", [1.25, 0.01])
+def test_the_attribute_is_asked_for_by_one_process(
+    most: int, surely: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are begun before it was asked for of all logs that it is asked for; also where that was wrong."""
+    dirs = [build.write_log_dir(tmp_path / "a", [plain(f"p{number}") for number in range(8)])]
+    monkeypatch.setattr("segmend.logdir.as_user._ATTRIBUTES_ASKED", most)
+    monkeypatch.setattr("segmend.loading.run.Budget", partial(Budget, segments=0))
+    alone = told(dirs, 1)
+    forks = counted_forks(monkeypatch)
+    monkeypatch.setattr(side_by_side, "_TELLING", 1)
+    monkeypatch.setattr(side_by_side, "_SURELY", surely)
+    assert told(dirs, 2) == alone
+    assert len(forks) == (most < 20 or surely < 1)

@@ -30,6 +30,9 @@ from segmend.logdir.tree import PartitionDir
 MANY = 2_000
 """Directories that are worth a process."""
 _MOST_WORKERS = 4
+_TELLING = 256
+"""Directories by which it is guessed how many logs the others have."""
+_SURELY = 1.25
 
 _NAMES = tuple(name for name in vars(Loaded)["__slots__"] if name != "dir_state")
 _VALUES = attrgetter(*_NAMES)
@@ -68,11 +71,28 @@ def load_directories(
 ) -> Iterator[Loaded]:
     """Load these of a dir; `view` is the file system that counts what it was not asked."""
     shared = workers > 1 and not situation.budget.unlimited and threading.active_count() == 1
+    workers = min(workers, _MOST_WORKERS)
     for number, partition in enumerate(partitions):
-        if shared and len(partitions) - number >= MANY and (view is None or view.asked_enough):
-            yield from _shared(state, partitions[number:], situation, view, min(workers, _MOST_WORKERS))
+        left = len(partitions) - number
+        if shared and left >= MANY and _asks_enough(view, number, _own(left, workers)):
+            yield from _shared(state, partitions[number:], situation, view, workers)
             return
         yield load_settled(state, partition.afresh(), situation)
+
+
+def _own(count: int, workers: int) -> int:
+    """How many of them this process loads, which has the answers of the others to take, too."""
+    return count * 7 // (8 * workers)
+
+
+def _asks_enough(view: AsUser | None, loaded: int, own: int) -> bool:
+    """Whether this process asks by itself for the attribute `i` of all logs of which it is asked for.
+
+    It is a guess by the directories that were loaded; where it is wrong, `_taken` loads them here.
+    """
+    if view is None or view.asked_enough:
+        return True
+    return loaded >= _TELLING and view.asks_enough(own / loaded / _SURELY)
 
 
 def _shared(
@@ -82,7 +102,7 @@ def _shared(
     view: AsUser | None,
     workers: int,
 ) -> Iterator[Loaded]:
-    begun = len(partitions) * 7 // (8 * workers)  # this one has the answers of the others to take, too
+    begun = _own(len(partitions), workers)
     size = -(-(len(partitions) - begun) // (workers - 1))
     mine, others = partitions[:begun], range(begun, len(partitions), size)
     parts = [partitions[at : at + size] for at in others]
@@ -102,6 +122,8 @@ def _apart(
     state: DirState, partitions: Sequence[PartitionDir], situation: Situation, view: AsUser | None
 ) -> list[_Told]:
     """In the other process."""
+    if view is not None:
+        view.ask_no_more()
     told = []
     for partition in partitions:
         budget, before = _Asked(), 0 if view is None else view.unasked
@@ -120,7 +142,8 @@ def _taken(
 ) -> Loaded:
     """What the other process found, where it stands."""
     budget = situation.budget
-    if told is None or (not budget.spent and any(size <= budget.bytes for size in told.asked)):
+    asks = view is not None and not view.asked_enough
+    if told is None or asks or (not budget.spent and any(size <= budget.bytes for size in told.asked)):
         return load_settled(state, partition.afresh(), situation)
     if (noted := situation.broker.release.asked) is not None:
         noted.update(told.rules)

@@ -58,7 +58,15 @@ class AsUser(Files):
     @property
     def asked_enough(self) -> bool:
         """Whether the attribute `i` of no more logs is asked for."""
-        return self._asked >= _ATTRIBUTES_ASKED
+        return self.asks_enough(1)
+
+    def asks_enough(self, times: float) -> bool:
+        """Whether so many times the logs so far would be all that are asked for it."""
+        return self._asked * times >= _ATTRIBUTES_ASKED
+
+    def ask_no_more(self) -> None:
+        """Another process has asked for it already, or will have."""
+        self._asked = _ATTRIBUTES_ASKED
 
     def listing(self, path: str) -> dict[str, EntryType]:
         return self._read(disk.listing, path)
