@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.brokers import broker_of
 from tests.faults.hands import flipped, positions
+from tests.faults.patient import Patient
 from tests.faults.table import fault_called
 from tests.faults.written import (
     ACTIVE,
@@ -254,3 +255,12 @@ def test_a_directory_among_the_files_is_as_bad_as_what_is_written_there(
         fault.hurt(patient)
         found_.append(str(found(patient.dirs, release=scene.release)["I23"].severity))
     assert found_ == severities
+
+
+@pytest.mark.parametrize("name", ["log-torn-more-rolled", "log-tail-9-bytes-rolled"])
+def test_bytes_behind_a_whole_rolled_segment_are_a_note_as_in_the_forecast(name: str, tmp_path: Path) -> None:
+    """Four releases were started on them: readers go on with the next segment."""
+    dirs = two_dirs(tmp_path)
+    fault_called(name).hurt(Patient((dirs[0],), dirs[0] / "t-0", dirs[0] / "u-0"))
+    (finding,) = found(dirs).values()
+    assert (finding.code in ("L01", "L02"), finding.severity) == (True, Severity.INFO)

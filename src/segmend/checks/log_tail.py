@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.recovery import INVALID_MESSAGES
-from segmend.findings import Finding, Where
+from segmend.findings import Finding, Severity, Where
 from segmend.formats.batch import HEADER_SIZE_UP_TO_MAGIC
 from segmend.wording import plural
 
@@ -39,7 +39,8 @@ PAGE = Page(
         With the marker nothing is cut. After L01 and L02 it appends behind the torn bytes, and whatever comes
         from then on can never be read: "Found record size 0 smaller than minimum record overhead (14) in file
         ...". On L03 it dies while loading. In a rolled segment, below the recovery point, nothing is ever
-        cut: readers stop there and go on with the next segment; the records that stood there are lost.""",
+        cut: readers stop there and go on with the next segment; the records that stood there are lost. A
+        note, where none can have stood there: the next segment begins with the next offset.""",
     advice="""
         With the marker: cut the log at the last whole batch (`segmend plan trim`) before the broker starts,
         or remove the marker and let it recover. Rolled segment: take what is missing from another replica
@@ -94,13 +95,16 @@ def _finding(view: SegmentView, context: PartitionContext, kind: str, position: 
     }
     missing = _missing(view)
     cut = INVALID_MESSAGES.format(view.segment.name, position)
-    unread = kind == "header-fragment" and not view.is_active  # readers go on with the next segment
+    # Readers go on with the next segment, but for zeros: a note if that follows at once, as in the forecast.
+    unread = kind == "header-fragment" and not view.is_active
+    spare = not view.is_active and missing is None and kind != "zero-tail"
     return context.finding(
         _CODE_OF[kind],
         f"{words[kind]}; {_consequence(view, kind, healed, missing)}",
         Where(view.segment.name, position=position),
-        broker_says=cut if healed else None if unread else too_small(view, 0),
+        broker_says=cut if healed else None if unread or spare else too_small(view, 0),
         remedy=context.trim() if missing is None else context.good_batches(otherwise=context.trim()),
+        severity=Severity.INFO if spare else None,
         detail={"bytes": length} if missing is None else {"bytes": length, "missing": list(missing)},
     )
 

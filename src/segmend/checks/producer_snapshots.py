@@ -40,8 +40,8 @@ PAGE = Page(
         "P03": "it replays from an older one.",
         "P04": "it dies with a NumberFormatException, or an OutOfMemoryError.",
         "P05": """
-            it deletes the file. Without a high watermark of the partition, the newest one tells of records
-            that are gone, and is an error.""",
+            it deletes the file. Unless a clean stop left the log so, the newest one tells of records that may
+            be gone, a warning; without a high watermark of the partition that are gone, an error.""",
     },
     advice="""
         P02: regenerate the snapshot, or remove the clean marker, before the start. P04: move the file away.
@@ -120,6 +120,7 @@ def _beyond(context: PartitionContext, snapshots: list[tuple[int, FileEntry]]) -
             severity=Severity.ERROR,
             remedy=context.graft(),
         )
+    left_so = context.clean and context.checkpointed(RECOVERY_POINT) == end
     for offset, entry in snapshots:
         if offset > end >= reached:
             yield context.finding(
@@ -127,6 +128,7 @@ def _beyond(context: PartitionContext, snapshots: list[tuple[int, FileEntry]]) -
                 f"the log ends at offset {end}; a start deletes this snapshot",
                 Where(entry.name, offset=offset),
                 remedy=context.set_aside(entry.name),
+                severity=None if left_so else Severity.WARNING,
             )
 
 

@@ -43,8 +43,12 @@ def doubtful_mark(dir_state: DirState, loaded: LoadedLog, image: MetadataImage |
     return DOUBTFUL_MARK.format(partition.path, end, mark - 1)
 
 
-def cut_short(dir_state: DirState, loaded: LoadedLog) -> str | None:
-    """What is not known of the end of a log whose indexes go on behind it, unless a clean stop left it so."""
+def cut_short(dir_state: DirState, loaded: LoadedLog, image: MetadataImage | None) -> str | None:
+    """What is not known of the end of a log that something goes on behind, unless a clean stop left it so.
+
+    A recovery point, a leader epoch or a producer snapshot is only written of what was in the log, and a
+    truncation takes all of them back with it. Indexes tell the same, and are met at each power cut.
+    """
     state, end = loaded.state, loaded.before.log_end_offset
     partition, settings = state.partition, state.settings
     last = max(partition.segments, key=lambda each: each.base_offset, default=None)
@@ -54,9 +58,13 @@ def cut_short(dir_state: DirState, loaded: LoadedLog) -> str | None:
     if dir_state.live or stopped_there or last is None or last.log is None or end is None:
         return None
     beyond = beyond_end(last, last.log.size, end)
-    if beyond is None:
+    reached, file = max(_told(dir_state, loaded), default=(0, ""))
+    if beyond is not None:
+        has = f"{beyond.files[0]} has {beyond.offset}"
+    elif reached > end and mark_is_older(partition, image) is False:
+        has = f"{file.rpartition('/')[2]} tells of {reached - 1}"
+    else:
         return None
-    has = f"{beyond.files[0]} has {beyond.offset}"
     return f"{partition.path}: whether the log went on: it ends at offset {end}, {has}"
 
 

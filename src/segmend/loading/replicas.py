@@ -294,7 +294,11 @@ def _current(
         try:
             hole = note_failing_reads(loaded, situation.budget, compacted=cleaned)
             later = (*_closed(dir_state, loaded), *_served(dir_state, loaded, after, situation))
-            doubt = doubtful_mark(dir_state, loaded, situation.image) or cut_short(dir_state, loaded) or hole
+            doubt = (
+                doubtful_mark(dir_state, loaded, situation.image)
+                or cut_short(dir_state, loaded, situation.image)
+                or hole
+            )
         except Unreadable as refused:
             unread = UNREAD.format(partition.path, refused)
     line = PartitionOutcome(
