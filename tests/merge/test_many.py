@@ -3,9 +3,10 @@
 import shutil
 import sys
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +16,8 @@ from tests.merge.test_diff import broker
 from tests.merge.test_put_back import hurt
 
 from segmend.formats.build import NewRecord, build_batch
+from segmend.merge import look
+from segmend.merge.rows import HeaderRow
 from segmend.rescue.parquet_file import ParquetFile
 
 Log = list[bytes]
@@ -83,6 +86,25 @@ def test_eight_times_as_many_take_little_more_than_eight_times_the_work(
             work[-1] += ran
             shutil.rmtree(out)
     assert work[1] < 12 * work[0]
+
+
+def test_what_tells_conflicts_apart_reads_on_where_the_last_one_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Headers are counted, however busy the machine is: three for each batch of each replica at most."""
+    read, really = [0], look.iter_rows
+
+    def counted(*log: Any, **places: Any) -> Iterator[HeaderRow]:
+        for row in really(*log, **places):
+            read[0] += 1
+            yield row
+
+    monkeypatch.setattr(look, "iter_rows", counted)
+    for count in (50, 400):
+        read[0] = 0
+        dirs = [broker(tmp_path / f"{count}", *each, mark=count) for each in enumerate(conflicts(count))]
+        assert run("diff", *dirs).code == 4
+        assert count <= read[0] <= 6 * count
 
 
 def test_a_hole_costs_little_memory(tmp_path: Path) -> None:

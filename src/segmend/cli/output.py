@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import codecs
-import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
 from segmend.errors import SegmendError, system_words
+from segmend.long_json import encode, pieces
 from segmend.report import text
 from segmend.report.style import Style
 
@@ -45,31 +45,17 @@ def _which(name: str) -> str | None:
     return next((each for each in places if os.path.isfile(each) and os.access(each, os.X_OK)), None)
 
 
-# One encoder for all lines: `json.dumps` with separators makes a new one each time.
-_JSON = json.JSONEncoder(separators=(",", ":"))
-
-
 def emit_json(objects: Iterable[Mapping[str, Any]]) -> None:
     """Each object as one line; ASCII only, so that no byte of a disk can break a reader."""
-    encode = _JSON.encode
     for item in objects:
         _put(encode(item) + "\n")
 
 
 def emit_long_json(item: Mapping[str, Any]) -> None:
-    """One object as such a line; what it has as an iterator becomes a list, of which one item is held."""
-    encode, begin = _JSON.encode, "{"
-    for name, value in item.items():
-        _put(f"{begin}{encode(name)}:")
-        begin = ","
-        if isinstance(value, Iterator):
-            _put("[")
-            for number, each in enumerate(value):
-                _put(f",{encode(each)}" if number else encode(each))
-            _put("]")
-        else:
-            _put(encode(value))
-    _put("}\n")
+    """One object as such a line, of which little is held (`long_json`)."""
+    for piece in pieces(item):
+        _put(piece)
+    _put("\n")
 
 
 def emit(lines: Iterable[str]) -> None:
@@ -81,7 +67,8 @@ def emit(lines: Iterable[str]) -> None:
 def emit_asked(args: argparse.Namespace, objects: Iterable[Mapping[str, Any]], lines: Iterable[str]) -> None:
     """With `--json` the objects, else the lines; nothing of the other ones is asked for."""
     if args.json:
-        emit_json(objects)
+        for each in objects:
+            emit_long_json(each)
     else:
         emit(lines)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import Final
 
 from segmend.cluster.newest_metadata import compacts_by
@@ -17,6 +18,7 @@ from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import replace
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
+from segmend.merge.spans import Spans
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue import forms
 from segmend.rescue.outlet import Folder, Line, in_words, refuse_overlap
@@ -85,11 +87,11 @@ def _said(line: Line, low: int) -> Line:
     """A line of `rescue` as what is true of this run: up to where it took, and from where the table ended."""
     end = line["form"]["next_offset"]
     # Without a run before, the log begins where it begins.
-    gone = [[low, line["first_offset"] - 1]] if 0 < low < line["first_offset"] else []
+    gone = [(low, line["first_offset"] - 1)] if 0 < low < line["first_offset"] else []
     words = [f"offsets {a} to {b} were deleted from the log before an export took them" for a, b in gone]
     first = min(line["first_offset"], end)
     return {
-        **line, "first_offset": first, "next_offset": end, "missing": gone + line["missing"],
+        **line, "first_offset": first, "next_offset": end, "missing": Spans(chain(gone, line["missing"])),
         "doubts": [*words, *line["doubts"]],
     }  # fmt: skip
 

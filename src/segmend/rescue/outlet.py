@@ -18,6 +18,7 @@ from segmend.errors import PartitionError, SegmendError, UsageError, system_word
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.logdir.files import FileEntry
+from segmend.long_json import pieces
 from segmend.rescue.long_names import while_written
 from segmend.surgery.writing.atomic import TEMPORARY, part_of
 from segmend.surgery.writing.copying import PIECE, shared
@@ -156,7 +157,7 @@ class Folder:
         if disk.path_type(f"{self.path}/{name}") is not None:
             self._fx.remove(f"{self.path}/{name}")
 
-    def put(self, name: str, data: bytes) -> None:
+    def put(self, name: str, data: bytes | memoryview) -> None:
         """A new file with these bytes."""
         with self.file(name) as stream:
             stream.write(data)
@@ -295,8 +296,12 @@ def _prepare(path: str, asked: Line, fx: Effects) -> None:
         sync_dir(fx, path)
 
 
-def _encoded(line: Line) -> bytes:
-    return json.dumps(line, separators=(",", ":")).encode() + b"\n"
+def _encoded(line: Line) -> memoryview:
+    data = bytearray()
+    for piece in pieces(line):
+        data += piece.encode()
+    data += b"\n"
+    return memoryview(data)
 
 
 def _resumed(path: str, fd: int, asked: Line, fx: Effects) -> Outlet:

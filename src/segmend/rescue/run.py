@@ -228,7 +228,7 @@ def _line(job: Job, written: Written) -> dict[str, object]:
         "records": written.records,
         "aborted": written.aborted,
         "marked": written.marked,
-        "missing": list(map(list, common(merged.missing, [(request.low, request.high)]))),
+        "missing": common(merged.missing, [(request.low, request.high)]),
         "diverged": [_diverged(each, job.replicas) for each in merged.diverged],
         "sources": list(_sources(job.pieces)),
         "bytes": written.bytes,
