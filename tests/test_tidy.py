@@ -214,6 +214,7 @@ CALLED_FROM_ELSEWHERE = {
     "SIZES": "the two columns of api.records that cost no bytes; tests ask for them",
     "DRAIN": "the number that the C has for it: ST_DRAIN in kernel.h",
     "streamReader": "Spark",
+    "initialOffset": "Spark",
     "latestOffset": "Spark",
     "_print_message": "argparse",
 }

@@ -119,13 +119,7 @@ def test_scan_reads_only_the_segments_it_is_given(spark: SparkSession, fleet: st
     assert scan(spark, segments.where("false"), fleet).count() == 0
 
 
-def test_a_stream_and_a_write_are_refused_in_a_line(spark: SparkSession, fleet: str, tmp_path: Path) -> None:
-    stream = spark.readStream.format("kafka-log").load(fleet)
-    with pytest.raises(PySparkException, match=r"use spark\.read, not readStream") as told:
-        stream.writeStream.format("noop").option(
-            "checkpointLocation", str(tmp_path)
-        ).start().processAllAvailable()
-    assert "Traceback" not in str(told.value)
+def test_a_write_is_refused_in_a_line(spark: SparkSession, fleet: str) -> None:
     with pytest.raises(PySparkException, match="only reads") as told:
         spark.range(1).write.format("kafka-log").mode("append").save(fleet)
     assert "Traceback" not in str(told.value)

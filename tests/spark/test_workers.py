@@ -72,6 +72,17 @@ def test_a_python_of_another_version_is_a_line() -> None:
     assert workers._not_started(said).startswith("a worker runs Python 3.9, the driver 3.11: set PYSPARK")
 
 
+def test_what_a_python_says_that_does_not_start_is_the_line() -> None:
+    said = """Job aborted due to stage failure: Lost task 0.3 in stage 0.0: org.apache.spark.SparkException:
+    Error from python worker:
+      File "daemon.py", line 127, in manager
+      OSError: AF_UNIX path too long
+    PYTHONPATH was: a:b
+    org.apache.spark.SparkException: EOFException occurred while reading the port number.
+    Driver stacktrace:"""
+    assert workers._not_started(said) == "the workers cannot run Python: OSError: AF_UNIX path too long"
+
+
 def test_a_master_that_nobody_answers_at_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """Java's exceptions have no names in Python."""
     stopped = SimpleNamespace(_target_id="o1", getMessage=lambda: "Cannot call methods.\n\tat java")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from segmend.errors import SegmendError
 from segmend.fleet.listing import Place
-from segmend.fleet.options import FAILFAST, PERMISSIVE
+from segmend.fleet.options import FAIL_ON_LOSS, FAILFAST, PERMISSIVE
 from segmend.fleet.ranges import ByteRange
 from segmend.frozen import dataclass, field, frozen
 from segmend.kernel.types import KINDS, Problem
@@ -121,19 +122,19 @@ class DamageTally:
         )  # fmt: skip
 
 
+_FAILS: Final = {FAILFAST: "mode FAILFAST", FAIL_ON_LOSS: FAIL_ON_LOSS}
+
+
 def tell_gone(why: Iterable[str], mode: str) -> None:
-    """What has left no byte in the place where it would be read, in the log; SegmendError with FAILFAST."""
+    """What has left no byte in the place where it would be read, in the log; SegmendError if `mode` fails."""
     for words in why:
-        if mode == FAILFAST:
-            raise SegmendError(f"{words} (mode FAILFAST)")
+        if mode in _FAILS:
+            raise SegmendError(f"{words} ({_FAILS[mode]})")
         if mode == PERMISSIVE:
             LOG.warning("kafka-log: %s", words)
 
 
 def tell_unread(places: Iterable[Place], mode: str) -> None:
-    """Log dirs of which no row can come, in the log; SegmendError with FAILFAST."""
-    for place in places:
-        if place.unread and mode == FAILFAST:
-            raise SegmendError(f"{place.path}: {place.unread} (mode FAILFAST)")
-        if place.unread and mode == PERMISSIVE:
-            LOG.warning("kafka-log: %s: %s; no row comes from there", place.path, place.unread)
+    """Log dirs of which no row can come, likewise."""
+    unread = (f"{place.path}: {place.unread}" for place in places if place.unread)
+    tell_gone((words if mode in _FAILS else f"{words}; no row comes from there" for words in unread), mode)

@@ -83,11 +83,16 @@ class ObjectStore(Files):
         self._folders: dict[str, dict[str, _Listed | None]] = {}
         self._kept = _KeptObjects()
 
+    @property
+    def calls(self) -> Any:
+        """What is called with a store: functions of obstore's names."""
+        return obstore
+
     def listing(self, path: str) -> dict[str, EntryType]:
         """Names below `path`, up to the next slash; none at all is a missing directory."""
         store, key = self._split(path)
         with _refusals(path):
-            listed = obstore.list_with_delimiter(store, f"{key}/" if key else None)
+            listed = self.calls.list_with_delimiter(store, f"{key}/" if key else None)
         known: dict[str, _Listed | None] = {
             meta["path"].rpartition("/")[2]: _listed(meta) for meta in listed["objects"]
         }
@@ -115,7 +120,7 @@ class ObjectStore(Files):
         store, key = self._split(path)
         try:
             with _refusals(path):
-                return _listed(obstore.head(store, key))
+                return _listed(self.calls.head(store, key))
         except Unreadable as error:
             if not error.missing:
                 raise
@@ -124,25 +129,26 @@ class ObjectStore(Files):
 
     def open(self, path: str) -> RemoteReader:
         listed = self._told(path) or _Listed(status=_directory(), etag=None)
-        return RemoteReader(*self._split(path), path=path, listed=listed, kept=self._kept)
+        of_it = self._split(path)
+        return RemoteReader(*of_it, path=path, listed=listed, kept=self._kept, calls=self.calls)
 
     def content(self, path: str) -> bytes:
         store, key = self._split(path)
         with _refusals(path):
-            return bytes(obstore.get(store, key).bytes())
+            return bytes(self.calls.get(store, key).bytes())
 
     def put(self, path: str, content: bytes) -> None:
         """Write an object, whole or not at all."""
         store, key = self._split(path)
         with _refusals(path):
-            obstore.put(store, key, content)
+            self.calls.put(store, key, content)
         self._folders.pop(path.rpartition("/")[0], None)
 
     def remove(self, path: str) -> None:
         """Take an object away, if it is there."""
         store, key = self._split(path)
         with _refusals(path):
-            obstore.delete(store, key)
+            self.calls.delete(store, key)
         self._folders.pop(path.rpartition("/")[0], None)
 
     def _split(self, path: str) -> tuple[object, str]:
@@ -159,8 +165,11 @@ class ObjectStore(Files):
 class RemoteReader(OpenFile):
     """An object, read by range requests."""
 
-    def __init__(self, store: Any, key: str, *, path: str, listed: _Listed, kept: _KeptObjects) -> None:
+    def __init__(
+        self, store: Any, key: str, *, path: str, listed: _Listed, kept: _KeptObjects, calls: Any
+    ) -> None:
         super().__init__(path, listed.status.size)
+        self._calls = calls
         self._own_name, self._md5_name = listed.names(path)
         self._kept = kept
         self._store = store
@@ -209,7 +218,7 @@ class RemoteReader(OpenFile):
 
     def _asked(self, start: int, length: int) -> Any:
         with _refusals(self.path):
-            return obstore.get_range(self._store, self._key, start=start, length=length)
+            return self._calls.get_range(self._store, self._key, start=start, length=length)
 
 
 def _listed(meta: Any) -> _Listed:

@@ -120,12 +120,12 @@ def assignment(text: str) -> frozenset[tuple[str, int]]:
     return frozenset(pairs)
 
 
-def starting_offsets(text: str) -> TopicOffsets:
-    """`earliest`, or offsets by partition where -2 is the earliest; a batch cannot start at the latest."""
+def starting_offsets(text: str) -> TopicOffsets | None:
+    """`earliest`, or offsets by partition where -2 is the earliest; None is `latest`, of a stream."""
     if text.lower() == "earliest":
         return ()
     if text.lower() == "latest":
-        raise ValueError("a batch read cannot start at the latest offset")
+        return None
     return _offsets(text, other=EARLIEST)
 
 

@@ -24,6 +24,7 @@ from segmend.fleet.schemas import DECODED, KAFKA_RECORD, KAFKA_RECORD_WITH_HEADE
 from segmend.frozen import frozen
 
 PERMISSIVE, DROPMALFORMED, FAILFAST = "PERMISSIVE", "DROPMALFORMED", "FAILFAST"
+FAIL_ON_LOSS: Final = "failOnDataLoss"
 MODES: Final = (PERMISSIVE, DROPMALFORMED, FAILFAST)
 DAMAGE_COLUMN: Final = "_damage"
 INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
@@ -49,13 +50,14 @@ class Options:
     high: int | None = None
     since: int | None = None
     until: int | None = None
-    starting_offsets: TopicOffsets = ()
+    starting_offsets: TopicOffsets | None = ()
     ending_offsets: TopicOffsets = ()
     starting_timestamp: int | None = None
     ending_timestamp: int | None = None
     replicas: str = "best"
     isolation: str = "read_uncommitted"
     mode: str = PERMISSIVE
+    fail_on_data_loss: bool = False
     crc: bool | None = None
     level: Level = Level.DEFAULT
     split_bytes: int | None = None
@@ -81,6 +83,11 @@ class Options:
         if self.replicas == "best":
             return plain
         return pa.schema([*plain, RECORDS.field("broker"), RECORDS.field("dir")])
+
+    @property
+    def gone_mode(self) -> str:
+        """The mode for what is not there any more, of which no reader of bytes can tell."""
+        return FAIL_ON_LOSS if self.fail_on_data_loss else self.mode
 
     @property
     def consumes(self) -> bool:
@@ -205,8 +212,10 @@ OPTIONS: Final = (
      "not older: 2026-11-21T10:00:00Z, or milliseconds since the epoch; of batches those that have such a "
      "record"),
     _read("until", _CONSUMED, "an instant", values.instant, "not younger; the instant itself included"),
-    _read("startingOffsets", _RECORDS, 'earliest or {"orders":{"0":23,"1":-2}}', values.starting_offsets,
-     "as in Spark: where to begin; every partition must be named, -2 is the earliest"),
+    _read("startingOffsets", _RECORDS, 'earliest, latest or {"orders":{"0":23,"1":-2}}',
+     values.starting_offsets,
+     "as in Spark: where to begin; every partition must be named, -2 is the earliest; latest is for streams, "
+     "whose default it is"),
     _read("endingOffsets", _RECORDS, 'latest or {"orders":{"0":50,"1":-1}}', values.ending_offsets,
      "as in Spark: where to end, itself not included; every partition must be named, -1 is the latest"),
     _read("startingTimestamp", _RECORDS, "milliseconds", values.integer,
@@ -221,6 +230,9 @@ OPTIONS: Final = (
     _choice("mode", _CONSUMED, MODES,
      "of damage: PERMISSIVE (the default) gives the sound records, a row with `_damage` for each damaged "
      "place if that column is asked for, and a warning; DROPMALFORMED the sound records; FAILFAST an error"),
+    _read(FAIL_ON_LOSS, _RECORDS, _FLAG, values.flag,
+     "as in Spark: fail where offsets that are asked for are not there any more; the default of streams, "
+     "otherwise `mode` says how that is told"),
     _read("includeHeaders", _RECORDS, _FLAG, values.flag, "the column headers, as Spark's own"),
     _read("aged", _CONSUMED, _FLAG, values.flag, "also records below the log start offset"),
     _read("config", _CONSUMED | {"damage"}, "file,file", values.names,

@@ -18,7 +18,7 @@ from segmend.logdir.file_system import Files
 if TYPE_CHECKING:
     from segmend.fleet.object_store import ObjectStore
 
-SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss")
+SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss", "hdfs")
 
 
 def files_of(path: str) -> Files:
@@ -42,7 +42,8 @@ def _store(scheme: str) -> ObjectStore:
         raise UsageError(f"{scheme}:// cannot be read; there are {', '.join(SCHEMES)} and plain paths")
     if find_spec("obstore") is None:
         raise MissingExtra(f"{scheme}:// needs obstore", "fleet")
-    store: ObjectStore = import_module("segmend.fleet.object_store").ObjectStore()
+    module, name = ("hdfs", "Hdfs") if scheme == "hdfs" else ("object_store", "ObjectStore")
+    store: ObjectStore = getattr(import_module(f"segmend.fleet.{module}"), name)()
     return store
 
 

@@ -12,6 +12,7 @@ from segmend.fleet.ranges import ReplicaDir, WantedRange
 from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import frozen
 from segmend.grouping import grouped
+from segmend.kernel.scan import ScanTask, scan_log
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.seek import newest_by_index, offset_by_time
@@ -40,8 +41,10 @@ def wanted_logs(everything: Sequence[Found], options: Options) -> list[WantedLog
     """
     groups = grouped(everything, lambda found: (found[0].cluster_id or "", *found[1].key))
     # As in Spark nobody looks at them where a time wins.
+    if options.starting_timestamp is None and options.starting_offsets is None:
+        raise UsageError("option startingOffsets: a batch read cannot start at the latest offset")
     if options.starting_timestamp is None:
-        _all_named("startingOffsets", options.starting_offsets, groups)
+        _all_named("startingOffsets", options.starting_offsets or (), groups)
     if options.ending_timestamp is None:
         _all_named("endingOffsets", options.ending_offsets, groups)
     logs: list[WantedLog] = []
@@ -85,6 +88,26 @@ def lacking(log: WantedLog, options: Options) -> Iterator[str]:
     for name, asked in (("startingOffsets", start), ("endingOffsets", stop)):
         if asked is not None and last < asked:
             yield f"{partition.path}: ends at offset {last}, before the {name} {asked}"
+
+
+def reach(log: WantedLog, options: Options) -> tuple[int, int]:
+    """Where a stream of the log begins, and the offset behind the last that there is now.
+
+    Batches behind damage in the active segment count: who reads up to them tells of it. Raises `Unreadable`.
+    """
+    partition, asked = log.partition, _asked_start(log.partition.key, options)
+    first = max(log.wanted.low, place_start(partition)) if asked is None else asked
+    if not partition.segments:
+        return first, first
+    active = partition.segments[-1]
+    found = tail(active)
+    end = found.next_offset
+    if found.unread_bytes and active.log is not None:
+        with active.log.reader() as reader:
+            behind = max(0, reader.size - found.unread_bytes)
+            rest = scan_log(reader, ScanTask(base_offset=active.base_offset, start=behind, crc=False))
+        end = end if rest.last_offset is None else max(end, rest.last_offset + 1)
+    return first, min(end, log.wanted.high + 1)
 
 
 def _advance(replica: Found) -> tuple[int, int, int]:
@@ -141,7 +164,7 @@ def _start(partition: PartitionDir, options: Options) -> int:
 
 def _asked_start(key: tuple[str, int], options: Options) -> int | None:
     """The offset that is named; None if it is the earliest, or a time is given."""
-    given = dict(options.starting_offsets).get(key, EARLIEST)
+    given = dict(options.starting_offsets or ()).get(key, EARLIEST)
     return None if given == EARLIEST or options.starting_timestamp is not None else given
 
 

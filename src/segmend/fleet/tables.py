@@ -29,7 +29,7 @@ from segmend.fleet.plan import pack_shares
 from segmend.fleet.ranges import ByteRange, ranges_of
 from segmend.fleet.records import instead
 from segmend.fleet.schemas import DECODED
-from segmend.fleet.selection import Found, lacking, wanted_logs
+from segmend.fleet.selection import Found, lacking, reach, wanted_logs
 from segmend.fleet.task import AuditJob, Share, Task, TaskPiece, gather
 from segmend.formats.names import file_prefix
 from segmend.formats.offset_checkpoint import LOG_START_OFFSET
@@ -67,10 +67,23 @@ def open_table(
     """
     _ = options.schema
     places = find_places(paths)
-    tell_unread(places, options.mode)
+    tell_unread(places, options.gone_mode)
     if options.table in columns.READERS:
         return _by_range(places, options, cores, only)
     return _by_partition(places, options, cores)
+
+
+def reached(paths: Sequence[str], options: Options) -> dict[tuple[str, int], tuple[int, int]]:
+    """Of each partition that a read of records wants: the first offset, and the one behind the last.
+
+    UsageError as `open_table`, and where a topic of several clusters would be one.
+    """
+    places = find_places(paths)
+    tell_unread(places, options.gone_mode)
+    logs = wanted_logs([each for each in _partitions(places, options) if each[1].kind == "current"], options)
+    if len({log.partition.key for log in logs}) < len(logs):
+        raise UsageError("these are log dirs of several clusters that have topics of the same names")
+    return {log.partition.key: reach(log, options) for log in logs}
 
 
 def _opened(places: Iterable[Place]) -> Iterator[tuple[Place, LogDir]]:
@@ -94,9 +107,11 @@ def _by_range(
     target = _target(sum(log.partition.size for log in logs), options, cores)
     whole = 1 << 62 if options.table == "index_entries" else target
     compacts = _told_by_metadata(places, options)
-    tell_gone((words for log in logs if options.consumes for words in lacking(log, options)), options.mode)
-    tell_gone(_unread((partition for _, partition in logs_wanted), options), options.mode)
-    tell_gone(options.nowhere(places, {log.partition.key for log in logs}), options.mode)
+    tell_gone(
+        (words for log in logs if options.consumes for words in lacking(log, options)), options.gone_mode
+    )
+    tell_gone(_unread((partition for _, partition in logs_wanted), options), options.gone_mode)
+    tell_gone(options.nowhere(places, {log.partition.key for log in logs}), options.gone_mode)
     pieces: Iterator[ByteRange] = (
         each
         for log in logs
@@ -120,7 +135,7 @@ def _told_by_metadata(places: Sequence[Place], options: Options) -> Callable[[st
         return lambda _: None
     dirs = [log_dir for _, log_dir in _opened(places)]
     gone = vanished(() if options.brokers else dirs).items()
-    tell_gone((words for key, words in gone if options.wants(-1, *key)), options.mode)
+    tell_gone((words for key, words in gone if options.wants(-1, *key)), options.gone_mode)
     return compacts_by(dirs, [ServerConfig.load(path) for path in options.config])
 
 

@@ -163,7 +163,8 @@ class SparkDriver:
             paths = self._spark.createDataFrame([(path,) for path in absolute(files)], "path string")
             frame = paths.mapInArrow(_loaded(COLUMNS[name]), from_arrow_schema(_of(name)))
         else:
-            frame = self._spark.read.schema(schema).parquet(*map(os.path.abspath, files))
+            # A bare path is one of the cluster's own file system, HDFS.
+            frame = self._spark.read.schema(schema).parquet(*(f"file://{os.path.abspath(f)}" for f in files))
         frame.select(*COLUMNS[name]).createOrReplaceTempView(_VIEWS[name])
 
 

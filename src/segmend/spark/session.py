@@ -89,6 +89,8 @@ def _start(
         settings["spark.sql.shuffle.partitions"] = str(os.cpu_count() or 1)
     if not master.startswith("local"):
         settings |= _brought_along(cache or _temporary())
+        if master == "yarn":
+            settings["spark.executorEnv.HADOOP_CONF_DIR"] = _HADOOP_CONF
         environ["PYTHONPATH"] = os.pathsep.join(_homes())
     builder = SparkSession.builder.master(master).appName("segmend")
     for key, value in (settings | dict(conf)).items():
@@ -121,7 +123,16 @@ def _brought_along(folder: Path) -> dict[str, str]:
         folder.mkdir(parents=True, exist_ok=True)
         make_bundle(bundle)
         keep_newest(folder)
-    return {"spark.archives": f"{bundle}#{BUNDLE}", "spark.executorEnv.PYTHONPATH": BUNDLE}
+    return {
+        "spark.archives": f"{bundle}#{BUNDLE}",
+        "spark.executorEnv.PYTHONPATH": BUNDLE,
+        # Java's own is the container's on YARN, whose path is longer than that of a socket may be.
+        "spark.python.unix.domain.socket.dir": "/tmp",
+    }
+
+
+_HADOOP_CONF = "__spark_conf__/__hadoop_conf__"
+"""Where an executor on YARN finds the driver's HADOOP_CONF_DIR, which Spark sends there."""
 
 
 def _homes() -> list[str]:

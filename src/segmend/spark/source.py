@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import NoReturn
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -34,11 +33,10 @@ from segmend.fleet.listing import absolute
 from segmend.fleet.options import Options, parse_options
 from segmend.fleet.tables import TableTask, open_table, read
 from segmend.frozen import replace
+from segmend.spark.stream import CORES, KafkaLogStream
 from segmend.spark.tasks import in_a_line
 
 NAME = "kafka-log"
-# A planner has no say in how many cores there are; splits are small enough for this many.
-_CORES = 8
 
 
 class KafkaLogDataSource(DataSource):  # type: ignore[misc]
@@ -56,46 +54,26 @@ class KafkaLogDataSource(DataSource):  # type: ignore[misc]
     @in_a_line()
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of `schema`, whose columns must be of the table."""
-        options = parse_options(self.options)
-        options = replace(options, columns=tuple(schema.names))
+        return KafkaLogReader(paths_of(self.options), self._read_of(schema, self.options))
+
+    def _read_of(self, schema: StructType, given: Mapping[str, str]) -> Options:
+        options = replace(parse_options(given), columns=tuple(schema.names))
         if from_arrow_schema(options.schema) != _nullable(schema):
             raise UsageError(f"the table {options.table} has other types: {options.schema}")
-        return KafkaLogReader(paths_of(self.options), options)
+        return options
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """It says no when Spark asks where to begin: an error here Spark drowns in a fault of its own."""
-        del schema
-        return _NoStream()
+        """A stream of records; it begins at the latest, and fails on loss, if nothing else is said."""
+        defaults = {"startingOffsets": "latest", "failOnDataLoss": "true"}
+        said = {name.lower() for name in self.options}
+        more = {name: value for name, value in defaults.items() if name.lower() not in said}
+        return KafkaLogStream(paths_of(self.options), self._read_of(schema, {**self.options, **more}))
 
     @in_a_line()
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """There is none."""
         del schema, overwrite
         raise UsageError("kafka-log only reads; write to a broker with format('kafka')")
-
-
-class _NoStream(DataSourceStreamReader):  # type: ignore[misc]
-    """Every method says that there is no stream; the first that Spark calls is `initialOffset`."""
-
-    def initialOffset(self) -> dict[str, int]:
-        _no_stream()
-
-    def latestOffset(self) -> dict[str, int]:
-        _no_stream()
-
-    def partitions(self, _start: dict[str, int], _end: dict[str, int]) -> list[InputPartition]:
-        _no_stream()
-
-    def read(self, _partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        _no_stream()
-
-
-@in_a_line()
-def _no_stream() -> NoReturn:
-    raise UsageError(
-        "kafka-log reads what lies there, once: use spark.read, not readStream "
-        "(a live broker has format('kafka'))"
-    )
 
 
 class KafkaLogReader(DataSourceReader):  # type: ignore[misc]
@@ -108,7 +86,7 @@ class KafkaLogReader(DataSourceReader):  # type: ignore[misc]
     @in_a_line()
     def partitions(self) -> list[InputPartition]:
         """One for each packed task; none for an empty fleet would make Spark invent one."""
-        works = open_table(self._paths, self._options, cores=_CORES)
+        works = open_table(self._paths, self._options, cores=CORES)
         return [InputPartition(work) for work in works or [TableTask(options=self._options)]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

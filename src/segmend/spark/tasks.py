@@ -29,7 +29,8 @@ def cores(spark: SparkSession) -> int:
 
 def java_says(error: Py4JJavaError) -> str:
     """What happened, without where in Java; Python has names for few of its exceptions."""
-    return str(error.java_exception.getMessage()).partition("\n")[0]
+    thrown = error.java_exception
+    return str(thrown.getMessage() or thrown.toString()).partition("\n")[0]
 
 
 @contextmanager

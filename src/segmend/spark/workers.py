@@ -29,7 +29,7 @@ from segmend.errors import SegmendError, UsageError
 from segmend.fleet.folder import MARK, is_remote, make_folder
 from segmend.fleet.listing import Place
 from segmend.frozen import frozen
-from segmend.spark.tasks import cores, java_says
+from segmend.spark.tasks import cores
 
 WAIT: Final = "spark.segmend.executorWait"
 _SECONDS: Final = "300"
@@ -94,7 +94,7 @@ def ask_workers(
     except PySparkException as error:
         raise SegmendError(_not_started(str(error))) from None
     except Py4JJavaError as error:
-        raise SegmendError(_not_started(java_says(error))) from None
+        raise SegmendError(_not_started(str(error.java_exception.getMessage()))) from None
     return [_worker(json.loads(said)) for said in sorted({row.said for row in rows})]
 
 
@@ -198,8 +198,9 @@ def _not_started(text: str) -> str:
             f"{versions[2]} of the workers"
         )
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    told = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)]
-    return f"the workers cannot run Python: {(told or lines or ['no reason'])[-1]}"
+    # Java's exceptions only say that Python ended.
+    told = [line for line in lines if re.match(r"(?!org\.|java\.)[\w.]*(Error|Exception)\b", line)]
+    return f"the workers cannot run Python: {(told[-1:] or lines or ['no reason'])[0]}"
 
 
 def _identity(path: str) -> str | None:
