@@ -67,9 +67,11 @@ def _die(task: int) -> int:
     return task
 
 
+@pytest.mark.parametrize("tasks", [50, 30_000])
 @pytest.mark.parametrize("forked", [False, True])
-def test_a_worker_that_is_killed_is_a_line(forked: bool) -> None:
-    ran = python("-c", DYING.format(forked=forked))
+def test_a_worker_that_is_killed_is_a_line(forked: bool, tasks: int) -> None:
+    """Of many tasks it dies while the others are still handed in."""
+    ran = python("-c", DYING.format(forked=forked, tasks=tasks))
     assert (ran.stdout, ran.stderr) == ("a worker process was killed; is there enough memory?\n", "")
 
 
@@ -81,7 +83,7 @@ from segmend.fleet.workers import forks_of_this
 from tests.fleet.test_killed import _die
 try:
     with forks_of_this(2) if {forked} else nullcontext() as pool:
-        list(LocalDriver(2, pool).run(_die, [1] * 50))
+        list(LocalDriver(2, pool).run(_die, [1] * {tasks}))
 except SegmendError as error:
     print(error)
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -59,7 +59,7 @@ class LocalDriver:
         # Threads of pyarrow and delta-rs are not safe across a fork.
         anew = partial(fresh_workers, min(self.cores, len(tasks)), function.__module__)
         with nullcontext(self._pool) if self._pool else anew() as pool:
-            with undisturbed():
+            with undisturbed(), _none_killed():
                 futures = [pool.submit(function, task) for task in tasks]
             try:
                 for number, future in enumerate(as_completed(futures), 1):
@@ -80,8 +80,16 @@ class LocalDriver:
 def _result(future: Future[R]) -> R:
     """What stops a task is no matter of the files it reads: no space for its tables, no memory."""
     try:
-        return future.result()
-    except BrokenProcessPool:
-        raise SegmendError("a worker process was killed; is there enough memory?") from None
+        with _none_killed():
+            return future.result()
     except OSError as error:
         raise SegmendError(f"a task failed: {error}") from error
+
+
+@contextmanager
+def _none_killed() -> Iterator[None]:
+    """SegmendError where a worker was killed, now or while it waited for tasks."""
+    try:
+        yield
+    except BrokenProcessPool:
+        raise SegmendError("a worker process was killed; is there enough memory?") from None
