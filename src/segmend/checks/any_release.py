@@ -8,6 +8,7 @@ many bytes are not read once more: there releases are compared by what a start l
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 from typing import Any, Final
 
 from segmend.checks.remedies import by_rules_of
@@ -43,7 +44,7 @@ class CheckOfAny(CheckRun):
         self._given = broker
         self._options = {**options, "on_progress": None, "keeper": Keeper(keeper.scanned)}
         most = READ_AGAIN if read_again is None else read_again
-        self._shortened = self._level > Level.STARTUP and not (most and _size(broker) <= most)
+        self._shortened = self._level > Level.STARTUP and not (most and _fits(broker, most))
         if self._shortened:
             self._options["level"] = Level.STARTUP
 
@@ -100,8 +101,10 @@ class CheckOfAny(CheckRun):
             self.summary.releases.append(f"by the rules of {release} {' and '.join(words)}")
 
 
-def _size(broker: BrokerDirs) -> int:
-    return sum(partition.size for log_dir in broker.dirs for partition in log_dir.partitions)
+def _fits(broker: BrokerDirs, most: int) -> bool:
+    """Whether all logs have no more bytes than that; where they have more, the first ones tell."""
+    sizes = (partition.size for log_dir in broker.dirs for partition in log_dir.partitions)
+    return all(so_far <= most for so_far in accumulate(sizes))
 
 
 def _codes(level: Level) -> frozenset[str]:
