@@ -21,6 +21,7 @@ from tests.lab.errors import LabError
 from tests.lab.process import STOPS_IN
 from tests.lab.reader import led, read
 from tests.real.conftest import Start, need_kafka
+from tests.seeds import some_of
 
 pytestmark = pytest.mark.broker
 
@@ -129,10 +130,11 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", place], check=True)
 
 
-def test_a_full_disk_gets_the_room_that_a_start_needs(small_disk: Path, tmp_path: Path) -> None:
-    need_kafka(NEWEST)
+@pytest.mark.parametrize("version", some_of([NEWEST, "3.9.2", "2.8.2", "1.1.0"], 4))
+def test_a_full_disk_gets_the_room_that_a_start_needs(small_disk: Path, version: str, tmp_path: Path) -> None:
+    need_kafka(version)
     settings = {"log.segment.delete.delay.ms": "3600000", "log.retention.ms": "-1"}
-    with Cluster(NEWEST, tmp_path / "live", log_dirs=1, settings=settings) as cluster:
+    with Cluster(version, tmp_path / "live", log_dirs=1, settings=settings) as cluster:
         cluster.start()
         fill(cluster)
         broker = cluster.brokers[0]

@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,14 +60,13 @@ def elsewhere(tmp_path: Path) -> Iterator[Path]:
     shutil.rmtree(place)
 
 
-def moved_there(desk: Desk, elsewhere: Path) -> str:
+def moved_there(desk: Desk, elsewhere: Path, *options: str) -> str:
     """A plan that brings a partition to another disk; gives what it says."""
     target = elsewhere / "d2"
     target.mkdir()
     shutil.copy2(desk.dirs[0] / "meta.properties", target)
-    ran = desk.run(
-        "plan", "move", *desk.dirs, target, "--partition", "codec-lz4-0", "--to", target, "-o", desk.plan_file
-    )
+    asked = ("--partition", "codec-lz4-0", "--to", target, *options, "-o", desk.plan_file)
+    ran = desk.run("plan", "move", *desk.dirs, target, *asked)
     assert ran.code == 0, ran.err
     return ran.out
 
@@ -78,6 +78,16 @@ def test_small_files_brought_to_another_disk_count_by_their_bytes(clean: Desk, e
         assert ends_with_all(told), told[-3:]
         copied = max(count for count, total in told if count < total)
         assert copied > 0.9 * told[-1][1], told
+
+
+def test_a_throttled_copy_takes_its_time_both_ways(clean: Desk, elsewhere: Path) -> None:
+    (home,) = (path for log_dir in clean.dirs for path in log_dir.glob("codec-lz4-0"))
+    size = sum(path.stat().st_size for path in home.glob("*.log"))
+    moved_there(clean, elsewhere, "--throttle", f"{size}/s")
+    for act in (clean.apply, clean.undo):
+        begun = time.monotonic()
+        act()
+        assert time.monotonic() - begun >= 1
 
 
 def test_a_move_that_parts_files_from_a_snapshot_of_hard_links_says_so(clean: Desk, elsewhere: Path) -> None:

@@ -122,6 +122,8 @@ def plan(bed: Bed, asked: Asked) -> Ran:
     operation, *rest = asked.argv
     if operation == "quarantine":
         ran = bed.run(*asked.argv, "--state-dir", bed.state, "-o", bed.plan_file, "--json")
+    elif operation == "compose":
+        ran = bed.run("plan", *asked.argv, "-o", bed.plan_file, "--json")
     else:
         ran = bed.run("plan", operation, *rest, "--kafka", bed.version, "-o", bed.plan_file, "--json")
     if ran.code in (8, 16):

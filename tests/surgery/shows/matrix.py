@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.golden.judge import CORRUPT
 from tests.memory import another_disk, prefix
-from tests.surgery.shows import damages, leftovers, metadata, names, places, server
+from tests.surgery.shows import composed, damages, leftovers, metadata, names, places, server
 from tests.surgery.shows.bed import Asked, Bed, Case, Refused, operate, operate_for_good, stage
 from tests.surgery.story import plans_read_once
 
@@ -64,7 +64,7 @@ def alone(golden: str, whole: Path, root: Path, case: Case, *, start: bool) -> s
 
 def together(golden: str, whole: Path, root: Path, *, start: bool) -> list[str]:
     """All operations one after the other on one copy, then a start if it is asked for; their names."""
-    chosen = [case for case in cases_of(golden) if refusal(golden, case) is None]
+    chosen = [*composed.CASES, *(case for case in cases_of(golden) if refusal(golden, case) is None)]
     with another_place(root) as spare, plans_read_once():
         bed = Bed(golden, whole, root, spare)
         done = []
