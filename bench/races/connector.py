@@ -104,15 +104,15 @@ class _Races:
             ],
             [Target(against=_THEIRS, at_most=1 / goals.summary)],
         )
-        some = min(_WANTED, self._records // 4)
         low = self._records // _PARTITIONS // 2
-        ends = [f'{{"bench": {{"0": {at}}}}}' for at in (low, low + some // 2)]
+        some = min(_WANTED, low)
+        ends = [f'{{"bench": {{"0": {at}}}}}' for at in (low, low + some)]
         options = {"startingOffsets": ends[0], "endingOffsets": ends[1], "assign": '{"bench": [0]}'}
         self._show(
-            f"offsets of {some // 2:,} records: {shape.name}",
+            f"offsets of {some:,} records: {shape.name}",
             [
-                self._contender("kafka-log", lambda _: self._aggregate(self._ours(**options), some // 2)),
-                self._contender(_THEIRS, lambda _: self._aggregate(self._theirs(**options), some // 2)),
+                self._contender("kafka-log", lambda _: self._aggregate(self._ours(**options), some)),
+                self._contender(_THEIRS, lambda _: self._aggregate(self._theirs(**options), some)),
             ],
             [Target(against=_THEIRS, at_most=1)],
         )
