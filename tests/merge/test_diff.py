@@ -60,6 +60,16 @@ def told(*dirs: Path) -> tuple[int, dict[int, dict[str, Any]], dict[str, Any]]:
     return ran.code, {line["broker"]: line for line in ran.of("replica")}, ran.of("partition")[0]
 
 
+def test_behind_what_a_high_watermark_tells_of_damage_at_the_end_may_hide_more(tmp_path: Path) -> None:
+    """All that follows offset 79 is unreadable, and the watermark tells of no more than ten of these."""
+    torn = [*PLAIN[:8], bytes(3000) + b"?" * 300]
+    code, _, partition = told(*(broker(tmp_path, number, torn, mark=90) for number in (0, 1)))
+    assert (code, partition["missing"]) == (4, [[80, 89]])
+    assert [each.partition("; ")[2] for each in partition["doubts"]] == [
+        "whether there were records from offset 90 on nothing tells"
+    ] * 2
+
+
 def test_of_two_alike_the_one_is_best_that_says_whose_it_is(tmp_path: Path) -> None:
     dirs = [broker(tmp_path, number, PLAIN, mark=100) for number in (0, 1)]
     (dirs[0] / "meta.properties").unlink()

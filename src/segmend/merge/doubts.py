@@ -60,6 +60,8 @@ def _doubts(
     replicas: Sequence[Replica], branches: Sequence[Branch], marks: Sequence[int | None], end: int
 ) -> Iterator[str]:
     """What could not be known, in words."""
+    # A high watermark may tell of offsets behind all that is sound: these are missing, more are unknown.
+    sound = max(branch.end for branch in branches)
     for replica, branch, mark in zip(replicas, branches, marks, strict=True):
         yield from (*replica.unreadable, *replica.unread_beside)
         if mark is not None and branch.left is None and (replica.high_watermark or 0) > max(mark, end):
@@ -69,10 +71,10 @@ def _doubts(
                 f"{end} on were only of a leader that lost, or are lost here, nothing tells"
             )
         for each in replica.damaged:
-            if each.last_offset is None and each.first_offset >= end:
+            if each.last_offset is None and each.first_offset >= sound:
                 yield (
                     f"{replica.path}/{each.file} at byte {each.position}: {each.kind}; whether there were "
-                    f"records from offset {each.first_offset} on nothing tells"
+                    f"records from offset {max(each.first_offset, end)} on nothing tells"
                 )
         if branch.left is not None and branch.left < replica.thinned:
             yield (
