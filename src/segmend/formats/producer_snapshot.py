@@ -77,7 +77,9 @@ def parse(data: bytes) -> tuple[ProducerSnapshot, tuple[Damage, ...]]:
 
 
 def render(snapshot: ProducerSnapshot) -> bytes:
-    rows = b"".join(ENTRY.pack(*entry) for entry in snapshot.entries)
-    body = len(snapshot.entries).to_bytes(4, "big") + rows + snapshot.trailing
+    body = bytearray(len(snapshot.entries).to_bytes(4, "big"))
+    for entry in snapshot.entries:
+        body += ENTRY.pack(*entry)
+    body += snapshot.trailing
     crc = crc32c(body) if snapshot.crc is None else snapshot.crc
     return HEADER.pack(snapshot.version, crc, 0)[:CRC_START] + body

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+from array import array
+from collections.abc import Iterator
 from ctypes import c_int64, c_void_p
 from itertools import chain
 from struct import Struct
@@ -52,6 +54,8 @@ KINDS: Final[tuple[tuple[ProblemKind, tuple[str, ...]], ...]] = (
 
 _PROBLEM = Struct("7q")
 _PRODUCER = Struct("9q")
+_STATE = Struct("8q8x")
+"""Of these, what a `ProducerStateEntry` has."""
 _ABORTED = Struct("4q")
 _EPOCH = Struct("2q")
 _DEFERRED = Struct("2q")
@@ -210,8 +214,8 @@ class NativeWalker:
     def _load_producers(self) -> None:
         states = self._task.producers
         if states:
-            packed = Struct(f"{8 * len(states)}q").pack(*chain.from_iterable(states))
-            _enough(_C.segmend_load_producers(self._at, packed, len(states)))
+            packed = array("q", chain.from_iterable(states))
+            _enough(_C.segmend_load_producers(self._at, packed.buffer_info()[0], len(states)))
 
     @property
     def position(self) -> int:
@@ -289,12 +293,7 @@ class NativeWalker:
             batches=walk.batches,
             max_timestamp=walk.max_timestamp,
             epochs=tuple((row[0], row[1]) for row in _rows(_EPOCH, walk.epochs, walk.epoch_count)),
-            producers=tuple(
-                [
-                    ProducerStateEntry._make(row[:8])
-                    for row in sorted(_rows(_PRODUCER, walk.producers, walk.producer_count))
-                ]
-            ),
+            producers=tuple(sorted(_states(walk.producers, walk.producer_count))),
         )
 
     def facts(self, *, whole: bool) -> SegmentScan:
@@ -370,6 +369,12 @@ def _bytes(at: int | None, size: int) -> bytes:
 
 def _rows(row: Struct, at: int | None, count: int) -> list[tuple[int, ...]]:
     return list(row.iter_unpack(ctypes.string_at(at, count * row.size))) if at and count else []
+
+
+def _states(at: int | None, count: int) -> Iterator[ProducerStateEntry]:
+    """One by one: of very many no second list is held."""
+    rows = _STATE.iter_unpack(ctypes.string_at(at, count * _STATE.size) if at and count else b"")
+    return map(ProducerStateEntry._make, rows)
 
 
 def _control(numbers: tuple[int, ...]) -> ControlFacts:

@@ -36,6 +36,8 @@ MAX_INDEX_ENTRIES: Final = 1 << 22
 """Entries built of one index; three times what the default segment.index.bytes has room for."""
 MAX_ABORTED: Final = 100_000
 MAX_PRODUCERS: Final = 100_000
+"""Of one replay. Who writes segments anew holds the states before and after one, and the snapshot that they
+become, at up to 900 bytes a producer: 85 MiB of the 300 that a rescue may take."""
 
 ProblemKind = Literal[
     "size-too-small", "size-past-end", "header-fragment", "torn-tail", "zero-tail", "crc-mismatch",
