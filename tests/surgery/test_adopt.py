@@ -164,6 +164,30 @@ def test_a_name_that_was_cut_is_made_whole(clean: Desk) -> None:
     assert after(clean, "single")["log_end_offset"] == 96
 
 
+def test_a_name_that_was_perhaps_cut_is_asked_for_where_nothing_tells_it(tmp_path: Path) -> None:
+    """With ZooKeeper no id tells: a partition of the cut name was no partition of any topic."""
+    desk = Desk(golden("1.1.0-killed") / "b1", tmp_path)
+    doomed = next(p for d in desk.dirs for p in d.iterdir() if p.name.endswith("-delete"))
+    asked = ("adopt", "--directory", doomed.name, "--kafka", "1.1", "--topic", "doomed.not")
+    assert "is of a topic called doomed" in desk.plan(*asked).err
+    whole, suffix = "a.b_c-" * 41 + "end", f"-0.{HEX}-delete"
+    name = whole[: 255 - len(suffix)] + suffix
+    doomed.rename(doomed.with_name(name))
+    asked = ("adopt", "--directory", name, "--kafka", "1.1")
+    ran = desk.plan(*asked)
+    assert (ran.code, ran.err.rstrip().endswith("nothing here tells the whole one: --topic TOPIC")) == (
+        16,
+        True,
+    )
+    for wrong in ("other", "a.b_c-" * 42):
+        assert desk.plan(*asked, "--topic", wrong).code == 16
+    assert desk.plan(*asked, "--topic", whole).code == 0
+    desk.apply()
+    rows = [r for r in desk.forecast("--kafka", "1.1").of("partition") if r["topic"] == whole]
+    assert rows[0]["after"]["log_end_offset"] == 96
+    desk.undo()
+
+
 def test_a_directory_that_no_broker_can_load_is_refused(clean: Desk) -> None:
     name = set_aside(clean.dirs[0], "single-0")
     (clean.dirs[0] / name / "foo.log").write_bytes(b"")

@@ -15,12 +15,14 @@ of the log would have the log deleted.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from segmend.broker.sanity import TIME_INDEX
 from segmend.errors import SegmendError, UsageError
 from segmend.formats import offset_index, time_index
-from segmend.formats.names import RENAMED_KINDS, DirName
+from segmend.formats.names import MAX_TOPIC_LENGTH, RENAMED_KINDS, DirName, is_legal_topic
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.frozen import frozen
 from segmend.loading.load import LoadedLog, load
@@ -42,6 +44,9 @@ from segmend.surgery.steps.move_dir import MoveDir
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.writing.transfer import allocated
 
+_LONGEST: Final = 255
+"""Bytes of a name, as file systems have it."""
+
 NAME = "adopt"
 EXAMPLES = """\
 examples:
@@ -58,6 +63,7 @@ class Options:
     topic_id: str | None = option(
         f"serve it under this topic id; '{CURRENT}': the one its topic has now", "ID"
     )
+    topic: str | None = option("its topic, where a broker has cut the name to 255 bytes", "TOPIC")
     replace: bool = flag("set an empty partition of that name aside")
     even_stray: bool = flag("also if the metadata on these disks does not expect it")
 
@@ -66,7 +72,7 @@ def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError`, and `SegmendError` for what would not be served, or is in the way."""
     options = request.options
     assembly.refuse_strangers(request.dirs, request.given)
-    adopted = adoption(request, options.directory, options.topic_id)
+    adopted = adoption(request, options.directory, options.topic_id, options.topic)
     why = adopted.unexpected()
     if why is not None and not options.even_stray:
         raise SegmendError(f"{adopted.partition.path}: {why}; {_way_out(adopted)}")
@@ -80,13 +86,12 @@ def plan(request: Request[Options]) -> Plan:
 
 def _way_out(adopted: Adoption) -> str:
     image = adopted.broker.metadata
-    current = None if image is None else image.ids.get(adopted.partition.topic)
+    current = None if image is None else image.ids.get(adopted.topic)
     if current is not None and current != adopted.topic_id:
-        topic = adopted.partition.topic
-        return f"topic {topic} has the id {current} now: --topic-id {CURRENT} adopts it for that"
+        return f"topic {adopted.topic} has the id {current} now: --topic-id {CURRENT} adopts it for that"
     if adopted.topic_id is not None and current is None:
         return (
-            f"make topic {adopted.partition.topic} anew with a replica on node {adopted.broker.node_id}, "
+            f"make topic {adopted.topic} anew with a replica on node {adopted.broker.node_id}, "
             f"then --topic-id {CURRENT}; if the metadata on these disks is only old: --even-stray"
         )
     node_id = adopted.broker.node_id
@@ -227,18 +232,34 @@ class Adoption:
         return loaded
 
 
-def adoption(request: Request[object], name: str, wish: str | None) -> Adoption:
-    """What `--directory` names; `wish` is `--topic-id`. Raises `UsageError`, `SegmendError`."""
+def adoption(request: Request[object], name: str, wish: str | None, told: str | None) -> Adoption:
+    """What `--directory`, `--topic-id` (`wish`) and `--topic` name. Raises `UsageError`, `SegmendError`."""
     partition = _named(request, name)
     metadata = request.broker.metadata
     partition.partition_metadata.readable()
     old_id = partition.topic_id
-    topic_id = old_id if wish is None else wished_id(wish, partition.topic, request.broker)
+    topic_id = old_id if wish is None else wished_id(wish, told or partition.topic, request.broker)
     known = "" if metadata is None or topic_id is None else metadata.names.get(topic_id, "")
-    return Adoption(
-        partition=partition, topic=known if known.startswith(partition.topic) else partition.topic,
-        old_id=old_id, topic_id=topic_id, broker=request.broker,
-    )  # fmt: skip
+    topic = _whole(partition, told or known, asked=told is not None)
+    return Adoption(partition=partition, topic=topic, old_id=old_id, topic_id=topic_id, broker=request.broker)
+
+
+def _whole(partition: PartitionDir, name: str, *, asked: bool) -> str:
+    """The topic's name: a broker cuts it to what has room (`LocalLog.logDirNameWithSuffixCappedLength`).
+
+    Raises `UsageError` where nothing tells whether it did, or another one is asked for.
+    """
+    fits = name.startswith(partition.topic)
+    cut = len(os.fsencode(partition.name)) == _LONGEST
+    if asked and not (fits and cut and is_legal_topic(name) and len(name) <= MAX_TOPIC_LENGTH):
+        begins = "whose name begins with" if cut else "called"
+        raise UsageError(f"--topic {name}: {partition.name} is of a topic {begins} {partition.topic}")
+    if cut and not fits:
+        raise UsageError(
+            f"--directory {partition.name}: has {_LONGEST} bytes, as a name that a broker cut, and nothing "
+            "here tells the whole one: --topic TOPIC"
+        )
+    return name if fits else partition.topic
 
 
 def _named(request: Request[object], name: str) -> PartitionDir:
