@@ -125,6 +125,37 @@ def test_what_upgrades_leave_in_a_configuration(tmp_path: Path, line: str, kafka
     assert ("config provider" in assumed) == line.endswith("=${env:THREADS}")
 
 
+SASL = (
+    "listeners=SASL_PLAINTEXT://h:2,CONTROLLER://h:3\nsasl.enabled.mechanisms=PLAIN\n"
+    "listener.security.protocol.map=CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT\n"
+    "security.inter.broker.protocol=SASL_PLAINTEXT\nsasl.mechanism.inter.broker.protocol=PLAIN\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "jaas", "named"),
+    [
+        ("listener.name.sasl_plaintext.plain.sasl.jaas.config=x y;", False, "plain.sasl.jaas.config"),
+        ("listener.name.sasl_plaintext.scram-sha-256.sasl.jaas.config=x y;", True, "sasl.jaas.config"),
+        ("sasl.jaas.config=x y;", True, "sasl.jaas.config"),
+        ("ssl.truststore.type=PEM\nssl.truststore.certificates=garbage", True, "ssl.truststore.certificates"),
+        ("security.providers=org.example.Missing", True, "security.providers"),
+        ("max.connections.per.ip.overrides=no.such.host:5", True, "max.connections.per.ip.overrides"),
+    ],
+)
+def test_who_may_log_in_is_asked_by_listener_and_mechanism(
+    line: str, jaas: bool, named: str, tmp_path: Path
+) -> None:
+    """4.3.1 ended on the second and third, and on a certificate that is none, and nothing of it was said."""
+    dirs = sorted(unpack(ARCHIVES / "4.3.1.tar.xz", tmp_path).glob("b1/d*"))
+    ran = run(
+        "forecast", *dirs, "--config", configured(tmp_path, dirs, SASL + line), "--json", "--kafka", "4.3.1"
+    )
+    assumed = ran.json[-1]["assumed"]
+    assert any("JAAS" in each for each in assumed) == jaas
+    assert any("is there, and fits" in each and named in each for each in assumed)
+
+
 def configured(root: Path, dirs: list[Path], line: str) -> Path:
     """The server.properties of a node that is all, with more lines."""
     given = root / "server.properties"

@@ -21,6 +21,7 @@ ADVERTISED: Final = "advertised.listeners"
 PROTOCOLS: Final = "listener.security.protocol.map"
 CONTROLLERS: Final = "controller.listener.names"
 ROLES: Final = "process.roles"
+MECHANISMS: Final = "sasl.enabled.mechanisms"
 FAILED: Final = "requirement failed: {}"
 """How Scala's `require` says it."""
 KNOWN: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -57,11 +58,18 @@ def unmapped(name: str, entry: str) -> str:
 
 
 def wants_jaas(given: Mapping[str, str]) -> bool:
-    """Whether a listener speaks SASL and nothing in the file says who may log in: the JVM must know then."""
+    """Whether nothing in the file says who may log in by a mechanism of a listener: the JVM must know then.
+
+    Follows `JaasContext.loadServerContext`, which wants the setting with listener and mechanism before it.
+    """
     mapped = _mapped(given)
-    opened = {entry.partition("://")[0].upper() for entry in entries_of(given.get(LISTENERS, ""))}
-    speaks = any(mapped.get(name, name).startswith("SASL") for name in opened)
-    return speaks and not any(name.endswith("sasl.jaas.config") for name in given)
+    for name in {entry.partition("://")[0].upper() for entry in entries_of(given.get(LISTENERS, ""))}:
+        prefix = f"listener.name.{name.lower()}."
+        mechanisms = given.get(f"{prefix}{MECHANISMS}", given.get(MECHANISMS, "GSSAPI"))
+        wanted = {f"{prefix}{each.lower()}.sasl.jaas.config" for each in entries_of(mechanisms)}
+        if mapped.get(name, name).startswith("SASL") and not wanted <= given.keys():
+            return True
+    return False
 
 
 def _mapped(given: Mapping[str, str]) -> dict[str, str]:

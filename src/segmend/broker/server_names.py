@@ -17,6 +17,7 @@ from segmend.broker.server_listeners import (
     KNOWN,
     KRAFT_KNOWN,
     LISTENERS,
+    MECHANISMS,
     PROTOCOLS,
     ROLES,
     Listener,
@@ -34,7 +35,6 @@ BETWEEN_BY_PROTOCOL: Final = "security.inter.broker.protocol"
 CONTROL_PLANE: Final = "control.plane.listener.name"
 EARLY: Final = "early.start.listeners"
 MECHANISM: Final = "sasl.mechanism.inter.broker.protocol"
-MECHANISMS: Final = "sasl.enabled.mechanisms"
 BOOTSTRAP_SERVERS: Final = new_in("QuorumConfig; KIP-853", (3, 9))
 """Whether `controller.quorum.bootstrap.servers` takes the place of voters."""
 _ADDRESS: Final = re.compile(r".*?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)")

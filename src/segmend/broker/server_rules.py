@@ -134,9 +134,11 @@ CHECKED_LATE: Final = {
 """Settings of a few words that took any text when they were parsed, and were looked at afterwards."""
 ELSEWHERE: Final = (
     ".class", ".class.name", ".classes", ".class.names", ".reporters", ".assignors", ".location", ".keyfile",
+    "security.providers", "sasl.jaas.config", ".certificates", ".certificate.chain", ".keystore.key",
 )  # fmt: skip
-"""Endings of settings that name what is neither in server.properties nor in a log dir: classes and files."""
-PLACES: Final = frozenset({LISTENERS, VOTERS, BOOTSTRAP, ZOOKEEPER})
+"""Endings of settings that name what is neither in server.properties nor in a log dir, classes and files, or
+have what is not looked into, keys and logins."""
+PLACES: Final = frozenset({LISTENERS, VOTERS, BOOTSTRAP, ZOOKEEPER, "max.connections.per.ip.overrides"})
 """Settings that name hosts and ports: to be found, to be bound, and to answer."""
 CORDONED: Final = "cordoned.log.dirs"
 OTHERS_CORDONED = Words.since(
