@@ -60,7 +60,7 @@ class Cluster:
         """The address of all brokers, for clients."""
         return ",".join(broker.bootstrap for broker in self.brokers)
 
-    def start(self) -> None:
+    def start(self, timeout: float = 120) -> None:
         """Start everything that does not run and wait until all are up."""
         if self.zookeeper and not self.zookeeper.running:
             self.zookeeper.start()
@@ -70,7 +70,7 @@ class Cluster:
         for broker in waiting:
             broker.launch()
         for broker in waiting:
-            broker.wait_ready()
+            broker.wait_ready(timeout)
 
     def stop(self) -> None:
         """Stop the brokers cleanly, then ZooKeeper.

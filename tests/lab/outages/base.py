@@ -7,6 +7,8 @@ them, and node 1 is killed.
 `apart`: as `stagger`, of a lone controller, node 1, and two brokers; first node 3 is killed, then all.
 `beside`: a lone controller, node 4, lives through it all, and sees node 3 stop, 2 killed, and 1 killed last;
 `beside-rolled`: node 2 and 1 stop cleanly, too.
+`controllers`: nodes 3 to 5 are controllers, 1 and 2 brokers; 5 is killed, a topic made, and all are killed.
+`controllers-dynamic`: the same, with the voters in the log (KIP-853).
 `lax`: as `stagger`, where any replica may lead by the server.properties of node 1.
 `changed`: as `stagger`, with what `changes` does while node 3 is away; `old` is a backup from before that.
 `changed-lax`: the same, and any replica may lead by what was set for all brokers while they ran.
@@ -50,39 +52,39 @@ STRICT = (Topic("strict", {"min.insync.replicas": "3"}, partitions=2), 3)
 MIXED, LAST = "mixed", "last.json"
 UPGRADED = {"3.7.2": "3.9.2"}
 APART, BESIDE, ZOOKEEPER = "apart", "beside", "-zookeeper"
-CONTROLLERS = {APART: 1, BESIDE: 4}
-"""The node that is a controller and nothing else."""
+PURE = "controllers"
+CONTROLLERS = {APART: (1,), BESIDE: (4,), PURE: (3, 4, 5)}
+"""The nodes that are controllers and nothing else."""
 OLD = "old"
 FENCED = 12
 """Seconds after which a controller that lives has missed a broker (broker.session.timeout.ms)."""
 
 
-def controller(story: str) -> int | None:
-    """The lone controller, where there is one."""
-    return CONTROLLERS.get(story.partition("-")[0])
+def controllers(story: str) -> tuple[int, ...]:
+    """The nodes that are controllers alone, where there are some."""
+    return CONTROLLERS.get(story.partition("-")[0], ())
 
 
 def node_ids(story: str) -> tuple[int, ...]:
     """All its nodes."""
-    return tuple(range(1, max(3, controller(story) or 0) + 1))
+    return tuple(range(1, max(3, *controllers(story)) + 1 if controllers(story) else 4))
 
 
 def votes(story: str, node_id: int) -> bool:
     """Whether that node is a voter of the metadata quorum."""
-    alone = controller(story)
-    return node_id in (FIRST if story == VOTERS else (alone,) if alone else node_ids(story))
+    return node_id in (FIRST if story == VOTERS else controllers(story) or node_ids(story))
 
 
 def topics(story: str) -> list[tuple[Topic, int]]:
     """Those of the story, with their replicas."""
-    at_most = 2 if story == APART else 3
+    at_most = 2 if story == APART or story.startswith(PURE) else 3
     wanted = [*TOPICS, *([STRICT] if story.startswith(BESIDE) else ())]
     return [(topic, min(replicas, at_most)) for topic, replicas in wanted]
 
 
 def nodes(version: str, root: Path, story: str) -> Cluster:
     """All of them."""
-    count, alone = len(node_ids(story)), controller(story)
+    count, alone = len(node_ids(story)), controllers(story)
     cluster = Cluster(version, root, count, settings=SETTINGS, zookeeper=story.endswith(ZOOKEEPER))
     one = cluster.brokers[0]
     if story == VOTERS:
@@ -91,13 +93,19 @@ def nodes(version: str, root: Path, story: str) -> Cluster:
         cluster.brokers[2].release = release(UPGRADED[version])
     if story == "lax":
         one.settings["unclean.leader.election.enable"] = "true"
+    dynamic = story == f"{PURE}-dynamic"
+    if dynamic:
+        with_voters(cluster, alone)
+    voters = [f"{node}@127.0.0.1:{cluster.brokers[node - 1].seat.controller_port}" for node in alone]
     for each in cluster.brokers if alone else ():
-        seat, voter = each.seat, cluster.brokers[(alone or 1) - 1].seat
-        role, port = ("controller", seat.controller_port) if seat is voter else ("broker", seat.port)
+        seat, votes_ = each.seat, each.seat.node_id in alone
         each.settings |= {
-            "process.roles": role,
-            "listeners": f"{'CONTROLLER' if seat is voter else 'PLAINTEXT'}://127.0.0.1:{port}",
-            "controller.quorum.voters": f"{alone}@127.0.0.1:{voter.controller_port}",
+            "initial.broker.registration.timeout.ms": "400000" if story.startswith(PURE) else "60000",
+            "process.roles": "controller" if votes_ else "broker",
+            "listeners": f"CONTROLLER://127.0.0.1:{seat.controller_port}"
+            if votes_
+            else f"PLAINTEXT://127.0.0.1:{seat.port}",
+            **({} if dynamic else {"controller.quorum.voters": ",".join(voters)}),
         }
     return cluster
 
@@ -129,7 +137,7 @@ def keep(cluster: Cluster) -> None:
 
 def begin(cluster: Cluster, story: str) -> None:
     """All run, as the story wants them."""
-    cluster.start()
+    cluster.start(400 if story.startswith(PURE) else 120)
     switch_elr(cluster, story)
     if story == VOTERS:
         add_voter(cluster)
@@ -144,6 +152,8 @@ def live(cluster: Cluster, story: str) -> Answers:
     """The story, up to the kill of the last; what the cluster said of its partitions before the end."""
     one, two, three = cluster.brokers[:3]
     begin(cluster, story)
+    if story.startswith(PURE):
+        return outlived(cluster, story)
     for topic, replicas in topics(story):
         create(cluster.bootstrap, [topic], replicas=replicas)
     if story.startswith(CHANGED):
@@ -174,10 +184,25 @@ def live(cluster: Cluster, story: str) -> Answers:
     return end(cluster, story)
 
 
+def outlived(cluster: Cluster, story: str) -> Answers:
+    """The last controller does not hear of the last topic."""
+    *first, last = topics(story)
+    for topic, replicas in first:
+        create(cluster.bootstrap, [topic], replicas=replicas)
+    write(cluster, 1, story)
+    cluster.brokers[-1].kill()
+    create(cluster.bootstrap, [last[0]], replicas=last[1])
+    write(cluster, 2, story)
+    time.sleep(3)
+    told = answers([broker.seat for broker in cluster.brokers[:2]])
+    cluster.kill()
+    return told
+
+
 def end(cluster: Cluster, story: str) -> Answers:
     """Node 2 goes, then node 1, which writes alone; a lone controller sees either."""
     one, two = cluster.brokers[:2]
-    missed = FENCED if controller(story) else 0
+    missed = FENCED if controllers(story) else 0
     two.stop() if "rolled" in story else two.kill()
     time.sleep(missed)
     last = answers([one.seat])

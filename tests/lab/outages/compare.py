@@ -42,8 +42,9 @@ def of_nodes(lines: list[Line], quorum: Line, became: Line, told: str) -> Iterat
         wanted = "refuses" if not starts else "starts" if led else "waits"
         tired = wanted == "waits" and NOT_REGISTERED in became["fatal"].get(node, "")
         never = wanted == "refuses" and word == "waits" and not quorum["leaders_possible"]  # it loads no logs
+        idle = wanted == "waits" and word == "starts" and not said[node]["partitions"]  # one that only votes
         ended = word == "dies" and f"node {node} {ENDS}" in told
-        if word != wanted and not (tired or never or ended):
+        if word != wanted and not (tired or never or idle or ended):
             yield f"node {node} {word}, said {wanted}: {said[node]['reason']} {became['fatal'].get(node)}"
     leader = became["elected"]  # the broker of a voter may end a moment later
     if said.get(str(leader), {}).get("outcome") == "starts" and leader not in quorum["leaders_possible"]:

@@ -19,7 +19,7 @@ from tests.lab.disasters.bases import Node
 from tests.lab.disasters.scene import META, Scene
 from tests.lab.disasters.wounds import CANNOT, WOUNDS
 from tests.lab.elections import HERE as ELECTIONS
-from tests.lab.outages.base import BESIDE, OLD, STRICT, ZOOKEEPER, controller, node_ids
+from tests.lab.outages.base import BESIDE, OLD, PURE, STRICT, ZOOKEEPER, controllers, node_ids
 from tests.lab.outages.base import HERE as BASES
 from tests.lab.outages.changes import BEFORE, CHANGED, LATE
 from tests.lab.releases import release
@@ -279,6 +279,8 @@ def drawn_at(seed: int, base: str, number: int, *, busy: bool = False) -> Outage
     """The one of that number."""
     draw = random.Random(f"{base} {seed} {number}{' busy' * busy}")
     story = base.partition("-")[2]
+    if story.startswith(PURE):
+        return drawn_of_controllers(draw, base)
     steps = drawn_beside(draw, story) if story.startswith(BESIDE) else drawn_steps(draw)
     targets = TARGETS if (BASES / f"{base}.tar.xz").exists() else OLD_TARGETS
     changed = CHANGED in base
@@ -303,6 +305,18 @@ def drawn_at(seed: int, base: str, number: int, *, busy: bool = False) -> Outage
     return Outage(base, tuple(steps), tuple(wounds))
 
 
+def drawn_of_controllers(draw: random.Random, base: str) -> Outage:
+    """Both brokers and some of three controllers, whose disks are hurt."""
+    voters = controllers(base.partition("-")[2])
+    up = draw.sample(voters, draw.choices((3, 2, 1), (50, 40, 10))[0])
+    kinds = (*OF_META, *OF_METADATA, "hollow", "gone")
+    wounds = [
+        f"{draw.choice(kinds)}@{draw.choice(up)}:d0#{draw.randrange(1000)}"
+        for _ in range(draw.choices((0, 1, 2), (15, 55, 30))[0])
+    ]
+    return Outage(base, (tuple(sorted((1, 2, *up))),), tuple(wounds))
+
+
 def drawn_steps(draw: random.Random) -> list[tuple[int, ...]]:
     """Some of three nodes that vote; fewer than two of them wait for a quorum, and end after a minute."""
     up = draw.sample(BROKERS, draw.choices((3, 2, 1), (60, 34, 6))[0])
@@ -313,7 +327,7 @@ def drawn_steps(draw: random.Random) -> list[tuple[int, ...]]:
 
 def drawn_beside(draw: random.Random, story: str) -> list[tuple[int, ...]]:
     """Mostly the lone controller first, then some brokers, at once or in two steps."""
-    alone = controller(story) or 0
+    (alone,) = controllers(story)
     up = draw.sample(BROKERS, draw.choices((3, 2, 1), (35, 40, 25))[0])
     if draw.random() < 0.05:
         return [tuple(sorted(up))]

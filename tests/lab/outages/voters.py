@@ -20,35 +20,38 @@ _TOOL = "org.apache.kafka.tools.MetadataQuorumCommand"
 
 
 class Joining(Voter):
-    """One of three; those of `FIRST` are voters as they are formatted."""
+    """One of several; those of `first` are voters as they are formatted."""
+
+    first: tuple[int, ...] = FIRST
 
     def _format(self) -> list[str]:
-        if self.seat.node_id in FIRST:
+        if self.seat.node_id in self.first:
             return super()._format()
         return ["format", "-t", self.cluster_id, "-c", str(self.config), "--no-initial-controllers"]
 
 
-def with_voters(cluster: Cluster) -> Cluster:
+def with_voters(cluster: Cluster, first: tuple[int, ...] = FIRST) -> Cluster:
     """The same nodes on the ports that the base had, or on new ones that will be free again later."""
     path = cluster.root / ABOUT
     if not path.exists():
         ports = [(quiet_port(), quiet_port()) for _ in cluster.brokers]
-        ids = {number: new_cluster_id() for number in FIRST}
+        ids = {number: new_cluster_id() for number in first}
         cluster.root.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"ports": ports, "directory_ids": ids}))
     about = json.loads(path.read_text())
     seats = [Seat(number, *pair) for number, pair in enumerate(about["ports"], start=1)]
-    cluster.brokers = [_joining(old, seats, about["directory_ids"]) for old in cluster.brokers]
+    cluster.brokers = [_joining(old, seats, about["directory_ids"], first) for old in cluster.brokers]
     return cluster
 
 
-def _joining(old: Broker, seats: list[Seat], ids: dict[str, str]) -> Broker:
+def _joining(old: Broker, seats: list[Seat], ids: dict[str, str], first: tuple[int, ...]) -> Broker:
     seat = seats[old.seat.node_id - 1]
     node = Joining(
         old.release, old.root, seat, settings=old.settings, cluster_id=old.cluster_id,
-        peers=[each for each in seats if each.node_id in FIRST or each is seat],
+        peers=[each for each in seats if each.node_id in first or each is seat],
     )  # fmt: skip
     node.directory_ids = {int(key): value for key, value in ids.items()}
+    node.first = first
     return node
 
 
