@@ -42,7 +42,6 @@ def hurt(dirs: Sequence[Path]) -> Sequence[Path]:
 def test_a_check_of_problems_has_nothing_to_say_without_one(check: Check) -> None:
     sound = SimpleNamespace(scan=SimpleNamespace(problems=()), context=None)
     assert list(check.run(sound, None)) == []
-    assert check.level > Level.STARTUP, "then there is no scan that tells"
 
 
 @pytest.mark.parametrize("level", Level)

@@ -87,10 +87,11 @@ def test_a_last_batch_that_is_whole_but_for_its_size_is_not_cut_off(
     (told,) = ran.of("plan")
     assert (ran.code, ran.of("step")) == (4, [])
     assert ["`segmend plan repair` may keep" in left for left in told["left"]] == [True]
-    for level in ((), ("--deep",)):
+    for level in ("--startup",) * (which == -1 and byte == 11), (), ("--deep",):
         found = run("check", home.parent, "--json", *level)
         logs = [each for each in found.of("finding") if (each["file"] or "").endswith(".log")]
         assert [each["code"] in ("L08", "L10", "L11") for each in logs] == [True], logs
+        assert logs[0]["remedy"]["command"].startswith("segmend plan repair")
         assert logs[0]["remedy"]["safety"] == "safe"
     assert run("plan", "repair", home.parent, "-o", plan).code in (0, 4)
     run("apply", plan, "--yes", "--state-dir", tmp_path / "state")

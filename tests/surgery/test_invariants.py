@@ -7,12 +7,13 @@ import os
 import shlex
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.cli.run import run
+from tests.surgery.faulty import Died, Mortal
 from tests.surgery.world import World, make, plan_of, steps
 
 from segmend.errors import SegmendError
@@ -141,6 +142,7 @@ def test_a_journal_without_a_line_is_named_and_what_it_hides_too(world: World) -
     first = path.read_bytes().splitlines(keepends=True)[0]
     undo(find(str(world.state), None))
     path.write_bytes(b"")
+    path.with_name("begun.json").unlink()
     lock = world.a / ".lock"
     lock.touch()
     ran = run("undo", "--yes", "--state-dir", world.state)
@@ -152,6 +154,25 @@ def test_a_journal_without_a_line_is_named_and_what_it_hides_too(world: World) -
     path.write_bytes(first)
     ran = run("undo", "--yes", "--state-dir", world.state)
     assert (ran.code, "has no line" in ran.out) == (0, False)
+
+
+@pytest.mark.parametrize("rounds", range(4))
+def test_the_line_that_begins_a_round_is_not_lost_with_the_journal(world: World, rounds: int) -> None:
+    """Killed behind it, in whichever round: times of directories are as before, and no `.lock` is left."""
+    before, plan = world.tree(), plan_of(world)
+    for number in range(rounds):
+        undo(find(str(world.state), "1")) if number % 2 else apply(plan, str(world.state))
+    kept = Path(find(str(world.state), "1").journal).read_bytes() if rounds else b""
+    for at in range(1, 99):
+        if (world.a / ".lock").exists():
+            break
+        with suppress(Died):
+            fx = Mortal(at)
+            undo(find(str(world.state), "1"), fx=fx) if rounds % 2 else apply(plan, str(world.state), fx=fx)
+    (found,) = runs(str(world.state))
+    Path(found.journal).write_bytes(kept)
+    ran = run("undo", "1", "--yes", "--state-dir", world.state)
+    assert (ran.code, world.tree()) == (0, before), ran
 
 
 def test_no_byte_of_the_last_line_is_another_one_unseen(world: World) -> None:

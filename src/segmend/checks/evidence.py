@@ -15,12 +15,16 @@ from typing import Final, TypeVar
 from segmend.broker import cleanup_policy
 from segmend.broker.recovery import TOO_SMALL
 from segmend.broker.sanity import TIME_INDEX
+from segmend.findings import Remedy
 from segmend.formats import offset_index
 from segmend.formats.batch import HEADER_SIZE_V1, HEADER_SIZE_V2, RecordBatch, parse
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, RECOVERY_POINT
+from segmend.kernel.proven import first_doubt
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import Problem, SegmentScan
+from segmend.logdir.scans import whole_scan
 
+from . import remedies
 from .context import PartitionContext
 from .manual import Level
 from .segment_view import SegmentView
@@ -33,8 +37,6 @@ MOST_FINDINGS: Final = 20
 MOST_BATCHES: Final = 1_000_000
 # Bytes of one batch that are read to see whether it is sound.
 PROOF_LIMIT: Final = 64 << 20
-# At --startup so many bytes stand for the whole rest of a file.
-_LOOK: Final = 64 * 1024
 
 
 def healed_at_start(view: SegmentView) -> bool:
@@ -101,6 +103,16 @@ def batch_at(view: SegmentView, position: int) -> RecordBatch | None:
     return batch
 
 
+def index_anew(view: SegmentView, kind: str, entry_size: int) -> Remedy:
+    """What to do about an index that the log contradicts: made anew, where no checksum of that is wrong."""
+    context = view.context
+    if context.level < Level.DEEP:
+        scan = whole_scan(view.log, base_offset=view.base_offset)
+        if first_doubt(scan, is_last=view.is_active) is not None:
+            return remedies.check_deep(context.partition.path)
+    return context.repair(deep=view.is_hidden(kind, entry_size))
+
+
 def is_sound(view: SegmentView, position: int) -> bool:
     """Whether a whole batch with a right CRC begins at `position`."""
     batch = batch_at(view, position)
@@ -108,14 +120,6 @@ def is_sound(view: SegmentView, position: int) -> bool:
         return False
     _, damages = parse(view.reader.read(batch.size, position), position)
     return not damages
-
-
-def is_zero_from(view: SegmentView, position: int) -> bool:
-    """Whether the log has nothing but zeros from byte `position` on."""
-    if view.context.level == Level.STARTUP:
-        return not any(view.reader.read(_LOOK, position))
-    tail = view.scan.tail
-    return tail is not None and tail.kind == "zero-tail" and tail.position <= position
 
 
 def size_field(view: SegmentView, position: int) -> int:
@@ -138,7 +142,7 @@ def _boundary_before(view: SegmentView, position: int, count: int) -> int:
     """From where a walk to `position` meets at least `count` batches; 0 unless the index knows it."""
     match, holes = view.scan.offset_index, view.scan.holes
     if match is None or match.mismatched or not match.entries:
-        return 0
+        return view.scan.start
     positions = offset_index.parse(view.offset_index or b"")[0].positions
     row = bisect_left(positions, position) - count
     near = positions[row] if row >= 0 else 0

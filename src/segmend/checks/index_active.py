@@ -19,7 +19,6 @@ from .evidence import (
     ended_there,
     in_flight,
     is_sound,
-    is_zero_from,
     problems,
     too_small,
 )
@@ -140,7 +139,7 @@ def _off_boundary(view: SegmentView, context: PartitionContext, last: _Last) -> 
     batch = batch_at(view, last.position)
     if batch is not None and _fits(view, last, batch.base_offset, batch.magic):
         return
-    if is_zero_from(view, last.position):
+    if view.is_zero_from(last.position):
         words = f"zeros to the end of the log, where its index has a batch at byte {last.position:,}"
         yield _finding(view, context, "L25", words, last)
         return

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.findings import Finding, Remedy, Where
+from segmend.kernel.types import CHAIN_KINDS
+from segmend.logdir.scans import whole_scan
 from segmend.wording import plural
 
 from .batch_faults import Break, breaks
 from .context import PartitionContext
-from .evidence import first, healed_at_start, size_field, too_small, was_cut
+from .evidence import first, healed_at_start, problems, size_field, too_small, was_cut
 from .manual import ERROR, LOSES, WRONG, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
@@ -34,7 +36,7 @@ PAGE = Page(
     kafka="FileLogInputStream.nextBatch, LogSegment.recover.",
 )
 SCOPE = Scope.SEGMENT
-LEVEL = Level.DEFAULT
+LEVEL = Level.STARTUP
 OF_PROBLEMS = True
 
 
@@ -60,6 +62,13 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
 
 def _remedy(view: SegmentView, context: PartitionContext, hole: Break) -> Remedy:
     """What nothing follows can be cut off, unless something tells that there were batches."""
-    if not view.is_active or hole.end < view.scan.end:
+    if not view.is_active or hole.end < view.scan.end or not _is_cut_off(view, hole):
         return context.good_batches()
     return context.good_batches(otherwise=context.trim()) if was_cut(view, view.scan) else context.trim()
+
+
+def _is_cut_off(view: SegmentView, hole: Break) -> bool:
+    """Whether no batch goes with it, were it one with a wrong checksum, as `trim` sees it."""
+    scan = whole_scan(view.log, base_offset=view.base_offset)
+    broken = problems(scan, *CHAIN_KINDS)
+    return all(each.position >= hole.position and each.kind != "crc-mismatch" for each in broken)

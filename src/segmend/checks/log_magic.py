@@ -36,7 +36,7 @@ PAGE = Page(
     kafka="FileLogInputStream.nextBatch, ByteBufferLogInputStream, LogSegment.recover.",
 )
 SCOPE = Scope.SEGMENT
-LEVEL = Level.DEFAULT
+LEVEL = Level.STARTUP
 OF_PROBLEMS = True
 
 

@@ -19,13 +19,15 @@ CODES = (
     Code("L13", ERROR, "a batch's base offset lies outside its segment", WRONG, REFUSES,
          explains=("C04", "C10b", "E06", "L17"), explains_beside=("I09",)),
     Code("L14", ERROR, "a batch's base offset breaks the order of offsets", WRONG, LOSES,
-         explains_beside=("I09",)),
-    Code("L15", ERROR, "the last batch's base offset is far too high", WRONG, explains=("I16", "N15")),
+         explains=("C04", "C10b", "E06"), explains_beside=("I09",)),
+    Code("L15", ERROR, "the base offsets of the last batches are too high", WRONG,
+         explains=("I16", "N15"), explains_beside=("I09", "I11")),
 )  # fmt: skip
 PAGE = Page(
     meaning="""
         The base offset is not covered by the CRC; the batch is sound in everything else. Its neighbours say
-        where it belongs: the offset in the message.""",
+        where it belongs: the offset in the message. At the end of a log, where no batch follows, an entry
+        of its index says so, or the recovery point of a clean stop.""",
     broker="""
         It serves the batch under the wrong offset; consumers see duplicates or skip records.""",
     own={
@@ -42,7 +44,7 @@ PAGE = Page(
     },
     advice="""
         Write the right offset back; it is not under the CRC, so nothing else changes. `segmend plan repair`
-        does where the batches on both sides prove it, also for several in a row; else take a replica's.""",
+        does where what stands around them proves it, also for many in a row; else take a replica's.""",
     kafka="""
         LogSegment.recover, LogSegment.readNextOffset, UnifiedLog.splitOverflowedSegment.""",
 )
@@ -57,9 +59,11 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """One finding for each batch whose neighbours put it elsewhere."""
     if view.misnamed:  # N05: all of the segment is elsewhere, not one batch
         return
-    for fault in first(offset_faults(view, view.scan, "L13", "L14")):
+    faults = [*offset_faults(view, view.scan, "L13", "L14", "L15")]
+    proven = [fault for fault in faults if fault.proven]  # of a run all, so that one repair mends it
+    for fault in (*proven, *first(fault for fault in faults if not fault.proven)):
         yield _finding(view, context, fault)
-    if not in_flight(view):
+    if not in_flight(view) and not faults:
         yield from _far_away(view, context)
 
 

@@ -38,7 +38,7 @@ PAGE = Page(
     kafka="FileLogInputStream.nextBatch, LogSegment.recover.",
 )
 SCOPE = Scope.SEGMENT
-LEVEL = Level.DEFAULT
+LEVEL = Level.STARTUP
 OF_PROBLEMS = True
 
 _CONSEQUENCE = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Where
+from segmend.findings import Finding, Remedy, Where
 
 from .context import PartitionContext
-from .evidence import first, in_flight
+from .evidence import first, in_flight, is_sound
 from .manual import ERROR, LOSES, WARNING, WRONG, Code, Level, Page, Scope
 from .offset_faults import OffsetFault, offset_faults
 from .segment_view import SegmentView
@@ -46,9 +46,16 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
                 fault.code,
                 _message(view, fault),
                 Where(view.segment.name, position=fault.batch.position, offset=fault.batch.base_offset),
-                remedy=context.repair() if fault.code == "L16" else context.graft(),
+                remedy=_remedy(view, context, fault),
                 expected=fault.expected,
             )
+
+
+def _remedy(view: SegmentView, context: PartitionContext, fault: OffsetFault) -> Remedy:
+    """A second copy goes; of one that is damaged nothing tells that it is one."""
+    if fault.code != "L16":
+        return context.graft()
+    return context.repair() if is_sound(view, fault.batch.position) else context.good_batches()
 
 
 def _message(view: SegmentView, fault: OffsetFault) -> str:

@@ -11,7 +11,7 @@ from segmend.wording import plural
 
 from .batch_faults import whole_at_end
 from .context import PartitionContext
-from .evidence import healed_at_start, in_flight, is_sound, is_zero_from, too_small
+from .evidence import healed_at_start, in_flight, too_small
 from .manual import ERROR, LOSES, NONE, REFUSES, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
@@ -57,11 +57,12 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     """Judge what ends the file; at --startup only where a broker looks."""
     if context.partition.kind == "cluster-metadata" or in_flight(view):
         return  # K07
-    if context.level == Level.STARTUP and not view.is_active:
+    startup = context.level == Level.STARTUP
+    if startup and not view.has_problems:
         return
-    tail = _seen_by_a_broker(view) if context.level == Level.STARTUP else _seen_by_the_scan(view)
-    whole = tail is not None and context.level != Level.STARTUP and whole_at_end(view) is not None
-    if tail is not None and not whole:  # else L08 to L12
+    zeros = startup and view.meets_zeros
+    tail = ("zero-tail", view.tail.position, view.size) if zeros else _seen_by_the_scan(view)
+    if tail is not None and whole_at_end(view) is None:  # else L08 to L12
         yield _finding(view, context, *tail)
 
 
@@ -71,18 +72,6 @@ def _seen_by_the_scan(view: SegmentView) -> tuple[str, int, int] | None:
         return None
     short = tail.end - tail.position <= HEADER_SIZE_UP_TO_MAGIC  # no broker looks at so few, zeros or not
     return "header-fragment" if short else tail.kind, tail.position, tail.end
-
-
-def _seen_by_a_broker(view: SegmentView) -> tuple[str, int, int] | None:
-    """The same from what a broker meets behind the last index entry."""
-    end = view.tail
-    size = view.size
-    if end.failure is not None:
-        return ("zero-tail", end.position, size) if is_zero_from(view, end.position) else None
-    if end.ignored == 0 or (end.batches == 0 and end.position and not is_sound(view, end.position)):
-        return None
-    kind = "header-fragment" if end.ignored <= HEADER_SIZE_UP_TO_MAGIC else "torn-tail"
-    return kind, size - end.ignored, size
 
 
 def _finding(view: SegmentView, context: PartitionContext, kind: str, position: int, end: int) -> Finding:

@@ -18,7 +18,7 @@ from segmend.kernel.holes import ORDER_KINDS
 from segmend.kernel.types import Problem, SegmentScan
 
 from .evidence import batch_at, problems
-from .offset_runs import Walked
+from .offset_runs import Walked, goes_too_far
 from .segment_view import SegmentView
 
 _LOOKED_AT: Final = 8
@@ -55,7 +55,7 @@ class _Around:
 
 def offset_faults(view: SegmentView, scan: SegmentScan, *codes: str) -> Iterator[OffsetFault]:
     """The segment's offset faults of these codes, in order of position."""
-    if not scan.problems:
+    if not scan.problems and ("L15" not in codes or not goes_too_far(view)):
         return
     faults = view.once("offset faults", lambda: list(_faults(view, scan)))
     yield from (fault for fault in faults if fault.code in codes)
@@ -63,7 +63,7 @@ def offset_faults(view: SegmentView, scan: SegmentScan, *codes: str) -> Iterator
 
 def _faults(view: SegmentView, scan: SegmentScan) -> Iterator[OffsetFault]:
     looked_at = problems(scan, *ORDER_KINDS)[:_LOOKED_AT]
-    if not looked_at:
+    if not looked_at and not goes_too_far(view):
         return
     walked = Walked(view)
     walk = iter(walked)
@@ -71,7 +71,8 @@ def _faults(view: SegmentView, scan: SegmentScan) -> Iterator[OffsetFault]:
     proven = walked.wrong_offsets(walk)
     for wrong in proven:
         inside = 0 <= wrong.batch.base_offset - view.base_offset <= INT_MAX
-        code = "L14" if inside else "L13"
+        too_high = wrong.until == scan.end and wrong.batch.base_offset > wrong.expected
+        code = "L13" if not inside else "L15" if too_high else "L14"
         yield OffsetFault(code=code, batch=wrong.batch, expected=wrong.expected, proven=True)
     seen: set[tuple[str, int]] = set()
     for problem, around in places:
@@ -82,7 +83,8 @@ def _faults(view: SegmentView, scan: SegmentScan) -> Iterator[OffsetFault]:
         key = fault.code, 0 if fault.code == "L23" else fault.batch.position
         if key not in seen:
             seen.add(key)
-            yield replace(fault, proven=_is_proven(fault, around))
+            able = walked.may_be(fault.batch, fault.expected)
+            yield replace(fault, proven=able and _is_proven(fault, around))
 
 
 def _is_proven(fault: OffsetFault, around: _Around) -> bool:

@@ -303,9 +303,9 @@ class CheckRun:
         return result
 
     def _is_sound(self, view: SegmentView) -> bool:
-        """Whether its log was read, and its scan has no problems: so are all but a few."""
+        """Whether its log was read, as far as the level does, and has no problems: so are all but a few."""
         try:
-            return self._level > Level.STARTUP and not view.scan.problems
+            return not view.has_problems
         except Unreadable:
             return False  # each check that needs it says so
 

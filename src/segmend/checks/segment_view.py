@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from segmend.formats import offset_index, time_index
 from segmend.formats.names import file_prefix
 from segmend.frozen import dataclass, field, replace
-from segmend.kernel.scan import iter_batches, next_offset_from
+from segmend.kernel.scan import ScanTask, iter_batches, next_offset_from, scan_log
 from segmend.logdir.file_system import OpenFile
 from segmend.logdir.files import FileEntry
 from segmend.logdir.index_file import LIMIT_BYTES, read_index
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+
+# At --startup so many bytes, and as many at its end, stand for the whole rest of a file.
+_LOOK = 64 * 1024
 
 
 @dataclass(slots=True, eq=False)
@@ -118,12 +121,38 @@ class SegmentView:
 
     @property
     def scan(self) -> SegmentScan:
-        """The scan of the whole `.log`, with the depth of the level; made once."""
+        """The scan of the whole `.log`, with the depth of the level; made once.
+
+        At STARTUP that of its end, which is asked for only where a broker does not get to the end.
+        """
         scan: SegmentScan | None = self._kept.get("scan")
+        if scan is None and self.context.level == Level.STARTUP:
+            scan = self._kept["scan"] = self._scan_of_end()
         if scan is None:
             scan = self._given() or self._known() or self._with_padding(self._read())
             self._kept["scan"] = scan
         return scan
+
+    def _scan_of_end(self) -> SegmentScan:
+        """From the batch at the last sensible index entry on; of all where none that is sound is there."""
+        start = indexed_start(self.reader, self.segment)
+        batch = next(iter_batches(self.reader, start=start, crc=True), None)
+        stop = self.tail.position if self.meets_zeros else self.size
+        task = ScanTask(base_offset=self.base_offset, start=start if batch else 0, stop=stop, crc=False)
+        return scan_log(self.reader, task)
+
+    @property
+    def meets_zeros(self) -> bool:
+        """Whether a broker meets zeros behind its last batch: of a preallocated log they may be very many."""
+        return self.tail.failure is not None and self.is_zero_from(self.tail.position)
+
+    def is_zero_from(self, position: int) -> bool:
+        """Whether the log has nothing but zeros from byte `position` on."""
+        if self.context.level == Level.STARTUP:
+            places = position, max(position, self.size - _LOOK)
+            return not any(any(self.reader.read(_LOOK, place)) for place in places)
+        tail = self.scan.tail
+        return tail is not None and tail.kind == "zero-tail" and tail.position <= position
 
     def _given(self) -> SegmentScan | None:
         ask = self.context.dir.broker.keeper.scanned
@@ -183,6 +212,13 @@ class SegmentView:
     def _tail(self) -> BrokerEnd:
         start = indexed_start(self.reader, self.segment)
         return next_offset_from(self.reader, start, self.base_offset)
+
+    @property
+    def has_problems(self) -> bool:
+        """Whether the scan has any; at STARTUP whether a broker gets to the end of the active segment."""
+        if self.context.level > Level.STARTUP:
+            return bool(self.scan.problems)
+        return self.is_active and bool(self.tail.ignored or self.tail.failure)
 
     @property
     def reader(self) -> OpenFile:

@@ -11,6 +11,7 @@ from typing import Final
 
 from segmend.checks import Level, Scope, all_checks, known_codes
 from segmend.checks.context import BrokerContext
+from segmend.checks.manual import Consequence
 from segmend.findings import Basis, BrokerEffect, Cause, Finding, Severity
 from segmend.formats.names import parse_file_name
 from segmend.frozen import replace
@@ -128,10 +129,11 @@ class Causes:
         for finding in sorted(findings, key=lambda each: each.severity.rank):
             for key in self._explained_by(finding):
                 (self._wide if len(key) < _OF_A_PLACE else near).setdefault(key, finding)
+        logs = _mended_first(findings)
         for finding in findings:
             root = self._root(finding, near)
             if root is finding:
-                yield finding
+                yield _after_its_log(finding, logs)
             else:
                 cause = Cause(code=root.code, dir=root.dir, file=root.file)
                 yield replace(finding, cause=cause, remedy=root.remedy)
@@ -167,6 +169,28 @@ class Causes:
             keys.append((_ASIDE, *place))
         causes = (self._wide.get(key) or near.get(key) for key in keys)
         return next((cause for cause in causes if cause is not None and cause is not finding), None)
+
+
+def _mended_first(findings: Iterable[Finding]) -> dict[Key, Finding]:
+    """By segment the first fault of its log at which a start that makes an index anew cuts it, or ends."""
+    logs: dict[Key, Finding] = {}
+    for finding in findings:
+        code = known_codes()[finding.code].code
+        cuts = code.trimmed or code.consequence(clean=False) in (Consequence.LOSES, Consequence.REFUSES)
+        if cuts and finding.name.endswith(".log") and finding.severity != Severity.INFO and finding.remedy:
+            logs.setdefault((finding.dir, finding.folder, str(finding.segment)), finding)
+    return logs
+
+
+def _after_its_log(finding: Finding, logs: Mapping[Key, Finding]) -> Finding:
+    """The finding; of a file that is to be made from a log which is to be mended first, with that command."""
+    log = logs.get((finding.dir, finding.folder, str(finding.segment)))
+    made_anew = (_command(finding) or "").startswith("segmend plan repair ")
+    return (
+        finding
+        if log is None or not made_anew or log.file == finding.file
+        else replace(finding, remedy=log.remedy)
+    )
 
 
 def _command(finding: Finding) -> str | None:

@@ -2,11 +2,13 @@
 
     <state dir>/journals/0001-trim-3fa9c1d2/plan.json        the plan, as it was applied
                                             journal.jsonl    its events, forward and backward
+                                            begun.json       the last line of it that begins something, again
                                             steps/0001/      old bytes of step 1, and what it set aside
 
 A line that was cut short by a power cut never happened. `--backup-dir` puts `steps` elsewhere.
 Each line names the one before by its hash (`after`), so that none in between can go unseen, and has its own
-(`sum`); whether the last ones went, the files tell (`preconditions`).
+(`sum`); whether the last ones went, the files tell (`preconditions`). How the directories were no file tells
+once something was begun: should that line go, it stands in `begun.json`, and is put back.
 """
 
 from __future__ import annotations
@@ -43,6 +45,7 @@ from segmend.surgery.writing.effects import Effects, sync_dir
 from segmend.surgery.writing.work import Workplace, folder
 
 _PLAN, _JOURNAL, _STEPS, _RUNS = "plan.json", "journal.jsonl", "steps", "journals"
+_BEGUN: Final = "begun.json"
 _NAME: Final = re.compile(r"(\d{4,})-[\w-]+", re.ASCII)
 _LIMIT: Final = 1 << 30
 
@@ -74,6 +77,8 @@ class Run:
     """The hash of the last whole line."""
     chained: bool = False
     """Whether lines name the one before; those of journals of old do not."""
+    restored: bytes = b""
+    """A line of `begun.json` that the journal has lost; it is written to its end when that is opened."""
     new: bool = False
     """Whether this process made its directory, and synced its name and those above."""
     _course: Course = field(init=False)
@@ -90,7 +95,20 @@ class Run:
             data = disk.read(run.journal, _LIMIT)
             run.size = len(data)
             run._read(data.splitlines(keepends=True))
+        run._restore()
         return run
+
+    def _restore(self) -> None:
+        """Take the last beginning for what it is, should the journal have lost its line, or more of them."""
+        if disk.path_type(self.last_beginning) is None:
+            return
+        event = event_of(disk.read(self.last_beginning, _LIMIT))
+        if event is None or event["event"] != "begun" or (event.get("turn") or 0) <= self.turn:
+            return
+        event["after"] = self.last_line
+        if self.broken_rule(event) is None:
+            self.restored = line_of({name: value for name, value in event.items() if name != "sum"})
+            self._follow(event, self.restored)
 
     def _read(self, lines: Sequence[bytes]) -> None:
         """Only the last line can have been torn by a power cut; damage before it hides what was done."""
@@ -121,9 +139,12 @@ class Run:
 
     def take(self, event: Event, line: bytes) -> None:
         """One more event, which is this line of the journal and breaks no rule."""
+        self.valid_bytes += len(line)
+        self._follow(event, line)
+
+    def _follow(self, event: Event, line: bytes) -> None:
         self._course.take(event)
         self.events.append(event)
-        self.valid_bytes += len(line)
         self.last_line, self.chained = hashlib.sha256(line).hexdigest()[:16], "after" in event
 
     @property
@@ -147,6 +168,11 @@ class Run:
         return f"{self.path}/{_JOURNAL}"
 
     @property
+    def last_beginning(self) -> str:
+        """The file that has the last line that begins something, written before the journal has it."""
+        return f"{self.path}/{_BEGUN}"
+
+    @property
     def begun(self) -> Event | None:
         """The first event: it knows how the folders were before anything happened."""
         return self._course.first
@@ -154,6 +180,12 @@ class Run:
     @property
     def last_begun(self) -> Event | None:
         return self._course.last
+
+    @property
+    def of_this_round(self) -> list[Event]:
+        """The events since it was begun forward again, or all, if it goes back."""
+        beginnings = (number for number, each in enumerate(self.events) if each is self.last_begun)
+        return self.events[next(beginnings, 0) :] if self.direction is FORWARD else self.events
 
     @property
     def turn(self) -> int:
@@ -233,6 +265,8 @@ class JournalWriter:
         assert broken is None, f"{event} in {self._run.journal}: {broken}"
         assert self._run.size == self._run.valid_bytes, "a torn line is cut off before another one is written"
         line = line_of(written)
+        if event == "begun":
+            _write_private(self._fx, self._run.last_beginning, line)
         self._fx.write(self._fd, line, self._run.valid_bytes)
         if synced:
             self._fx.sync(self._fd)
@@ -265,6 +299,10 @@ def writing(
         if run.size > run.valid_bytes:
             fx.truncate(fd, run.valid_bytes)
             run.size = run.valid_bytes
+        if run.restored:
+            fx.write(fd, run.restored, run.valid_bytes)
+            run.valid_bytes += len(run.restored)
+            run.size, run.restored = run.valid_bytes, b""
         yield JournalWriter(fx, run, fd, now)
     finally:
         fx.close(fd)
@@ -391,11 +429,13 @@ def new_run(fx: Effects, state_dir: str, plan: Plan) -> Run:
         fx.remove_dir(path)
         return new_run(fx, state_dir, plan)
     sync_dir(fx, home)
-    work = Workplace(fx=fx, vault=path)
-    write_atomically(
-        work, f"{path}/{_PLAN}", bytes_of(plan.render(), work), Fingerprint(kind="file", mode=0o600)
-    )
+    _write_private(fx, f"{path}/{_PLAN}", plan.render())
     return Run(name=name, path=path, plan=plan, new=True)
+
+
+def _write_private(fx: Effects, path: str, data: bytes) -> None:
+    work = Workplace(fx=fx, vault=folder(path))
+    write_atomically(work, path, bytes_of(data, work), Fingerprint(kind="file", mode=0o600))
 
 
 def make_dirs(fx: Effects, path: str, *, known: str | None = None) -> None:

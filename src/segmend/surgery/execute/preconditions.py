@@ -27,7 +27,7 @@ from segmend.surgery.writing.work import folder
 _SHOWN = 3
 _HALVED = (AppendFile, MakeDir, MoveDir)
 """What tells by its files alone whether it was begun, though it keeps nothing in the vault."""
-_LOST = "of which the journal says nothing: lines of it are lost"
+LOST = "of which the journal says nothing: lines of it are lost"
 
 
 def refuse_changed(plan: Plan, statuses: Sequence[Status], *, run: Run | None = None) -> None:
@@ -40,10 +40,10 @@ def refuse_changed(plan: Plan, statuses: Sequence[Status], *, run: Run | None = 
     looked_at = [Status.AFTER] if going_back else [Status.BEFORE, Status.AFTER]
     changes = [f"{path}: {why}" for path, why in _changed(plan.steps, statuses, looked_at)]
     if run is not None:
-        changes += [f"{path}: {why}, {_LOST}" for path, why in _untold(run, statuses)]
+        changes += [f"{path}: {why}, {LOST}" for path, why in _untold(run, statuses)]
     if changes:
         more = f" (and {len(changes) - _SHOWN} more)" if len(changes) > _SHOWN else ""
-        other = "" if run is None else _way(run)
+        other = "" if run is None else way_back(run)
         raise SegmendError(f"refused: {'; '.join(changes[:_SHOWN])}{more}; nothing was changed{other}")
 
 
@@ -89,8 +89,11 @@ def _hidden_by(run: Run, number: int, beside: Sequence[int], direction: Directio
 
 
 def _is_kept(run: Run, number: int) -> bool:
-    """Whether old bytes of a step lie in the vault, though the journal has no line of that step at all."""
-    if run.last_begun is None or any(event.get("step") == number for event in run.events):
+    """Whether old bytes of a step lie in the vault, though the journal has no line of that step.
+
+    They stay there when it is undone: then who was on the way forward again may have begun it once more.
+    """
+    if run.last_begun is None or any(event.get("step") == number for event in run.of_this_round):
         return False
     vault = run.vault(number)
     names = disk.names(vault) if disk.path_type(vault) == "dir" else []
@@ -211,11 +214,12 @@ def refuse_stopped_since(run: Run) -> None:
             continue
         if each.files[clean_shutdown.FILE_NAME].difference(look(marker)) is not None:
             raise SegmendError(
-                f"refused: {marker}: a broker was stopped cleanly here since; nothing was changed{_way(run)}"
+                f"refused: {marker}: a broker was stopped cleanly here since; nothing was changed"
+                f"{way_back(run)}"
             )
 
 
-def _way(run: Run) -> str:
+def way_back(run: Run) -> str:
     return f" (what can still be taken back: segmend plan reverse {run.called})"
 
 

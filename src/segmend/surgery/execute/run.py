@@ -24,6 +24,7 @@ from segmend.surgery.execute import lock
 from segmend.surgery.execute.journal import JournalWriter, Run, RunState, make_dirs, next_turn, runs, writing
 from segmend.surgery.execute.journal_events import BACK, FORWARD, Direction, Event, Status
 from segmend.surgery.execute.preconditions import (
+    LOST,
     not_before,
     refuse_changed,
     refuse_full,
@@ -32,6 +33,7 @@ from segmend.surgery.execute.preconditions import (
     refuse_read_only,
     refuse_stopped_since,
     untold_steps,
+    way_back,
 )
 from segmend.surgery.execute.rights import refuse_without_rights
 from segmend.surgery.execute.throttle import Throttle
@@ -319,8 +321,12 @@ def _refuse_step(run: Run, number: int) -> None:
     """Look once more: of two steps on one file, the second could not be looked at before."""
     step = run.plan.steps[number]
     why = not_before(step) if run.status(number) is Status.BEFORE else None
-    if why is not None:
-        raise SegmendError(f"{step.paths[0]}: {why}; stopped before step {number + 1}; {_ways(run)}")
+    if why is None:
+        return
+    if step.not_after() is None:
+        why, how = f"is as step {number + 1} leaves it, {LOST}", f"its old bytes are kept{way_back(run)}"
+        raise SegmendError(f"{step.paths[0]}: {why}; {how}")
+    raise SegmendError(f"{step.paths[0]}: {why}; stopped before step {number + 1}; {_ways(run)}")
 
 
 def _amount(run: Run, number: int) -> int:

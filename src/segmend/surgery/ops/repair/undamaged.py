@@ -8,14 +8,10 @@ witness, and nothing at all is better than that.
 
 from __future__ import annotations
 
-from typing import Final
-
-from segmend.kernel.types import CHAIN_KINDS, TAIL_KINDS, Problem
+from segmend.kernel.proven import first_doubt
 from segmend.logdir.tree import PartitionDir
 from segmend.surgery.derive.sources import log_of, scanned, segment_of
 from segmend.surgery.ops.repair.scene import BeyondRepair
-
-_DOUBTS: Final = CHAIN_KINDS | {"header-field", "control-record", "offset-before-base", "offset-backwards"}
 
 
 def require_undamaged(partition: PartitionDir, start: int, stop: int) -> None:
@@ -28,16 +24,10 @@ def require_undamaged(partition: PartitionDir, start: int, stop: int) -> None:
 
 def _require_whole(partition: PartitionDir, base: int, *, is_last: bool) -> None:
     segment = segment_of(partition, base)
-    doubtful = (problem for problem in scanned(segment).problems if _doubtful(problem, is_last=is_last))
-    problem = next(doubtful, None)
+    problem = first_doubt(scanned(segment), is_last=is_last)
     if problem is not None:
         raise BeyondRepair(
             f"{log_of(segment).path} is damaged at byte {problem.position}, so its word may be wrong; "
             "mend the log first (segmend plan repair --deep, --from REPLICA_DIR or --blank), then "
             "plan again"
         )
-
-
-def _doubtful(problem: Problem, *, is_last: bool) -> bool:
-    """A torn end is no damage where a kill leaves one."""
-    return problem.kind in _DOUBTS and not (is_last and problem.kind in TAIL_KINDS)

@@ -11,6 +11,7 @@ from itertools import chain
 
 from segmend.formats import offset_index, time_index, txn_index
 from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch, read_header
+from segmend.formats.java_number import INT_MAX
 from segmend.frozen import frozen, replace
 from segmend.kernel.indexes import TIME_ENTRY
 from segmend.kernel.proven import batch_at_end
@@ -172,13 +173,12 @@ def _time_entries(index: FileEntry, cut: Cut, why: str) -> Iterator[Step]:
         return
     size = row * time_index.ENTRY_SIZE
     largest, offset = cut.kept.max_timestamp, cut.kept.offset_of_max_timestamp
-    if offset is None or largest <= (entries[row - 1].timestamp if row else -1):
+    relative = -1 if offset is None else offset - base  # no entry can name one that is far off
+    if not 0 <= relative <= INT_MAX or largest <= (entries[row - 1].timestamp if row else -1):
         yield CutFile.to(index.path, size, why)
         return
-    entry = largest, offset - base
-    yield ReplaceFile.with_bytes(
-        index.path, data[:size] + TIME_ENTRY.pack(*entry), f"{why}; the largest timestamp that is left"
-    )
+    data = data[:size] + TIME_ENTRY.pack(largest, relative)
+    yield ReplaceFile.with_bytes(index.path, data, f"{why}; the largest timestamp that is left")
 
 
 def _txn_entries(index: FileEntry, cut: Cut) -> int | None:

@@ -1,0 +1,143 @@
+"""Journals that are damaged: `python -m tests.surgery.journals [--seed N] [--count N]`.
+
+One to three rounds of apply and undo, the last one stopped at a drawn call; then the journal loses its last
+lines, perhaps all, or has its end torn or flipped. What says it went to an end went there whole: to the last
+time of a directory, and with no `.lock` left. A refusal changes nothing that an undo by the whole journal
+would not bring back.
+"""
+
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+import pytest
+from tests.surgery.drawn import STOPPED
+from tests.surgery.faulty import Failing, Mortal
+from tests.surgery.loop import COMMANDS, Loop
+from tests.surgery.picture import Tree
+from tests.surgery.story import ERRORS, plans_read_once
+from tests.surgery.trials import each_of, main
+from tests.surgery.world import World, make, plan_of
+
+from segmend.errors import SegmendError
+from segmend.surgery.execute import lock
+from segmend.surgery.execute.journal import acknowledge, runs
+from segmend.surgery.writing.effects import Effects
+
+
+class Rounds(Loop):
+    """Commands that come to their end are told, as to a user."""
+
+    def __init__(self, world: World, draw: Random) -> None:
+        self.draw, self.now = draw, 0.0
+        super().__init__(plan_of(world), world.state, world.tree, world.b)
+        shutil.rmtree(world.state)
+
+    def told(self, command: str) -> None:
+        self.act(command)
+        (run,) = runs(str(self.state))
+        if self.draw.random() < 0.8:
+            acknowledge(Effects(), run, lambda: self.now)
+
+    def stopped(self) -> str:
+        """Some rounds, and one more that is stopped."""
+        rounds = self.draw.choice([0, 1, 2, 3])
+        for number in range(rounds):
+            self.told(COMMANDS[number % 2])
+        command = COMMANDS[rounds % 2]
+        last = self.calls[command].calls
+        at = self.draw.choice([self.draw.randint(1, last), self.draw.randint(1, min(30, last))])
+        kind = self.draw.choice(["killed", "half", "refused"])
+        fx = (
+            Failing(at, self.draw.choice(ERRORS), self.other, stays=self.draw.random() < 0.5)
+            if kind == "refused"
+            else Mortal(at, self.other, half=kind == "half")
+        )
+        with suppress(*STOPPED):
+            self.act(command, fx)
+        return f"{rounds} rounds, then {command} {kind} at {at}"
+
+    def whole(self, way: str) -> bool:
+        """Whether all is where this command brings it."""
+        return self.look() == self.before if way == "undo" else self.planned() == self.after
+
+
+def damaged(whole: bytes, draw: Random) -> tuple[bytes, str]:
+    """The journal without its last lines, or with an end that is not as it was written."""
+    lines = whole.splitlines(keepends=True)
+    if not lines:
+        return whole, "no line yet"
+    most = draw.choice([1, 1, 2, 3, 6, 20, len(lines)])
+    lost = min(draw.randint(1, most), len(lines))
+    kept, rest = b"".join(lines[:-lost]), b"".join(lines[-lost:])
+    kind = draw.choice(["lost", "lost", "torn", "flipped"])
+    if kind == "torn":
+        kept += rest[: draw.randrange(len(rest))]
+    elif kind == "flipped":
+        at = draw.randrange(len(lines[-1]))
+        kept = whole[: -len(lines[-1])] + lines[-1][:at] + bytes([lines[-1][at] ^ 1 << draw.randrange(8)])
+        kept += lines[-1][at + 1 :]
+    return kept, f"{kind}, {lost} of {len(lines)} lines"
+
+
+def played(seed: int, number: int, folder: Path) -> str:
+    """How it ended; raises AssertionError."""
+    draw = Random(f"{seed} {number} journal")
+    loop = Rounds(make(folder / "world"), draw)
+    said = loop.stopped()
+    (found,) = runs(str(loop.state)) or [None]
+    if found is None or not found.events:
+        assert loop.look() == loop.before, said
+        return "not begun"
+    journal = Path(found.journal)
+    whole, stopped_at = journal.read_bytes(), loop.look()
+    hurt, how = damaged(whole, draw)
+    journal.write_bytes(hurt)
+    way = draw.choice(COMMANDS)
+    said = f"{said}; {how}; {way}"
+    try:
+        loop.act(way)
+    except SegmendError:
+        ended = "refused"
+        after: Tree = loop.look()
+        assert contents(after) == contents(stopped_at), f"{said}: refused, and something was changed"
+        journal.write_bytes(whole)
+    else:
+        ended = way
+        assert loop.whole(way), f"{said}: ended elsewhere"
+        if way == "undo":
+            return ended
+    loop.act("undo")
+    if runs(str(loop.state))[0].state != "undone":
+        loop.act("undo")
+    assert loop.look() == loop.before, f"{said}: not as it was"
+    return ended
+
+
+def contents(tree: Tree) -> set[object]:
+    """What is in the files, wherever they lie."""
+    return {row[5] for row in tree.values() if len(row) > 5 and row[4]}
+
+
+def play(numbers: Iterable[int], seed: int, of: Sequence[str], home: Path) -> Counter[str]:
+    """Play them all; how many ended how."""
+
+    def trial(number: int, folder: Path) -> list[str]:
+        try:
+            return [played(seed, number, folder)]
+        except Exception as error:
+            error.add_note(f"--seed {seed} --only {number}")
+            raise
+
+    with plans_read_once(), pytest.MonkeyPatch.context() as patch:
+        for look in ("writers", "brokers"):
+            patch.setattr(lock, look, lambda _dirs: iter(()))
+        return each_of(numbers, home, trial)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], "tests.surgery.journals", [], play))

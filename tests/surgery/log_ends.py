@@ -1,0 +1,198 @@
+"""Ends of active logs hurt at random: `python -m tests.surgery.log_ends [--seed N] [--count N] [GOLDEN...]`.
+
+Drawn are a partition of a golden directory, one to three of its last batches with their damage, what becomes
+of its indexes, and whether the broker had stopped. A check at each level then names commands. Each is run
+on a copy: it has steps, loses nothing where it is called safe, and the same check names it no more. One
+that a human puts a replica into may name the operation that helps, where the replica does not prove enough.
+"""
+
+import json
+import shlex
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from tests.cli.run import run
+from tests.conftest import GOLDEN
+from tests.copies import copy_tree
+from tests.faults.hands import positions
+from tests.golden.unpack import unpack
+from tests.surgery.drawn import GOLDENS
+from tests.surgery.trials import each_of, main
+
+from segmend.surgery.execute import lock
+
+LEVELS = ("--startup", None, "--deep")
+MARKER = ".kafka_cleanshutdown"
+PLACES = ("REPLICA_PARTITION_DIR", "LEADER_PARTITION_DIR")
+"""What a human puts in: here the partition as it was."""
+FIELDS = {"offset": (0, 8), "size": (8, 4), "epoch": (12, 4), "magic": (16, 1), "crc": (17, 4),
+          "attributes": (21, 2), "last": (23, 4), "count": (57, 4), "records": (61, 20)}  # fmt: skip
+WHOLE = ("cut", "zeros", "garbage", "more zeros", "more garbage", "twice", "half")
+
+Row = dict[str, Any]
+
+
+def hurt_field(data: bytearray, at: int, name: str, draw: Random) -> None:
+    """A bit flipped, or the whole of it drawn, which need not fit."""
+    start, size = FIELDS[name]
+    field = memoryview(data)[at + start : at + start + size]
+    if not field:
+        return
+    if draw.random() < 0.6:
+        field[draw.randrange(len(field))] ^= 1 << draw.randrange(8)
+    else:
+        number = draw.choice([0, 1, 5, 1 << 20, (1 << 31) - 1, draw.randrange(4096)])
+        field[:] = number.to_bytes(20, "big")[-size:][: len(field)]
+
+
+def hurt_end(data: bytes, draw: Random) -> tuple[bytes, str]:
+    """The log with its end hurt, and how."""
+    places, hurt = positions(data), bytearray(data)
+    last = places[-draw.choice([1, 1, 1, 2, 3]) :][:3]
+    said = []
+    for at in last:
+        for name in draw.sample(sorted(FIELDS), draw.choice([1, 1, 2])):
+            hurt_field(hurt, at, name, draw)
+            said.append(f"{name} at {at}")
+    if draw.random() < 0.35:
+        kind, place = draw.choice(WHOLE), draw.randrange(places[-1], len(data))
+        if draw.random() < 0.5:
+            hurt, said = bytearray(data), []
+        few = draw.choice([draw.randint(1, 17), draw.randint(18, 60), draw.randint(61, 5000)])
+        said.append(f"{kind} at {place}, {few}")
+        if kind in ("cut", "half"):
+            del hurt[place if kind == "cut" else places[-1] + 30 :]
+        elif kind in ("zeros", "garbage"):
+            end = len(data) if draw.random() < 0.5 else min(place + few, len(data))
+            hurt[place:end] = bytes(end - place) if kind == "zeros" else draw.randbytes(end - place)
+        elif kind == "twice":
+            hurt += hurt[places[-1] :]
+        else:
+            hurt += bytes(few) if kind == "more zeros" else draw.randbytes(few)
+    return bytes(hurt), "; ".join(said)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The same `seed` and `number` draw the same."""
+
+    seed: int
+    number: int
+    golden: str
+
+    @classmethod
+    def of(cls, seed: int, number: int, goldens: Sequence[str]) -> "Draw":
+        return cls(seed, number, Random(f"{seed} {number}").choice(goldens))
+
+    @property
+    def release(self) -> str:
+        return self.golden.partition("-")[0]
+
+    def made(self, whole: Path, home: Path) -> tuple[Path, Path, str]:
+        """A log dir with one partition that is hurt, the partition as it was, and what was done to it."""
+        draw = Random(f"{self.seed} {self.number} hurt")
+        logs = {path.parent: path for path in sorted(whole.glob("b1/d*/*-[0-9]*/*.log"))}
+        able = [path for path in logs.values() if path.stat().st_size and path.parent.name[:2] != "__"]
+        chosen = draw.choice([path for path in able if path.parent.suffix == ""] or able)
+        sound, log_dir = home / "sound" / chosen.parent.name, home / "log dir"
+        copy_tree(chosen.parent, sound)
+        copy_tree(chosen.parent, log_dir / chosen.parent.name)
+        for path in (each for each in chosen.parents[1].iterdir() if each.is_file()):
+            shutil.copy2(path, log_dir)
+        log = log_dir / chosen.parent.name / chosen.name
+        data, said = hurt_end(log.read_bytes(), draw)
+        log.write_bytes(data)
+        for suffix in (".index", ".timeindex"):
+            path = log.with_suffix(suffix)
+            kind = draw.choice(["kept", "kept", "kept", "gone", "empty"])
+            if path.exists() and kind != "kept":
+                path.unlink() if kind == "gone" else path.write_bytes(b"")
+                said += f"; {suffix} {kind}"
+        if draw.random() < 0.3:
+            marker = log_dir / MARKER
+            marker.unlink() if marker.exists() else marker.touch()
+            said += "; the other stop"
+        return log_dir, sound, f"{log.parent.name}/{log.name}: {said}"
+
+
+def suggested(log_dir: Path, name: str, level: str | None, release: str) -> dict[str, Row]:
+    """The plans that a check names for the partition, each with one of its findings."""
+    ran = run("check", log_dir, *filter(None, [level]), "--kafka", release, "--json", "--max", 0)
+    assert ran.code in (0, 4), (ran.code, ran.err[-800:])
+    rows = (row for row in ran.of("finding") if (row["file"] or "").partition("/")[0] == name)
+    named = [row for row in rows if row["remedy"] and row["remedy"]["command"].startswith("segmend plan ")]
+    return {row["remedy"]["command"]: row for row in named}
+
+
+def complaints(log_dir: Path, sound: Path, home: Path, level: str | None, release: str) -> Iterator[str]:
+    """What commands that are named at this level do not do."""
+    for command, row in suggested(log_dir, sound.name, level, release).items():
+        tried = home / "tried"
+        shutil.rmtree(tried, ignore_errors=True)
+        copy_tree(log_dir, tried)
+        words = shlex.split(command.replace(str(log_dir), str(tried)))[1:]
+        asked = not {*PLACES}.isdisjoint(words)
+        words = [str(sound) if word in PLACES else word for word in words]
+        plan = tried.with_name("plan.json")
+        plan.unlink(missing_ok=True)
+        given = [*words[: words.index("-o")], "-o", plan]
+        what = f"{level}: {row['code']} {row['message'][:120]}: {command.replace(str(log_dir), '')}"
+        ran = run(*given)
+        if asked and ran.code == 8 and ("plan " in ran.err or "leader" in ran.err):
+            continue
+        if ran.code not in (0, 4) or not plan.exists():
+            yield f"{what}: exit {ran.code} {ran.err[-300:]}"
+            continue
+        made = json.loads(plan.read_text())
+        named = any("next: segmend plan merge" in left for left in made["left"])
+        if not made["steps"] and ((named and asked) or "--blank" in words):
+            continue  # it asks for a figure, or names the operation that helps
+        if not made["steps"]:
+            yield f"{what}: no steps; left {made['left']}"
+            continue
+        if made["losses"] and row["remedy"]["safety"] == "safe":
+            yield f"{what}: loses {made['losses']}"
+        done = run("apply", plan, "--yes", "--state-dir", home / "state")
+        if done.code not in (1, 5):
+            yield f"{what}: apply: exit {done.code} {done.err[-300:]}"
+            continue
+        again = suggested(tried, sound.name, level, release)
+        same = command.replace(str(log_dir), str(tried))
+        if same in again:
+            yield f"{what}: again for {again[same]['code']} {again[same]['message'][:150]}"
+
+
+def play(numbers: Iterable[int], seed: int, goldens: Sequence[str], home: Path) -> Counter[str]:
+    """Play them all; how many ended how."""
+    unpacked = home / "unpacked"
+
+    def trial(number: int, folder: Path) -> list[str]:
+        draw = Draw.of(seed, number, goldens)
+        whole = unpacked / draw.golden
+        if not whole.exists():
+            unpack(GOLDEN / f"{draw.golden}.tar.xz", whole)
+        log_dir, sound, said = draw.made(whole, folder)
+        found = [
+            f"{draw.golden} {words}"
+            for level in LEVELS
+            for words in complaints(log_dir, sound, folder, level, draw.release)
+        ]
+        if found:
+            raise AssertionError("\n".join([f"--seed {seed} --only {number}: {said}", *found]))
+        return ["ok"]
+
+    with pytest.MonkeyPatch.context() as patch:
+        for look in ("writers", "brokers"):
+            patch.setattr(lock, look, lambda _dirs: iter(()))
+        return each_of(numbers, home, trial)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], "tests.surgery.log_ends", GOLDENS, play))

@@ -1,0 +1,36 @@
+"""A few of `python -m tests.surgery.log_ends` and of `journals` there, and what they found."""
+
+from pathlib import Path
+
+import pytest
+from tests.seeds import SEED, sampled
+from tests.surgery import journals, log_ends
+
+pytestmark = pytest.mark.slow
+FOUND = [(2, 26), (2, 34), (2, 35), (2, 41), (77, 73), (77, 107), (77, 110), (77, 162)]
+"""By seed and number: a command that did nothing, or ended with a traceback."""
+
+
+def test_commands_named_for_the_end_of_a_log_do_what_they_say(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    count = sampled(300, 6)
+    told = log_ends.play(range(count), SEED, log_ends.GOLDENS, tmp_path)
+    assert told == {"ok": count}, capfd.readouterr().out
+
+
+@pytest.mark.parametrize(("seed", "number"), FOUND)
+def test_commands_that_once_did_nothing(
+    seed: int, number: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    told = log_ends.play([number], seed, log_ends.GOLDENS, tmp_path)
+    assert told == {"ok": 1}, capfd.readouterr().out
+
+
+def test_a_damaged_journal_is_no_word_for_what_is_not_so(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    count = sampled(400, 24)
+    told = journals.play(range(count), SEED, [], tmp_path)
+    assert told["DISAGREES"] == 0, capfd.readouterr().out
+    assert min(told["undo"], told["apply"], told["refused"]) > 0
