@@ -171,7 +171,7 @@ def test_the_line_that_begins_a_round_is_not_lost_with_the_journal(world: World,
             undo(find(str(world.state), "1"), fx=fx) if rounds % 2 else apply(plan, str(world.state), fx=fx)
     (found,) = runs(str(world.state))
     Path(found.journal).write_bytes(kept)
-    ran = run("undo", "1", "--yes", "--state-dir", world.state)
+    ran = run("undo", found.name, "--yes", "--state-dir", world.state)
     assert (ran.code, world.tree()) == (0, before), ran
 
 

@@ -63,7 +63,8 @@ def mended(bed: Bed, seed: int) -> dict[Path, tuple[bytes, bytes]]:
         logs[log] = sound, hurt
     ran = bed.run("plan", "repair", *bed.dirs, "--kafka", bed.version, "-o", bed.plan_file)
     assert ran.code in (0, 4), ran
-    assert bed.run("apply", bed.plan_file, "--yes", "--state-dir", bed.state).code in (1, 5)
+    done = bed.run("apply", bed.plan_file, "--yes", "--state-dir", bed.state)
+    assert done.code in (1, 5), done
     return logs
 
 

@@ -25,7 +25,7 @@ from segmend.kernel.indexes import OFFSET_ENTRY
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.index_file import last_entry
 
-from .evidence import MOST_BATCHES, batch_at, healed_at_start, in_flight, is_sound
+from .evidence import MOST_BATCHES, batch_at, compacted, healed_at_start, in_flight, is_sound
 from .segment_view import SegmentView
 
 # Batches in a row that are looked over for the next right one.
@@ -88,13 +88,21 @@ class Walked:
             yield batch
 
     def may_be(self, batch: RecordBatch, expected: int | None) -> bool:
-        """Whether a batch can have that offset, by the highest that two before it agree about."""
+        """Whether more than the two batches beside it stand for an offset: they may be wrong by the same.
+
+        Two in a row before it do; where the log was cleaned those behind it, too, or that theirs is in order
+        with those around them; and no two before say a higher.
+        """
         row = bisect_left(self._positions, batch.position)
         if expected is None or self._wrapped or row == len(self._positions):
             return False
-        pairs = pairwise(self._starts[:row])
-        sure = max((two for one, two in pairs if one == two), default=self.view.base_offset)
-        return expected - self._ends[row] >= max(sure, self.view.base_offset)
+        number, starts = expected - self._ends[row], array("q", [self.view.base_offset, *self._starts])
+        agreed = [(at, two) for at, (one, two) in enumerate(pairwise(starts)) if one == two]
+        near = starts[max(row - 1, 0) : row + 1] + starts[row + 2 : row + 4]  # without its own
+        in_order = len(near) == 4 and near[0] <= near[1] == number == near[2] <= near[3]
+        sure = max((two for at, two in agreed if at < row), default=self.view.base_offset)
+        gaps = compacted(self.view.context) and (in_order or number in {two for _, two in agreed})
+        return number == sure or (number > sure and gaps)
 
     def wrong_offsets(self, rest: Iterator[RecordBatch]) -> list[WrongOffset]:
         """All that are proven among those given out, by position; `rest` gives out the others."""
@@ -117,15 +125,16 @@ class Walked:
 
     def _proven(self, numbers: array[int], rows: array[int]) -> Iterator[WrongOffset]:
         """`numbers`: of the segment's name, the batches in `rows`, and of what else tells one (-1)."""
-        at, until, trusted = 1, 1, numbers[0]
+        at, until, trusted, gaps = 1, 1, numbers[0], compacted(self.view.context)
         ahead = Counter[int]()
         while at < len(numbers):
             right, length = numbers[at - 1], 0
             while until < min(at + _LONGEST, len(numbers)):
                 ahead[numbers[until]] += 1
                 until += 1
-            # Two batches in a row, or a word from elsewhere, stand for offsets that are missing before them.
-            if right == trusted or (right > trusted and (rows[at - 1] < 0 or numbers[at] == right)):
+            # Where nothing was cleaned, offsets are missing before a batch only if something else tells so.
+            known = rows[at - 1] < 0 or (gaps and numbers[at] == right)
+            if right == trusted or (right > trusted and known):
                 trusted = right
                 length = numbers[at:until].index(right) if ahead[right] > 0 else 0
             run = self._sound([row for row in rows[at : at + length] if row >= 0])

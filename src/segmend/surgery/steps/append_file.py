@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import ClassVar, Self
 
@@ -110,7 +111,9 @@ class AppendFile(OnePath):
             write_atomically(work, self.path, self.content.fill(work, 0), self.after)
         else:
             with change_in_place(work, self.path, self.after) as fd:
-                work.fx.truncate(fd, self._start)
+                # Else only a time would change, of which nothing tells.
+                if os.fstat(fd).st_size != self._start:
+                    work.fx.truncate(fd, self._start)
                 self.content.fill(work, self._start)(fd)
         # What comes out of a file was compared as it was written, and is not read again.
         proven = self.content.source is not None
