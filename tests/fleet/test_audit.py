@@ -186,9 +186,9 @@ def test_out_in_a_store_that_nobody_knows_is_no_directory_of_that_name(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     root = three_brokers(tmp_path / "fleet")
-    with pytest.raises(UsageError, match="hdfs:// cannot be read; there are s3, "):
-        audit(AuditRequest(paths=(str(root),), out="hdfs://name/report"), LocalDriver(1))
-    assert not (tmp_path / "hdfs:").exists()
+    with pytest.raises(UsageError, match="oss:// cannot be read; there are s3, "):
+        audit(AuditRequest(paths=(str(root),), out="oss://name/report"), LocalDriver(1))
+    assert not (tmp_path / "oss:").exists()
 
 
 def test_the_summary_file(tmp_path: Path) -> None:

@@ -65,13 +65,11 @@ def make_folder(out: str) -> None:
 
 @contextmanager
 def _written(path: str) -> Iterator[None]:
-    """SegmendError where a file cannot be written: a disk is full, a store has failed."""
+    """SegmendError where a disk does not take a file, for it is full; what a store says is one already."""
     try:
         yield
     except OSError as error:
         raise SegmendError(str(Unreadable.of(error, path))) from error
-    except Unreadable as error:
-        raise SegmendError(str(error)) from error
 
 
 def write_table(path: str, table: pa.Table) -> int:
