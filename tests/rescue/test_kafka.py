@@ -275,7 +275,7 @@ def test_an_export_sends_what_is_new_run_after_run_whatever_was_killed(live: Clu
     before = identity.read_text()
     identity.write_text("version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw")
     ran = run(*asked)
-    assert (ran.code, "has another topic id" in ran.err) == (8, True), ran.err
+    assert (ran.code, "has another topic id" in ran.of("partition")[0]["refused"]) == (8, True), ran.err
     identity.write_text(before)
     ran = run(*asked)
     assert (ran.code, ran.of("summary")[0]["records"]) == (0, 0), ran.err
