@@ -25,7 +25,8 @@ def start(fleet: Path, out: Path, *options: str, limit: int | None = None) -> Pr
     prefix = [] if limit is None else ["prlimit", f"--fsize={limit}"]
     command = [sys.executable, "-m", "segmend", "fleet", "audit", str(fleet), "--out", str(out)]
     words, piped = [*prefix, *command, "--driver", "local", *options], subprocess.PIPE
-    environ = os.environ | {"PYTHONPATH": str(SOURCE)}
+    # Python itself takes a compiled file that lost its end for a whole one.
+    environ = os.environ | {"PYTHONPATH": str(SOURCE), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.Popen(words, stdout=piped, stderr=piped, text=True, env=environ)
 
 
