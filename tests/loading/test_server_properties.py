@@ -132,6 +132,18 @@ SASL = (
 )
 
 
+def test_memory_for_large_buffers_is_assumed(tmp_path: Path) -> None:
+    """4.3.1 and 3.9.2 ended on each of them, of 2 GiB and a heap of 256 MiB."""
+    dirs = sorted(unpack(ARCHIVES / "4.3.1.tar.xz", tmp_path).glob("b1/d*"))
+    told = {}
+    for name in ("log.cleaner.io.buffer.size", "log.cleaner.dedupe.buffer.size", "queued.max.requests"):
+        for value in ("524288000", "4194304"):
+            given = configured(tmp_path, dirs, f"{name}={value}")
+            ran = run("forecast", *dirs, "--config", given, "--json", "--kafka", "4.3.1")
+            told[name, value] = f"the JVM has the memory (-Xmx) for {name}" in ran.json[-1]["assumed"]
+    assert [*told.values()] == [True, False] * 3
+
+
 @pytest.mark.parametrize(
     ("line", "jaas", "named"),
     [

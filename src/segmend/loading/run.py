@@ -21,8 +21,9 @@ from segmend.broker.failures import (
 )
 from segmend.broker.identity import NEITHER
 from segmend.broker.server_listeners import wants_jaas
-from segmend.broker.server_rules import ELSEWHERE, PLACES
+from segmend.broker.server_rules import ELSEWHERE, HELD_AT_ONCE, MUCH, PLACES
 from segmend.broker.strays import PROMOTES_FUTURE
+from segmend.formats.java_number import parse_long
 from segmend.formats.names import CLUSTER_METADATA, REMOTE_INDEX_CACHE
 from segmend.frozen import replace
 from segmend.loading import places
@@ -404,6 +405,9 @@ def _told_elsewhere(given: ServerConfig) -> Iterator[str]:
     named = [name for name in given.given if name.endswith(ELSEWHERE) or name in PLACES]
     if named:
         yield f"what server.properties names is there, and fits: {', '.join(named)}"
+    held = [name for name in HELD_AT_ONCE if (parse_long(given.given.get(name, "")) or 0) > MUCH]
+    if held:
+        yield f"the JVM has the memory (-Xmx) for {', '.join(held)}"
     if wants_jaas(given.given):
         yield "the JVM is given a JAAS configuration (java.security.auth.login.config) for listeners of SASL"
     relative = [path for path in given.log_dirs if not path.startswith("/")]
