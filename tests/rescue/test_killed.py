@@ -83,15 +83,16 @@ def logs(out: Path) -> dict[tuple[str, str], int]:
     return {(path.parent.name.removesuffix(TEMPORARY), path.name): path.stat().st_ino for path in found}
 
 
-def test_a_full_disk_stops_it_in_one_line_and_it_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ["log-dir", "jsonl", "csv", "parquet"])
+def test_a_full_disk_stops_it_in_one_line_and_it_goes_on(form: str, tmp_path: Path) -> None:
     dirs = replicas(golden("4.3.1-killed"), tmp_path, TWO, count=1)
     whole = Disk()
-    go(dirs, tmp_path / "whole", "log-dir", whole)
+    go(dirs, tmp_path / "whole", form, whole)
     for at in (4, whole.calls // 2, whole.calls - 3):
         out = tmp_path / f"out{at}"
         with pytest.raises(SegmendError, match="no space left on device; make room"):
-            go(dirs, out, "log-dir", Failing(at, errno.ENOSPC))
-        assert go(dirs, out, "log-dir", Disk()) == 3
+            go(dirs, out, form, Failing(at, errno.ENOSPC))
+        assert go(dirs, out, form, Disk()) == 3
         assert contents(out) == contents(tmp_path / "whole")
 
 
