@@ -66,7 +66,7 @@ def rebuild(
 
 def after_recovery(state: LoadState, end: int, states: States) -> None:
     """The snapshot that is taken after each recovered segment."""
-    _take(state, end, states, -1)
+    _take(state, end, states, state.settings.log_start)
 
 
 def remove_strays(state: LoadState) -> None:
@@ -90,10 +90,9 @@ def note_snapshots(state: LoadState, before: Sequence[tuple[int, FileEntry]]) ->
             state.note("snapshot-deleted", file.name, offset=offset)
 
 
-def _take(state: LoadState, offset: int, states: States, map_end: int) -> None:
-    known = state.snapshots.known
-    newest = max(known, default=max(map_end, state.settings.log_start) if map_end >= 0 else -1)
-    if offset > newest:
+def _take(state: LoadState, offset: int, states: States, start: int) -> None:
+    """`takeSnapshot`: only above the newest; without any, above `start`, where the producers were loaded."""
+    if offset > max(state.snapshots.known, default=start):
         _write(state, offset, states)
 
 

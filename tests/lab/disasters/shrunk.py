@@ -58,5 +58,10 @@ NAMED: dict[str, dict[str, int]] = {
     "a log dir with another directory.id than it had, after a kill": {"3.7.2": 202611240604},
     "a directory in the place of an index of transactions": {"3.7.2": 202611240609},
     "remote storage switched on without a class": {"4.3.1": 202611240623},
+    "a recovery that finds nothing at offset 0 takes all snapshots, and leaves none": {
+        "2.5.1": 202611250101,
+        "2.8.2": 202611250101,
+        "1.1.0": 202611250101,
+    },
 }
 """By release the number in its record."""
