@@ -65,7 +65,7 @@ def test_else_the_path_names_the_broker(tmp_path: Path, name: str, broker: int) 
 def test_nameless_brokers_are_told_apart(tmp_path: Path) -> None:
     for letter in "xy":
         (write_broker(tmp_path / letter, 1, [plain("a", 0)]) / "meta.properties").unlink()
-    assert sorted(broker for broker, _ in found(tmp_path)) == [-2, -1]
+    assert found(tmp_path) == [(-1, f"{tmp_path}/x/b1/data"), (-2, f"{tmp_path}/y/b1/data")]
 
 
 def test_a_broker_called_like_a_partition_is_no_partition(tmp_path: Path) -> None:

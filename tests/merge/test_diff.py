@@ -77,6 +77,20 @@ def test_of_two_alike_the_one_is_best_that_says_whose_it_is(tmp_path: Path) -> N
     assert partition["best"] == {"broker": 1, "dir": str(dirs[1])}
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_of_two_alike_in_everything_the_same_one_is_taken_however_they_are_given(
+    tmp_path: Path, named: bool
+) -> None:
+    dirs = [broker(tmp_path, number, PLAIN, mark=100) for number in (9, 10)]
+    for log_dir in () if named else dirs:
+        (log_dir / "meta.properties").unlink()
+    first = str(dirs[0] if named else dirs[1])  # 9 is before 10, and b10 before b9
+    for given in (dirs, dirs[::-1]):
+        for words in ((), ("fleet",)):
+            ran = run(*words, "diff", *given, "--json", *(("--driver", "local") if words else ()))
+            assert ran.of("partition")[0]["best"]["dir"] == first
+
+
 def test_what_only_files_beside_a_lost_log_tell_of_is_no_all_clear(tmp_path: Path) -> None:
     """The checkpoints are lost with it; where another replica has these offsets, nothing is in doubt."""
     dirs = [broker(tmp_path, number, PLAIN[:8]) for number in (0, 1)]

@@ -251,7 +251,7 @@ def _numbered(places: list[Place]) -> list[Place]:
     strangers = sorted({_parent(p.path) for p in named if p.broker < 0})
     named = [p if p.broker >= 0 else replace(p, broker=-1 - strangers.index(_parent(p.path))) for p in named]
     named = _in_clusters(named)
-    ordered = sorted(named, key=lambda p: (p.cluster_id or "", p.broker < 0, p.broker, p.path))
+    ordered = sorted(named, key=lambda p: (p.cluster_id or "", p.broker < 0, abs(p.broker), p.path))
     return [replace(place, log_dir_id=number) for number, place in enumerate(ordered)]
 
 

@@ -32,7 +32,8 @@ Salvage (rescue --salvage, for tables)
 Sound bytes of one epoch that differ
     No rule knows which are right. The bytes that most replicas have are taken, else those of the replica that
     is first in order: the one that goes furthest, then the one that lacks least,
-    then one that says of which broker it is, then as given. It is told.
+    then one that says of which broker it is, then the lower broker id, then by path, in whatever order they
+    are given (plan merge: the replica itself, then as given). It is told.
     Why: this is no Kafka; somebody restored a volume, or ran one broker id twice.
 
 Compaction
