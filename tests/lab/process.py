@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 from tests.lab.errors import LabError
@@ -73,6 +74,11 @@ def java_command(
         jvm = [*SMALL_JVM, *([f"-XX:SharedArchiveFile={shared}"] if shared.exists() and not classes else [])]
     flags = [*jvm, f"-D{option}=file:{logging}", "-cp", ":".join(path)]
     return [str(find_java()), *flags, main, *map(str, args)]
+
+
+def stamp(line: str) -> float:
+    """When a line was logged."""
+    return datetime.strptime(line[1:24], "%Y-%m-%d %H:%M:%S,%f").timestamp()
 
 
 class KafkaProcess:

@@ -2,7 +2,6 @@
 
 import re
 import time
-from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from tests.lab.broker import Broker
 from tests.lab.cluster import Cluster
 from tests.lab.compaction.draw import DAY, DrawnBatch, DrawnLog, DrawnRecord, DrawnSegment
 from tests.lab.compaction.run import fill
+from tests.lab.process import stamp
 
 BACKOFF = 5
 SETTINGS = {**QUIET, "log.cleaner.backoff.ms": str(BACKOFF * 1000)}
@@ -36,11 +36,6 @@ def told(broker: Broker) -> dict[str | None, int | None]:
     dirs = broker_of(broker.dirs, version, ServerConfig.load(str(broker.config)))
     lines = forecast(dirs, Options(now_ms=int(time.time() * 1000)))
     return {line.topic: line.seconds for line in lines if isinstance(line, Later)}
-
-
-def stamp(line: str) -> float:
-    """When a line was logged."""
-    return datetime.strptime(line[1:24], "%Y-%m-%d %H:%M:%S,%f").timestamp()
 
 
 def measured(version: str, root: Path) -> tuple[dict[str | None, int | None], dict[str | None, float]]:

@@ -17,14 +17,23 @@ from tests.lab.errors import LabError
 from tests.lab.jars import cache_dir
 from tests.lab.places.record import UserBroker
 from tests.lab.ports import is_free
-from tests.lab.process import SMALL_JVM
+from tests.lab.process import SMALL_JVM, stamp
 from tests.lab.releases import release
 from tests.lab.trial import fatal_of, offline_dirs, shortened
 from tests.lab.zookeeper import ZooKeeper
 
 PATIENCE = 60
-"""Seconds after which a broker that neither is up nor died hangs."""
+"""Seconds after which a broker that neither is up nor died hangs, if half of them brought nothing new."""
+FIRST_TASKS = 30
+"""Seconds after which what periodically is done to logs begins; only from 3.8 on it is told to wait."""
 SETTLED, AT_MOST = 4.0, 15.0
+NO_VERDICT = {
+    "NodeExists": "ZooKeeper still waits for the broker that was killed",
+    "Address already in use|SocketServer Acceptors": "another broker has its port",
+    "ZooKeeperClientTimeout": "ZooKeeper does not come up over the files of another release",
+    "SessionExpired": "too slow to judge: ZooKeeper gave the broker up",
+}
+"""Ends that say nothing of the log dirs."""
 QUIET = {**STILL, "replica.high.watermark.checkpoint.interval.ms": "3600000"}
 
 
@@ -102,12 +111,9 @@ def seen(broker: Broker, scene: Scene, before: Tree) -> dict[str, Any]:
     after, lines = look(scene.root), shortened(broker.lines(), scene.root)
     if found["outcome"] in ("refuses", "dies"):
         found |= {"exit": ended(child), "fatal": trimmed(fatal_of(lines))}
-        if "NodeExists" in found["fatal"]:
-            raise LabError("ZooKeeper still waits for the broker that was killed")
-        if "Address already in use" in found["fatal"] or "SocketServer Acceptors" in found["fatal"]:
-            raise LabError("another broker has its port")
-        if "ZooKeeperClientTimeout" in found["fatal"]:
-            raise LabError("ZooKeeper does not come up over the files of another release")
+        for words, says in NO_VERDICT.items():
+            if re.search(words, found["fatal"]):
+                raise LabError(says)
     if found["outcome"] == "hangs":
         found["fatal"] = last_error(lines)
     if gone := offline_dirs(lines):
@@ -124,6 +130,8 @@ def read_of(broker: Broker, scene: Scene, found: dict[str, Any]) -> dict[str, An
     offsets = {name: ends for name, ends in found["offsets"].items() if name in names}
     reads: dict[str, Any] = {"reads": read_all(broker.seat.port, offsets)}
     later = sorted({*offline_dirs(shortened(broker.lines(), scene.root))} - {*found.get("offline", ())})
+    if broker.release.number < (3, 8) and tasks_began(broker.lines(), time.time()):
+        raise LabError("too slow to judge: what is done to logs 30 s after they are loaded has begun")
     if not broker.running:
         reads["exit_later"] = ended(broker.child) if broker.child else None
     return {**reads, "offline_later": later} if later else reads
@@ -146,7 +154,23 @@ def wait(broker: Broker) -> str:
         if not broker.running:
             return "refuses"
         time.sleep(0.1)
+    if goes_on(broker.lines(), time.time()):
+        raise LabError(f"too slow to judge: it is not up after {PATIENCE} s, and still goes on")
     return "hangs"
+
+
+def goes_on(lines: list[str], now: float) -> bool:
+    """Whether it lately logged, but for numbers, what it had not: who hangs may try the same again."""
+    first: dict[str, float] = {}
+    for line in lines:
+        if re.match(r"\[\d{4}-", line):
+            first.setdefault(re.sub(r"\d+", "", line), stamp(line))
+    return now - max(first.values(), default=now) < PATIENCE / 2
+
+
+def tasks_began(lines: list[str], now: float) -> bool:
+    """Whether retention and checkpoints may have changed the files."""
+    return any("Starting log cleanup with" in line and now - stamp(line) >= FIRST_TASKS for line in lines)
 
 
 def served(broker: Broker) -> dict[str, Any]:

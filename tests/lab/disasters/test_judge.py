@@ -1,0 +1,28 @@
+"""What a log must show before a start is judged: a machine that is too slow gives no verdict."""
+
+import pytest
+
+from tests.lab.disasters.judge import goes_on, tasks_began
+from tests.lab.process import stamp
+
+UP = "[2026-11-25 01:27:38,986] INFO Loading producer state till offset 259 (kafka.log.Log)"
+TRIES = [
+    f"[2026-11-25 01:{at}] INFO [MetadataLoader id=1] the loader is still catching up, {number} (kafka)"
+    for number, at in enumerate(("27:39,006", "28:12,768", "28:39,100"))
+]
+LOOP, NOW = [UP, "\tat kafka.log.Log.load(Log.scala:7)", *TRIES], stamp(TRIES[-1])
+LOADED = "[2026-11-25 01:28:20,000] INFO Starting log cleanup with a period of 300000 ms. (kafka.log)"
+
+
+def test_who_tries_the_same_again_and_again_hangs() -> None:
+    assert not goes_on(LOOP, NOW)
+
+
+@pytest.mark.parametrize("lines", [[*LOOP, LOADED], []], ids=["something new", "nothing yet"])
+def test_who_still_goes_on_is_not_said_to_hang(lines: list[str]) -> None:
+    assert goes_on(lines, NOW)
+
+
+def test_files_are_not_looked_at_once_the_first_tasks_may_have_changed_them() -> None:
+    assert not tasks_began([UP, LOADED], stamp(LOADED) + 29)
+    assert tasks_began([UP, LOADED], stamp(LOADED) + 30)
