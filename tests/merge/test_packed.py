@@ -42,6 +42,18 @@ def test_what_goes_in_comes_out(beyond: int) -> None:
     assert other == given[:-3]
 
 
+@pytest.mark.parametrize("small", [[1], [1 << 10], [1 << 20], [1 << 40], [-(1 << 62)]])
+@pytest.mark.parametrize("large", [[1], [1 << 10], [1 << 20], [1 << 40], [1 << 70]])
+def test_columns_of_any_width_are_joined(small: list[int], large: list[int]) -> None:
+    for numbers in (small + large, large + small):
+        given = [Thing(at=at, end=at, name="", more=(), by="") for at in numbers]
+        assert joined(Packed(Thing, given[:1]), Packed(Thing, given[1:])) == given == Packed(Thing, given)
+
+
+def test_small_numbers_take_little() -> None:
+    assert len(pickle.dumps(Packed(Thing, things(30_000)))) < 15 * 30_000
+
+
 def test_it_goes_on_after_a_journey() -> None:
     given = [Thing(at=0, end=1, name="a", more=(), by="b")]
     packed: Packed[Thing] = pickle.loads(pickle.dumps(Packed(Thing, given)))

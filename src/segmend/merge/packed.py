@@ -14,8 +14,10 @@ from segmend.frozen import fields
 
 Value = TypeVar("Value")
 Numbers = MutableSequence[int]
-_CODES: Final = {"int": "q", "int | None": "q", "Digest": "Q"}
-"""How the numbers of a field are held; of any other kind of field there are few different values."""
+_CODES: Final = {"int": "b", "int | None": "b", "Digest": "Q"}
+"""How the numbers of a field are held at first; of any other kind of field there are few different values."""
+_WIDER: Final = {"b": "h", "h": "i", "i": "q"}
+"""What holds numbers that are too large for it."""
 
 
 class Packed(Sequence[Value], Generic[Value]):
@@ -30,7 +32,7 @@ class Packed(Sequence[Value], Generic[Value]):
         kinds = [
             str(getattr(hint, "__name__", hint)) for hint in hints
         ]  # words in one module, types in another
-        self._columns: list[Numbers] = [array(_CODES.get(each, "i")) for each in kinds]
+        self._columns: list[Numbers] = [array(_CODES.get(each, "b")) for each in kinds]
         self._shared = [None if each in _CODES else _Shared() for each in kinds]
         self._others = [at for at, each in enumerate(kinds) if self._shared[at] or "None" in each]
         self.extend(values)
@@ -43,7 +45,7 @@ class Packed(Sequence[Value], Generic[Value]):
             try:
                 column.append(number)
             except OverflowError:
-                self._columns[at] = [*column, number]
+                self._columns[at] = with_number(column, number)
 
     def extend(self, values: Iterable[Value]) -> None:
         if not isinstance(values, Packed):
@@ -130,15 +132,20 @@ def joined(one: Packed[Value], more: Packed[Value]) -> Packed[Value]:
 def _longer(column: Numbers, more: Sequence[int]) -> Numbers:
     """The column and more, both columns of one field."""
     if isinstance(column, array) and isinstance(more, array):
-        column.extend(more)
+        if column.itemsize < more.itemsize:
+            column = array(more.typecode, column)
+        column.extend(more if column.typecode == more.typecode else iter(more))
         return column
     return [*column, *more]
 
 
 def with_number(column: Numbers, number: int) -> Numbers:
     """The column with one more; one beyond 64 bits, which damage may make, needs a list."""
-    try:
-        column.append(number)
-    except OverflowError:
-        column = [*column, number]
-    return column
+    while True:
+        try:
+            column.append(number)
+        except OverflowError:
+            wider = _WIDER.get(column.typecode) if isinstance(column, array) else None
+            column = array(wider, column) if wider else [*column]
+        else:
+            return column
