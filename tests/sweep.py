@@ -3,10 +3,10 @@
 `faults`: every fault, of the lab and on written log dirs, and many pairs through an operator's evening;
 `crash`: more kills and losses of power, and hostile plans; `recorded`: each recorded disaster, each trial
 of owners and odd places, each deletion and cleaning; `merge`: many more histories of replicas; `fleet`: more
-histories of audits that carry scans over; `live`: more faults on live brokers, each story on each release;
-`surgery`: operations, damage and stops at random; `shows`: each operation on each golden release with a
-broker after it. What is drawn depends on the seed, that of the day if none is given: it is printed first
-and last, and with it the same is drawn again.
+histories of audits that carry scans over, and YARN; `live`: more faults on live brokers, each story on
+each release; `surgery`: operations, damage and stops at random; `shows`: each operation on each golden
+release with a broker after it. What is drawn depends on the seed, that of the day if none is given: it is
+printed first and last, and with it the same is drawn again.
 """
 
 import argparse
@@ -31,7 +31,7 @@ SWEEPS = {
         "tests/surgery/test_log_ends.py",
         "tests/surgery/test_names.py",
     ),
-    "fleet": (*PYTEST, "tests/fleet/test_carried.py"),
+    "fleet": (*PYTEST, "tests/fleet/test_carried.py", "tests/spark/on_yarn.py"),
     "recorded": (
         *PYTEST,
         "tests/lab/compaction/test_compaction.py",

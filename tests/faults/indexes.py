@@ -260,7 +260,7 @@ FAULTS = [
             "snapshot-deleted 0..54 -151"),
         unflushed("I23", "offline recovery-scan", release="3.9"),
         alone="clean killed"),
-    fault("snapshot-folder-at-the-end", snapshot_folder_at_end, "I23 P03", "offline",
+    fault("snapshot-folder-at-the-end", snapshot_folder_at_end, "I23 P03+", "offline",
         unflushed("I23", "epochs-rewritten high-watermark-reset recovery-scan segment-emptied 0..164 -107"),
         alone="clean killed"),
     written("indexes-after-a-kill", unhurt,

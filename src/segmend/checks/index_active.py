@@ -10,7 +10,6 @@ from segmend.kernel.holes import ORDER_KINDS
 from segmend.kernel.indexes import OFFSET_ENTRY
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.beyond_end import Beyond, beyond_end
-from segmend.logdir.index_file import last_entry
 
 from .context import PartitionContext
 from .evidence import (
@@ -106,7 +105,7 @@ def _beyond(view: SegmentView, end: int) -> Beyond | None:
 
 
 def _last_entry(view: SegmentView) -> _Last | None:
-    last = last_entry(view.segment.index, OFFSET_ENTRY.size)
+    last = view.last_index_entry()
     if last is None:
         return None
     relative, position = OFFSET_ENTRY.unpack(last.data)

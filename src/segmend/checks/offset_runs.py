@@ -23,7 +23,6 @@ from segmend.formats.offset_checkpoint import RECOVERY_POINT
 from segmend.frozen import dataclass, field, frozen
 from segmend.kernel.indexes import OFFSET_ENTRY
 from segmend.kernel.scan import iter_batches
-from segmend.logdir.index_file import last_entry
 
 from .evidence import MOST_BATCHES, batch_at, compacted, healed_at_start, in_flight, is_sound
 from .segment_view import SegmentView
@@ -58,7 +57,7 @@ def goes_too_far(view: SegmentView) -> bool:
     told = stop_told(view)
     if told is not None and view.scan.next_offset > told:
         return True
-    last = last_entry(view.segment.index, OFFSET_ENTRY.size) if view.is_active else None
+    last = view.last_index_entry() if view.is_active else None
     if last is None or in_flight(view):
         return False
     relative, position = OFFSET_ENTRY.unpack(last.data)

@@ -296,7 +296,7 @@ class CheckRun:
         result = _SliceResult()
         of_sound = [check for check in checks if not check.of_problems]
         for view in context.views[first:last]:
-            asked = of_sound if self._is_sound(view) else checks
+            asked = of_sound if len(of_sound) < len(checks) and self._is_sound(view) else checks
             result.findings.extend(_guarded(asked, view, context, result.failures))
             result.scans.append(self._scan(view, result.failures))
             view.forget()

@@ -13,9 +13,9 @@ from segmend.formats import offset_index, time_index
 from segmend.formats.names import file_prefix
 from segmend.frozen import dataclass, field, replace
 from segmend.kernel.scan import ScanTask, iter_batches, next_offset_from, scan_log
-from segmend.logdir.file_system import OpenFile
+from segmend.logdir.file_system import OpenFile, or_none
 from segmend.logdir.files import FileEntry
-from segmend.logdir.index_file import LIMIT_BYTES, read_index
+from segmend.logdir.index_file import LIMIT_BYTES, LastEntry, last_entry, read_index
 from segmend.logdir.scans import checked_scan, known_scan
 from segmend.logdir.second_looks import look_again
 from segmend.logdir.tail import indexed_start
@@ -133,9 +133,16 @@ class SegmentView:
             self._kept["scan"] = scan
         return scan
 
+    def last_index_entry(self) -> LastEntry | None:
+        """The last entry of `.index` before its zeros, which every start looks at. Raises `Unreadable`."""
+        return self.once("last entry", lambda: last_entry(self.segment.index, offset_index.ENTRY_SIZE))
+
+    def _indexed_start(self) -> int:
+        return indexed_start(self.reader, self.base_offset, or_none(self.last_index_entry))
+
     def _scan_of_end(self) -> SegmentScan:
         """From the batch at the last sensible index entry on; of all where none that is sound is there."""
-        start = indexed_start(self.reader, self.segment)
+        start = self._indexed_start()
         batch = next(iter_batches(self.reader, start=start, crc=True), None)
         stop = self.tail.position if self.meets_zeros else self.size
         task = ScanTask(base_offset=self.base_offset, start=start if batch else 0, stop=stop, crc=False)
@@ -210,7 +217,7 @@ class SegmentView:
         return self.once("tail", self._tail)
 
     def _tail(self) -> BrokerEnd:
-        start = indexed_start(self.reader, self.segment)
+        start = self._indexed_start()
         return next_offset_from(self.reader, start, self.base_offset)
 
     @property

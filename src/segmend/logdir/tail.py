@@ -26,7 +26,7 @@ from segmend.frozen import frozen
 from segmend.kernel.scan import iter_batches, next_offset_from
 from segmend.logdir.file_system import OpenFile, or_none
 from segmend.logdir.files import FileEntry
-from segmend.logdir.index_file import last_entry
+from segmend.logdir.index_file import LastEntry, last_entry
 from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.second_looks import look_again
 from segmend.logdir.tree import PartitionDir
@@ -60,7 +60,9 @@ def tail(segment: LogSegment) -> Tail:
             next_offset=segment.base_offset, max_timestamp=newest, leader_epoch=-1, batches=0, unread_bytes=0
         )
     with segment.log.reader() as reader:
-        return _walk(reader, segment.base_offset, indexed_start(reader, segment), newest)
+        entry = or_none(last_entry, segment.index, offset_index.ENTRY_SIZE)
+        start = indexed_start(reader, segment.base_offset, entry)
+        return _walk(reader, segment.base_offset, start, newest)
 
 
 def whole_end_offset(partition: PartitionDir) -> int:
@@ -117,26 +119,19 @@ def _decoded_timestamp(reader: OpenFile, batch: RecordBatch) -> int:
 
 def last_timestamp(index: FileEntry | None) -> int:
     """The timestamp (ms) of the last entry of a time index before its zeros; -1 without one."""
-    entry = _last_entry(index, time_index.ENTRY_SIZE)
-    return -1 if entry is None else int.from_bytes(entry[:8], "big", signed=True)
+    entry = or_none(last_entry, index, time_index.ENTRY_SIZE)
+    return -1 if entry is None else int.from_bytes(entry.data[:8], "big", signed=True)
 
 
-def _last_entry(index: FileEntry | None, entry_size: int) -> bytes | None:
-    """The last entry of an index before its zeros; None also where it cannot be read."""
-    last = or_none(last_entry, index, entry_size)
-    return None if last is None else last.data
-
-
-def indexed_start(reader: OpenFile, segment: LogSegment) -> int:
-    """Where to begin the walk to the end: at the batch of the last sensible index entry, or at byte 0."""
-    entry = _last_entry(segment.index, offset_index.ENTRY_SIZE)
+def indexed_start(reader: OpenFile, first_offset: int, entry: LastEntry | None) -> int:
+    """Where to begin the walk to the end: at the batch of a sensible last index entry, or at byte 0."""
     if entry is None:
         return 0
-    relative, position = _INT32_PAIR.unpack(entry)
+    relative, position = _INT32_PAIR.unpack(entry.data)
     if relative < 0 or not 0 < position < reader.size:
         return 0
     batch = _header_at(reader, position)
-    if batch is None or not 0 <= batch.base_offset - segment.base_offset < _MAX_SEGMENT_SPAN:
+    if batch is None or not 0 <= batch.base_offset - first_offset < _MAX_SEGMENT_SPAN:
         return 0
     return position if batch.end <= reader.size else 0
 
