@@ -260,8 +260,8 @@ def test_a_plan_that_was_stopped_before_a_broker_ran_writes_over_nothing_and_has
     undo(apply(plan, str(clean.state), fx=calls).run)
     shutil.rmtree(clean.state)
     renames = [call for call, name in enumerate(calls.names, 1) if name == "rename"]
-    with pytest.raises(Died):  # the plan itself was the first; of one file before it has its name
-        apply(plan, str(clean.state), fx=Mortal(renames[1] + (files > 1)))
+    with pytest.raises(Died):  # after plan.json and begun.json; of one file before it has its name
+        apply(plan, str(clean.state), fx=Mortal(renames[2] + (files > 1)))
     changed = Path(plan.steps[-1].paths[0])
     changed.write_bytes(MORE)
     before = clean.tree()
