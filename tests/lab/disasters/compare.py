@@ -73,8 +73,9 @@ def disagreements(verdict: Verdict, before: Tree, said: Said) -> list[str]:
         return found
     offline = sorted(line["dir"] for line in said.of("dir") if line["outcome"] == "offline")
     told = {*before, *(line["dir"] for line in said.of("dir"))}
-    if offline != [name for name in verdict.get("offline", []) if name in told]:
-        open_ = next((mark for name in ("d0", "d1") if (mark := left_open(said, name))), "")
+    differing_dirs = {*offline} ^ {name for name in verdict.get("offline", []) if name in told}
+    if differing_dirs:  # what it does not know of one dir says nothing of the other
+        open_ = NOT_TOLD if all(left_open(said, name) for name in differing_dirs) else ""
         return [*found, f"{open_}offline: {verdict.get('offline', [])}, said {offline}"]
     found += of_service(verdict, said)
     found += of_reads(verdict, said)
