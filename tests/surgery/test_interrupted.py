@@ -84,6 +84,21 @@ def test_two_that_make_the_state_dir_at_one_moment(tmp_path: Path) -> None:
     assert (tmp_path / "state" / "journals").is_dir()
 
 
+def test_who_was_at_work_last_comes_after_a_beginning_that_the_journal_lacks(tmp_path: Path) -> None:
+    world, state, call = make(tmp_path), tmp_path / "state", 0
+    one, two = (
+        plan_of(world, [Quarantine.of(str(world.a / name), "aside")])
+        for name in ("gone-0", ".kafka_cleanshutdown")
+    )
+    first = apply(one, str(state)).run
+    while len([*state.glob("*/*/begun.json")]) < 2:
+        call += 1
+        with pytest.raises(Died):
+            apply(two, str(state), fx=Mortal(call))
+    undo(find(str(state), first.name))
+    assert find(str(state), None).name == first.name
+
+
 @pytest.mark.slow
 def test_what_is_in_the_way_is_mended_by_the_command_that_is_printed(clean: Desk) -> None:
     (clean.dirs[0] / "recovery-point-offset-checkpoint").write_bytes(b"0\nno number\n")

@@ -345,9 +345,9 @@ def next_turn(state_dir: str) -> int:
     """The `turn` of what begins now: above that of every line there is; the plans are not read for it."""
     home = _home(state_dir)
     turns = [0]
-    for name in _names(home):
+    for path in (f"{home}/{name}/{file}" for name in _names(home) for file in (_JOURNAL, _BEGUN)):
         with suppress(Unreadable):
-            lines = disk.read(f"{home}/{name}/{_JOURNAL}", _LIMIT).splitlines(keepends=True)
+            lines = disk.read(path, _LIMIT).splitlines(keepends=True)
             events = [event_of(line) or {} for line in lines if b'"begun"' in line]
             turns += [each.get("turn") or 0 for each in events]
     return 1 + max(turns)
