@@ -10,8 +10,8 @@ from segmend.logdir import disk
 from segmend.report import text
 from segmend.report.plan import plan_lines, plan_objects
 from segmend.state_dir import default_state_dir
+from segmend.surgery.backups import backup_place
 from segmend.surgery.boundaries import refuse_inside
-from segmend.surgery.execute.apply import backup_place
 from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.plan import Plan
 from segmend.surgery.writing.atomic import bytes_of, write_atomically
