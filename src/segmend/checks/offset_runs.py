@@ -32,6 +32,8 @@ _LONGEST: Final = 1024
 # Batches of one append of a follower, whose index entry names the last one's offset; and those before it.
 _APPENDED: Final = 64
 _MAGIC: Final = 2
+# Bytes of one read of the walk: of large batches little more than their headers.
+_NEAR: Final = 16 << 10
 
 
 @frozen
@@ -77,7 +79,8 @@ class Walked:
     _wrapped: bool = False
 
     def __iter__(self) -> Iterator[RecordBatch]:
-        walk = iter_batches(self.view.reader, resync=True, base_offset=self.view.base_offset)
+        base = self.view.base_offset
+        walk = iter_batches(self.view.reader, resync=True, base_offset=base, window=_NEAR)
         for batch in islice(walk, MOST_BATCHES):
             self._starts.append(wrap_long(batch.base_offset - self._ends[-1]))
             self._positions.append(batch.position)
