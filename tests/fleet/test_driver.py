@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 from tests.cli.run import python
 
 from segmend.fleet.driver import LocalDriver
+from segmend.fleet.workers import fresh_workers
 
 EITHER = pytest.mark.parametrize("forked", ["nullcontext()", "forks_of_this(2)"])
 """Whether workers are forks of the driver, as of a command, or of a Python that imports all again."""
@@ -76,6 +78,28 @@ def alive(process: int) -> bool:
         return Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2][0] != "Z"
     except OSError:
         return False
+
+
+class Slow(list[int]):
+    """Tasks of which the second is a while in coming."""
+
+    def __iter__(self) -> Iterator[int]:
+        for number in super().__iter__():
+            time.sleep(number)
+            yield number
+
+
+def begun(number: int) -> float:
+    return time.monotonic()
+
+
+@pytest.mark.slow
+def test_no_task_begins_before_all_are_handed_in() -> None:
+    """Python 3.11's own pool fails where a worker dies and a task is handed in at that moment."""
+    with fresh_workers(2, __name__) as workers:
+        for _ in range(2):
+            before = time.monotonic()
+            assert min(LocalDriver(2, workers).run(begun, Slow([0, 1, 0]))) - before > 1
 
 
 def pandas_is_loaded(number: int) -> bool:

@@ -68,8 +68,6 @@ def _die(task: int) -> int:
     return task
 
 
-# Python 3.11's own pool goes through the tasks where a worker dies, and tells of it if one is handed in then.
-@pytest.mark.flaky(reruns=4, only_rerun="dictionary changed size during iteration")
 @pytest.mark.parametrize("tasks", [50, 30_000])
 @pytest.mark.parametrize("forked", [False, True])
 def test_a_worker_that_is_killed_is_a_line(forked: bool, tasks: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
@@ -13,7 +13,7 @@ from segmend.errors import SegmendError
 from segmend.fleet.listing import Place
 from segmend.fleet.sql import Sql
 from segmend.fleet.sqlite import SQLite
-from segmend.fleet.workers import cores, fresh_workers, undisturbed
+from segmend.fleet.workers import Workers, cores, fresh_workers, undisturbed
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -38,13 +38,13 @@ class Driver(Protocol):
 
 
 class LocalDriver:
-    """Processes of this machine, no JVM, as many as cores if not told; `pool` are those that are there."""
+    """Processes of this machine, no JVM, as many as cores if not told; `workers` are those that are there."""
 
     name = "local"
 
-    def __init__(self, processes: int | None = None, pool: ProcessPoolExecutor | None = None) -> None:
+    def __init__(self, processes: int | None = None, workers: Workers | None = None) -> None:
         self.cores = processes or cores()
-        self._pool = pool
+        self._workers = workers
 
     def run(
         self, function: Callable[[T], R], tasks: Sequence[T], done: Callable[[int], None] | None = None
@@ -58,9 +58,9 @@ class LocalDriver:
             return
         # Threads of pyarrow and delta-rs are not safe across a fork.
         anew = partial(fresh_workers, min(self.cores, len(tasks)), function.__module__)
-        with nullcontext(self._pool) if self._pool else anew() as pool:
+        with nullcontext(self._workers) if self._workers else anew() as workers:
             with undisturbed(), _none_killed():
-                futures = [pool.submit(function, task) for task in tasks]
+                futures = workers.hand_in(function, tasks)
             try:
                 for number, future in enumerate(as_completed(futures), 1):
                     yield _result(future)

@@ -8,19 +8,26 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import connection, forkserver, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
-from typing import Final
+from typing import Final, TypeVar
 
 from segmend.fleet.no_pandas import NoPandas
 
+T = TypeVar("T")
+R = TypeVar("R")
+
 _SELDOM: Final = (50_000, 20, 20)
 """Of a worker: it makes rows, of which nothing is garbage until they are written."""
+
+
+_GATE: Final[list[Connection]] = []
+"""Of a worker: one that can be read from while tasks may begin, and from which nobody reads."""
 
 
 def cores() -> int:
@@ -28,38 +35,62 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
+class Workers:
+    """A pool that begins nothing before all tasks are handed in.
+
+    Python 3.11's goes through all tasks where a worker dies, and fails or never ends if one is added then.
+    A pipe is the gate: unlike a lock, one who is killed at it holds up nobody.
+    """
+
+    def __init__(self, pool: ProcessPoolExecutor, gate: Connection, key: Connection) -> None:
+        self._pool, self._gate, self._key = pool, gate, key
+
+    def hand_in(self, function: Callable[[T], R], tasks: Sequence[T]) -> list[Future[R]]:
+        """Raises `BrokenProcessPool` where a worker was killed before."""
+        if self._gate.poll():
+            self._gate.recv_bytes()
+        try:
+            return [self._pool.submit(_run, function, task) for task in tasks]
+        finally:
+            self._key.send_bytes(b"")
+
+    def fork(self) -> None:
+        """All of them, now: with the first task, and before threads of its own, the pool does so."""
+        self._pool.submit(int)
+
+
 @contextmanager
-def forks_of_this(size: int | None = None) -> Iterator[ProcessPoolExecutor]:
+def forks_of_this(size: int | None = None) -> Iterator[Workers]:
     """Workers that are forks of this process as it is now, and import nothing again; as many as cores.
 
     For one that has loaded what they need and asked nobody for anything yet: of threads (Python's, pyarrow's,
     delta-rs') a fork has nothing but the locks.
     """
-    with _pool(size or cores(), multiprocessing.get_context("fork")) as pool:
+    with _workers(size or cores(), multiprocessing.get_context("fork")) as workers:
         with undisturbed():
-            pool.submit(int)  # with the first task, and before its own threads, it forks all of them
-        yield pool
+            workers.fork()
+        yield workers
 
 
 @contextmanager
-def fresh_workers(size: int, module: str) -> Iterator[ProcessPoolExecutor]:
+def fresh_workers(size: int, module: str) -> Iterator[Workers]:
     """Workers that share nothing with this process, which may have threads; `module` is what they import."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["__main__", module])
     resource_tracker.ensure_running()  # it lets in the signal that is blocked here
     with undisturbed():
         forkserver.ensure_running()
-    with _pool(size, context) as pool:
-        yield pool
+    with _workers(size, context) as workers:
+        yield workers
 
 
 @contextmanager
-def _pool(size: int, context: BaseContext) -> Iterator[ProcessPoolExecutor]:
+def _workers(size: int, context: BaseContext) -> Iterator[Workers]:
     """Whoever leaves it waits for the tasks that run, but for those whom a Ctrl-C drives out."""
-    told, tell = context.Pipe(duplex=False)
-    with told, tell, ProcessPoolExecutor(size, context, _begin, (told,)) as pool:
+    (told, tell), (gate, key) = context.Pipe(duplex=False), context.Pipe(duplex=False)
+    with told, tell, gate, key, ProcessPoolExecutor(size, context, _begin, (told, gate)) as pool:
         try:
-            yield pool
+            yield Workers(pool, gate, key)
         except (KeyboardInterrupt, GeneratorExit):
             tell.send_bytes(b"")
             raise
@@ -86,13 +117,19 @@ def undisturbed() -> Iterator[None]:
             signal.raise_signal(signal.SIGINT)
 
 
-def _begin(told: Connection) -> None:
+def _begin(told: Connection, gate: Connection) -> None:
     """Of a worker: a Ctrl-C at a terminal, of which each process hears, is the driver's business."""
+    _GATE.append(gate)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end, args=(multiprocessing.parent_process(), told), daemon=True).start()
     gc.freeze()
     gc.set_threshold(*_SELDOM)
     sys.meta_path.insert(0, NoPandas())
+
+
+def _run(function: Callable[[T], R], task: T) -> R:
+    _GATE[0].poll(None)
+    return function(task)
 
 
 def _end(driver: BaseProcess, told: Connection) -> None:

@@ -44,7 +44,7 @@ def as_tasks_find_them(args: argparse.Namespace) -> None:
 def driver_of(args: argparse.Namespace) -> Iterator[Driver]:
     """What `--driver` and `--master` ask for."""
     if args.driver == "local":
-        yield LocalDriver(pool=args.workers)
+        yield LocalDriver(workers=args.workers)
         return
     need("pyspark")
     # The extra was looked for just now.
