@@ -389,6 +389,11 @@ def test_same_epoch_other_bytes(tmp_path: Path) -> None:
     assert partition["conflicts"] == [
         {"first_offset": 40, "last_offset": 49, "because": "majority", "taken": [2, 3]}
     ]
+    for words in ((), ("fleet",)):
+        out, more = tmp_path / f"out{len(words)}", ("--driver", "local") if words else ()
+        ran = run(*words, "rescue", *dirs, "--out", out, "--as", "jsonl", "--json", *more, code=4)
+        assert ran.of("partition")[0]["conflicts"] == partition["conflicts"]
+        assert "at offsets 40 to 49; taken by majority" in (out / "_rescue.txt").read_text()
 
 
 @pytest.mark.parametrize("gaps", [(), (20,), (20, 40), (70,)])

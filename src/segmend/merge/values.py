@@ -6,7 +6,8 @@ exclude their end, as everywhere.
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Literal, NamedTuple, overload
 
 from segmend.frozen import frozen
 from segmend.merge.packed import Packed
@@ -185,6 +186,32 @@ class Conflict:
     held: tuple[tuple[int, ...], ...]
     taken: tuple[int, ...]
     because: str
+
+
+class Conflicts(Sequence[Mapping[str, object]]):
+    """Conflicts as lines of JSON have them, each made when it is asked for: there may be very many."""
+
+    __slots__ = ("_brokers", "_conflicts")
+
+    def __init__(self, conflicts: Packed[Conflict], replicas: Iterable[Replica]) -> None:
+        self._conflicts = conflicts
+        self._brokers = [each.broker for each in replicas]
+
+    def __len__(self) -> int:
+        return len(self._conflicts)
+
+    @overload
+    def __getitem__(self, at: int) -> Mapping[str, object]: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Mapping[str, object]]: ...
+    def __getitem__(self, at: int | slice) -> Mapping[str, object] | Sequence[Mapping[str, object]]:
+        if isinstance(at, slice):
+            return [self[number] for number in range(*at.indices(len(self)))]
+        each = self._conflicts[at]
+        return {
+            "first_offset": each.first_offset, "last_offset": each.last_offset, "because": each.because,
+            "taken": [self._brokers[number] for number in each.taken],
+        }  # fmt: skip
 
 
 @frozen

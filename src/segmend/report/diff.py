@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from segmend.kernel.types import KINDS
 from segmend.merge.compared import Compared
-from segmend.merge.values import Merged, Replica, Standing
+from segmend.merge.values import Conflicts, Merged, Replica, Standing
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 from segmend.report.table import columns, table
@@ -83,15 +83,9 @@ def partition_json(partition: Compared, leader: int | None, absent: Sequence[int
         "high_watermark": merged.high_watermark,
         "leader": leader,
         "absent": list(absent),
-        "conflicts": (
-            {
-                "first_offset": each.first_offset, "last_offset": each.last_offset, "because": each.because,
-                "taken": [partition.replicas[number].broker for number in each.taken],
-            }
-            for each in merged.conflicts
-        ),
+        "conflicts": Conflicts(merged.conflicts, partition.replicas),
         "doubts": list(merged.doubts),
-    }  # fmt: skip
+    }
 
 
 def verdict(merged: Merged, absent: Sequence[int]) -> str:

@@ -20,7 +20,7 @@ _TAKEN = {
 def lines_of(line: Mapping[str, Any], look: Style) -> Iterator[str]:
     """One line for a partition, and one for everything that is not as it should be."""
     name = f"{line['topic']}-{line['partition']}"
-    if "refused" in line:
+    if line.get("refused"):
         yield f"{look('bold', text.clean(name))}  {look('red', 'not written')}: {text.clean(line['refused'])}"
         return
     offsets = f"offsets {line['first_offset']} to {line['next_offset'] - 1}"
@@ -41,8 +41,9 @@ def _remarks(line: Mapping[str, Any]) -> Iterator[str]:
             f"diverged: offsets {each['first_offset']} to {each['last_offset']} of broker {each['broker']} "
             f"({text.clean(each['dir'])}), {plural(each['records'], 'record')} of a branch that lost"
         )
-    for first, last, because in line["conflicts"]:
-        yield f"conflict: replicas have other sound bytes at offsets {first} to {last}; taken by {because}"
+    for each in line["conflicts"]:
+        where = f"{each['first_offset']} to {each['last_offset']}"
+        yield f"conflict: replicas have other sound bytes at offsets {where}; taken by {each['because']}"
     for file, position, kind in line["unreadable"][:_SHOWN]:
         yield f"unreadable: {text.clean(file)} at byte {position}: {kind}"
     yield from (f"doubt: {text.clean(each)}" for each in line["doubts"])

@@ -64,7 +64,7 @@ def export(
         ]
         told, pending = list[Line](), list[Line]()
         for line in each(table)(tasks, folder):
-            if "refused" in line:
+            if line.get("refused"):
                 told.append(line)
                 yield line
                 continue

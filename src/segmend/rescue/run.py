@@ -23,7 +23,7 @@ from segmend.merge.replicas import read_replicas, while_it_runs
 from segmend.merge.rule import merge, refuse_strangers
 from segmend.merge.salvage import salvaged
 from segmend.merge.spans import common, united
-from segmend.merge.values import Damaged, Diverged, Replica, Run
+from segmend.merge.values import Conflicts, Damaged, Diverged, Replica, Run
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue import forms
 from segmend.rescue.compact import compact
@@ -36,6 +36,12 @@ Told = Callable[[int, int, str], None]
 """Hears of bytes that are behind, of how many, and what is looked at."""
 Text = Callable[[Sequence[Line]], Iterable[str]]
 REPORT: Final = "_rescue.txt"
+_TOLD: Final = (
+    "first_offset", "next_offset", "records", "aborted", "marked", "missing", "diverged", "sources", "bytes",
+    "left_out", "open", "unacknowledged", "read", "gaps", "duplicates", "not_asked_for", "unread",
+    "unreadable", "conflicts", "doubts", "form",
+)  # fmt: skip
+"""What each line tells of its partition; None of one that was not written, for nobody may have looked."""
 
 
 def rescue(
@@ -70,7 +76,7 @@ def rescue(
             return
         refused = list[Line]()
         for line in each(todo, outlet):
-            refused.append(line) if "refused" in line else outlet.record(line)
+            refused.append(line) if line.get("refused") else outlet.record(line)
             yield line
         form.finish(home, outlet, sorted(outlet.done, key=_place))
         lines = sorted([*outlet.done, *refused], key=_place)
@@ -142,7 +148,8 @@ def written(
     except PartitionError as error:
         due = task.due
         return {
-            "type": "partition", "topic": due.topic, "partition": due.partition, "refused": str(error),
+            "type": "partition", "topic": due.topic, "partition": due.partition, **dict.fromkeys(_TOLD),
+            "refused": str(error),
         }  # fmt: skip
 
 
@@ -245,7 +252,7 @@ def _line(job: Job, written: Written) -> dict[str, object]:
         + written.salvaged,
         "unread": [each for replica in job.replicas for each in replica.unreadable],
         "unreadable": [list(each) for each in written.undecodable],
-        "conflicts": [[each.first_offset, each.last_offset, each.because] for each in merged.conflicts],
+        "conflicts": Conflicts(merged.conflicts, job.replicas),
         "doubts": [
             *merged.doubts,
             *(f"not compacted: {why}" for why in [compaction.refused] if why),
@@ -306,8 +313,8 @@ def summary_of(
 
     It names the topics whose gaps are lost, or were compacted, by a policy that nobody tells.
     """
-    refused = sum("refused" in line for line in lines)
-    lines = [line for line in lines if "refused" not in line]
+    refused = sum(bool(line.get("refused")) for line in lines)
+    lines = [line for line in lines if not line.get("refused")]
     gapped = sorted({line["topic"] for line in lines if line.get("gaps")})
     untold = {topic: policies(topic) for topic in gapped if not policies.is_told(topic)}
     return {

@@ -32,6 +32,11 @@ rescue that was stopped, or found the disk full, goes on when the same command i
 partition that is whole, and within one behind its last whole log, or in jsonl and csv the last 64 MiB.
 A partition that cannot be written is told (`refused`), and the others are; the same command tries it again.
 
+With --json its line has `refused`, why, and null for all else; `unread` of another line lists what of its
+replicas could not be read, `conflicts` where they have other sound bytes (by what one was taken, and of which
+brokers). `read` = `records` + `left_out` + `duplicates` + `not_asked_for`, and what --compact took, less what
+--salvage added.
+
 --salvage takes what no replica has sound from batches whose checksum fails but whose records parse. Such
 records have `salvaged` true in a column of its own; their bytes may be wrong, also in the key, and nobody
 knows how a transaction of theirs ended. They still count as missing (exit code 4), `salvaged` in the report

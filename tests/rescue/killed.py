@@ -1,0 +1,160 @@
+"""Rescues and exports killed at any moment, and given again.
+
+`python -m tests.rescue.killed [--seed N] [--count N] [--only WAY]`. Replicas of `tests.lab.acknowledged` are
+hurt at random. Each command is killed (SIGKILL) up to three times, and given again until it ends: with the
+same exit code and the same rows as one that nobody killed, each of them once; given once more, it adds
+nothing. `--as kafka` sends to a real broker.
+"""
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+
+from tests.cli.run import SOURCE, Ran, run
+from tests.lab.acknowledged.base import TOPICS
+from tests.lab.acknowledged.hurt import NAMES
+from tests.lab.acknowledged.judge import World, hurt, opened, rescued
+from tests.lab.admin import admin
+from tests.lab.base import QUIET
+from tests.lab.cluster import Cluster
+from tests.rescue.drawn import content
+from tests.rescue.served import consumed
+from tests.rescue.test_export import table
+from tests.seeds import SEED
+
+WAYS = {
+    **{
+        f"rescue {form}": ("rescue", "--as", form) for form in ("jsonl", "csv", "parquet", "delta", "log-dir")
+    },
+    "export": ("export",),
+    "rescue kafka": ("rescue", "--as", "kafka"),
+    "export kafka": ("export", "--as", "kafka"),
+}
+Rows = Callable[[Path], object]
+
+
+class Loop:
+    """One seed: the same damage, every way of writing it."""
+
+    def __init__(self, world: World, seed: int, cluster: Cluster | None) -> None:
+        self.cluster, self.scratch, self.seed = cluster, world.scratch, seed
+        self.dirs = hurt(world, seed, overlap=bool(seed % 2)).dirs
+        self.served = rescued(world.scratch / "served", self.dirs)
+        self.kills = 0
+
+    def play(self, ways: Sequence[str]) -> Iterator[str]:
+        """What was wrong."""
+        for way in ways:
+            yield from (f"{way}: {each}" for each in self._way(way))
+
+    def _way(self, way: str) -> Iterator[str]:
+        draw = random.Random(f"killed {self.seed} {way}")
+        whole, out = (self.scratch / f"{way}-{self.seed}-{each}" for each in ("whole", "killed"))
+        took, wanted = self._whole(way, whole)
+        for _ in range(draw.randrange(1, 4)):
+            self._killed(self._argv(way, out), draw.uniform(0.05, 1) * took)
+        ran = run(*self._argv(way, out), "--json")
+        # Of one that was killed behind its end the last run tells that nothing is new.
+        if ran.code != wanted.code and not (way.startswith("export") and ran.code == 0):
+            yield f"exit code {ran.code}, not {wanted.code}: {ran.err[-300:]}"
+        if ran.code in (0, wanted.code):
+            yield from self._compared(way, whole, out, "")
+        again = run(*self._argv(way, out), "--json")
+        if again.code not in (0, wanted.code):
+            yield f"exit code {again.code} when given once more: {again.err[-300:]}"
+        yield from self._compared(way, whole, out, " when given once more")
+        if "kafka" in way:
+            self._forget()
+
+    def _whole(self, way: str, out: Path) -> tuple[float, Ran]:
+        """How long it takes, and what it ends with, if nobody kills it."""
+        began = time.monotonic()
+        if "kafka" in way:
+            ran = run("rescue", *self.dirs, "--topic", "[!_]*", "--out", out, "--as", "csv",
+                      "--isolation", "read_committed", "--json")  # fmt: skip
+        else:
+            ran = run(*self._argv(way, out), "--json")
+        return max(time.monotonic() - began, 1.0) + 0.5, ran
+
+    def _argv(self, way: str, out: Path) -> list[str]:
+        to = () if self.cluster is None or "kafka" not in way else (
+            "--bootstrap", self.cluster.bootstrap, "--create-topics"
+        )  # fmt: skip
+        return [*WAYS[way], *map(str, self.dirs), "--topic", "[!_]*", "--out", str(out), *to]
+
+    def _killed(self, argv: Sequence[str], seconds: float) -> None:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "segmend", *argv], env={**os.environ, "PYTHONPATH": str(SOURCE)},
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            self.kills += 1
+
+    def _compared(self, way: str, whole: Path, out: Path, when: str) -> Iterator[str]:
+        if "kafka" in way:
+            yield from self._sent(when)
+        elif way == "export":
+            if sorted(map(str, table(out))) != sorted(map(str, table(whole))):
+                yield f"other rows{when}"
+        elif content(out) != content(whole):
+            yield f"other files{when}"
+
+    def _sent(self, when: str) -> Iterator[str]:
+        assert self.cluster is not None
+        for name in NAMES:
+            topic, _, partition = name.rpartition("-")
+            found = list(consumed(self.cluster.bootstrap, topic, int(partition)))
+            wanted = [
+                (key, value, list(headers), at) for _, key, value, at, headers in self.served.rows[name]
+            ]
+            if found != wanted:
+                yield f"{name} has {len(found)} records, not {len(wanted)}, or others{when}"
+
+    def _forget(self) -> None:
+        """The cluster is as new again."""
+        assert self.cluster is not None
+        client, deadline = admin(self.cluster.bootstrap), time.monotonic() + 60
+        for each in client.delete_topics([*TOPICS], operation_timeout=30).values():
+            each.result(60)
+        while set(TOPICS) & set(client.list_topics(timeout=20).topics):
+            assert time.monotonic() < deadline, "the topics do not go"
+            time.sleep(0.2)
+
+
+def main(words: list[str]) -> int:
+    """Play the seeds; 1 if something was wrong."""
+    parser = argparse.ArgumentParser(prog="python -m tests.rescue.killed", description=__doc__)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--count", type=int, default=5)
+    parser.add_argument("--only", choices=[*WAYS], action="append", help="this way only")
+    args = parser.parse_args(words)
+    ways, bad, kills = args.only or [*WAYS], 0, 0
+    with tempfile.TemporaryDirectory(prefix="killed-") as scratch:
+        world, live = opened("4.3.1", Path(scratch)), any("kafka" in way for way in ways)
+        with Cluster("4.3.1", Path(scratch, "live"), settings=QUIET) if live else nullcontext() as cluster:
+            if cluster is not None:
+                cluster.start()
+            for seed in range(args.seed, args.seed + args.count):
+                loop = Loop(world, seed, cluster)
+                if wrong := [*loop.play(ways)]:
+                    bad += 1
+                    print(f"{seed}:", *wrong, sep="\n  ", flush=True)
+                kills += loop.kills
+    print(f"{args.count} seeds of {len(ways)} ways, {kills} kills: {bad} seeds wrong")
+    return min(bad, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
