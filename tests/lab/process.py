@@ -40,6 +40,9 @@ rootLogger.appenderRef.out.ref=out
 STOPS_IN = 300.0
 """Seconds that a process may take to end: how long says nothing, and a loaded machine takes its time."""
 
+PATIENCE = 60
+"""Seconds after which a process that neither is up nor died hangs, if half of them brought nothing new."""
+
 _running: set[subprocess.Popen[bytes]] = set()
 
 
@@ -79,6 +82,21 @@ def java_command(
 def stamp(line: str) -> float:
     """When a line was logged."""
     return datetime.strptime(line[1:24], "%Y-%m-%d %H:%M:%S,%f").timestamp()
+
+
+def goes_on(lines: list[str], now: float) -> bool:
+    """Whether it lately logged, but for numbers, what it had not: who hangs may try the same again."""
+    first: dict[str, float] = {}
+    for line in lines:
+        if re.match(r"\[\d{4}-", line):
+            first.setdefault(re.sub(r"\d+", "", line), stamp(line))
+    return now - max(first.values(), default=now) < PATIENCE / 2
+
+
+def check_hangs(lines: list[str]) -> None:
+    """Raise LabError if a process that is not up after `PATIENCE` still goes on: it is no verdict."""
+    if goes_on(lines, time.time()):
+        raise LabError(f"too slow to judge: it is not up after {PATIENCE} s, and still goes on")
 
 
 class KafkaProcess:

@@ -32,7 +32,7 @@ from tests.lab.base import QUIET, quiet_port
 from tests.lab.broker import Broker, Seat
 from tests.lab.errors import LabError
 from tests.lab.jars import cache_dir
-from tests.lab.process import run_tool
+from tests.lab.process import PATIENCE, check_hangs, run_tool
 from tests.lab.releases import Release, release
 from tests.lab.trial import Trial, clients, listing, offline_dirs, shortened
 from tests.lab.zookeeper import ZooKeeper
@@ -214,7 +214,7 @@ def broker_over(root: Path, written: str, started: str) -> Broker:
     return broker
 
 
-def observe(broker: Broker, root: Path, seconds: float = 60) -> dict[str, Any]:
+def observe(broker: Broker, root: Path, seconds: float = PATIENCE) -> dict[str, Any]:
     """What the launched broker does: one row of the record."""
     dirs = [root / "b1" / "d0", root / "b1" / "d1"]
     try:
@@ -223,6 +223,7 @@ def observe(broker: Broker, root: Path, seconds: float = 60) -> dict[str, Any]:
         lines = shortened(broker.lines(), root)
         trial = Trial(False, lines, listing(dirs), offline_dirs(lines))
         if "was not up after" in str(error):
+            check_hangs(broker.lines())
             return {"outcome": "hangs", "says": without_class(error_line(lines))}
         return {"outcome": "refuses", "says": without_class(trial.fatal() or ""), "offline": trial.offline}
     offsets = clients("offsets", broker, list(TOPICS))

@@ -17,13 +17,11 @@ from tests.lab.errors import LabError
 from tests.lab.jars import cache_dir
 from tests.lab.places.record import UserBroker
 from tests.lab.ports import is_free
-from tests.lab.process import SMALL_JVM, stamp
+from tests.lab.process import PATIENCE, SMALL_JVM, check_hangs, stamp
 from tests.lab.releases import release
 from tests.lab.trial import fatal_of, offline_dirs, shortened
 from tests.lab.zookeeper import ZooKeeper
 
-PATIENCE = 60
-"""Seconds after which a broker that neither is up nor died hangs, if half of them brought nothing new."""
 FIRST_TASKS = 30
 """Seconds after which what periodically is done to logs begins; only from 3.8 on it is told to wait."""
 SETTLED, AT_MOST = 4.0, 15.0
@@ -154,18 +152,8 @@ def wait(broker: Broker) -> str:
         if not broker.running:
             return "refuses"
         time.sleep(0.1)
-    if goes_on(broker.lines(), time.time()):
-        raise LabError(f"too slow to judge: it is not up after {PATIENCE} s, and still goes on")
+    check_hangs(broker.lines())
     return "hangs"
-
-
-def goes_on(lines: list[str], now: float) -> bool:
-    """Whether it lately logged, but for numbers, what it had not: who hangs may try the same again."""
-    first: dict[str, float] = {}
-    for line in lines:
-        if re.match(r"\[\d{4}-", line):
-            first.setdefault(re.sub(r"\d+", "", line), stamp(line))
-    return now - max(first.values(), default=now) < PATIENCE / 2
 
 
 def tasks_began(lines: list[str], now: float) -> bool:

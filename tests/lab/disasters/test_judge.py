@@ -1,9 +1,19 @@
 """What a log must show before a start is judged: a machine that is too slow gives no verdict."""
 
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
-from tests.lab.disasters.judge import goes_on, tasks_began
-from tests.lab.process import stamp
+from tests.lab import process, upgrade
+from tests.lab.broker import Broker
+from tests.lab.disasters import judge
+from tests.lab.disasters.judge import tasks_began
+from tests.lab.errors import LabError
+from tests.lab.nodes import record
+from tests.lab.process import goes_on, stamp
+from tests.lab.releases import release
 
 UP = "[2026-11-25 01:27:38,986] INFO Loading producer state till offset 259 (kafka.log.Log)"
 TRIES = [
@@ -21,6 +31,36 @@ def test_who_tries_the_same_again_and_again_hangs() -> None:
 @pytest.mark.parametrize("lines", [[*LOOP, LOADED], []], ids=["something new", "nothing yet"])
 def test_who_still_goes_on_is_not_said_to_hang(lines: list[str]) -> None:
     assert goes_on(lines, NOW)
+
+
+class Slow(Broker):
+    """One that logs something new each time, and does not come up."""
+
+    def command(self) -> list[str]:
+        says = (
+            "import time, datetime\n"
+            "for number in range(600):\n"
+            " time.sleep(0.1)\n"
+            " now = datetime.datetime.now().strftime('%Y-%m-%d %H:%M:%S,%f')[:-3]\n"
+            " print(f'[{now}] INFO ' + 'x' * number, flush=True)"
+        )
+        return [sys.executable, "-c", says]
+
+
+@pytest.mark.parametrize(
+    "look",
+    [judge.wait, record.waited, lambda broker: upgrade.observe(broker, broker.root, 2)],
+    ids=["a disaster", "a node", "an upgrade"],
+)
+def test_a_slow_machine_gives_no_verdict(
+    look: Callable[[Broker], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (process, judge, record):
+        monkeypatch.setattr(module, "PATIENCE", 2)
+    with Slow(release("4.3.1"), tmp_path) as broker:
+        broker.launch()
+        with pytest.raises(LabError, match="too slow to judge"):
+            look(broker)
 
 
 def test_files_are_not_looked_at_once_the_first_tasks_may_have_changed_them() -> None:

@@ -24,10 +24,9 @@ from tests.lab.errors import LabError
 from tests.lab.nodes.base import HERE, archive, fresh, make, node
 from tests.lab.nodes.disasters import DISASTERS, METADATA, Disaster, Node
 from tests.lab.ports import is_free
+from tests.lab.process import PATIENCE, check_hangs
 from tests.lab.trial import Trial, offline_dirs, save, shortened, without_names
 
-PATIENCE = 40
-"""Seconds until a node that lives and is not up is said to wait."""
 ID = re.compile(r"\b[\w-]{22}\b(?=[ ,.\])};:\"']|$)")
 
 
@@ -129,11 +128,14 @@ def look(broker: Broker, wanted: list[str], hurt: Node, before: set[str], root: 
 def waited(broker: Broker) -> str:
     """`starts`, `refuses`, or `waits`."""
     deadline = time.monotonic() + PATIENCE
-    while not any(broker.ready.search(line) for line in broker.lines()):
-        if not broker.running or time.monotonic() > deadline:
-            return "waits" if broker.running else "refuses"
+    while time.monotonic() < deadline:
+        if any(broker.ready.search(line) for line in broker.lines()):
+            return "starts"
+        if not broker.running:
+            return "refuses"
         time.sleep(0.1)
-    return "starts"
+    check_hangs(broker.lines())
+    return "waits"
 
 
 def partitions(healthy: Node) -> list[str]:
