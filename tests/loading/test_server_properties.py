@@ -145,6 +145,62 @@ def test_memory_for_large_buffers_is_assumed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "kafka", "reason", "unknown"),
+    [
+        ("log.cleaner.io.buffer.load.factor=0", "3.9.2", "offset map is too small to fit", ""),
+        ("log.cleaner.io.buffer.load.factor=0", "4.3.1", "", ""),
+        ("log.cleaner.io.buffer.load.factor=0\nlog.cleaner.enable=false", "3.9.2", "", ""),
+        ("log.cleaner.dedupe.buffer.size=9000000000", "4.3.1", "Requested array size exceeds VM limit", ""),
+        ("log.cleaner.dedupe.buffer.size=9000000000\nlog.cleaner.enable=false", "4.3.1", "", ""),
+        ("log.cleaner.io.buffer.size=2147483647", "4.3.1", "", "the JVM may not have the memory (-Xmx)"),
+        ("advertised.listeners=PLAINTEXT://h:70000", "4.3.1", "Cannot serialize invalid port number", ""),
+        ("listeners=PLAINTEXT://h:2,CONTROLLER://h:70000", "4.3.1", "port out of range:70000", ""),
+        ("num.network.threads=100000", "4.3.1", "", "the machine may not have the threads"),
+        ("num.recovery.threads.per.data.dir=100000", "4.3.1", "", "metrics of each thread"),
+        ("num.recovery.threads.per.data.dir=100", "4.3.1", "", ""),
+        ("max.connections=0", "4.3.1", "", "may get no connection"),
+        ("socket.request.max.bytes=10", "4.3.1", "", "may be longer, and is refused then"),
+        ("controller.socket.timeout.ms=1", "4.3.1", "", "may answer in that time"),
+        ("controller.quorum.append.linger.ms=100000", "4.3.1", "", "waits as long"),
+        ("initial.broker.registration.timeout.ms=1", "4.3.1", "", "takes longer to let it in"),
+        ("broker.session.timeout.ms=100", "4.3.1", "", "fence a broker between two heartbeats"),
+        ("broker.session.timeout.ms=18000", "4.3.1", "", ""),
+    ],
+)  # fmt: skip
+def test_numbers_that_a_configuration_takes_and_a_start_does_not(
+    tmp_path: Path, line: str, kafka: str, reason: str, unknown: str
+) -> None:
+    """As releases were seen to end, to hang or to serve nobody; `told-odd` of the lab draws them."""
+    dirs = sorted(unpack(ARCHIVES / "3.9.2.tar.xz", tmp_path).glob("b1/d*"))
+    ran = run("forecast", *dirs, "--config", configured(tmp_path, dirs, line), "--json", "--kafka", kafka)
+    last = ran.json[-1]
+    assert reason in (last["reason"] or "")
+    assert (bool(last["reason"]), [unknown in each for each in last["unknown"]]) == (
+        bool(reason),
+        [True] if unknown else [],
+    )
+    assert ran.code == (4 if reason or unknown else 0)
+
+
+def test_a_log_dir_that_is_made_in_another_one(tmp_path: Path) -> None:
+    """2.8.2 makes it first, and finds a directory there that is no partition."""
+    dirs = sorted(unpack(ARCHIVES / "2.8.2.tar.xz", tmp_path).glob("b1/d*"))
+    given = tmp_path / "server.properties"
+    given.write_text(f"broker.id=1\nlog.dirs={dirs[0]},{dirs[1]},{dirs[1]}/more/kafka\n")
+    ran = run("forecast", *dirs, "--config", given, "--json", "--kafka", "2.8.2", code=4)
+    assert f"Found directory {dirs[1]}/more" in ran.json[-1]["reason"]
+
+
+def test_a_replica_on_its_way_that_is_alone(tmp_path: Path) -> None:
+    """2.8.2 made an empty log beside it, and emptied it then."""
+    root = unpack(ARCHIVES / "2.8.2.tar.xz", tmp_path)
+    (found,) = root.glob("b1/d*/plain-0")
+    found.rename(found.with_name(f"plain-0.{'7' * 32}-future"))
+    ran = run("forecast", *root.glob("b1/d*"), "--json", "--kafka", "2.8.2", code=4)
+    assert any("plain-0 had records here" in each for each in ran.json[-1]["unknown"])
+
+
+@pytest.mark.parametrize(
     ("line", "jaas", "named"),
     [
         ("listener.name.sasl_plaintext.plain.sasl.jaas.config=x y;", False, "plain.sasl.jaas.config"),

@@ -247,6 +247,11 @@ def _due(view: CleanerView, limits: CleanerLimits, release: Release, first: int)
 
 
 def map_slots(buffer_bytes: int, threads: int, load: float) -> int:
-    """How many keys the offset map of one thread takes (`SkimpyOffsetMap.slots` by the load factor)."""
+    """How many keys the offset map of one thread takes."""
+    return int(map_load(buffer_bytes, threads, load))
+
+
+def map_load(buffer_bytes: int, threads: int, load: float) -> float:
+    """`SkimpyOffsetMap.slots` by the load factor."""
     memory = min(buffer_bytes // max(threads, 1), 2**31 - 1)
-    return int(memory // MAP_ENTRY_BYTES * load)
+    return memory // MAP_ENTRY_BYTES * load

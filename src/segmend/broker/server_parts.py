@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from segmend.broker.authorizer import ACL_AUTHORIZER, AUTHORIZER, SIMPLE, STANDARD, super_users
+from segmend.broker.cleaner import map_load
 from segmend.broker.rule import Rule, Words, gone_in, new_in
-from segmend.broker.server_listeners import ROLES
+from segmend.broker.server_listeners import LISTENERS, ROLES, Server
 from segmend.broker.server_rules import ELSEWHERE, ZOOKEEPER, is_whole
-from segmend.formats.java_number import parse_int
+from segmend.formats.java_number import INT_MAX, parse_double, parse_int, parse_long
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
 
@@ -33,6 +34,29 @@ NO_PRINCIPAL: Final = (
     "java.lang.IllegalArgumentException: expected a string in format principalType:principalName but got {}"
 )
 """`SecurityUtils.parseKafkaPrincipal`, of one of super.users."""
+SMALL_MAP = Words(
+    "CleanerThread; not asked any more since 4.1",
+    (
+        (
+            (0, 8),
+            "java.lang.IllegalArgumentException: requirement failed: offset map is too small to fit in even "
+            "a single message, so log cleaning will never make progress. You can increase "
+            "log.cleaner.dedupe.buffer.size or decrease log.cleaner.threads",
+        ),
+        ((4, 1), None),
+    ),
+)
+NO_PORT: Final = "java.lang.IllegalArgumentException: port out of range:{}"
+"""`InetSocketAddress`, of a socket that is to be opened."""
+UNTOLD_PORT = Words.since(
+    "BrokerLifecycleManager: the controller is told two bytes of it; ListenerInfo since 3.7",
+    ((3, 0), "java.lang.RuntimeException: Invalid value {1} for unsigned short field."),
+    ((3, 7), "java.lang.RuntimeException: Cannot serialize {0} port number {1} in ListenerInfo."),
+)
+_MOST_PORT: Final = (1 << 16) - 1
+NO_SUCH_ARRAY: Final = "java.lang.OutOfMemoryError: Requested array size exceeds VM limit"
+"""`SkimpyOffsetMap`, whatever heap the JVM has: a log cleaner's thread has one map."""
+_MOST_BYTES: Final = INT_MAX - 2
 _OWN_CLASSES: Final = {
     SIMPLE: gone_in("SimpleAclAuthorizer; KIP-504", (3, 0)),
     ACL_AUTHORIZER: Rule(
@@ -62,4 +86,31 @@ def part_refusals(config: ServerConfig, release: Release) -> Iterator[str]:
     size, least = (parse_int(given.get(name, str(8 << 20))) for name in _METADATA_SEGMENT)
     if roles and size is not None and least is not None and size < least:
         said.append(SMALL_METADATA.say(release, least, size))
+    if config.cleaner_runs and "log.cleaner.threads" not in config.provided:
+        said += _of_cleaner(given, release)
+    if LISTENERS not in config.provided:
+        said += _of_ports(Server(given, release))
     yield from filter(None, said)
+
+
+def _of_ports(server: Server) -> Iterator[str | None]:
+    """Numbers that no port has: what brokers tell the controller, and what the process opens."""
+    opened, mine = server.listeners.found, set() if "controller" in server.roles else {*server.controllers}
+    told = server.advertised.found if server.advertises else opened
+    for each in told if "broker" in server.roles else ():
+        if not 0 <= each.port <= _MOST_PORT and each.name not in server.controllers:
+            yield UNTOLD_PORT.say(server.release, "negative" if each.port < 0 else "invalid", each.port)
+    for each in opened:
+        if not 0 <= each.port <= _MOST_PORT and each.name not in mine:
+            yield NO_PORT.format(each.port)
+
+
+def _of_cleaner(given: Mapping[str, str], release: Release) -> Iterator[str | None]:
+    """What its threads are made of, once all logs are loaded."""
+    size = parse_long(given.get("log.cleaner.dedupe.buffer.size", "")) or 128 << 20
+    threads = max(parse_int(given.get("log.cleaner.threads", "")) or 1, 1)
+    load = parse_double(given.get("log.cleaner.io.buffer.load.factor", "0.9"))
+    if size // threads > _MOST_BYTES:
+        yield NO_SUCH_ARRAY
+    elif load is not None and not map_load(size, threads, load) > 1:
+        yield SMALL_MAP.of(release)

@@ -138,9 +138,6 @@ ELSEWHERE: Final = (
 )  # fmt: skip
 """Endings of settings that name what is neither in server.properties nor in a log dir, classes and files, or
 have what is not looked into, keys and logins."""
-HELD_AT_ONCE: Final = ("log.cleaner.dedupe.buffer.size", "log.cleaner.io.buffer.size", "queued.max.requests")
-"""Settings for which the JVM sets memory aside as it starts; beyond `MUCH` not each of them has it."""
-MUCH: Final = 128 << 20
 PLACES: Final = frozenset({LISTENERS, VOTERS, BOOTSTRAP, ZOOKEEPER, "max.connections.per.ip.overrides"})
 """Settings that name hosts and ports: to be found, to be bound, and to answer."""
 CORDONED: Final = "cordoned.log.dirs"

@@ -17,7 +17,7 @@ from segmend.broker.features import knows_version
 from segmend.broker.rule import Rule, Words
 from segmend.broker.server_definitions import SERVER
 from segmend.broker.topic_definitions import TOPIC
-from segmend.formats.java_number import parse_int, parse_long
+from segmend.formats.java_number import parse_double, parse_int, parse_long
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
 
@@ -171,10 +171,7 @@ def _number(name: str, value: str, known: Definition) -> str | None:
 
 def _parsed(text: str, kind: str) -> int | float | None:
     if kind == "DOUBLE":
-        try:
-            return float(text)
-        except ValueError:
-            return None
+        return parse_double(text)
     number = parse_long(text) if kind == "LONG" else parse_int(text)
     low, high = _NUMBERS[kind]
     return number if number is not None and low <= number <= high else None

@@ -25,7 +25,7 @@ from segmend.broker.retention import Retained, looks
 from segmend.explain.cleaned_size import CleanedSize, CleaningWork, cleaned_size
 from segmend.explain.cleaner_blockers import Blocker, Held, blockers, first_timestamp
 from segmend.explain.standing import standing
-from segmend.formats.java_number import LONG_MAX, parse_long
+from segmend.formats.java_number import LONG_MAX, parse_double, parse_long
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK
 from segmend.frozen import frozen, replace
 from segmend.loading.cleaner_reads import READ_AT_MOST, Spoiled, stats_fault
@@ -338,12 +338,11 @@ def _without(view: CleanerView, gone: int) -> CleanerView:
 
 
 def _slots(config: ServerConfig) -> int:
-    try:
-        load_factor = float(config.given.get("log.cleaner.io.buffer.load.factor") or 0.9)
-    except ValueError:
-        load_factor = 0.9
+    load_factor = parse_double(config.given.get("log.cleaner.io.buffer.load.factor", "")) or 0.9
     buffer = _given(config, "log.cleaner.dedupe.buffer.size", 128 << 20)
-    return map_slots(buffer, _given(config, "log.cleaner.threads", 1), load_factor)
+    return map_slots(
+        buffer, _given(config, "log.cleaner.threads", 1), 0.9 if load_factor is None else load_factor
+    )
 
 
 def _given(config: ServerConfig, name: str, default: int) -> int:

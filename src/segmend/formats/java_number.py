@@ -37,6 +37,14 @@ def parse_long(text: str) -> int | None:
     return _parse(text, LONG_MIN, LONG_MAX)
 
 
+def parse_double(text: str) -> float | None:
+    """`Double.parseDouble` of a decimal number, or None where it throws a NumberFormatException."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
 def wrap_int(number: int) -> int:
     return (number - INT_MIN & 0xFFFFFFFF) + INT_MIN
 

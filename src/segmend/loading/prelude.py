@@ -5,13 +5,14 @@ Follows `KafkaRaftServer.initializeLogDirs` and the beginning of `LogManager.loa
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 from segmend.broker.identity import UNEXPECTED_METADATA, Identity, IdentityVerdict, verify
 from segmend.broker.log_dirs import Place, list_refusal
 from segmend.broker.server_names import MIGRATION
-from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
+from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA, parse_dir_name
 from segmend.frozen import field, frozen, replace
 from segmend.loading import places
 from segmend.loading.dirs import DirState, identity_of, read_dir, refuse_foreign
@@ -37,7 +38,8 @@ class Options:
     `user` is whom the broker runs as, None where nobody asks what he may do; `user_assumed` tells how
     he is known. `topics` are settings of topics where the log dirs do not tell them (ZooKeeper). `workers` is
     how many processes may load what is large; `unknown` stands against an all-clear, whatever the start.
-    `only` names the current partitions to load; the others are taken to stay as they are.
+    `only` names the current partitions to load; the others are taken to stay as they are. `whose` asks for
+    the groups and transactional ids that losses of internal topics concern.
     """
 
     clean: bool | None = None
@@ -51,6 +53,7 @@ class Options:
     workers: int = 1
     unknown: tuple[str, ...] = ()
     only: frozenset[str] | None = None
+    whose: bool = False
 
 
 class Prelude:
@@ -68,6 +71,7 @@ class Prelude:
         cleaner = broker.config.cleaner_runs
         states = [read_dir(each, broker.release, clean=clean, cleaner=cleaner) for each in broker.dirs]
         for state in states:
+            state.foreign += self._made_in(state.log_dir)
             refuse_foreign(state, broker.release, apart=broker.is_apart(state.log_dir))
             places.enter(state, broker.release)
             if state.path in self.verdict.offline:
@@ -76,6 +80,14 @@ class Prelude:
             if unreadable is not None and unreadable.forbidden:
                 state.unknown.append(str(unreadable))
         return states
+
+    def _made_in(self, log_dir: LogDir) -> Iterator[str]:
+        """Directories that the broker makes in this dir before it loads it: a log dir, or the way to one."""
+        for path in self.absent:
+            within = os.path.relpath(disk.real_path(path), log_dir.real_path)
+            name = within.partition("/")[0]
+            if name not in (".", "..") and parse_dir_name(name).kind == "foreign":
+                yield name
 
     @cached_property
     def verdict(self) -> IdentityVerdict:

@@ -21,9 +21,9 @@ from segmend.broker.failures import (
 )
 from segmend.broker.identity import NEITHER
 from segmend.broker.server_listeners import wants_jaas
-from segmend.broker.server_rules import ELSEWHERE, HELD_AT_ONCE, MUCH, PLACES
+from segmend.broker.server_odds import much_memory, odd_settings
+from segmend.broker.server_rules import ELSEWHERE, PLACES
 from segmend.broker.strays import PROMOTES_FUTURE
-from segmend.formats.java_number import parse_long
 from segmend.formats.names import CLUSTER_METADATA, REMOTE_INDEX_CACHE
 from segmend.frozen import replace
 from segmend.loading import places
@@ -51,6 +51,7 @@ from segmend.loading.values import (
     Service,
 )
 from segmend.loading.vanished import never_seen, only_zookeeper_knows
+from segmend.loading.whose import concerned
 from segmend.logdir.as_user import AsUser, seen_by
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir, PartitionDir
@@ -244,8 +245,10 @@ class _Run:
                 state.offline = state.offline or says
 
     def _lines(self, states: Sequence[DirState]) -> Iterator[Line]:
-        lines = [self._told(loaded) for loaded in self._loaded]
-        partitions = [line for line in lines if isinstance(line, PartitionOutcome)]
+        lines = ((loaded, self._told(loaded)) for loaded in self._loaded)
+        partitions = [
+            self._concerned(loaded, line) for loaded, line in lines if isinstance(line, PartitionOutcome)
+        ]
         yield from partitions
         yield from self._others
         if self._refusal is None:
@@ -284,6 +287,12 @@ class _Run:
             metadata_lost=_of_metadata(self._others),
         )  # fmt: skip
 
+    def _concerned(self, loaded: Loaded, line: PartitionOutcome) -> PartitionOutcome:
+        """With the groups or transactional ids that it concerns, if that is asked."""
+        found = (each for each in loaded.dir_state.log_dir.current if each.name == line.name)
+        partition = next(found, None) if self._options.whose else None
+        return line if partition is None else replace(line, concerns=concerned(partition, line))
+
     def _told(self, loaded: Loaded) -> PartitionOutcome | DirectoryOutcome:
         """The line, without an `after` where nothing is served, without effects where nothing is touched."""
         outcome, offline = loaded.outcome, loaded.dir_state.offline
@@ -312,6 +321,8 @@ class _Run:
         yield from self._unsure
         yield from ends_elected(self._broker)
         yield from perhaps_shut_out(self._broker)
+        if self._refusal is None:
+            yield from odd_settings(self._broker.config, self._broker.release)
         yield from self._older()
         metadata = self._prelude.metadata
         if metadata.unknown is not None:
@@ -405,8 +416,7 @@ def _told_elsewhere(given: ServerConfig) -> Iterator[str]:
     named = [name for name in given.given if name.endswith(ELSEWHERE) or name in PLACES]
     if named:
         yield f"what server.properties names is there, and fits: {', '.join(named)}"
-    held = [name for name in HELD_AT_ONCE if (parse_long(given.given.get(name, "")) or 0) > MUCH]
-    if held:
+    if held := much_memory(given):
         yield f"the JVM has the memory (-Xmx) for {', '.join(held)}"
     if wants_jaas(given.given):
         yield "the JVM is given a JAAS configuration (java.security.auth.login.config) for listeners of SASL"

@@ -100,6 +100,23 @@ class Effect:
 
 
 @frozen
+class Concerned:
+    """Whose state a partition of an internal topic holds (`what` they are), as far as its records tell.
+
+    Who is named in records that a start takes away or out of reach (`gone`), and in those that it leaves.
+    `whole`: all of its segments were looked at. What cannot be read may be of these, or of others.
+    """
+
+    what: str
+    gone: tuple[str, ...]
+    stays: tuple[str, ...]
+    whole: bool
+
+    def to_json(self) -> dict[str, Any]:
+        return as_dict(self)
+
+
+@frozen
 class PartitionOutcome:
     """One current replica. `failure` is what ends its load, in the broker's words.
 
@@ -117,6 +134,7 @@ class PartitionOutcome:
     segments: int = 0
     outcome: Service = Service.SERVED
     reason: str | None = None
+    concerns: Concerned | None = None
 
     @property
     def matters(self) -> bool:
@@ -153,6 +171,7 @@ class PartitionOutcome:
             "failure": self.failure,
             "outcome": self.outcome,
             "reason": self.reason,
+            "concerns": None if self.concerns is None else self.concerns.to_json(),
         }
 
 

@@ -42,13 +42,19 @@ def never_seen(
     outcomes = [one.outcome for one in loaded]
     if image is not None:
         return [each.name for each in outcomes if _is_unseen(each, image, states, broker)]
-    there = {(each.topic, each.partition) for each in outcomes}
+    futures = {(each.topic, each.partition) for each in outcomes if _is_future(each)}
+    there = {(each.topic, each.partition) for each in outcomes if not _is_future(each)}
     lines = {
         key
         for state in states if state.log_dir.current
         for key, offset in state.offsets.get(RECOVERY_POINT, {}).items() if offset > 0
     }  # fmt: skip
-    return sorted(f"{topic}-{partition}" for topic, partition in lines - there)
+    return sorted(f"{topic}-{partition}" for topic, partition in (lines | futures) - there)
+
+
+def _is_future(outcome: PartitionOutcome | DirectoryOutcome) -> bool:
+    """A replica on its way, which is emptied by a new, empty one that the broker makes beside it."""
+    return isinstance(outcome, DirectoryOutcome) and outcome.kind == "future"
 
 
 def only_zookeeper_knows(states: Sequence[DirState], absent: Sequence[str]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from segmend.loading.timing.estimate import Estimate
 from segmend.loading.values import (
     EFFECTS,
     BrokerOutcome,
+    Concerned,
     DirectoryOutcome,
     DirOutcome,
     Effect,
@@ -36,6 +37,8 @@ _PART_TOLD = 0.05
 """Parts of the time of a start that are told: those of so much of it."""
 _LATER = 8
 """Lines of what follows later that are told one by one."""
+_NAMES = 8
+"""Groups and the like that are told by name."""
 _RUN = 3
 """Effects, and directories, of one kind that are told one by one; more of them are counted."""
 
@@ -93,9 +96,31 @@ def _partition(outcome: PartitionOutcome, style: Style, rules: str = "") -> Iter
     if outcome.failure is not None:
         yield f"  {style('red', 'does not load:')} {text.clean(outcome.failure)}"
     yield from _effects(outcome.effects, style)
+    if outcome.concerns is not None:
+        yield from _concerned(outcome, outcome.concerns, style)
     if outcome.matters:
         path = shlex.quote(f"{outcome.dir.rstrip('/')}/{outcome.name}")
         yield f"  next:   {style.command(f'segmend check --deep {path}{rules}')}"
+
+
+def _concerned(outcome: PartitionOutcome, whose: Concerned, style: Style) -> Iterator[str]:
+    """Whose state it is that goes, and whose may."""
+    what = whose.what
+    if whose.gone:
+        yield f"  {style('red', 'lost')} is state of {what} {_few(whose.gone)}"
+    if whose.stays:
+        yield f"  it still has state of {what} {_few(whose.stays)}; newer state of them may be lost"
+    if not (whose.gone or whose.stays):
+        yield f"  no {what} can be read of it"
+    if any(each.effect == "reads-fail" for each in outcome.effects):
+        yield f"  its coordinator reads it whole: it may fail there, and serve none of its {what}"
+    if not whose.whole:
+        yield f"  not all of it was read: more {what} may be concerned"
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMES} more (--json)" if len(names) > _NAMES else ""
+    return f"{', '.join(map(text.clean, names[:_NAMES]))}{more}"
 
 
 def _extents(before: Extent, after: Extent) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from segmend.broker.recovery import BY_LISTING, SWAP_ORDER
+from segmend.broker.server_odds import COMES_UP
 from segmend.formats import epoch_checkpoint
 from segmend.formats.names import file_prefix, parse_file_name
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
@@ -63,6 +64,14 @@ def left_open(said: Said, name: str = "") -> str:
 
 def disagreements(verdict: Verdict, before: Tree, said: Said) -> list[str]:
     """Every point in which the forecast is not what the broker did; nothing if it is right."""
+    found = points(verdict, before, said)
+    if any(each.startswith(COMES_UP) for each in said.broker["unknown"]):
+        found = [f"{NOT_TOLD}{each.removeprefix(NOT_TOLD)}" for each in found]
+    return found
+
+
+def points(verdict: Verdict, before: Tree, said: Said) -> list[str]:
+    """The same, as if a number in server.properties were nothing to start or fall by."""
     found = [*of_contract(said)]
     starts = verdict["outcome"] == "starts"
     if starts != (said.broker["outcome"] == "starts"):
@@ -331,6 +340,8 @@ def of_epochs(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -> Iter
         text = was[name].data.decode() if name in was else None
     if text is None or log.after is None:
         return
+    if name in did.get("gone", ()):
+        text = ""
     rows = [(int(epoch), int(start)) for epoch, start in map(str.split, text.splitlines()[2:])]
     wanted, end = log.state.epochs.entries, log.after.log_end_offset
     if name not in did.get("changed", {}):  # as it is read, nothing is written

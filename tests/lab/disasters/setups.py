@@ -49,6 +49,26 @@ OF_BOOTSTRAP = (
     {"controller.quorum.voters": "", "controller.quorum.bootstrap.servers": "127.0.0.1:1"},
 )  # fmt: skip
 """Voters told otherwise than they are kept."""
+OF_ODD = (
+    {"log.cleaner.io.buffer.load.factor": "0"}, {"log.cleaner.io.buffer.load.factor": "0.0000001"},
+    {"log.cleaner.io.buffer.load.factor": "0", "log.cleaner.enable": "false"},
+    {"log.cleaner.dedupe.buffer.size": "9000000000"}, {"log.cleaner.io.buffer.size": "2147483647"},
+    {"queued.max.requests": "2147483647"}, {"socket.request.max.bytes": "10"}, {"max.connections": "0"},
+    {"max.connections.per.ip": "1"}, {"controller.socket.timeout.ms": "1"},
+    {"log.dirs": "{2}/d0,{2}/d1,{2}/d1/sub"}, {"log.retention.hours": "168h"}, {"log.segment.bytes": "1G"},
+    {"log.segment.bytes": "1073741824 # one GiB"}, {"log.dir": "/nonexistent/dir"},
+    {"socket.listen.backlog.size": "0"}, {"num.replica.fetchers": "100000"},
+    {"transaction.state.log.num.partitions": "7"}, {"log.cleanup.policy": "none"},
+)  # fmt: skip
+"""Of any release, too: what server.properties may say, and what nobody does but by mistake."""
+OF_ODD_KRAFT = (
+    {"controller.quorum.append.linger.ms": "100000"}, {"initial.broker.registration.timeout.ms": "1"},
+    {"broker.session.timeout.ms": "100"}, {"controller.quorum.fetch.timeout.ms": "1"},
+    {"listeners": "PLAINTEXT://127.0.0.1:70000,CONTROLLER://127.0.0.1:{1}"},
+    {"listeners": "PLAINTEXT://127.0.0.1:{0},CONTROLLER://127.0.0.1:70000"},
+    {"advertised.listeners": "PLAINTEXT://127.0.0.1:70000"}, {"metadata.max.idle.interval.ms": "0"},
+    {"metadata.log.max.record.bytes.between.snapshots": "1"}, {"process.roles": "Broker,Controller"},
+)  # fmt: skip
 
 
 def told(*choices: dict[str, str]) -> Hurt:
@@ -205,10 +225,19 @@ def topics_exchanged(scene: Scene, target: str, draw: random.Random) -> None:
         (path / "partition.metadata").write_bytes(data)
 
 
+def on_its_way(scene: Scene, target: str, _draw: random.Random) -> None:
+    """A replica has the name of one that is on its way, and nothing is beside it."""
+    folder = scene.partition(target)
+    folder.rename(folder.with_name(f"{folder.name}.{'7' * 32}-future"))
+
+
 SETUPS = {
     "told": Wound("setup", told(*OF_ALL), DIRS[:1]),
     "told-kraft": Wound("setup", told(*OF_KRAFT), DIRS[:1], KRAFT),
     "told-voters": Wound("setup", told(*OF_BOOTSTRAP), DIRS[:1], BOOTSTRAP),
+    "told-odd": Wound("setup", told(*OF_ODD), DIRS[:1]),
+    "told-odd-kraft": Wound("setup", told(*OF_ODD_KRAFT), DIRS[:1], KRAFT),
+    "on-its-way": Wound("setup", on_its_way, tuple(TOPICS), (1, 1)),
     "formatted": Wound("setup", formatted, DIRS, KRAFT),
     "formatted-over": Wound("setup", formatted_over, DIRS, DIRECTORY_IDS),
     "identity-of-the-other": Wound("setup", identity_of_the_other, DIRS),

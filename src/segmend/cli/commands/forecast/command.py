@@ -112,6 +112,7 @@ def run(args: argparse.Namespace) -> int:
         topics=told_settings(args.topic_config),
         workers=cores,
         unknown=tuple(stopped_surgery(broker.dirs)),
+        whose=True,
     )
     progress = Progress(sys.stderr, sizes=False)
     shown = (lambda done, total: progress.update(done, total, "")) if progress.shown else None

@@ -1,0 +1,71 @@
+"""Whose state an internal topic's partition holds: the groups, or transactional ids, that a loss concerns.
+
+A coordinator knows nothing but what it reads there (`GroupCoordinatorShard`, `TransactionStateManager`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from segmend.formats.record import iter_records
+from segmend.kernel.scan import iter_batches
+from segmend.loading.values import WHOLE, Concerned, PartitionOutcome
+from segmend.logdir.file_system import Unreadable
+from segmend.logdir.files import FileEntry
+from segmend.logdir.second_looks import look_again
+from segmend.logdir.tree import PartitionDir
+from segmend.topics import decoder_for
+
+_HOLDERS: Final = {
+    "__consumer_offsets": "groups",
+    "__share_group_state": "share groups",
+    "__transaction_state": "transactional ids",
+}
+_FIELDS: Final = ("group", "groupId", "transactionalId")
+_READ: Final = 256 << 20
+"""So many bytes are read, of the newest segments."""
+_BATCH_LIMIT: Final = 16 << 20
+
+
+def concerned(partition: PartitionDir, outcome: PartitionOutcome) -> Concerned | None:
+    """Who is named in what a start takes away, and in what it leaves; None where it takes nothing.
+
+    What one cause takes from all partitions is not read for that.
+    """
+    what = _HOLDERS.get(outcome.topic)
+    if what is None or not any(each.loses and each.effect not in WHOLE for each in outcome.effects):
+        return None
+    start, end = outcome.after.log_start_offset, outcome.after.log_end_offset
+    gone, stays = set[str](), set[str]()
+    left, whole = _READ, True
+    for segment in reversed(partition.segments):
+        log = segment.log
+        try:
+            left -= 0 if log is None else log.stat().size
+            if log is None or left < 0:
+                whole = False
+                continue
+            for offset, holder in _named(outcome.topic, log):
+                there = start is not None and end is not None and start <= offset < end
+                (stays if there else gone).add(holder)
+        except Unreadable:
+            whole = False
+    return Concerned(what=what, gone=tuple(sorted(gone)), stays=tuple(sorted(stays)), whole=whole)
+
+
+def _named(topic: str, log: FileEntry) -> Iterator[tuple[int, str]]:
+    """The offset of each record that can be read, and whose it is."""
+    decode = decoder_for(topic)
+    assert decode is not None
+    with look_again(log) as reader:
+        for batch in iter_batches(reader, crc=True, resync=True):
+            if batch.is_control or batch.size > _BATCH_LIMIT:
+                continue
+            for record in iter_records(
+                reader.read(batch.size, batch.position), batch, [], limit=_BATCH_LIMIT
+            ):
+                data = (decode(record.key, None)["key"] or {}).get("data", {})
+                holder = next((data[name] for name in _FIELDS if name in data), None)
+                if holder is not None:
+                    yield record.offset, holder

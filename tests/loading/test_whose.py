@@ -1,0 +1,53 @@
+"""Whose committed offsets and transactions a loss concerns, where the records of internal topics tell it."""
+
+from pathlib import Path
+
+import pytest
+from tests.cli.run import run
+from tests.golden.unpack import unpack
+from tests.lab.upgrade import ARCHIVES
+
+
+@pytest.fixture
+def dirs(tmp_path: Path) -> list[Path]:
+    """One group has committed, one transactional id has written; whose partition is whose, chance decided."""
+    return sorted(unpack(ARCHIVES / "4.3.1.tar.xz", tmp_path).glob("b1/d*"))
+
+
+def log_of(dirs: list[Path], topic: str) -> Path:
+    found = (log for each in dirs for log in each.glob(f"{topic}-*/*.log"))
+    return max(found, key=lambda log: log.stat().st_size)
+
+
+def flip(log: Path, at: int) -> None:
+    data = bytearray(log.read_bytes())
+    data[at] ^= 1
+    log.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("topic", "what", "holder"),
+    [
+        ("__consumer_offsets", "groups", "upgraders"),
+        ("__transaction_state", "transactional ids", "upgrade-txn"),
+    ],
+)
+def test_a_lost_end_of_an_internal_topic_names_whom_it_concerns(
+    dirs: list[Path], topic: str, what: str, holder: str
+) -> None:
+    log = log_of(dirs, topic)
+    whole = run("forecast", *dirs, "--kafka", "4.3.1", "--json").of("partition")
+    assert not any(each["concerns"] for each in whole)
+    flip(log, 61)
+    ran = run("forecast", *dirs, "--kafka", "4.3.1", "--unclean", "--json", code=4)
+    told = [each["concerns"] for each in ran.of("partition") if each["concerns"]]
+    assert told == [{"what": what, "gone": [holder], "stays": [], "whole": True}]
+    assert f"lost is state of {what} {holder}" in run("forecast", *dirs, "--kafka", "4.3.1", "--unclean").out
+
+
+def test_what_a_clean_stop_leaves_unread_may_keep_a_coordinator_from_loading(dirs: list[Path]) -> None:
+    """4.3.1 answered NOT_COORDINATOR for each group of such a partition."""
+    flip(log_of(dirs, "__consumer_offsets"), 70)
+    ran = run("forecast", *dirs, "--kafka", "4.3.1", code=4)
+    assert "it still has state of groups upgraders; newer state of them may be lost" in ran.out
+    assert "its coordinator reads it whole: it may fail there, and serve none of its groups" in ran.out
