@@ -19,10 +19,12 @@ from segmend.errors import ExitCode
 from segmend.frozen import frozen
 from segmend.logdir.tree import LogDir
 from segmend.merge.compared import Compared
+from segmend.merge.gathered import PassedOver, passed_over
 from segmend.node.metadata_image import MetadataImage
 from segmend.report.diff import (
     partition_json,
     partition_lines,
+    passed_over_lines,
     replica_json,
     summary_json,
     summary_line,
@@ -93,8 +95,9 @@ def tell(
     gone = [why for (topic, _), why in known.items() if fnmatchcase(topic, args.topic or "*")]
     counts["vanished"] = len(gone)
     notes = [*_notes(metadata), *_untold(args, metadata, unlike)]
-    _end(args, counts, gone, notes, time.monotonic() - begun)
-    return code | ExitCode.FINDINGS if gone else code
+    beside = passed_over(dirs if whole else (), args.topic)
+    _end(args, counts, gone, notes, beside, time.monotonic() - begun)
+    return code | ExitCode.of(left=gone, unread=beside.broken)
 
 
 def _is_different(partition: Compared, absent: Sequence[int]) -> bool:
@@ -159,9 +162,15 @@ def _untold(args: argparse.Namespace, metadata: _Metadata, topics: Iterable[str]
 
 
 def _end(
-    args: argparse.Namespace, counts: Counter[str], gone: Sequence[str], notes: Sequence[str], seconds: float
+    args: argparse.Namespace,
+    counts: Counter[str],
+    gone: Sequence[str],
+    notes: Sequence[str],
+    beside: PassedOver,
+    seconds: float,
 ) -> None:
     if args.json:
-        emit_json([summary_json(counts, [*gone, *notes], seconds)])
+        emit_json([summary_json(counts, [*gone, *notes], beside, seconds)])
         return
-    emit([summary_line(counts, seconds, style(args)), *vanished_lines(gone), *notes])
+    besides = passed_over_lines(beside.aside, beside.broken)
+    emit([summary_line(counts, seconds, style(args)), *vanished_lines(gone), *besides, *notes])

@@ -10,7 +10,7 @@ from typing import Any, Final
 from segmend.cli.options import policies_of
 from segmend.cli.output import emit_asked, style
 from segmend.errors import Cancelled, ExitCode, UsageError
-from segmend.report.diff import vanished_lines
+from segmend.report.diff import passed_over_lines, vanished_lines
 from segmend.report.progress import Progress
 from segmend.report.rescue import lines_of, summary_line, untold_lines
 from segmend.report.style import Style
@@ -126,5 +126,6 @@ def _text(line: Line, request: Request, look: Style) -> Iterator[str]:
         yield summary_line(line, request.out)
         yield from untold_lines(line.get("policy_untold", ()))
         yield from vanished_lines([each["why"] for each in line.get("vanished", ())])
+        yield from passed_over_lines(line.get("not_looked_at", ()), line.get("unread", ()))
     else:
         yield from lines_of(line, look)

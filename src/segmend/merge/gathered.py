@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 
+from segmend.formats.names import parse_dir_name
+from segmend.frozen import frozen
 from segmend.logdir.file_system import place_of
 from segmend.logdir.tree import LogDir, PartitionDir
 
@@ -34,6 +37,34 @@ def gathered(
             seen[place] = partition.path
             by_key.setdefault(partition.key, []).append(partition)
     return {key: by_key[key] for key in sorted(by_key)}, tuple(twice)
+
+
+@frozen
+class PassedOver:
+    """Paths of what lies beside the replicas and is not looked at.
+
+    `aside` are directories that no broker serves: of a replica that is being deleted or moved, or was set
+    aside. `broken` are links to nothing where a replica should be.
+    """
+
+    aside: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+
+
+def passed_over(dirs: Iterable[LogDir], topic: str | None) -> PassedOver:
+    """Of the partitions of these topics; of whole log dirs, not where partition directories were given."""
+    aside, broken, glob = list[str](), list[str](), topic or "*"
+    for log_dir in dirs:
+        others = (each for each in log_dir.partitions if each.kind in ("future", "delete", "stray"))
+        aside += (each.path for each in others if fnmatchcase(each.topic, glob))
+        links = (name for name, kind in sorted(log_dir.entries.items()) if kind == "link-broken")
+        named = ((name, parse_dir_name(name)) for name in links)
+        broken += (
+            f"{log_dir.path}/{name}"
+            for name, parsed in named
+            if parsed.kind == "current" and fnmatchcase(parsed.topic or "", glob)
+        )
+    return PassedOver(aside=tuple(aside), broken=tuple(broken))
 
 
 def _whose(log_dir: LogDir) -> tuple[float, str]:

@@ -64,6 +64,8 @@ def _replica(
     for part in parts:
         reading.add(part)
     reading.unreadable += (f"{file.path}: no broker reads this name" for file in partition.shadowed)
+    links = (name for name in sorted(partition.layout.dangling) if name.endswith(".log"))
+    reading.unreadable += (f"{partition.path}/{name}: a link to nothing, or no file" for name in links)
     runs, odd = in_order(reading.runs)
     runs, denied = without_denied(runs, lines)
     reading.damaged.extend((*odd, *denied))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from segmend.kernel.types import KINDS
 from segmend.merge.compared import Compared
+from segmend.merge.gathered import PassedOver
 from segmend.merge.values import Conflicts, Merged, Replica, Standing
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
@@ -264,8 +265,13 @@ def _source(partition: Compared, standing: Standing, number: int) -> Replica | N
     return partition.replicas[min(having)] if having and standing.hurt else None
 
 
-def summary_json(counts: Mapping[str, int], notes: Sequence[str], seconds: float) -> dict[str, object]:
-    return {"type": "summary", **counts, "notes": list(notes), "seconds": round(seconds, 3)}
+def summary_json(
+    counts: Mapping[str, int], notes: Sequence[str], beside: PassedOver, seconds: float
+) -> dict[str, object]:
+    return {
+        "type": "summary", **counts, "notes": list(notes), "not_looked_at": list(beside.aside),
+        "unread": list(beside.broken), "seconds": round(seconds, 3),
+    }  # fmt: skip
 
 
 def summary_line(counts: Mapping[str, int], seconds: float, style: Style = PLAIN) -> str:
@@ -287,6 +293,22 @@ def vanished_lines(gone: Sequence[str]) -> Iterator[str]:
     yield from map(text.clean, gone[:SHOWN])
     if len(gone) > SHOWN:
         yield f"and {len(gone) - SHOWN} more (--json names all)"
+
+
+def passed_over_lines(aside: Sequence[str], broken: Sequence[str]) -> Iterator[str]:
+    """What lies beside the replicas and was not looked at, for people."""
+    if aside:
+        yield (
+            f"not looked at, for no broker serves them (being deleted, moved, or set aside): {_few(aside)}; "
+            "give partition directories in place of log dirs to have one read"
+        )
+    if broken:
+        yield f"could not be read: {_few(broken)}: links to nothing (a disk that is not mounted?)"
+
+
+def _few(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - SHOWN} more (--json names all)" if len(paths) > SHOWN else ""
+    return ", ".join(map(text.clean, paths[:SHOWN])) + more
 
 
 _VERDICTS = ("equal", "behind", "diverged", "damaged", "refused")

@@ -18,6 +18,7 @@ from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import replace
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
+from segmend.merge.gathered import passed_over
 from segmend.merge.spans import Spans
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue import forms
@@ -73,7 +74,8 @@ def export(
                 yield from _commit(table, pending, request.out, fx)
                 told, pending = told + pending, []
         yield from _commit(table, pending, request.out, fx)
-        yield summary_of(told + pending, gone_whole(request, dirs, names), compacts)
+        beside = passed_over(() if names else dirs, request.topic)
+        yield summary_of(told + pending, gone_whole(request, dirs, names), compacts, beside)
 
 
 def _commit(table: forms.Growing, lines: Sequence[Line], out: str, fx: Effects) -> Sequence[Line]:

@@ -15,7 +15,7 @@ from segmend.errors import ExitCode, PartitionError, UsageError
 from segmend.frozen import frozen, replace
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
-from segmend.merge.gathered import gathered
+from segmend.merge.gathered import PassedOver, gathered, passed_over
 from segmend.merge.look import Second
 from segmend.merge.packed import Packed
 from segmend.merge.pieces import Piece, pieces
@@ -80,7 +80,8 @@ def rescue(
             yield line
         form.finish(home, outlet, sorted(outlet.done, key=_place))
         lines = sorted([*outlet.done, *refused], key=_place)
-        lines.append(summary_of(lines, gone_whole(request, dirs, names), compacts))
+        beside = passed_over(() if names else dirs, request.topic)
+        lines.append(summary_of(lines, gone_whole(request, dirs, names), compacts, beside))
         outlet.lay(REPORT, "".join(f"{line}\n" for line in text(lines)).encode("utf-8", "backslashreplace"))
         outlet.settle() if refused else outlet.record(lines[-1])
         yield lines[-1]
@@ -307,9 +308,9 @@ def gone_whole(request: Request, dirs: Sequence[LogDir], names: Sequence[str]) -
 
 
 def summary_of(
-    lines: Sequence[Line], gone: Sequence[Mapping[str, object]], policies: Policies
+    lines: Sequence[Line], gone: Sequence[Mapping[str, object]], policies: Policies, beside: PassedOver
 ) -> dict[str, object]:
-    """The last line; `gone` are partitions of which there is none.
+    """The last line; `gone` are partitions of which there is none, `beside` is what was not looked at.
 
     It names the topics whose gaps are lost, or were compacted, by a policy that nobody tells.
     """
@@ -326,6 +327,8 @@ def summary_of(
         "marked": sum(line["marked"] for line in lines),
         "aborted": sum(line["aborted"] for line in lines),
         "vanished": list(gone),
+        "not_looked_at": list(beside.aside),
+        "unread": list(beside.broken),
         **({"refused": refused} if refused else {}),
         "policy_untold": [
             {"topic": topic, "gaps": "lost" if compacts is False else "compacted"}

@@ -35,7 +35,8 @@ A partition that cannot be written is told (`refused`), and the others are; the 
 With --json its line has `refused`, why, and null for all else; `unread` of another line lists what of its
 replicas could not be read, `conflicts` where they have other sound bytes (by what one was taken, and of which
 brokers). `read` = `records` + `left_out` + `duplicates` + `not_asked_for`, and what --compact took, less what
---salvage added.
+--salvage added. The summary has `not_looked_at`, directories beside the replicas that no broker serves
+(-stray, -delete, -future), and `unread`, replicas that are links to nothing.
 
 --salvage takes what no replica has sound from batches whose checksum fails but whose records parse. Such
 records have `salvaged` true in a column of its own; their bytes may be wrong, also in the key, and nobody
