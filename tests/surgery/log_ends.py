@@ -34,6 +34,7 @@ PLACES = ("REPLICA_PARTITION_DIR", "LEADER_PARTITION_DIR")
 """What a human puts in: here the partition as it was."""
 FIELDS = {"offset": (0, 8), "size": (8, 4), "epoch": (12, 4), "magic": (16, 1), "crc": (17, 4),
           "attributes": (21, 2), "last": (23, 4), "count": (57, 4), "records": (61, 20)}  # fmt: skip
+RUN = ("segmend plan ", "segmend check ")
 WHOLE = ("cut", "zeros", "garbage", "more zeros", "more garbage", "twice", "half")
 
 Row = dict[str, Any]
@@ -127,46 +128,59 @@ def suggested(log_dir: Path, name: str, level: str | None, release: str) -> dict
     ran = run("check", log_dir, *filter(None, [level]), "--kafka", release, "--json", "--max", 0)
     assert ran.code in (0, 4), (ran.code, ran.err[-800:])
     rows = (row for row in ran.of("finding") if (row["file"] or "").partition("/")[0] == name)
-    named = [row for row in rows if row["remedy"] and row["remedy"]["command"].startswith("segmend plan ")]
+    named = [row for row in rows if row["remedy"] and row["remedy"]["command"].startswith(RUN)]
     return {row["remedy"]["command"]: row for row in named}
 
 
 def complaints(log_dir: Path, sound: Path, home: Path, level: str | None, release: str) -> Iterator[str]:
     """What commands that are named at this level do not do."""
     for command, row in suggested(log_dir, sound.name, level, release).items():
+        what = f"{level}: {row['code']} {row['message'][:120]}: {command.replace(str(log_dir), '')}"
+        if command.startswith("segmend check "):
+            yield from (f"{what}: {words}" for words in not_found(command))
+            continue
         tried = home / "tried"
         shutil.rmtree(tried, ignore_errors=True)
         copy_tree(log_dir, tried)
-        words = shlex.split(command.replace(str(log_dir), str(tried)))[1:]
-        asked = not {*PLACES}.isdisjoint(words)
-        words = [str(sound) if word in PLACES else word for word in words]
-        plan = tried.with_name("plan.json")
-        plan.unlink(missing_ok=True)
-        given = [*words[: words.index("-o")], "-o", plan]
-        what = f"{level}: {row['code']} {row['message'][:120]}: {command.replace(str(log_dir), '')}"
-        ran = run(*given)
-        if asked and ran.code == 8 and ("plan " in ran.err or "leader" in ran.err):
-            continue
-        if ran.code not in (0, 4) or not plan.exists():
-            yield f"{what}: exit {ran.code} {ran.err[-300:]}"
-            continue
-        made = json.loads(plan.read_text())
-        named = any("next: segmend plan merge" in left for left in made["left"])
-        if not made["steps"] and ((named and asked) or "--blank" in words):
-            continue  # it asks for a figure, or names the operation that helps
-        if not made["steps"]:
-            yield f"{what}: no steps; left {made['left']}"
-            continue
-        if made["losses"] and row["remedy"]["safety"] == "safe":
-            yield f"{what}: loses {made['losses']}"
-        done = run("apply", plan, "--yes", "--state-dir", home / "state")
-        if done.code not in (1, 5):
-            yield f"{what}: apply: exit {done.code} {done.err[-300:]}"
-            continue
-        again = suggested(tried, sound.name, level, release)
-        same = command.replace(str(log_dir), str(tried))
-        if same in again:
-            yield f"{what}: again for {again[same]['code']} {again[same]['message'][:150]}"
+        command = command.replace(str(log_dir), str(tried))
+        said, done = not_planned(command, sound, home, row)
+        yield from (f"{what}: {words}" for words in said)
+        again = suggested(tried, sound.name, level, release) if done else {}
+        if command in again:
+            yield f"{what}: again for {again[command]['code']} {again[command]['message'][:150]}"
+
+
+def not_found(command: str) -> Iterator[str]:
+    """A deeper check is named where a log is to be mended first: it has to name what does that."""
+    rows = run(*shlex.split(command)[1:], "--json", "--max", 0).of("finding")
+    logs = [row["remedy"]["command"] for row in rows if row["file"].endswith(".log") and row["remedy"]]
+    if not any(each.startswith("segmend plan ") for each in logs):
+        yield "finds nothing to mend in a log"
+
+
+def not_planned(command: str, sound: Path, home: Path, row: Row) -> tuple[list[str], bool]:
+    """What it does not do, and whether it did something."""
+    words = shlex.split(command)[1:]
+    asked = not {*PLACES}.isdisjoint(words)
+    words = [str(sound) if word in PLACES else word for word in words]
+    plan = home / "plan.json"
+    plan.unlink(missing_ok=True)
+    ran = run(*words[: words.index("-o")], "-o", plan)
+    if asked and ran.code == 8 and ("plan " in ran.err or "leader" in ran.err):
+        return [], False
+    if ran.code not in (0, 4) or not plan.exists():
+        return [f"exit {ran.code} {ran.err[-300:]}"], False
+    made = json.loads(plan.read_text())
+    named = any("next: segmend plan merge" in left for left in made["left"])
+    if not made["steps"]:  # it may ask for a figure, or name the operation that helps
+        excused = (named and asked) or "--blank" in words
+        return ([] if excused else [f"no steps; left {made['left']}"]), False
+    lossy = made["losses"] and row["remedy"]["safety"] == "safe"
+    said = [f"loses {made['losses']}"] if lossy else []
+    done = run("apply", plan, "--yes", "--state-dir", home / "state")
+    if done.code not in (1, 5):
+        return [*said, f"apply: exit {done.code} {done.err[-300:]}"], False
+    return said, True
 
 
 def play(numbers: Iterable[int], seed: int, goldens: Sequence[str], home: Path) -> Counter[str]:

@@ -25,6 +25,7 @@ from segmend.logdir.user import User
 from . import metadata_mends, remedies
 from .manual import Level
 from .segment_view import SegmentView
+from .whose import shows_whose_it_is
 
 if TYPE_CHECKING:
     from segmend.formats.epoch_checkpoint import EpochCheckpoint
@@ -391,6 +392,7 @@ class PartitionContext:
             aside = self.dir.broker.has_current(self.key)
             back = remedies.adopt(self.dir.path, self.partition.name, replace=False, safety=Safety.ADVICE)
             return self.set_aside(safety=Safety.ADVICE) if aside else back
+        whole = whole or not shows_whose_it_is(self)
         return remedies.graft(self.dir.path, self.partition.name, whole=whole)
 
     def look(self, file: str | None = None) -> Remedy:

@@ -15,18 +15,13 @@ from typing import Final, TypeVar
 from segmend.broker import cleanup_policy
 from segmend.broker.recovery import TOO_SMALL
 from segmend.broker.sanity import TIME_INDEX
-from segmend.findings import Remedy
 from segmend.formats import offset_index
 from segmend.formats.batch import HEADER_SIZE_V1, HEADER_SIZE_V2, RecordBatch, parse
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, RECOVERY_POINT
-from segmend.kernel.proven import first_doubt
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import Problem, SegmentScan
-from segmend.logdir.scans import whole_scan
 
-from . import remedies
 from .context import PartitionContext
-from .manual import Level
 from .segment_view import SegmentView
 
 T = TypeVar("T")
@@ -101,16 +96,6 @@ def batch_at(view: SegmentView, position: int) -> RecordBatch | None:
     """The header at `position`, whatever it says; None at the end of the file."""
     batch, _ = parse(view.reader.read(max(HEADER_SIZE_V1, HEADER_SIZE_V2), position), position)
     return batch
-
-
-def index_anew(view: SegmentView, kind: str, entry_size: int) -> Remedy:
-    """What to do about an index that the log contradicts: made anew, where no checksum of that is wrong."""
-    context = view.context
-    if context.level < Level.DEEP:
-        scan = whole_scan(view.log, base_offset=view.base_offset)
-        if first_doubt(scan, is_last=view.is_active) is not None:
-            return remedies.check_deep(context.partition.path)
-    return context.repair(deep=view.is_hidden(kind, entry_size))
 
 
 def is_sound(view: SegmentView, position: int) -> bool:

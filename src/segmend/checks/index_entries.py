@@ -10,7 +10,7 @@ from segmend.kernel.types import ASTRAY_KINDS, IndexMatch, IndexMismatch
 from segmend.wording import plural
 
 from .context import PartitionContext
-from .evidence import in_flight, index_anew, too_small
+from .evidence import in_flight, too_small
 from .manual import ERROR, INFO, NONE, WRONG, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
@@ -73,7 +73,7 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         _WORDS[code].format(n=f"{plural(number, 'entry', 'entries')} of {match.entries:,}"),
         Where(view.named("index"), position=one.entry * ENTRY_SIZE, offset=one.offset),
         broker_says=too_small(view) if code in ("I10", "I11") else None,
-        remedy=index_anew(view, "index", ENTRY_SIZE),
+        remedy=context.repair(deep=view.is_hidden("index", ENTRY_SIZE)),
         severity=None if code == "I07" else _severity(wrong),
         entries=match.entries,
         mismatched=number,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.broker.producer_state import OLD_EPOCH, OUT_OF_TRANSACTION, UNKNOWN_MARKER
-from segmend.findings import Finding, Where
+from segmend.findings import Finding, Remedy, Where
 from segmend.kernel.types import Problem
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
-from .evidence import first, problems
+from .evidence import first, is_sound, problems
 from .manual import NONE, REFUSES, WARNING, WRONG, Code, Level, Page, Scope
 from .producer_replay import Regress, replay_of
 from .segment_view import SegmentView
@@ -86,9 +86,16 @@ def _in_segment(context: PartitionContext, view: SegmentView, problem: Problem) 
         _WORDS[problem.kind].format_map(facts),
         Where(view.segment.name, position=problem.position, offset=problem.offset),
         broker_says=_says(context, code, facts["producer_id"], problem.offset),
-        remedy=context.look(view.segment.name) if code == "P12" else context.graft(),
+        remedy=_remedy(context, view, code, problem.position),
         detail=dict(facts),
     )
+
+
+def _remedy(context: PartitionContext, view: SegmentView, code: str, position: int) -> Remedy:
+    """Below `--deep` the checksum may be wrong, too: then such a batch is had as any damaged one."""
+    if code == "P12":
+        return context.look(view.segment.name)
+    return context.graft() if is_sound(view, position) else context.good_batches()
 
 
 def _between(context: PartitionContext, regress: Regress) -> Finding:

@@ -14,7 +14,7 @@ from segmend.logdir.index_file import last_entry
 from segmend.wording import plural
 
 from .context import PartitionContext
-from .evidence import in_flight, index_anew, problems, was_cut
+from .evidence import in_flight, problems, was_cut
 from .manual import NONE, WARNING, WRONG, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
@@ -86,7 +86,7 @@ def _too_large(view: SegmentView, context: PartitionContext, match: IndexMatch, 
             offset=view.scan.offset_of_max_timestamp,
         ),
         broker_says=FUTURE.say(context.release, segments="..."),
-        remedy=index_anew(view, "timeindex", ENTRY_SIZE),
+        remedy=context.repair(deep=view.is_hidden("timeindex", ENTRY_SIZE)),
         timestamp_ms=timestamp,
         max_timestamp_ms=view.scan.max_timestamp,
     )
@@ -99,7 +99,7 @@ def _finding(view: SegmentView, context: PartitionContext, match: IndexMatch, on
         f" the first: timestamp {one.timestamp}, offset {one.offset} ({one.kind}, expected {one.expected})",
         Where(view.named("timeindex"), position=one.entry * ENTRY_SIZE, offset=one.offset),
         broker_says=TIME_BACKWARDS.of(context.release) if one.kind == "offset-past-end" else None,
-        remedy=index_anew(view, "timeindex", ENTRY_SIZE),
+        remedy=context.repair(deep=view.is_hidden("timeindex", ENTRY_SIZE)),
         kind=one.kind,
         mismatched=match.mismatched,
     )

@@ -30,7 +30,7 @@ _SETTING_ASIDE: Final = frozenset(
     {"stray-renamed", "directory-deleted", "log-recreated-empty", "partition-unserved"}
 )
 CUTTING: Final = frozenset({"tail-truncated", "segment-emptied"})
-_REBUILDING: Final = frozenset({"recovery-scan", "index-rebuilt"})
+REBUILDING: Final = frozenset({"recovery-scan", "index-rebuilt"})
 _SNAPSHOT: Final = ".checkpoint"
 _UNDER_WAY: Final = (".swap", ".cleaned", ".deleted")
 
@@ -60,7 +60,7 @@ def _of_gone(finding: Finding, start: Start) -> BrokerEffect:
 def is_mended(finding: Finding, effect: BrokerEffect) -> bool:
     """Whether an index is wrong that this start makes anew from its log, without a loss."""
     index = finding.name.endswith(INDEX_SUFFIXES)
-    return index and effect.effect in _REBUILDING and not effect.records_lost
+    return index and effect.effect in REBUILDING and not effect.records_lost
 
 
 def _of_dir(finding: Finding, start: Start, state: DirState) -> BrokerEffect:

@@ -11,7 +11,6 @@ from typing import Final
 
 from segmend.checks import Level, Scope, all_checks, known_codes
 from segmend.checks.context import BrokerContext
-from segmend.checks.manual import Consequence
 from segmend.findings import Basis, BrokerEffect, Cause, Finding, Severity
 from segmend.formats.names import parse_file_name
 from segmend.frozen import replace
@@ -21,6 +20,7 @@ from segmend.loading.values import HARMLESS
 from segmend.node.broker_dirs import BrokerDirs
 
 from .effects import CUTTING, effect_of, is_mended
+from .mending import LogsFirst
 from .words import NONE, OFFLINE, REFUSES
 
 # What is read of one directory to see what consumers will meet in it.
@@ -42,6 +42,7 @@ class Judge:
 
     def __init__(self, broker: BrokerContext, *, plays: bool = True) -> None:
         self._dirs = {context.path: context for context in map(broker.of, broker.dirs)}
+        self._broker = broker
         self._causes = Causes()
         self._start = Start(broker.broker_dirs, _reads(broker.level)) if plays else None
 
@@ -56,7 +57,8 @@ class Judge:
 
     def explained(self, findings: Sequence[Finding]) -> Iterator[Finding]:
         """Judged findings of one place, each with its cause; those of the broker and the dir come before."""
-        return self._causes.told(findings)
+        logs = LogsFirst(self._broker, findings)
+        return self._causes.told([logs.after_its_log(each) for each in findings])
 
     def _is_healed(self, finding: Finding) -> bool:
         """Whether it is gone once the start has recovered the segment."""
@@ -129,11 +131,10 @@ class Causes:
         for finding in sorted(findings, key=lambda each: each.severity.rank):
             for key in self._explained_by(finding):
                 (self._wide if len(key) < _OF_A_PLACE else near).setdefault(key, finding)
-        logs = _mended_first(findings)
         for finding in findings:
             root = self._root(finding, near)
             if root is finding:
-                yield _after_its_log(finding, logs)
+                yield finding
             else:
                 cause = Cause(code=root.code, dir=root.dir, file=root.file)
                 yield replace(finding, cause=cause, remedy=root.remedy)
@@ -169,28 +170,6 @@ class Causes:
             keys.append((_ASIDE, *place))
         causes = (self._wide.get(key) or near.get(key) for key in keys)
         return next((cause for cause in causes if cause is not None and cause is not finding), None)
-
-
-def _mended_first(findings: Iterable[Finding]) -> dict[Key, Finding]:
-    """By segment the first fault of its log at which a start that makes an index anew cuts it, or ends."""
-    logs: dict[Key, Finding] = {}
-    for finding in findings:
-        code = known_codes()[finding.code].code
-        cuts = code.trimmed or code.consequence(clean=False) in (Consequence.LOSES, Consequence.REFUSES)
-        if cuts and finding.name.endswith(".log") and finding.severity != Severity.INFO and finding.remedy:
-            logs.setdefault((finding.dir, finding.folder, str(finding.segment)), finding)
-    return logs
-
-
-def _after_its_log(finding: Finding, logs: Mapping[Key, Finding]) -> Finding:
-    """The finding; of a file that is to be made from a log which is to be mended first, with that command."""
-    log = logs.get((finding.dir, finding.folder, str(finding.segment)))
-    made_anew = (_command(finding) or "").startswith("segmend plan repair ")
-    return (
-        finding
-        if log is None or not made_anew or log.file == finding.file
-        else replace(finding, remedy=log.remedy)
-    )
 
 
 def _command(finding: Finding) -> str | None:

@@ -7,7 +7,6 @@ from the same batches cost one pass; a log that changed meanwhile is read again.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from segmend.errors import SegmendError
 from segmend.formats import producer_snapshot
@@ -17,12 +16,10 @@ from segmend.kernel.scan import ScanTask, iter_batches, scan_log
 from segmend.kernel.types import IndexRule, SegmentScan
 from segmend.logdir.file_system import OpenFile
 from segmend.logdir.files import FileEntry
-from segmend.logdir.loaded import load
 from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.scans import whole_scan
 from segmend.logdir.tree import LogDir, PartitionDir
-
-SNAPSHOT_LIMIT: Final = 64 << 20
+from segmend.logdir.witnesses import SNAPSHOT_LIMIT
 
 
 def partition_of(log_dir: LogDir, name: str) -> PartitionDir:
@@ -88,11 +85,6 @@ def snapshot_states(partition: PartitionDir, offset: int) -> tuple[ProducerState
     if damages:
         raise SegmendError(f"{entry.path}: {damages[0].reason}")
     return snapshot.entries
-
-
-def is_loadable(entry: FileEntry) -> bool:
-    """Whether a broker can load this producer snapshot."""
-    return load(entry, producer_snapshot.parse, SNAPSHOT_LIMIT).healthy
 
 
 def data_timestamps(partition: PartitionDir, states: Iterable[ProducerStateEntry]) -> dict[int, int]:

@@ -14,10 +14,11 @@ from segmend.frozen import frozen, replace
 from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.witnesses import is_loadable
 from segmend.surgery.derive.file_bytes import joined_leader_epochs, producer_snapshot_of
 from segmend.surgery.derive.index_interval import interval_of
 from segmend.surgery.derive.segment_indexes import rule_of
-from segmend.surgery.derive.sources import is_loadable, producers_before
+from segmend.surgery.derive.sources import producers_before
 from segmend.surgery.ops.graft.decision import Pair, Splice, decide
 from segmend.surgery.ops.graft.graft_steps import Graft
 from segmend.surgery.ops.graft.lineage import compacted_by, newest_epoch, refuse_stale

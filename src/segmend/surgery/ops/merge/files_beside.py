@@ -15,10 +15,10 @@ from segmend.formats.names import file_prefix
 from segmend.frozen import dataclass
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.witnesses import is_loadable
 from segmend.merge.values import Merged
 from segmend.surgery.derive.file_bytes import joined_leader_epochs
 from segmend.surgery.derive.index_interval import interval_of
-from segmend.surgery.derive.sources import is_loadable
 from segmend.surgery.ops.merge.case import HOME, Case
 from segmend.surgery.ops.merge.layout import NewLog
 from segmend.surgery.ops.merge.log_steps import Change

@@ -13,7 +13,6 @@ from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.metadata_image import MetadataImage
 from segmend.surgery.derive.index_interval import interval_of
-from segmend.surgery.derive.sources import is_loadable
 from segmend.surgery.ops.repair.options import Options
 from segmend.surgery.request import Request
 
@@ -79,10 +78,3 @@ class Scene:
         return not any(
             f"{partition.path}/{file_prefix(base)}{suffix}" in self.damaged for suffix in (".index", ".log")
         )
-
-    def snapshot_before(self, partition: PartitionDir, offset: int) -> int | None:
-        """The newest producer snapshot at or before `offset` that is sound; None without one."""
-        for at, entry in reversed(partition.snapshots):
-            if at <= offset and entry.path not in self.damaged and is_loadable(entry):
-                return at
-        return None

@@ -19,8 +19,6 @@ CODES = frozenset(
 )  # fmt: skip
 
 _OF_THE_SEGMENT = ("I25",)
-_BY_THE_LOG = ("I07", "I08", "I09", "I10", "I11", "I15", "I16")
-"""Entries that the log contradicts, in files that are whole; those that a start depends on are others."""
 _RECIPES = {"index": "offset-index", "timeindex": "time-index"}
 
 
@@ -36,8 +34,7 @@ def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
         raise BeyondRepair(f"there is no {stem}.log to make an index from")
     if finding.code == "I26" and not finding.detail["zeros"]:
         raise BeyondRepair("its entries are what the log needs; the setting is too small for them")
-    if finding.code in _BY_THE_LOG:
-        require_undamaged(partition, base, base + 1)
+    require_undamaged(finding, partition, scene)
     wanted = {suffix, *_missing(partition, base)}
     if "index" in wanted or finding.code in _OF_THE_SEGMENT:
         wanted |= set(_refused(partition, base, scene))

@@ -9,6 +9,7 @@ from segmend.findings import Finding
 from segmend.formats.java_number import parse_long
 from segmend.formats.names import file_prefix
 from segmend.formats.producer_snapshot import SUFFIX
+from segmend.logdir.witnesses import snapshot_before
 from segmend.surgery.ops.repair.scene import BeyondRepair, Scene
 from segmend.surgery.ops.repair.undamaged import require_undamaged
 from segmend.surgery.recipes import Rebuild
@@ -24,8 +25,8 @@ def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
     """
     partition = scene.partition(finding)
     offset = finding.offset or 0
-    before = scene.snapshot_before(partition, offset - 1)
-    require_undamaged(partition, before or 0, offset)
+    before = snapshot_before(partition, offset - 1, scene.damaged)
+    require_undamaged(finding, partition, scene)
     name = f"{file_prefix(offset)}{SUFFIX}"
     other = next((each for each in sorted(partition.entries) if _is_of(offset, each)), name)
     if other != name and name not in partition.entries:

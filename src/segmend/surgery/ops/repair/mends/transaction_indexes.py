@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.findings import Finding
+from segmend.logdir.witnesses import snapshot_before
 from segmend.surgery.ops.repair.scene import Scene
 from segmend.surgery.ops.repair.undamaged import require_undamaged
 from segmend.surgery.recipes import Rebuild
@@ -17,6 +18,6 @@ def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
     partition = scene.partition(finding)
     name = finding.name
     base = int(name.partition(".")[0])
-    snapshot = scene.snapshot_before(partition, base)
-    require_undamaged(partition, snapshot or 0, base + 1)
+    snapshot = snapshot_before(partition, base, scene.damaged)
+    require_undamaged(finding, partition, scene)
     yield Rebuild.within(partition, name, "transaction-index", base_offset=base, snapshot=snapshot)
