@@ -8,6 +8,7 @@ start of the broker ("There was an error in one of the threads during logs loadi
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 from segmend.broker.rule import Rule, gone_in, new_in
@@ -127,6 +128,11 @@ class LoadFailure(Exception):
         self.says = says
         self.fate = fate
         self.file = file
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """It comes out of other processes, too."""
+        made = partial(LoadFailure, marks_dir=self.marks_dir)
+        return made, (self.kind, self.says, self.fate, self.file)
 
 
 def io_failure(release: Release, says: str, file: str | None = None) -> LoadFailure:

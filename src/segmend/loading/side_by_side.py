@@ -1,8 +1,9 @@
-"""The directories of one log dir, loaded in order; of many, the later ones in processes of their own.
+"""The directories of one log dir, loaded in order; where that takes long, the later ones by other processes.
 
 What comes of it is the same to the byte: each process is a fork of this one, told what it may not know (how
 much may be read beyond what the start reads) by being asked what it would read; where that would be granted,
-or a process fails, the directory is loaded here.
+or a process fails, the directory is loaded here. This process begins at the front and hands out pieces from
+the end, until they meet: whatever each directory takes, all end at about the same time.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from itertools import zip_longest
 from operator import attrgetter
-from typing import Any
+from typing import Any, Final
 
 from segmend.frozen import dataclass, field, frozen, replace
 from segmend.loading.beside_a_broker import load_settled
@@ -27,12 +30,18 @@ from segmend.loading.timing.estimate import LoadJob
 from segmend.logdir.as_user import AsUser
 from segmend.logdir.tree import PartitionDir
 
-MANY = 2_000
-"""Directories that are worth a process."""
-_MOST_WORKERS = 4
-_TELLING = 256
-"""Directories by which it is guessed how many logs the others have."""
-_SURELY = 1.25
+LONG: Final = 0.15
+"""Seconds for which this process would still load alone that are worth the begin of others."""
+_MOST_WORKERS: Final = 4
+_TELLING: Final = 16
+"""Directories by which it is guessed what the others take."""
+_AT_ONCE: Final = 8
+"""Directories that another process is given at once."""
+_AHEAD: Final = 2
+"""Pieces that it is given before it has answered, so that it need not wait for this one."""
+_SURELY: Final = 1.25
+_RARELY: Final = 8
+_WORD: Final = 4
 
 _NAMES = tuple(name for name in vars(Loaded)["__slots__"] if name != "dir_state")
 _VALUES = attrgetter(*_NAMES)
@@ -56,10 +65,10 @@ class _Told:
     values: tuple[Any, ...]
     job: LoadJob
     asked: tuple[int, ...]
-    unasked: int
+    attributes: tuple[int, int, int]
     refused: dict[str, str]
-    rules: frozenset[tuple[int, ...]]
-    """What was asked of a release that is not known (`Release.asked`), by this load or one before it."""
+    rules: tuple[tuple[int, ...], ...]
+    """What was asked of a release that is not known (`Release.asked`), and by no load before it there."""
 
 
 def load_directories(
@@ -70,29 +79,20 @@ def load_directories(
     workers: int,
 ) -> Iterator[Loaded]:
     """Load these of a dir; `view` is the file system that counts what it was not asked."""
-    shared = workers > 1 and not situation.budget.unlimited and threading.active_count() == 1
-    workers = min(workers, _MOST_WORKERS)
+    budget, workers = situation.budget, min(workers, _MOST_WORKERS)
+    shared = workers > 1 and not budget.unlimited and threading.active_count() == 1
+    begun, granted, reading = time.monotonic(), budget.segments, 0
     for number, partition in enumerate(partitions):
         left = len(partitions) - number
-        if shared and left >= MANY and _asks_enough(view, number, _own(left, workers)):
-            yield from _shared(state, partitions[number:], situation, view, workers)
-            return
-        yield load_settled(state, partition.afresh(), situation)
-
-
-def _own(count: int, workers: int) -> int:
-    """How many of them this process loads; to take an answer of another costs a twelfth of a load."""
-    return count * 23 // (24 * workers)
-
-
-def _asks_enough(view: AsUser | None, loaded: int, own: int) -> bool:
-    """Whether this process asks by itself for the attribute `i` of all logs of which it is asked for.
-
-    It is a guess by the directories that were loaded; where it is wrong, `_taken` loads them here.
-    """
-    if view is None or view.asked_enough:
-        return True
-    return loaded >= _TELLING and view.asks_enough(own / loaded / _SURELY)
+        if shared and number >= _TELLING and (time.monotonic() - begun) * left > LONG * number:
+            spent = (granted - budget.segments) * left > budget.segments * number * workers * _SURELY
+            if budget.spent or spent or reading * _RARELY <= number:
+                yield from _shared(state, partitions[number:], situation, view, workers)
+                return
+        before = budget.segments
+        loaded = load_settled(state, partition.afresh(), situation)
+        reading += budget.segments < before
+        yield loaded
 
 
 def _shared(
@@ -102,38 +102,55 @@ def _shared(
     view: AsUser | None,
     workers: int,
 ) -> Iterator[Loaded]:
-    begun = _own(len(partitions), workers)
-    size = -(-(len(partitions) - begun) // (workers - 1))
-    mine, others = partitions[:begun], range(begun, len(partitions), size)
-    parts = [partitions[at : at + size] for at in others]
-    forks = [(part, _Fork(partial(_apart, state, part, situation, view))) for part in parts]
+    size = max(min(len(partitions) // (_AT_ONCE * workers), _AT_ONCE), 1)
+    pieces = [partitions[at : at + size] for at in range(0, len(partitions), size)]
+    forks = [_Fork(partial(_apart, state, pieces, situation, view)) for _ in range(workers - 1)]
+    given: dict[int, _Fork] = {}
     try:
-        for partition in mine:
-            yield load_settled(state, partition.afresh(), situation)
-        for part, fork in forks:
-            for partition, one in zip_longest(part, fork.result() or ()):
+        for number, piece in enumerate(pieces):
+            answer = given[number].result(number) if number in given else None
+            for partition, one in zip_longest(piece, answer or ()):
+                _hand_out(forks, given, range(number + 1, len(pieces)))
                 yield _taken(state, partition, situation, view, one)
     finally:
-        for _, fork in forks:
+        for fork in forks:
             fork.end()
 
 
+def _hand_out(forks: Sequence[_Fork], given: dict[int, _Fork], pieces: range) -> None:
+    """Give each process the last pieces that none has."""
+    for fork in forks:
+        fork.hear()
+        while fork.wants_more and len(given) < len(pieces):
+            number = pieces[-1 - len(given)]
+            given[number] = fork
+            fork.give(number)
+
+
 def _apart(
-    state: DirState, partitions: Sequence[PartitionDir], situation: Situation, view: AsUser | None
+    state: DirState,
+    pieces: Sequence[Sequence[PartitionDir]],
+    situation: Situation,
+    view: AsUser | None,
+    number: int,
 ) -> list[_Told]:
     """In the other process."""
-    if view is not None:
-        view.ask_no_more()
-    told = []
-    for partition in partitions:
-        budget, before = _Asked(), 0 if view is None else view.unasked
+    told, release = [], situation.broker.release
+    for partition in pieces[number]:
+        budget, rules = _Asked(), set(release.asked or ())
+        before = (0, 0, 0) if view is None else view.attributes
+        if view is not None:
+            view.refused = {}
         loaded = load_settled(state, partition.afresh(), replace(situation, budget=budget))
-        unasked = 0 if view is None else view.unasked - before
-        rules = frozenset(situation.broker.release.asked or ())
-        sizes = tuple(budget.sizes)
-        refused = {} if view is None else dict(view.refused)
-        values, job = _VALUES(loaded), state.jobs[-1]
-        told.append(_Told(values=values, job=job, asked=sizes, unasked=unasked, refused=refused, rules=rules))
+        asked, unasked, found = before if view is None else view.attributes
+        told.append(
+            _Told(
+                values=_VALUES(loaded), job=state.jobs.pop(), asked=tuple(budget.sizes),
+                attributes=(asked - before[0], unasked - before[1], found - before[2]),
+                refused={} if view is None else view.refused,
+                rules=tuple((release.asked or rules) - rules),
+            )
+        )  # fmt: skip
     return told
 
 
@@ -142,55 +159,77 @@ def _taken(
 ) -> Loaded:
     """What the other process found, where it stands."""
     budget = situation.budget
-    asks = view is not None and not view.asked_enough
-    if told is None or asks or (not budget.spent and any(size <= budget.bytes for size in told.asked)):
+    if (
+        told is None
+        or (not budget.spent and any(size <= budget.bytes for size in told.asked))
+        or not (view is None or view.would_find(*told.attributes))
+    ):
         return load_settled(state, partition.afresh(), situation)
     if (noted := situation.broker.release.asked) is not None:
         noted.update(told.rules)
     budget.refused += len(told.asked)
     state.jobs.append(told.job)
     if view is not None:
-        view.unasked += told.unasked
-        view.refused |= told.refused
+        view.refused = told.refused | view.refused
     return Loaded(dir_state=state, **dict(zip(_NAMES, told.values, strict=True)))
 
 
 class _Fork:
-    """A process that works something out, and ends."""
+    """A process that works off what it is given by number, in turn, and ends with this one."""
 
-    def __init__(self, work: Callable[[], list[_Told]]) -> None:
-        self._from, into = os.pipe()
-        self._pid: int | None = os.fork()
+    def __init__(self, work: Callable[[int], list[_Told]]) -> None:
+        self._pickle = import_module("pickle")  # here: few brokers take as long
+        # This process keeps both ends of the first: who writes to nobody is ended by the system.
+        (self._numbers, self._to), (self._from, into) = os.pipe(), os.pipe()
+        self._waiting: deque[int] = deque()
+        self._heard = bytearray()
+        self._results: dict[int, list[_Told]] = {}
+        self._ended, self._pid = False, -1
+        try:
+            self._pid = os.fork()
+        except OSError:  # no more processes are allowed
+            self._ended = True
         if self._pid == 0:
-            status = 1
-            with suppress(BaseException), os.fdopen(into, "wb") as answer:
-                os.close(self._from)
-                pickle = import_module("pickle")  # here: few brokers have as many directories
-                pickle.dump(work(), answer, pickle.HIGHEST_PROTOCOL)
-                status = 0
-            os._exit(status)
+            with suppress(BaseException), os.fdopen(into, "wb") as answers:
+                os.close(self._to)
+                while number := os.read(self._numbers, _WORD):
+                    answer = self._pickle.dumps(work(int.from_bytes(number)), self._pickle.HIGHEST_PROTOCOL)
+                    answers.write(len(answer).to_bytes(_WORD) + answer)
+                    answers.flush()
+            os._exit(0)
         os.close(into)
+        os.set_blocking(self._from, False)
 
-    def result(self) -> list[_Told] | None:
+    @property
+    def wants_more(self) -> bool:
+        return not self._ended and len(self._waiting) < _AHEAD
+
+    def give(self, number: int) -> None:
+        self._waiting.append(number)
+        os.write(self._to, number.to_bytes(_WORD))
+
+    def result(self, number: int) -> list[_Told] | None:
         """What it found; None if it did not get that far."""
-        with os.fdopen(self._from, "rb") as answer:
-            data = answer.read()
-        status = self._wait()
-        self._from = -1
-        told: list[_Told] | None = import_module("pickle").loads(data) if status == 0 else None
-        return told
+        os.set_blocking(self._from, True)
+        while number not in self._results and not self._ended:
+            self.hear()
+        os.set_blocking(self._from, False)
+        return self._results.pop(number, None)
+
+    def hear(self) -> None:
+        """Take what it has answered."""
+        with suppress(BlockingIOError):
+            data = os.read(self._from, 1 << 16)
+            self._ended = not data
+            self._heard += data
+        while (end := _WORD + int.from_bytes(self._heard[:_WORD])) <= len(self._heard) and self._heard:
+            self._results[self._waiting.popleft()] = self._pickle.loads(self._heard[_WORD:end])
+            del self._heard[:end]
 
     def end(self) -> None:
         """Whether it is done or not."""
-        if self._from >= 0:
-            os.close(self._from)
-            self._from = -1
-        if self._pid is not None:
+        for each in (self._numbers, self._to, self._from):
+            os.close(each)
+        if self._pid > 0:
             os.kill(self._pid, signal.SIGKILL)
-            self._wait()
-
-    def _wait(self) -> int:
-        assert self._pid is not None
-        _, status = os.waitpid(self._pid, 0)
-        self._pid = None
-        return status
+            os.waitpid(self._pid, 0)

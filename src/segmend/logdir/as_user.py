@@ -52,21 +52,25 @@ class AsUser(Files):
         self._folders: dict[str, bool] = {}
         self._frozen: dict[str, str | None] = {}
         self._asked = 0
+        self._immutables = 0
         self.unasked = 0
         self.refused: dict[str, str] = {}
 
     @property
-    def asked_enough(self) -> bool:
-        """Whether the attribute `i` of no more logs is asked for."""
-        return self.asks_enough(1)
+    def attributes(self) -> tuple[int, int, int]:
+        """Of how many logs the attribute `i` was asked for, of how many not, and how many have it."""
+        return self._asked, self.unasked, self._immutables
 
-    def asks_enough(self, times: float) -> bool:
-        """Whether so many times the logs so far would be all that are asked for it."""
-        return self._asked * times >= _ATTRIBUTES_ASKED
+    def would_find(self, asked: int, unasked: int, found: int) -> bool:
+        """Whether another process, which may have asked of more logs, found in some what this one would.
 
-    def ask_no_more(self) -> None:
-        """Another process has asked for it already, or will have."""
-        self._asked = _ATTRIBUTES_ASKED
+        They are counted then.
+        """
+        due = min(asked + unasked, max(_ATTRIBUTES_ASKED - self._asked, 0))
+        if due > asked or (due < asked and found):
+            return False
+        self._asked, self.unasked = self._asked + due, self.unasked + asked + unasked - due
+        return True
 
     def listing(self, path: str) -> dict[str, EntryType]:
         return self._read(disk.listing, path)
@@ -147,7 +151,9 @@ class AsUser(Files):
         logs = every[: max(_ATTRIBUTES_ASKED - self._asked, 0)]
         self._asked += len(logs)
         self.unasked += len(every) - len(logs)
-        return {name: IMMUTABLE for name in logs if disk.is_immutable(f"{folder}/{name}")}
+        immutable = {name: IMMUTABLE for name in logs if disk.is_immutable(f"{folder}/{name}")}
+        self._immutables += len(immutable)
+        return immutable
 
     def _may(self, wanted: int, path: str, status: FileStat) -> bool:
         acl = None if self.user.uid in (ROOT, status.uid) else access_list(path)
