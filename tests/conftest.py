@@ -94,24 +94,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Samples go where that of which they are one runs.
     """
+    marks = {item: {mark.name for mark in item.iter_markers()} for item in items}
     if not config.option.markexpr:
-        samples = {item for item in items if item.get_closest_marker("sample")}
+        samples = {item for item in items if "sample" in marks[item]}
         config.hook.pytest_deselected(items=samples)
         items[:] = [item for item in items if item not in samples]
 
     def place(item: pytest.Item) -> int:
-        return next((n for n, mark in enumerate(LONG) if item.get_closest_marker(mark)), len(LONG))
+        return next((n for n, mark in enumerate(LONG) if mark in marks[item]), len(LONG))
 
     for item in items:
-        if any(map(item.get_closest_marker, LIVE)):
+        if not marks[item].isdisjoint(LIVE):
             item.add_marker(pytest.mark.flaky(reruns=1))
-        shared = next(filter(item.get_closest_marker, SHARED), None)
+        shared = next((mark for mark in SHARED if mark in marks[item]), None)
         # Of two groups xdist makes a third: a test that has its own stays there.
-        if shared is not None and not item.get_closest_marker("xdist_group"):
+        if shared is not None and "xdist_group" not in marks[item]:
             item.add_marker(pytest.mark.xdist_group(shared))
+            marks[item].add("xdist_group")
         # xdist 3.8 adds the group to a field that pytest 9.2 no longer reads (pytest-xdist issue 1386).
-        group = item.get_closest_marker("xdist_group")
-        if group is not None and hasattr(config, "workerinput"):
+        if "xdist_group" in marks[item] and hasattr(config, "workerinput"):
+            group = item.get_closest_marker("xdist_group")
+            assert group is not None
             item._id = type(item.id).parse(f"{item.nodeid}@{group.args[0]}")
     items.sort(key=place)
 

@@ -39,24 +39,27 @@ def content(path: Path) -> tuple[os.stat_result, bytes]:
 def make_tree(target: Path, copied: Copied) -> None:
     """Make it: a file system that keeps the order of names lists it the same."""
     for name, status, data in copied:
-        path = target / name
+        path = f"{target}/{name}"
         if data is None:
-            path.mkdir(parents=True, exist_ok=True)
+            os.makedirs(path, exist_ok=True)
             given(path, status)
         else:
             make_file(path, status, data)
 
 
-def make_file(path: Path, status: os.stat_result, data: bytes) -> None:
+def make_file(path: str, status: os.stat_result, data: bytes) -> None:
     """A copy with its times; zeros that were left out are a hole."""
-    with open(path, "wb", buffering=0) as out:
-        out.write(data)
+    out = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    try:
+        assert os.write(out, data) == len(data), "no room"
         if len(data) < status.st_size:
-            out.truncate(status.st_size)
-    given(path, status)
+            os.truncate(out, status.st_size)
+        given(out, status)
+    finally:
+        os.close(out)
 
 
-def given(path: Path, status: os.stat_result) -> None:
+def given(path: str | int, status: os.stat_result) -> None:
     """Give it the mode and the times of another."""
     os.chmod(path, status.st_mode & 0o7777)
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
@@ -69,4 +72,4 @@ def copy_tree(source: Path, target: Path) -> None:
 
 def copy_file(source: Path, target: Path) -> None:
     """The same of a file."""
-    make_file(target, *content(source))
+    make_file(str(target), *content(source))

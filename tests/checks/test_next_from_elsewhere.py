@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.brokers import broker_of
 from tests.cli.run import run
+from tests.conftest import one_in
 from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
 
@@ -46,7 +47,7 @@ def alone(dirs: Sequence[Path]) -> Path:
     return next(path for path in there if path.parent.name.rpartition("-")[0] not in first)
 
 
-@pytest.mark.parametrize("code", ["M01", "M05"])
+@pytest.mark.parametrize("code", one_in(2, ["M01", "M05"]))
 def test_a_topic_id_is_known_in_another_dir(
     code: str, dirs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,7 +70,7 @@ def test_a_topic_id_is_known_in_another_dir(
     assert findings(dirs, code) == []
 
 
-@pytest.mark.parametrize("hurt", HURTS)
+@pytest.mark.parametrize("hurt", one_in(2, HURTS))
 def test_the_metadata_log_is_mended_by_its_own_operation(hurt: str, dirs: list[Path]) -> None:
     """No leader's files are taken for it, which `plan graft` refuses."""
     log = dirs[0] / "__cluster_metadata-0/00000000000000000000.log"

@@ -36,6 +36,7 @@ def test_each_command_is_known_here() -> None:
     assert {*COUNTED, *SAYS, *SHORT} == {*modules_in(commands.__path__)}
 
 
+@pytest.mark.slow
 def test_long_commands_say_how_far_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("home", "other"):
         copy_tree(golden("4.3.1-clean") / "b1", tmp_path / name)

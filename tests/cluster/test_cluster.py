@@ -187,6 +187,7 @@ def test_each_node_has_its_own_settings(without_elr: list[Path], tmp_path: Path)
         assert run(*command, *given).code == 16
 
 
+@pytest.mark.slow
 def test_a_dir_is_whose_log_dirs_has_it(fleet: Path) -> None:
     """A disk of node 2 in the place of one of node 1: node 1 refuses it, node 2 does not mind."""
     shutil.rmtree(fleet / "b1/d0")
@@ -333,6 +334,7 @@ def test_two_clusters_are_refused() -> None:
     assert "these are 2 clusters" in ran.err
 
 
+@pytest.mark.slow
 def test_an_empty_cluster_id_is_none(fleet: Path) -> None:
     dirs = dirs_of(fleet)
     meta = dirs[-1] / "meta.properties"
@@ -509,6 +511,7 @@ def test_what_a_replica_in_sync_lacks_was_not_acknowledged(
     assert seen._was_not_acknowledged(("t", 0), [short], in_sync) == said
 
 
+@pytest.mark.slow
 def test_a_node_that_forgot_that_it_led(fleet: Path) -> None:
     """4.0.1 and 4.3.1 end over the first answer of another one (`KafkaRaftClient.maybeTransition`)."""
     logs = {int(path.parts[-3][1:]): path for path in fleet.glob("b*/d*/__cluster_metadata-0")}

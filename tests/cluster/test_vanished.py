@@ -8,6 +8,7 @@ import pytest
 from segmend.cluster.vanished import vanished
 from segmend.logdir.tree import LogDir
 from tests.cli.run import run
+from tests.conftest import one_in
 from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
 
@@ -33,7 +34,7 @@ def test_nothing_is_missed_where_all_is_there(name: str) -> None:
     assert [vanished([each]) for each in dirs] == [{}] * len(dirs), "one dir of several was saved"
 
 
-@pytest.mark.parametrize("checkpoints", [True, False])
+@pytest.mark.parametrize("checkpoints", one_in(2, [True, False]))
 def test_what_all_brokers_lost_is_no_all_clear(checkpoints: bool, tmp_path: Path) -> None:
     dirs = taken_from(golden("4.3.1-fleet"), tmp_path / "fleet", "orders-0", checkpoints=checkpoints)
     ran = run("diff", *dirs, "--json")

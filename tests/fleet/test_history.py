@@ -21,6 +21,7 @@ def run(root: Path, out: Path) -> AuditOutcome:
     return audit(AuditRequest(paths=(f"{root}/*",), out=str(out), level=Level.STARTUP), LocalDriver(1))
 
 
+@pytest.mark.slow
 def test_a_fault_that_went_from_one_disk_to_another_of_the_same_name(tmp_path: Path) -> None:
     root = tmp_path / "mnt"
     disks = [write_broker(root / name, 1, [plain(name, 0, batches=4)], name="kafka") for name in ("x", "y")]

@@ -136,6 +136,7 @@ def test_swap_files_over_one_another_are_completed_in_any_order_up_to_2_8(
     assert (loaded(home, kafka).by_listing is not None) == doubt
 
 
+@pytest.mark.slow
 def test_a_producer_snapshot_of_more_than_64_mib_is_left_open(tmp_path: Path) -> None:
     """It would be read whole: who was writing, and what a start makes of it, is not known."""
     home = two_dirs(tmp_path, True)[0]

@@ -144,6 +144,7 @@ def test_what_lies_beside_a_dir_tells_its_release_if_it_speaks_of_it(
     assert why in broker.release_reason
 
 
+@pytest.mark.slow
 def test_a_release_told_without_its_patch_is_each_of_its_patches(tmp_path: Path) -> None:
     """2.4.1 writes other times into producer snapshots; 3.6.1 is the first that knows `-stray`."""
     dirs = world("2.8.2-clean", tmp_path)

@@ -172,6 +172,7 @@ class InParts:
             yield self.table.select(columns).slice(first, 7)
 
 
+@pytest.mark.slow
 def test_the_page_is_the_same_of_tables_that_are_read_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("segmend.report.html.columns._FEW", 20)
     monkeypatch.setattr("segmend.report.html.explorer.PARTITIONS", 100)

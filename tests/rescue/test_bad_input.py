@@ -241,6 +241,7 @@ def test_what_a_full_disk_left_counts_as_room(tmp_path: Path, monkeypatch: pytes
         require_space(request, [Due(topic="t", partition=0, size=2000)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
 def test_a_disk_with_room_for_the_log_alone_is_too_small_for_its_text(
     form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -16,6 +16,7 @@ def thawed() -> Iterator[None]:
     gc.unfreeze()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("thawed")
 def test_what_a_first_task_imported_is_never_looked_through_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(daemon, "_worker", lambda _socket, _authenticated: 0)

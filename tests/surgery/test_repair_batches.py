@@ -403,6 +403,7 @@ def test_replicas_that_differ_give_nothing_together(patient_of: PatientOf, tmp_p
     assert "nothing to do" in planned.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["zeros to the end", "a size beside it"])
 def test_faults_that_touch_are_mended_once(tmp_path: Path, how: str) -> None:
     """Each had the region written anew, the second over what was right by then: there the plan stopped."""

@@ -44,6 +44,7 @@ def test_entries_that_zeros_hide_name_the_command_that_sees_them(killed: Desk, k
     assert [step["path"] for step in killed.planned()["steps"]] == [str(path)], command
 
 
+@pytest.mark.slow
 def test_a_log_that_ends_in_damage_and_went_further_is_not_to_be_trimmed(tmp_path: Path) -> None:
     """It named `plan trim`, which does nothing where the damage has a header; a replica has what is lost."""
     clean = Desk(golden("2.8.2-clean") / "b1", tmp_path)

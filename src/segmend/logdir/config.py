@@ -77,7 +77,7 @@ class ServerConfig:
         return {
             name: value
             for name, value in self.given.items()
-            if any(match[1] in known for match in _VARIABLE.finditer(value))
+            if "${" in value and any(match[1] in known for match in _VARIABLE.finditer(value))
         }
 
     def is_provided(self, name: str) -> bool:

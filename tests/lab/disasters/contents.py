@@ -4,6 +4,7 @@ Of indexes all that a recovery wrote, also of a segment that it cut, and of the 
 with zeros; of producer snapshots the rows.
 """
 
+import functools
 import itertools
 import struct
 import tempfile
@@ -16,7 +17,6 @@ from segmend.formats.names import file_prefix, is_found, parse_file_name
 from segmend.formats.producer_snapshot import ProducerSnapshot, ProducerStateEntry
 from segmend.loading.load import LoadedLog
 from segmend.loading.segment import Segment
-from segmend.loading.state import States
 from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
@@ -149,15 +149,17 @@ def of_snapshots(left: dict[str, int], did: dict[str, Any], log: LoadedLog) -> I
         expired = sum(state.timestamp < OLD or forgetful for state in kept.values())
         if not len(data) - expired * ROW <= left[file] <= len(data):
             yield f"{file}: {left[file]} bytes, said {len(data)}"
-        elif isinstance(what := found.get(file), list) and not (forgetful or can_be(what, kept)):
+        elif isinstance(what := found.get(file), list) and not (
+            forgetful or can_be(*what, tuple(kept.values()))
+        ):
             yield f"{file}: other rows than {[str(each) for each in kept.values()]}"
 
 
-def can_be(what: list[Any], states: States) -> bool:
+@functools.cache  # the topics of a base have the same rows, disaster after disaster
+def can_be(size: int, digits: str, states: tuple[ProducerStateEntry, ...]) -> bool:
     """Whether a snapshot of so many bytes and these digits has these rows, or all but what is forgotten."""
-    size, digits = what
-    kept = [each for each in states.values() if each.timestamp >= OLD]
-    others = [each for each in states.values() if each not in kept]
+    kept = [each for each in states if each.timestamp >= OLD]
+    others = [each for each in states if each not in kept]
     missing = (size - NO_ROWS) // ROW - len(kept)
     if size != NO_ROWS + ROW * (len(kept) + missing) or len(kept) + missing > FEW:
         return True  # Told by its size, or too many to try.

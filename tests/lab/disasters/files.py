@@ -1,6 +1,7 @@
 """The files of a node's log dirs before and after a start, and what became of each."""
 
 import hashlib
+import os
 import re
 import struct
 import time
@@ -42,15 +43,20 @@ def look(root: Path, node: str = "b1") -> Tree:
 
 
 def _of(folder: Path) -> dict[str, Seen]:
-    return {path.name: _seen(path) for path in sorted(folder.iterdir()) if path.name != ".lock"}
+    with os.scandir(folder) as listed:
+        entries = sorted((each for each in listed if each.name != ".lock"), key=lambda each: each.name)
+    return {entry.name: _seen(entry) for entry in entries}
 
 
-def _seen(path: Path) -> Seen:
-    if not path.is_file():
+def _seen(entry: os.DirEntry[str]) -> Seen:
+    if not entry.is_file():
         return Seen(-1, b"")
-    size = path.stat().st_size
-    with open(path, "rb") as stream:
-        return Seen(size, stream.read(LARGE))
+    file = os.open(entry.path, os.O_RDONLY)
+    try:
+        size = os.fstat(file).st_size
+        return Seen(size, os.read(file, min(size, LARGE)))
+    finally:
+        os.close(file)
 
 
 def fingerprint(*trees: Tree) -> str:
