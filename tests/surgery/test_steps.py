@@ -20,7 +20,7 @@ from segmend.logdir.files import FileEntry
 from segmend.surgery import recipes
 from segmend.surgery.execute.apply import apply
 from segmend.surgery.fingerprint import Fingerprint, hash_bytes, look
-from segmend.surgery.planning.view import planned
+from segmend.surgery.planning.view import PlannedView, planned
 from segmend.surgery.step import Neighbours
 from segmend.surgery.steps import kinds, step_of, step_to_json
 from segmend.surgery.steps.cut_file import CutFile
@@ -121,6 +121,32 @@ def test_what_is_gone_in_a_view_is_missing(world: World) -> None:
     assert log_dir.files.path_type(f"{world.b}/far-0/sub") == "dir"
     with pytest.raises(Unreadable):
         log_dir.files.open(f"{world.a}/gone-0/0.log")
+
+
+def test_a_view_that_was_looked_at_already_sees_each_later_change(tmp_path: Path) -> None:
+    """It remembers where the files of a directory are; half of a move must not be remembered."""
+    view, first, second = PlannedView(), str(tmp_path / "first"), str(tmp_path / "second")
+    os.mkdir(first)
+    Path(first, "file").write_bytes(b"1234")
+
+    def sizes() -> list[int | None]:
+        found: list[int | None] = []
+        for folder in (first, second):
+            try:
+                found.append(view.file_stat(f"{folder}/file").size)
+            except Unreadable:
+                found.append(None)
+        return found
+
+    assert sizes() == [4, None]
+    view.move(first, second)
+    assert sizes() == [None, 4]
+    view.hide(second)
+    assert sizes() == [None, None]
+    view.make_dir(first, Fingerprint(kind="dir"))
+    assert sizes() == [None, None]
+    view.move(first, second)
+    assert sizes() == [None, None]
 
 
 def test_two_plans_are_looked_at_side_by_side(tmp_path: Path) -> None:

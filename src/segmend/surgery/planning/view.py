@@ -101,6 +101,8 @@ class PlannedView(View):
         self._files: _Known[_File] = _Known()
         self._roots: _Known[str | None] = _Known()
         self._made: _Known[Fingerprint] = _Known()
+        self._origins: dict[str, str | None] = {}
+        """By directory, until another one is moved, made or gone: each file in it asks."""
 
     def replace(self, path: str, data: bytes, like: Fingerprint) -> None:
         self._files[path] = _File(None, len(data), like, [_Piece(0, len(data), data)])
@@ -128,14 +130,17 @@ class PlannedView(View):
             known.rename(source, target)
         self._roots[target] = origin
         self._roots[source] = None
+        self._origins.clear()
 
     def hide(self, path: str) -> None:
         for known in (self._files, self._roots, self._made):
             deque(known.take_below(path), maxlen=0)
         self._roots[path] = None
+        self._origins.clear()
 
     def make_dir(self, path: str, like: Fingerprint) -> None:
         self._made[path] = like
+        self._origins.clear()
 
     def listing(self, path: str) -> dict[str, EntryType]:
         """Names of the real directory, less what is gone, and what is new."""
@@ -173,6 +178,16 @@ class PlannedView(View):
         return origin
 
     def _origin(self, path: str) -> str | None:
+        """The real path."""
+        home = folder(path)
+        if path in self._roots or path in self._made or home == path:
+            return self._sought(path)
+        if home not in self._origins:
+            self._origins[home] = self._sought(home)
+        origin = self._origins[home]
+        return None if origin is None else origin + path[len(home) :]
+
+    def _sought(self, path: str) -> str | None:
         """The real path, by the nearest directory that was moved or is gone."""
         nearest = path
         while nearest not in self._roots:
