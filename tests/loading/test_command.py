@@ -170,6 +170,16 @@ def test_nor_where_records_of_the_metadata_are_cut_off(tmp_path: Path) -> None:
     assert "started after it starts and has 2 records of the cluster's metadata lost" in ran.out
 
 
+def test_a_plan_says_what_its_worst_start_supposes(tmp_path: Path) -> None:
+    """4.3.1 as the only voter took all 14 for strays; with voters in the log it waited, and lost nothing."""
+    copy_tree(golden("4.3.1-killed") / "b1/d1", tmp_path / "data")
+    log = max((tmp_path / "data/codec-gzip-0").glob("*.log"))
+    log.write_bytes(log.read_bytes()[:-10])
+    ran = run("plan", "trim", tmp_path / "data", "-o", tmp_path / "plan.json")
+    assert ran.out.count("it starts; if its copy of the cluster's metadata is gone, not in a dir") == 2
+    assert "it starts and " not in ran.out
+
+
 def test_what_a_dir_that_fails_holds_is_not_served(dirs: list[Path]) -> None:
     (dirs[1] / "v-0" / "leader-epoch-checkpoint").write_text("1\n1\n0 0\n")
     ran = run("forecast", *dirs, "--json", "--kafka", "4.3.1")

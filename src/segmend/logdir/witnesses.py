@@ -39,14 +39,19 @@ def snapshot_before(partition: PartitionDir, offset: int, damaged: Collection[st
     return None
 
 
-def damaged_log(partition: PartitionDir, start: int, stop: int) -> tuple[LogSegment, Problem] | None:
-    """The first log with offsets in [start, stop) that has a damaged batch, and which; or `Unreadable`."""
+def damaged_log(
+    partition: PartitionDir, start: int, stop: int, *, tails: bool = False
+) -> tuple[LogSegment, Problem] | None:
+    """The first log with offsets in [start, stop) that has a damaged batch, and which; or `Unreadable`.
+
+    `tails`: a torn end is damage in the last one, too.
+    """
     bases = sorted(partition.layout.logs)
     for base, following in zip(bases, [*bases[1:], None], strict=True):
         if base < stop and (following is None or following > start):
             segment = LogSegment(partition, base)
             scan = whole_scan(segment.log, base_offset=base) if segment.log is not None else None
-            problem = None if scan is None else first_doubt(scan, is_last=following is None)
+            problem = None if scan is None else first_doubt(scan, is_last=following is None and not tails)
             if problem is not None:
                 return segment, problem
     return None

@@ -140,7 +140,9 @@ def _start(outcome: Mapping[str, Any], look: Style) -> str:
         told.append(look("red", f"does not serve {plural(unserved, 'partition')}"))
     if not told:
         told.append("no loss is seen" if unknown else "loses nothing")
-    words = f"starts and {' and '.join(told)}"
+    supposed = outcome.get("supposed")
+    worst = f"starts; if {text.clean(supposed)}, it" if supposed else "starts and"
+    words = f"{worst} {' and '.join(told)}"
     return f"{words}; {look('red', 'not known')}: {text.clean('; '.join(unknown))}" if unknown else words
 
 

@@ -14,9 +14,14 @@ from tests.lab.ports import wait_until_free
 from tests.lab.quorums.record import recorded, unpacked
 from tests.lab.quorums.trial import Case, Scene, play
 from tests.real.conftest import need_kafka
+from tests.seeds import SWEEP
 
 FEW = 40
-LIVE = (Case("4.3.1-dynamic", 1, "alone", ("log-flip@0.3",)), Case("3.9.2", 3, "from", ("all-gone",)))
+OLD = (Case("3.3.2", 3, "from", ("all-gone",)), Case("3.3.2", 1, "alone", ("log-flip@0.3",)))
+LIVE = (
+    Case("4.3.1-dynamic", 1, "alone", ("log-flip@0.3",)), Case("3.9.2", 3, "from", ("all-gone",)),
+    *(OLD if SWEEP else ()),
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -25,6 +25,8 @@ BY_THE_LOG: Final = frozenset(("I07", "I08", "I09", "I10", "I11", "I15", "I16"))
 _SNAPSHOTS: Final = frozenset(("P01", "P02", "P03", "P06"))
 _TXN_INDEXES: Final = frozenset(("I17", "I18", "I19", "I20", "I21"))
 
+_INDEX: Final = ".index"
+
 Place = tuple[str, str, int | None]
 """Log dir, directory and segment."""
 
@@ -65,10 +67,11 @@ class LogsFirst:
             return log.remedy
         context = self._dirs.get(finding.dir)
         partition = None if context is None else context.log_dir.partition(finding.folder)
-        if partition is None:
+        if context is None or partition is None:
             return None
+        tails = context.clean and finding.name.endswith(_INDEX)
         try:
-            found = damaged_log(partition, *self._offsets(finding, partition))
+            found = damaged_log(partition, *self._offsets(finding, partition), tails=tails)
         except Unreadable:
             return None
         if found is None:
@@ -79,9 +82,10 @@ class LogsFirst:
         return None if log is None else log.remedy
 
     def _offsets(self, finding: Finding, partition: PartitionDir) -> tuple[int, int]:
-        """Of the logs to look at; what a start makes anew it reads, and may cut."""
+        """Of the logs to look at; what a start makes anew it reads, and by an offset index it loads."""
         base, effect = finding.segment, finding.broker_effect
-        if base is not None and effect is not None and effect.effect in CUTTING | REBUILDING:
+        read = effect is not None and effect.effect in CUTTING | REBUILDING
+        if base is not None and (read or finding.name.endswith(_INDEX)):
             return base, base + 1
         return witnesses(finding, partition, self._damaged)
 
