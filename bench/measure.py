@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import signal
 import statistics
 import subprocess
 import time
@@ -71,21 +73,38 @@ def race(contenders: Sequence[Contender], *, runs: int) -> None:
             contender.run()
 
 
-def family_cpu() -> float:
-    """CPU seconds of this process and of all below it, but of those that serve: brokers stand apart."""
-    parents, used = dict[int, int](), dict[int, float]()
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdigit():
-            continue
-        try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            serves = b"kafka.Kafka" in (folder / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if not serves:
-            parents[int(folder.name)] = int(fields[1])
-            used[int(folder.name)] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-    return sum(seconds for process, seconds in used.items() if _is_ours(process, parents))
+class FamilyCpu:
+    """CPU seconds of this process and of all below it, but of those that serve: brokers stand apart.
+
+    Spark's workers end when they were idle for a minute, and nobody waits for them: no other process
+    has their time then. It stays in the sum as it was last seen.
+    """
+
+    def __init__(self) -> None:
+        self._unwaited: dict[tuple[int, str], float] = {}
+
+    def __call__(self) -> float:
+        """So far."""
+        parents, used, begun, careless = dict[int, int](), dict[int, float](), dict[int, str](), set[int]()
+        for folder in Path("/proc").iterdir():
+            if not folder.name.isdigit():
+                continue
+            try:
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+                serves = b"kafka.Kafka" in (folder / "cmdline").read_bytes()
+                ignored = re.search(r"SigIgn:\s*(\w+)", (folder / "status").read_text())
+            except OSError:
+                continue
+            process = int(folder.name)
+            if not serves:
+                parents[process], begun[process] = int(fields[1]), fields[19]
+                used[process] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+            if ignored and int(ignored[1], 16) >> (signal.SIGCHLD - 1) & 1:
+                careless.add(process)
+        ours = [process for process in used if _is_ours(process, parents)]
+        self._unwaited |= {(p, begun[p]): used[p] for p in ours if parents[p] in careless}
+        ended = (s for (p, begin), s in self._unwaited.items() if begun.get(p) != begin)
+        return sum(used[process] for process in ours) + sum(ended)
 
 
 def _is_ours(process: int, parents: dict[int, int]) -> bool:

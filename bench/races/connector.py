@@ -23,7 +23,7 @@ from tests.lab.cluster import Cluster
 from bench.connector import connector
 from bench.constant import constant
 from bench.data import KIB, SMALL_LZ4, Shape, topic_dir
-from bench.measure import Contender, family_cpu, race
+from bench.measure import Contender, FamilyCpu, race
 from bench.peers import KAFKA
 from bench.races.fleet import CACHE
 from bench.scale import Scale
@@ -71,6 +71,7 @@ class _Races:
     def __init__(self, spark: SparkSession, folder: Path, bootstrap: str, records: int, runs: int) -> None:
         self._spark, self._folder, self._bootstrap = spark, folder, bootstrap
         self._records, self._runs = records, runs
+        self._cpu = FamilyCpu()
 
     def run(self, shape: Shape, goals: _Goals) -> None:
         """Three tables."""
@@ -129,7 +130,7 @@ class _Races:
                 work(Path(out))
                 return time.perf_counter() - started
 
-        return Contender(name, function=once, clock=family_cpu)
+        return Contender(name, function=once, clock=self._cpu)
 
     def _export(self, driver: Driver, out: Path) -> None:
         request = Request(dirs=(str(self._folder),), out=str(out), form="delta")
