@@ -64,6 +64,21 @@ def test_what_is_written_comes_back_and_only_what_shrinks_is_compressed(value: s
     assert columns["headers.list.element.key"]["compression"] == "ZSTD"
 
 
+@pytest.mark.parametrize(("different", "kept_once"), [(10_000, True), (1 << 20, False)])
+def test_keys_that_come_round_again_are_there_once_however_long_the_round(
+    different: int, kept_once: bool
+) -> None:
+    stream, rows = io.BytesIO(), 40_000
+    keys = pa.array([b"%d" % (n % different) for n in range(rows)])
+    made = pa.RecordBatch.from_pydict({"key": keys, "value": keys})
+    file = ParquetFile(cast(Stream, stream), made.schema)
+    file.add(made)
+    file.close()
+    assert pq.read_table(stream)["key"].combine_chunks() == keys
+    column = pq.ParquetFile(stream).metadata.row_group(0).column(0)
+    assert column.has_dictionary_page == kept_once
+
+
 def test_a_file_without_rows_is_one() -> None:
     stream = io.BytesIO()
     ParquetFile(cast(Stream, stream), stored(WANTED)).close()
