@@ -1,5 +1,6 @@
 """The reader without a JVM: every table, and the same rows however the bytes are cut."""
 
+import os
 import pickle
 import re
 import struct
@@ -190,6 +191,20 @@ def test_whatever_bytes_give_rows_and_never_an_exception(
     for file in [*folder.rglob("*.log"), *folder.rglob("*index"), folder / "meta.properties"]:
         file.write_bytes(data)
     rows_of(root, table=table)
+
+
+@pytest.mark.parametrize(("table", "tasks"), [("records", 9), ("batches", 16)])
+def test_records_are_read_in_tasks_that_are_large_where_every_core_has_one(
+    tmp_path: Path, table: str, tasks: int
+) -> None:
+    root = write_broker(tmp_path, 1, [plain("t", number, batches=1) for number in range(16)])
+    for log in root.rglob("*.log"):
+        os.truncate(log, 64 << 20)
+    works = open_table([str(root)], parse_options({"table": table}), cores=8)
+    assert len(works) == tasks
+    assert sum(len(work.ranges) for work in works) == 16
+    works = open_table([str(root)], parse_options({"table": table}), cores=16)
+    assert len(works) == 16
 
 
 def test_a_vanished_file_is_fewer_rows(tmp_path: Path) -> None:

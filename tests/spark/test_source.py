@@ -117,6 +117,8 @@ def test_scan_reads_only_the_segments_it_is_given(spark: SparkSession, fleet: st
     assert {(row.broker, row.topic) for row in found.distinct().collect()} == {(2, "orders")}
     assert (found.count(), found.agg({"offset": "min"}).first()[0]) == (120, 60)
     assert scan(spark, segments.where("false"), fleet).count() == 0
+    with pytest.raises(UsageError, match=r"there is no broker, segment$"):
+        scan(spark, segments.select("topic", "partition"), fleet)
 
 
 def test_a_write_is_refused_in_a_line(spark: SparkSession, fleet: str) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import groupby
 from operator import itemgetter
+from typing import Final
 
 import pyarrow as pa
 
@@ -42,6 +43,8 @@ from segmend.wording import plural
 
 BY_RANGE = ("batches", "records")
 CONSUMED = ("records", "damage", *DECODED)
+_OF_RECORDS: Final = 128 << 20
+"""As much as Spark reads of files in one task: to write what it gives costs a task 0.1 s of CPU by itself."""
 _NO_RUN = AuditRun(run_id="", number=0)
 
 
@@ -188,6 +191,8 @@ def _kinds(table: str) -> frozenset[str]:
 
 def _target(total: int, options: Options, cores: int) -> int:
     target = options.split_bytes or target_bytes(total, cores)
+    if options.table == "records" and not options.split_bytes:
+        target = max(target, min(_OF_RECORDS, total // max(1, cores)))
     return target if options.min_partitions == 1 else max(1, min(target, -(-total // options.min_partitions)))
 
 

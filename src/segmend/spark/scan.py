@@ -35,6 +35,9 @@ def scan(
     """
     if table not in BY_RANGE:
         raise UsageError(f"scan reads {' or '.join(BY_RANGE)}, not {table}")
+    lacks = [name for name in KEYS if name not in segments.columns]
+    if lacks:
+        raise UsageError(f"scan needs the columns {', '.join(KEYS)}; there is no {', '.join(lacks)}")
     whose = coalesce("cluster_id", lit("")) if "cluster_id" in segments.columns else lit(None)
     wanted = {tuple(row) for row in segments.select(whose, *KEYS).distinct().collect()}
     replicas = {"replicas": "all"} if table == "records" else {}
