@@ -231,7 +231,8 @@ def _of_controllers(server: Server, opened: list[str]) -> Iterator[str]:
 
 
 def _of_voters(server: Server) -> Iterator[str]:
-    for entry in entries_of(server.text(BOOTSTRAP)) if BOOTSTRAP_SERVERS.of(server.release) else ():
+    servers = server.text(BOOTSTRAP) if BOOTSTRAP_SERVERS.of(server.release) else ""
+    for entry in map(str.strip, servers.split(",")) if servers else ():
         if _ADDRESS.fullmatch(entry) is None:
             yield _NO_HOST.format("", entry, _SERVER)
     text, voters = server.text(VOTERS), []

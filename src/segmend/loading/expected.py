@@ -98,7 +98,7 @@ def made_as_followers(
         if state.late == f"{key[0]}-{key[1]}":
             failed.add(state.path)
         elif is_wrong(ones[key], image, node_id) and state.path not in failed:
-            behind = [each for each in order[number + 1 :] if _is_missing(ones[each])]
+            behind = [each for each in order[number + 1 :] if is_missing(ones[each])]
             return _made_behind(loaded, states, behind, order[:number])
     return list(loaded)
 
@@ -114,7 +114,7 @@ def _made_behind(
         if state.late in names:
             state.offline = state.late = None  # not by this one: only where the emptiest is tried
     there = [
-        one for one in loaded if one.key is not None or (_is_missing(one) and key_of(one.outcome) in before)
+        one for one in loaded if one.key is not None or (is_missing(one) and key_of(one.outcome) in before)
     ]
     made: dict[tuple[str, int], Loaded] = {}
     for topic, partition in behind:
@@ -122,7 +122,7 @@ def _made_behind(
         home = _home(_emptiest(online, [*there, *made.values()]), f"{topic}-{partition}")
         if home is not None:
             made[topic, partition] = missed(_created(home, topic, partition), loaded, states)
-    return [made.get(key_of(one.outcome), one) if _is_missing(one) else one for one in loaded]
+    return [made.get(key_of(one.outcome), one) if is_missing(one) else one for one in loaded]
 
 
 def made_again(
@@ -193,7 +193,7 @@ def _doubt(
             state.unknown.append(f"{says}, if enough of the other new logs are made before it")
 
 
-def _is_missing(one: Loaded) -> bool:
+def is_missing(one: Loaded) -> bool:
     """Whether there is no directory of it where it is told of, in a dir that was loaded."""
     outcome, state = one.outcome, one.dir_state
     there = state.log_dir.entries.get(outcome.name) in ("dir", "link-dir") or one.key is not None

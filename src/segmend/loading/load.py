@@ -205,7 +205,7 @@ def _load(state: LoadState) -> Extent:
     if PRODUCER_STATE.of(state.settings.release):
         if STRAY_SNAPSHOTS.of(state.settings.release):
             remove_strays(state)
-        clean = state.settings.clean or state.settings.drops_epochs
+        clean = state.settings.clean
         state.states = rebuild(state, next_offset, clean=clean, log_start=log_start, final=True)
         note_snapshots(state, listed)
     return _extent(state, log_start, next_offset)

@@ -45,7 +45,7 @@ def rebuild(
     snapshots, state.ongoing = state.snapshots, None
     if not final:
         snapshots.list_again()
-    if not snapshots.known and clean:
+    if state.settings.drops_epochs or (not snapshots.known and clean):
         _assume_empty(state, last_offset)
         return {}
     for offset in [o for o in snapshots.known if o > last_offset or o <= log_start]:
@@ -102,11 +102,13 @@ def _write(state: LoadState, offset: int, states: States) -> None:
 
 
 def _assume_empty(state: LoadState, last_offset: int) -> None:
-    """No snapshot and a clean stop: taken for the upgrade of an old broker (KAFKA-5431), state empty."""
-    bases = [segment.base_offset for segment in state.segments[-2:]]
-    written = sorted({offset for offset in (*bases, last_offset) if offset > 0})
-    for offset in written:
-        _write(state, offset, {})
+    """An old format, or no snapshot and a clean stop: taken for the upgrade of an old broker (KAFKA-5431),
+    state empty, whatever snapshots there are."""
+    taken = 0
+    for offset in (*(segment.base_offset for segment in state.segments[-2:]), last_offset):
+        if offset > taken:
+            _write(state, offset, {})
+            taken = offset
     if any(segment.size for segment in state.segments):
         says = LOADING_STATE.say(state.settings.release, last_offset)
         state.note("snapshot-rebuilt", f"{file_prefix(last_offset)}.snapshot", offset=last_offset, says=says)

@@ -106,7 +106,7 @@ def recover_segment(state: LoadState, segment: Segment, *, opening: bool = True)
         states = rebuild(
             state,
             segment.base_offset,
-            clean=state.settings.drops_epochs,
+            clean=False,
             log_start=state.settings.log_start,
             opening=opening,
         )
@@ -121,7 +121,8 @@ def recover_segment(state: LoadState, segment: Segment, *, opening: bool = True)
         lost = Lost() if _is_preallocated(state, segment, rest) else lost_in(segment, rest)
         words = INVALID_MESSAGES.format(state.path(segment.name), walk.valid) if walk.invalid else None
         state.note("tail-truncated", segment.name, offset=walk.next_offset, says=words, lost=lost)
-    if not opening or OPENING_ASSIGNS_EPOCHS.of(state.settings.release):
+    assigns = not opening or OPENING_ASSIGNS_EPOCHS.of(state.settings.release)
+    if assigns and not state.settings.drops_epochs:
         state.epochs.recover(walk.epochs)
     segment.size, segment.next_offset = walk.valid, walk.next_offset
     segment.index, segment.recovered = None, True

@@ -28,9 +28,9 @@ from segmend.formats.names import CLUSTER_METADATA, REMOTE_INDEX_CACHE
 from segmend.frozen import replace
 from segmend.loading import places
 from segmend.loading.dirs import DirState
-from segmend.loading.expected import made_again, made_as_followers, missing_replicas
+from segmend.loading.expected import is_missing, made_again, made_as_followers, missing_replicas
 from segmend.loading.futures import replaced
-from segmend.loading.led import aside, without_the_renamed, without_the_unled
+from segmend.loading.led import aside, key_of, without_the_renamed, without_the_unled
 from segmend.loading.metadata import ANOTHER_HOME, FOLLOWS, IN_ITS_HOME, in_zookeeper
 from segmend.loading.prelude import Options, Prelude
 from segmend.loading.reads import Budget
@@ -231,15 +231,20 @@ class _Run:
 
     def _futures(self) -> None:
         """A future replica that takes its current one's place finds it there, if both lie in one dir."""
+        promotes = PROMOTES_FUTURE.of(self._broker.release)
         here = {
             (one.dir_state.path, one.key[1:]) for one in self._loaded if one.key and one.key[0] == "current"
         }
+        made = {(one.dir_state.path, key_of(one.outcome)) for one in self._loaded if is_missing(one)}
         for one in self._loaded:
-            if one.key is None or one.key[0] != "future" or (one.dir_state.path, one.key[1:]) not in here:
+            place = (one.dir_state.path, one.key[1:]) if one.key and one.key[0] == "future" else None
+            if one.key is None or place not in here | made:
                 continue
             state, name = one.dir_state, f"{one.key[1]}-{one.key[2]}"
             says = CANNOT_RENAME.format(name, state.path)
-            if PROMOTES_FUTURE.of(self._broker.release):
+            if place in made:
+                self._unsure.append(f"{state.path}: how long it serves anything: {says}")
+            elif promotes:
                 self._refuse(says)
             else:
                 state.offline = state.offline or says
@@ -332,7 +337,7 @@ class _Run:
         elif metadata.assumed is not None and any(one.service == Service.STRAY for one in self._loaded):
             yield "whether this copy of the cluster's metadata is behind, and what is a stray by it is none"
         elif metadata.image is None:
-            yield from only_zookeeper_knows(self._prelude.states, self._prelude.absent)
+            yield from only_zookeeper_knows(self._loaded, self._prelude.states, self._prelude.absent)
         gone = never_seen(self._loaded, metadata.image, self._prelude.states, self._broker)
         if gone and self._refusal is None:
             more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from segmend.formats.names import parse_dir_name
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
@@ -17,6 +18,10 @@ from segmend.loading.values import DirectoryOutcome, Extent, PartitionOutcome, S
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
 
+LONE_FUTURE: Final = (
+    "{0}: whether ZooKeeper has {1} here; the broker makes it anew then, and empties this one; the dir goes "
+    "offline if it is made in it"
+)
 _ENDS = (RECOVERY_POINT, HIGH_WATERMARK)
 
 
@@ -42,31 +47,32 @@ def never_seen(
     outcomes = [one.outcome for one in loaded]
     if image is not None:
         return [each.name for each in outcomes if _is_unseen(each, image, states, broker)]
-    futures = {(each.topic, each.partition) for each in outcomes if _is_future(each)}
-    there = {(each.topic, each.partition) for each in outcomes if not _is_future(each)}
+    there = {(each.topic, each.partition) for each in outcomes}
     lines = {
         key
         for state in states if state.log_dir.current
         for key, offset in state.offsets.get(RECOVERY_POINT, {}).items() if offset > 0
     }  # fmt: skip
-    return sorted(f"{topic}-{partition}" for topic, partition in (lines | futures) - there)
+    return sorted(f"{topic}-{partition}" for topic, partition in lines - there)
 
 
-def _is_future(outcome: PartitionOutcome | DirectoryOutcome) -> bool:
-    """A replica on its way, which is emptied by a new, empty one that the broker makes beside it."""
-    return isinstance(outcome, DirectoryOutcome) and outcome.kind == "future"
-
-
-def only_zookeeper_knows(states: Sequence[DirState], absent: Sequence[str]) -> Iterator[str]:
+def only_zookeeper_knows(
+    loaded: Sequence[Loaded], states: Sequence[DirState], absent: Sequence[str]
+) -> Iterator[str]:
     """What lay in dirs that are empty or not there, or in whose partitions' places something else lies."""
     lived_in = [state for state in states if not state.log_dir.meta_properties.missing]
     new = [state.path for state in states if not (state in lived_in or state.log_dir.partitions)]
-    for path in [*new, *absent] if lived_in else ():
+    for path in dict.fromkeys((*new, *absent)) if lived_in else ():
         yield f"{path}: which partitions were in this empty dir (ZooKeeper knows); they are made again, empty"
     for state in states:
         for name in state.log_dir.others:
             if parse_dir_name(name).kind == "current":
                 yield f"{state.path}/{name}: whether ZooKeeper has a replica of this name; it is no directory"
+    current = {one.key[1:] for one in loaded if one.key and one.key[0] == "current"}
+    for one in loaded:
+        if one.key and one.key[0] == "future" and one.key[1:] not in current:
+            name = f"{one.key[1]}-{one.key[2]}"
+            yield LONE_FUTURE.format(f"{one.dir_state.path}/{one.outcome.name}", name)
 
 
 def _is_unseen(

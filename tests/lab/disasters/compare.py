@@ -104,10 +104,13 @@ def points(verdict: Verdict, before: Tree, said: Said) -> list[str]:
 
 def moved(said: Said) -> set[str]:
     """The partitions with a future replica that takes their place, or is set aside beside them."""
+    paths = (each.partition(":")[0] for each in said.broker["unknown"])
     strays = (line for line in said.of("directory") if line["outcome"] == "stray-renamed")
     return {
         *(line["file"] for line in said.of("later") if line["what"] == MOVED),
         *(plain(line["file"]) for line in strays if line["kind"] == "future"),
+        *(plain(line["file"]) for line in said.of("partition") if line["file"].endswith("-future")),
+        *(plain(path.rpartition("/")[2]) for path in paths if path.endswith("-future")),
     }
 
 

@@ -145,6 +145,8 @@ def of_snapshots(left: dict[str, int], did: dict[str, Any], log: LoadedLog) -> I
     for file, kept in wanted.items():
         if file not in there or isinstance(kept, FileEntry):
             continue
+        if log.state.settings.drops_epochs and not kept:
+            continue  # written over the rows that were there, and not cut behind itself
         data = rendered(kept.values())
         expired = sum(state.timestamp < OLD or forgetful for state in kept.values())
         if not len(data) - expired * ROW <= left[file] <= len(data):

@@ -61,6 +61,8 @@ OF_ODD = (
     {"transaction.state.log.num.partitions": "7"}, {"log.cleanup.policy": "none"},
 )  # fmt: skip
 """Of any release, too: what server.properties may say, and what nobody does but by mistake."""
+OF_FORMATS = tuple({"log.message.format.version": version} for version in ("0.9.0", "0.10.2", "1.0"))
+"""Of logs that have newer records by now."""
 OF_ODD_KRAFT = (
     {"controller.quorum.append.linger.ms": "100000"}, {"initial.broker.registration.timeout.ms": "1"},
     {"broker.session.timeout.ms": "100"}, {"controller.quorum.fetch.timeout.ms": "1"},
@@ -237,6 +239,7 @@ SETUPS = {
     "told-voters": Wound("setup", told(*OF_BOOTSTRAP), DIRS[:1], BOOTSTRAP),
     "told-odd": Wound("setup", told(*OF_ODD), DIRS[:1]),
     "told-odd-kraft": Wound("setup", told(*OF_ODD_KRAFT), DIRS[:1], KRAFT),
+    "told-format": Wound("setup", told(*OF_FORMATS), DIRS[:1]),
     "on-its-way": Wound("setup", on_its_way, tuple(TOPICS), (1, 1)),
     "formatted": Wound("setup", formatted, DIRS, KRAFT),
     "formatted-over": Wound("setup", formatted_over, DIRS, DIRECTORY_IDS),

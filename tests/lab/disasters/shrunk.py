@@ -63,5 +63,9 @@ NAMED: dict[str, dict[str, int]] = {
         "2.8.2": 202611250101,
         "1.1.0": 202611250101,
     },
+    "a log format from before there were producers, set for newer logs": {"2.5.1": 202611251130},
+    "a log cleaner whose map of offsets holds no key": {"2.8.2": 202611251103},
+    "a port above 65,535": {"3.3.2": 202611251102, "4.3.1": 202611251121},
+    "a log dir that is made in another one": {"2.8.2": 202611251101},
 }
 """By release the number in its record."""
