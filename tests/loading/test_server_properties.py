@@ -106,6 +106,7 @@ def test_settings_that_do_not_fit_one_another_refuse(dirs: list[Path], tmp_path:
         ("controller.quorum.voters=\ncontroller.quorum.bootstrap.servers=h:3", "3.9.2", "log names none"),
         ("controller.quorum.voters=\ncontroller.quorum.bootstrap.servers=h:3", "4.3.1", "log names none"),
         ("controller.quorum.bootstrap.servers=h:3", "4.3.1", ""),
+        ("controller.listener.names=CONTROLLER,", "3.9.2", ""),
         ("controller.quorum.bootstrap.servers=,h:3", "4.3.1", "Failed to parse host name from  for the"),
         ("controller.quorum.bootstrap.servers=h:3,", "3.9.2", "Failed to parse host name from  for the"),
         ("config.providers=env\nnum.io.threads=${{env:THREADS}}", "4.3.1", "Not a number of type INT"),

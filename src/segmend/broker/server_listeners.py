@@ -118,7 +118,9 @@ class Server:
     def controllers(self) -> list[str]:
         """The names of controllers' listeners; up to 4.1 blanks belong to them."""
         text = self.text(CONTROLLERS) if KRAFT_KNOWN.of(self.release) else ""
-        return entries_of(text) if _IS_A_LIST.of(self.release) else text.split(",") if text else []
+        if _IS_A_LIST.of(self.release):
+            return entries_of(text)
+        return text.rstrip(",").split(",") if text.rstrip(",") else []  # `String.split` drops empty ends
 
     @cached_property
     def protocols(self) -> frozenset[str] | str:

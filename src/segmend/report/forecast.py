@@ -113,7 +113,7 @@ def _concerned(outcome: PartitionOutcome, whose: Concerned, style: Style) -> Ite
     if not (whose.gone or whose.stays):
         yield f"  no {what} can be read of it"
     if any(each.effect == "reads-fail" for each in outcome.effects):
-        yield f"  its coordinator reads it whole: it may fail there, and serve none of its {what}"
+        yield f"  its coordinator reads it whole; if it fails there, its {what} get errors, or start anew"
     if not whose.whole:
         yield f"  not all of it was read: more {what} may be concerned"
 
