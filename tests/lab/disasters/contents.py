@@ -93,9 +93,12 @@ def built(
 
 
 def of_transactions(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -> Iterator[str]:
-    """The indexes of aborted transactions of recovered segments, where all of the log before is there."""
+    """The indexes of aborted transactions of recovered segments, where all of the log before is there.
+
+    A log of an old format is recovered as if no transaction had begun before each segment.
+    """
     state, found, end = log.state, written(did), 0
-    if state.settings.log_start or state.settings.release < ONE_STABLE_OFFSET:
+    if state.settings.log_start or state.settings.drops_epochs or state.settings.release < ONE_STABLE_OFFSET:
         return
     for segment in state.segments:
         base = file_prefix(segment.base_offset)
