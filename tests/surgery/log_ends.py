@@ -1,7 +1,8 @@
-"""Ends of active logs hurt at random: `python -m tests.surgery.log_ends [--seed N] [--count N] [GOLDEN...]`.
+"""Partitions hurt at random: `python -m tests.surgery.log_ends [--seed N] [--count N] [GOLDEN...]`.
 
-Drawn are a partition of a golden directory, one to three of its last batches with their damage, what becomes
-of its indexes, and whether the broker had stopped. A check at each level then names commands. Each is run
+Drawn are a partition of a golden directory and where it is hurt: at the end of its active log, one to three
+of the last batches and what becomes of its indexes; or anywhere, one to three of its files, or its lines of
+checkpoints. And whether the broker had stopped. A check at each level then names commands. Each is run
 on a copy: it has steps, loses nothing where it is called safe, and the same check names it no more. One
 that a human puts a replica into may name the operation that helps, where the replica does not prove enough.
 """
@@ -23,7 +24,7 @@ from tests.conftest import GOLDEN
 from tests.copies import copy_tree
 from tests.faults.hands import positions
 from tests.golden.unpack import unpack
-from tests.surgery.drawn import GOLDENS
+from tests.surgery.drawn import GOLDENS, hurt
 from tests.surgery.trials import each_of, main
 
 from segmend.surgery.execute import lock
@@ -80,6 +81,41 @@ def hurt_end(data: bytes, draw: Random) -> tuple[bytes, str]:
     return bytes(hurt), "; ".join(said)
 
 
+def hurt_anywhere(partition: Path, draw: Random) -> str:
+    """One to three of its files, or its line in a checkpoint, and which."""
+    files = [path for path in sorted(partition.iterdir()) if path.is_file()]
+    lines = sorted(partition.parent.glob("*-offset-checkpoint"))
+    said = []
+    for path in draw.sample([*files, *lines], min(draw.choice([1, 1, 1, 2, 3]), len(files))):
+        said.append(path.name)
+        if path in lines:
+            hurt_line(path, partition.name, draw)
+        elif path.suffix == ".log" and (places := positions(path.read_bytes())) and draw.random() < 0.7:
+            data, name = bytearray(path.read_bytes()), draw.choice(sorted(FIELDS))
+            hurt_field(data, draw.choice(places), name, draw)
+            said[-1] += f" {name}"
+            path.write_bytes(data)
+        else:
+            hurt(path, draw)
+    return "; ".join(said)
+
+
+def hurt_line(path: Path, name: str, draw: Random) -> None:
+    """Another offset, or none."""
+    topic, _, partition = name.rpartition("-")
+    rows = [line.split(" ") for line in path.read_text().splitlines()]
+    mine = [row for row in rows if row[:2] == [topic, partition]]
+    for row in mine:
+        if draw.random() < 0.3:
+            rows.remove(row)
+        else:
+            row[2] = str(
+                draw.choice([0, 1, int(row[2]) + draw.randint(1, 90), max(0, int(row[2]) - 5), 1 << 40])
+            )
+    rows[1] = [str(len(rows) - 2)]
+    path.write_text("".join(" ".join(row) + "\n" for row in rows))
+
+
 @dataclass(frozen=True)
 class Draw:
     """The same `seed` and `number` draw the same."""
@@ -87,10 +123,12 @@ class Draw:
     seed: int
     number: int
     golden: str
+    at_end: bool
 
     @classmethod
-    def of(cls, seed: int, number: int, goldens: Sequence[str]) -> "Draw":
-        return cls(seed, number, Random(f"{seed} {number}").choice(goldens))
+    def of(cls, seed: int, number: int, goldens: Sequence[str], *, at_end: bool | None = None) -> "Draw":
+        chance = Random(f"{seed} {number} where").random() < 0.4 if at_end is None else at_end
+        return cls(seed, number, Random(f"{seed} {number}").choice(goldens), chance)
 
     @property
     def release(self) -> str:
@@ -108,6 +146,14 @@ class Draw:
         for path in (each for each in chosen.parents[1].iterdir() if each.is_file()):
             shutil.copy2(path, log_dir)
         log = log_dir / chosen.parent.name / chosen.name
+        said = self.hurt_end(log, draw) if self.at_end else hurt_anywhere(log.parent, draw)
+        if draw.random() < 0.3:
+            marker = log_dir / MARKER
+            marker.unlink() if marker.exists() else marker.touch()
+            said += "; the other stop"
+        return log_dir, sound, f"{log.parent.name}/{log.name if self.at_end else ''}: {said}"
+
+    def hurt_end(self, log: Path, draw: Random) -> str:
         data, said = hurt_end(log.read_bytes(), draw)
         log.write_bytes(data)
         for suffix in (".index", ".timeindex"):
@@ -116,11 +162,7 @@ class Draw:
             if path.exists() and kind != "kept":
                 path.unlink() if kind == "gone" else path.write_bytes(b"")
                 said += f"; {suffix} {kind}"
-        if draw.random() < 0.3:
-            marker = log_dir / MARKER
-            marker.unlink() if marker.exists() else marker.touch()
-            said += "; the other stop"
-        return log_dir, sound, f"{log.parent.name}/{log.name}: {said}"
+        return said
 
 
 def suggested(log_dir: Path, name: str, level: str | None, release: str) -> dict[str, Row]:
@@ -183,12 +225,14 @@ def not_planned(command: str, sound: Path, home: Path, row: Row) -> tuple[list[s
     return said, True
 
 
-def play(numbers: Iterable[int], seed: int, goldens: Sequence[str], home: Path) -> Counter[str]:
-    """Play them all; how many ended how."""
+def play(
+    numbers: Iterable[int], seed: int, goldens: Sequence[str], home: Path, *, at_end: bool | None = None
+) -> Counter[str]:
+    """Play them all, where they are drawn or `at_end` or not; how many ended how."""
     unpacked = home / "unpacked"
 
     def trial(number: int, folder: Path) -> list[str]:
-        draw = Draw.of(seed, number, goldens)
+        draw = Draw.of(seed, number, goldens, at_end=at_end)
         whole = unpacked / draw.golden
         if not whole.exists():
             unpack(GOLDEN / f"{draw.golden}.tar.xz", whole)

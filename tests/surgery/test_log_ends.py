@@ -17,7 +17,7 @@ FOUND = [
 """By seed and number: a command that did nothing, or ended with a traceback."""
 
 
-def test_commands_named_for_the_end_of_a_log_do_what_they_say(
+def test_commands_that_check_names_do_what_they_say(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     count = sampled(300, 6)
@@ -29,7 +29,7 @@ def test_commands_named_for_the_end_of_a_log_do_what_they_say(
 def test_commands_that_once_did_nothing(
     seed: int, number: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    told = log_ends.play([number], seed, log_ends.GOLDENS, tmp_path)
+    told = log_ends.play([number], seed, log_ends.GOLDENS, tmp_path, at_end=True)
     assert told == {"ok": 1}, capfd.readouterr().out
 
 
