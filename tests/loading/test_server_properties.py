@@ -168,6 +168,8 @@ def test_memory_for_large_buffers_is_assumed(tmp_path: Path) -> None:
         ("initial.broker.registration.timeout.ms=1", "4.3.1", "", "takes longer to let it in"),
         ("broker.session.timeout.ms=100", "4.3.1", "", "fence a broker between two heartbeats"),
         ("broker.session.timeout.ms=18000", "4.3.1", "", ""),
+        ("broker.heartbeat.interval.ms=5000", "4.3.1", "", ""),
+        ("broker.heartbeat.interval.ms=100000", "4.3.1", "", "fence a broker between two heartbeats"),
     ],
 )  # fmt: skip
 def test_numbers_that_a_configuration_takes_and_a_start_does_not(

@@ -86,7 +86,7 @@ _ODDS: Final = (
     ),
     Odd(
         names={"broker.session.timeout.ms": 9_000, "broker.heartbeat.interval.ms": 2_000},
-        odd=lambda session, heartbeat: session < 2 * heartbeat,
+        odd=lambda session, heartbeat: session < heartbeat + 1_000,
         why="controllers may fence a broker between two heartbeats, and nobody leads its partitions then",
         roles="broker,controller",
     ),
