@@ -1,6 +1,7 @@
 """Values as columns: what goes in comes out, however large or odd its numbers are."""
 
 import pickle
+import sys
 
 import pytest
 
@@ -68,3 +69,12 @@ def test_spans_are_sets_of_offsets() -> None:
     assert without(whole, [(1, 5)]) == [(0, 0), (6, 7), (LONG_MAX, LONG_MAX + 1)]
     assert common(whole, Spans([(2, 6)])) == [(2, 2), (5, 6)]
     assert [has(whole, at) for at in (-1, 2, 3, 7, LONG_MAX + 1)] == [False, True, False, True, True]
+
+
+def test_offsets_take_four_bytes_until_one_needs_more() -> None:
+    for first, bytes_each in ((0, 5), (1 << 31, 10), (1 << 63, 10)):
+        spans = Spans((at, at) for at in range(first, first + 2000, 2))
+        assert [*spans] == [(at, at) for at in range(first, first + 2000, 2)]
+        assert sys.getsizeof(spans.lasts) < 1000 * bytes_each + 200
+    spans = Spans([(0, 0), (5, 1 << 40)])
+    assert without(spans, [(7, 1 << 39)]) == [(0, 0), (5, 6), ((1 << 39) + 1, 1 << 40)]

@@ -36,7 +36,7 @@ class Parts(Sequence[Part]):
     def __init__(self, runs: Packed[Run], parts: Iterable[tuple[int, int, int]]) -> None:
         """Offsets, and the number of their run."""
         self._runs = runs
-        self._spans, self._numbers = Spans(), array("q")
+        self._spans, self._numbers = Spans(), array("i")
         for first, last, number in parts:
             self._spans.add(first, last)
             self._numbers.append(number)

@@ -63,9 +63,7 @@ def _replica(
         reading.unreadable.append(str(partition.unreadable))
     for part in parts:
         reading.add(part)
-    reading.unreadable += (f"{file.path}: no broker reads this name" for file in partition.shadowed)
-    links = (name for name in sorted(partition.layout.dangling) if name.endswith(".log"))
-    reading.unreadable += (f"{partition.path}/{name}: a link to nothing, or no file" for name in links)
+    reading.unreadable += _unread_logs(partition)
     runs, odd = in_order(reading.runs)
     runs, denied = without_denied(runs, lines)
     reading.damaged.extend((*odd, *denied))
@@ -145,6 +143,12 @@ def _told_beside(partition: PartitionDir, end: int) -> Iterator[tuple[int, int, 
     for offset, file in partition.snapshots[-1:]:
         if offset > end:
             yield end, offset - 1, file.name
+
+
+def _unread_logs(partition: PartitionDir) -> Iterator[str]:
+    yield from (f"{file.path}: no broker reads this name" for file in partition.shadowed)
+    links = (name for name in sorted(partition.layout.dangling) if name.endswith(".log"))
+    yield from (f"{partition.path}/{name}: a link to nothing, or no file" for name in links)
 
 
 def _unread_beside(partition: PartitionDir) -> Iterator[str]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge as in_order
 from typing import overload
 
-from segmend.merge.packed import Numbers, with_number
+from segmend.merge.packed import narrow, with_number
 
 Span = tuple[int, int]
 
@@ -19,8 +18,7 @@ class Spans(Sequence[Span]):
     __slots__ = ("firsts", "lasts")
 
     def __init__(self, spans: Iterable[Span] = ()) -> None:
-        self.firsts: Numbers = array("q")
-        self.lasts: Numbers = array("q")
+        self.firsts, self.lasts = narrow(()), narrow(())
         for first, last in spans:
             self.add(first, last)
 

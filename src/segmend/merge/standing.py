@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from heapq import merge as in_order
 from itertools import chain, pairwise
 
 from segmend.merge.branch import Branch
-from segmend.merge.packed import Packed
+from segmend.merge.packed import Packed, narrow
 from segmend.merge.second_look import Look
 from segmend.merge.spans import Span, common, ends, has, size, united, without
 from segmend.merge.values import Conflict, Diverged, Hurt, Relation, Replica, Standing, Unique
@@ -39,7 +38,7 @@ def standings_of(
     first, end, watermark = bounds
     whole = [(first, end - 1)] if first < end else []
     held = common(whole, united(in_order(*(branch.cover for branch in branches))))
-    places = array("q", in_order(*(ends(each.cover) for each in branches)))
+    places = narrow(in_order(*(ends(each.cover) for each in branches)))
     standings = []
     for number, (replica, branch) in enumerate(zip(replicas, branches, strict=True)):
         own = without(held, [(0, begins(replica) - 1)]) if begins(replica) else held

@@ -7,7 +7,6 @@ So where whole batches are gone from within a file, whose gap looks like compact
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -20,6 +19,7 @@ from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import frozen
 from segmend.merge.agreement import differences
 from segmend.merge.branch import Branch, lacking
+from segmend.merge.packed import narrow
 from segmend.merge.second_look import Keyed, Look
 from segmend.merge.spans import Span, Spans, common, ends, has, united, without
 from segmend.merge.superseded import STEP
@@ -125,7 +125,7 @@ class _Lackers:
         self._branches = branches
         self._witnesses = [_witnesses(branch, branches) for branch in branches]
         more = sorted([*(branch.thinned for branch in branches), *chain(*self._witnesses)])
-        self._places = array("q", in_order(*(ends(branch.cover) for branch in branches), more))
+        self._places = narrow(in_order(*(ends(branch.cover) for branch in branches), more))
         self._until = -1
         self._known: dict[Who, tuple[Who, bool]] = {}
 
