@@ -42,6 +42,7 @@ SWEEPS = {
     "merge": (*PYTEST, "tests/merge/test_rule.py"),
     "live": (
         *PYTEST,
+        "tests/lab/quorums/test_quorums.py",
         "tests/lab/test_clients.py",
         "tests/lab/test_live.py",
         "tests/real/test_graft_story.py",

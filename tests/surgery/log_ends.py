@@ -112,7 +112,8 @@ def hurt_line(path: Path, name: str, draw: Random) -> None:
             row[2] = str(
                 draw.choice([0, 1, int(row[2]) + draw.randint(1, 90), max(0, int(row[2]) - 5), 1 << 40])
             )
-    rows[1] = [str(len(rows) - 2)]
+    if mine:
+        rows[1] = [str(len(rows) - 2)]
     path.write_text("".join(" ".join(row) + "\n" for row in rows))
 
 

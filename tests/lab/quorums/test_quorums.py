@@ -50,6 +50,13 @@ def test_it_promises_the_same(case: Case, row: dict[str, Any], bases: Path, tmp_
     assert {"exit": told.exit, "promised": told.promised} == {key: row[key] for key in ("exit", "promised")}
 
 
+def test_no_further_copy_is_asked_for_where_every_voter_s_was_given(bases: Path, tmp_path: Path) -> None:
+    """Its own is the newest, and cut short. Real nodes of 3.3.2 came up with all of it."""
+    case = Case("3.3.2", 1, "from", ("state-garbage", "log-cut@0.7"))
+    told = Scene.of(case, unpacked(case.base, bases / case.base), tmp_path).plan()
+    assert (told.exit, told.promised) == (0, {"end": 52})
+
+
 @pytest.mark.broker
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("case", LIVE, ids=str)

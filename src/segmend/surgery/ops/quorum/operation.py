@@ -66,7 +66,7 @@ def _mended(case: QuorumCase, choice: ChosenCopy) -> Draft:
     steps = _in_order(case, [*votes.steps(case, after), *files])
     notes = [*_notes(case, choice), *votes.notes(case, after)]
     facts = {"end": choice.standing.position[1]}
-    left = list(_cut_short(case, choice))
+    left = list(_cut_short(case, choice, after))
     return Draft(steps=steps, losses=_losses(case, choice), notes=notes, left=left, extra={NAME: facts})
 
 
@@ -146,9 +146,13 @@ def _losses(case: QuorumCase, choice: ChosenCopy) -> list[Loss]:
     return [loss]
 
 
-def _cut_short(case: QuorumCase, choice: ChosenCopy) -> Iterator[Left]:
-    """Where its own copy is taken although nobody knows how far it went."""
-    if choice.source is None and case.own is not None and case.own.cut_short:
+def _cut_short(case: QuorumCase, choice: ChosenCopy, after: MetadataLog) -> Iterator[Left]:
+    """Where its own copy is taken although nobody knows how far it went, and a voter was not asked.
+
+    What was committed a majority has, so one of the others.
+    """
+    cut = choice.source is None and case.own is not None and case.own.cut_short
+    if cut and not votes.all_given(case, after):
         why = (
             "the log is gone, or ends before the newest snapshot: what was behind that is lost, and nothing "
             "here tells how much; another node may have it"

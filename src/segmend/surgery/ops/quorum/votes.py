@@ -69,6 +69,12 @@ def steps(case: QuorumCase, after: MetadataLog) -> Iterator[Step]:
     yield of_epoch(case, free_epoch(case, others), sorted(voters), in_log=bool(after.voter_set))
 
 
+def all_given(case: QuorumCase, after: MetadataLog) -> bool:
+    """Whether the files of all other voters were."""
+    voters = _told(case, after)
+    return voters is not None and not unseen(voters - {case.node_id}, case.sources)
+
+
 def notes(case: QuorumCase, after: MetadataLog) -> Iterator[str]:
     """What became of the vote."""
     state = case.state
@@ -88,20 +94,26 @@ def is_other_directory(case: QuorumCase, after: MetadataLog) -> bool:
     return mine is not None and own is not None and parse_uuid(mine.directory_id) != parse_uuid(own)
 
 
-def _voters(case: QuorumCase, after: MetadataLog) -> frozenset[int]:
-    """The node ids that vote; raises `UsageError` if nobody tells."""
+def _told(case: QuorumCase, after: MetadataLog) -> frozenset[int] | None:
+    """The node ids that vote, if anything tells."""
     if after.voter_set:
         return frozenset(each.voter_id for each in after.voter_set)
     if case.config is not None and case.config.voters:
         return case.config.voters
     states = (source.state for source in case.sources)
     told = next((state.current_voters for state in states if state and state.current_voters), None)
+    return None if told is None else frozenset(told)
+
+
+def _voters(case: QuorumCase, after: MetadataLog) -> frozenset[int]:
+    """The same; raises `UsageError` if nobody tells."""
+    told = _told(case, after)
     if told is None:
         raise UsageError(
             f"{case.path}/{FILE_NAME}: cannot be read, and nothing tells which nodes vote: give "
             "--config server.properties"
         )
-    return frozenset(told)
+    return told
 
 
 def _refuse_unseen(case: QuorumCase, others: Collection[int]) -> None:
