@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Final
 
@@ -83,9 +83,7 @@ def _replica(
     if thinned and gaps:
         # The cleaner writes its checkpoint last: a broker that was killed may have cleaned further.
         thinned = max(thinned, gaps[-1][1] + 1)
-    put_back = [*filter(None, (_put_back(each, runs, lines, partition) for each in reading.damaged))]
-    if put_back:
-        runs = Packed(Run, sorted([*runs, *put_back], key=lambda run: run.first_offset))
+    runs = _with_put_back(runs, reading.damaged, lines, partition)
     damaged = joined(Packed(Damaged, cut_off(partition, lines, start)), reading.damaged)
     damaged.extend(
         damage_at(max(a, thinned), b, name, 0, 0, "missing") for a, b, name in gaps if b >= thinned
@@ -155,6 +153,13 @@ def _unread_beside(partition: PartitionDir) -> Iterator[str]:
     names = (LOG_START_OFFSET, HIGH_WATERMARK, CLEANER_OFFSET)
     checkpoints = (partition.log_dir.offset_checkpoint(name).unreadable for name in names)
     yield from map(str, filter(None, (partition.leader_epochs.unreadable, *checkpoints)))
+
+
+def _with_put_back(
+    runs: Packed[Run], damaged: Iterable[Damaged], lines: Lines, partition: PartitionDir
+) -> Packed[Run]:
+    put_back = [*filter(None, (_put_back(each, runs, lines, partition) for each in damaged))]
+    return Packed(Run, sorted([*runs, *put_back], key=lambda run: run.first_offset)) if put_back else runs
 
 
 def _put_back(each: Damaged, runs: Packed[Run], lines: Lines, partition: PartitionDir) -> Run | None:
