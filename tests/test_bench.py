@@ -9,7 +9,7 @@ _DAEMON = """
 import os, signal, time
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 if not os.fork():
-    while time.process_time() < 0.3:
+    while time.process_time() < 0.4:
         pass
     print("worked", flush=True)
     os.read(0, 1)
