@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 from tests.brokers import broker_of
+from tests.checks.build_partition import write_log_dir
 from tests.cli.run import run
 from tests.conftest import golden_params
+from tests.faults.written import plain
 from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
 
@@ -49,6 +51,15 @@ def test_of_a_killed_1_1_0_nothing_is_planned_by_the_rules_of_2_2(tmp_path: Path
     )
     assert "  by the rules of 2.3: clean stop" in run("explain", "startup", *dirs).out
     run("plan", "move", *dirs, "--partition", "v1-none-0", "--to", dirs[1], code=0)
+
+
+def test_a_rule_of_what_is_not_there_is_not_asked(tmp_path: Path) -> None:
+    """Each that is asked may have the start played once more, by the rules before it."""
+    broker = BrokerDirs([LogDir.open(str(write_log_dir(tmp_path / "a", [plain("orders")])))])
+    assert any(isinstance(line, BrokerOutcome) for line in forecast(broker, Options()))
+    asked = broker.release.asked
+    assert asked
+    assert asked.isdisjoint({(3, 3), (3, 8), (4, 0)}), "of many threads, future replicas and ZooKeeper"
 
 
 def test_of_very_many_partitions_some_are_compared_and_that_is_said(

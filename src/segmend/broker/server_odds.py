@@ -111,9 +111,10 @@ def odd_settings(config: ServerConfig, release: Release) -> Iterator[str]:
         set_here = {name: number for name, number in numbers.items() if number is not None}
         if not config.cleaner_runs and min(each.names).startswith("log.cleaner."):
             continue
-        if each.applies is not None and not each.applies.of(release):
-            continue
         asked = not each.roles or roles & {*entries_of(each.roles)}
-        if asked and set_here and each.odd(*({**each.names, **set_here}).values()):
+        if not (asked and set_here and each.odd(*({**each.names, **set_here}).values())):
+            continue
+        # The release is asked only where it makes a difference: each other one is played, too.
+        if each.applies is None or each.applies.of(release):
             told = ", ".join(f"{name}={number}" for name, number in set_here.items())
             yield f"{COMES_UP} {told}: {each.why}"

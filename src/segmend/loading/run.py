@@ -231,7 +231,6 @@ class _Run:
 
     def _futures(self) -> None:
         """A future replica that takes its current one's place finds it there, if both lie in one dir."""
-        promotes = PROMOTES_FUTURE.of(self._broker.release)
         here = {
             (one.dir_state.path, one.key[1:]) for one in self._loaded if one.key and one.key[0] == "current"
         }
@@ -244,7 +243,7 @@ class _Run:
             says = CANNOT_RENAME.format(name, state.path)
             if place in made:
                 self._unsure.append(f"{state.path}: how long it serves anything: {says}")
-            elif promotes:
+            elif PROMOTES_FUTURE.of(self._broker.release):
                 self._refuse(says)
             else:
                 state.offline = state.offline or says
@@ -294,8 +293,7 @@ class _Run:
 
     def _concerned(self, loaded: Loaded, line: PartitionOutcome) -> PartitionOutcome:
         """With the groups or transactional ids that it concerns, if that is asked."""
-        found = (each for each in loaded.dir_state.log_dir.current if each.name == line.name)
-        partition = next(found, None) if self._options.whose else None
+        partition = loaded.dir_state.log_dir.partition(line.name) if self._options.whose else None
         return line if partition is None else replace(line, concerns=concerned(partition, line))
 
     def _told(self, loaded: Loaded) -> PartitionOutcome | DirectoryOutcome:
