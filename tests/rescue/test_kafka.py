@@ -25,7 +25,10 @@ from tests.rescue.test_export import Growing
 
 from segmend.errors import SegmendError
 from segmend.rescue import live as live_cluster
+from segmend.rescue.forms.kafka import _Note
 from segmend.rescue.live import LiveCluster, Sender
+from segmend.rescue.outlet import Folder
+from segmend.surgery.writing.effects import Effects
 
 TOPICS = "[chino]*"
 """codec-*, compacted*, headers, idem, nulls, orders.* with three partitions: all that a record can have."""
@@ -164,6 +167,13 @@ def test_a_topic_made_anew_meanwhile_has_not_got_all(
     for _ in range(2):
         ran = run(*asked)
         assert (ran.code, "made anew" in ran.err) == (8, True), ran.err
+
+
+@pytest.mark.parametrize("held", ["{", "[]", "null", "", '{"strange":1}', "\xff"])
+def test_a_note_that_is_damaged_is_a_line(held: str, tmp_path: Path) -> None:
+    (tmp_path / "t-0.sent.json").write_bytes(held.encode("latin-1"))
+    with pytest.raises(SegmendError, match="is damaged; give a new --out to send it again"):
+        _Note.read(Folder(str(tmp_path), Effects()), "t-0")
 
 
 def test_settings_that_a_producer_cannot_have_are_a_line() -> None:

@@ -18,6 +18,7 @@ from segmend.errors import SegmendError
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.rescue import partly
+from segmend.rescue.outlet import JOURNAL
 from segmend.rescue.request import Request
 from segmend.rescue.rows import Tally
 from segmend.rescue.run import here, rescue
@@ -113,3 +114,19 @@ def test_without_power_it_ends_with_the_same_bytes(tmp_path: Path) -> None:
         fx.power_off(dice if number % 2 else None)
         go(dirs, out, "log-dir", Disk())
         assert contents(out) == wanted, (SEED, at)
+
+
+def test_a_journal_that_is_not_as_we_write_it_is_a_line(tmp_path: Path) -> None:
+    """Damaged, or of an earlier release: conflicts were lists."""
+    dirs, out = replicas(golden("4.3.1-killed"), tmp_path, TWO[:1], count=1), tmp_path / "out"
+    go(dirs, out, "jsonl", Effects())
+    journal = out / JOURNAL
+    asked, told, summary = journal.read_text().splitlines()
+    older = told.replace('"conflicts":[]', '"conflicts":[[1,2,"order"]]')
+    assert older != told
+    for line in ("[]", "5", "null", "{}", '{"type":"partition"}', '{"type":"summary"}', older):
+        journal.write_text(f"{asked}\n{line}\n")
+        with pytest.raises(SegmendError, match="is not as this release writes it; give a new directory"):
+            go(dirs, out, "jsonl", Effects())
+    journal.write_text(f"{asked}\n{told}\n{summary}\n")
+    assert go(dirs, out, "jsonl", Effects()) == 2

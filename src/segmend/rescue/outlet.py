@@ -34,6 +34,16 @@ _HURRY: Final = 4 << 20
 _SYNCS: Final = 4
 """So many files are synced at a time: a disk that is asked by several flushes once for all of them."""
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+_SHAPES: Final[Mapping[str, Mapping[str, type]]] = {
+    "partition": {
+        **dict.fromkeys(("missing", "diverged", "conflicts", "unreadable", "doubts"), list), "topic": str,
+        **dict.fromkeys(("partition", "first_offset", "next_offset", "records", "aborted", "left_out"), int),
+        **dict.fromkeys(("marked", "open", "unacknowledged", "bytes"), int), "form": dict,
+    },
+    "summary": dict.fromkeys(("partitions", "records", "bytes", "missing"), int),
+}  # fmt: skip
+"""Of a line of the journal, by its type, what the report is made of."""
+_OBJECTS: Final = ("diverged", "conflicts")
 
 
 class Stream:
@@ -316,6 +326,8 @@ def _resumed(path: str, fd: int, asked: Line, fx: Effects) -> Outlet:
         lines = [json.loads(line) for line in data[:whole].splitlines()]
     except ValueError:
         raise SegmendError(f"{path}/{JOURNAL}: is damaged; give a new directory") from None
+    if not all(map(_is_told, lines[1:])):
+        raise SegmendError(f"{path}/{JOURNAL}: is not as this release writes it; give a new directory")
     if not lines or lines[0] != json.loads(json.dumps(asked)):
         raise UsageError(
             f"{path}: holds another rescue (see {JOURNAL}); give the same command or a new directory"
@@ -323,6 +335,15 @@ def _resumed(path: str, fd: int, asked: Line, fx: Effects) -> Outlet:
     if whole < len(data):
         fx.truncate(fd, whole)
     return Outlet(path, fx, fd, whole, lines[1:])
+
+
+def _is_told(line: object) -> bool:
+    """Whether it has what a report is made of."""
+    if not isinstance(line, dict) or line.get("type") not in _SHAPES:
+        return False
+    shape = _SHAPES[line["type"]]
+    known = all(isinstance(line.get(name), kind) for name, kind in shape.items())
+    return known and all(isinstance(each, dict) for name in _OBJECTS for each in line.get(name, ()))
 
 
 def refuse_overlap(out: str, sources: Iterable[str]) -> None:

@@ -136,11 +136,22 @@ def _same_cluster(cluster: LiveCluster, outlet: Folder) -> None:
     path, mine = f"{outlet.path}/_kafka.json", {"cluster": cluster.id()}
     if disk.path_type(path) is None:
         outlet.put("_kafka.json", json.dumps(mine).encode())
-    elif (before := json.loads(FileEntry.at(path).read())) != mine:
+    elif (before := _held(path)) != mine:
         raise SegmendError(
             f"{cluster.bootstrap}: is cluster {mine['cluster']}, and this rescue began with "
-            f"{before['cluster']}; give a new OUT for another cluster"
+            f"{before.get('cluster')}; give a new OUT for another cluster"
         )
+
+
+def _held(path: str) -> dict[str, Any]:
+    """What a file of OUT holds; raises `SegmendError` where it is damaged."""
+    try:
+        held = json.loads(FileEntry.at(path).read())
+    except ValueError:
+        held = None
+    if not isinstance(held, dict):
+        raise SegmendError(f"{path}: is damaged; {_ANEW}")
+    return held
 
 
 class _Note:
@@ -181,7 +192,11 @@ class _Note:
         path = f"{outlet.path}/{file}"
         if disk.path_type(path) is None:
             return None
-        return cls(outlet, **{"name": file.removesuffix(_NOTE), **json.loads(FileEntry.at(path).read())})
+        held = _held(path)
+        try:
+            return cls(outlet, **{"name": file.removesuffix(_NOTE), **held})
+        except TypeError:
+            raise SegmendError(f"{path}: is damaged; {_ANEW}") from None
 
     def begin(self, before: Reached, target_offset: int) -> None:
         """Something will be sent, which comes from there on; kept before that for good."""
