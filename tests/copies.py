@@ -2,7 +2,13 @@
 
 import functools
 import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+
+from tests.golden.unpack import unpack
+from tests.memory import swift
 
 Copied = list[tuple[str, os.stat_result, bytes | None]]
 """All of a directory, itself first: path from there, status, of a file its bytes."""
@@ -63,6 +69,48 @@ def given(path: str | int, status: os.stat_result) -> None:
     """Give it the mode and the times of another."""
     os.chmod(path, status.st_mode & 0o7777)
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+@functools.lru_cache(maxsize=8)
+def _packed(archive: Path) -> list[tuple[str, os.stat_result, list[tuple[int, bytes]]]]:
+    """All that an archive holds, name by name in their order: of a file its bytes, without the holes."""
+    with swift() as work:
+        paths = sorted(unpack(archive, work).rglob("*"))
+        return [(str(path.relative_to(work)), path.stat(), [*_extents(path)]) for path in paths]
+
+
+def _extents(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Where a file has data, and which."""
+    if path.is_dir():
+        return
+    with open(path, "rb") as stream, suppress(OSError):  # ENXIO: no data from there on
+        end = 0
+        while True:
+            at = os.lseek(stream.fileno(), end, os.SEEK_DATA)
+            end = os.lseek(stream.fileno(), at, os.SEEK_HOLE)
+            yield at, os.pread(stream.fileno(), end - at, at)
+
+
+def fresh(archive: Path, into: Path) -> Path:
+    """Unpack it as `unpack` does; who wants it again and again has it from memory."""
+    packed = _packed(archive)
+    into.mkdir(parents=True, exist_ok=True)
+    for name, status, extents in packed:
+        path = f"{into}/{name}"
+        if stat.S_ISDIR(status.st_mode):
+            os.makedirs(path, exist_ok=True)
+            continue
+        out = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        try:
+            assert all(os.pwrite(out, data, at) == len(data) for at, data in extents), "no room"
+            os.truncate(out, status.st_size)
+            os.utime(out, ns=(status.st_mtime_ns, status.st_mtime_ns))
+        finally:
+            os.close(out)
+    for name, status, _ in reversed(packed):
+        if stat.S_ISDIR(status.st_mode):
+            os.utime(f"{into}/{name}", ns=(status.st_mtime_ns, status.st_mtime_ns))
+    return into
 
 
 def copy_tree(source: Path, target: Path) -> None:

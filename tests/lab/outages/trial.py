@@ -9,7 +9,7 @@ from typing import Any
 
 from segmend.broker.election import NOT_REGISTERED, majority
 from tests.cli.run import run
-from tests.golden.unpack import unpack
+from tests.copies import fresh
 from tests.lab.broker import Broker
 from tests.lab.cluster import Cluster
 from tests.lab.disasters.files import fingerprint, look
@@ -37,7 +37,7 @@ def said(root: Path, up: list[int], version: str) -> list[dict[str, Any]]:
 
 def prepared(outage: Outage, root: Path) -> Cluster:
     """The nodes over a hurt copy, each with its server.properties."""
-    unpack(archive(outage.base), root)
+    fresh(archive(outage.base), root)
     outage.hurt(root)
     cluster = nodes(outage.version, root, outage.story)
     for broker in cluster.brokers:

@@ -14,7 +14,7 @@ from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from tests.brokers import broker_of
 from tests.cli.run import run
-from tests.golden.unpack import unpack
+from tests.copies import fresh
 from tests.lab.errors import LabError
 from tests.lab.releases import release
 from tests.lab.tiered import several
@@ -35,7 +35,7 @@ NODE = {"process.roles": "broker,controller", "node.id": "1"}
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]} {case[1].name}")
 def test_what_is_served_is_forecast(case, tmp_path: Path) -> None:
     version, trial = case
-    root = unpack(HERE / f"{version}.tar.xz", tmp_path)
+    root = fresh(HERE / f"{version}.tar.xz", tmp_path)
     hurt(trial, root / DIR)
     used = {"remote.log.storage.system.enable": "true"} if trial.used else {}
     given = ServerConfig(given={**NODE, "log.dirs": str(root / DIR), **used})
@@ -58,7 +58,7 @@ def test_what_is_served_is_forecast(case, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", RECORDED)
 def test_what_is_in_remote_storage_only_is_no_part_of_a_rescue(version: str, tmp_path: Path) -> None:
-    root = unpack(HERE / f"{version}.tar.xz", tmp_path)
+    root = fresh(HERE / f"{version}.tar.xz", tmp_path)
     out = ["--out", str(tmp_path / "out"), "--as", "jsonl"]
     for command in (["rescue", *out], ["diff"]):
         ran = run(*command, root / DIR, "--topic", "cut", code=4)
@@ -75,7 +75,7 @@ def test_a_live_broker_does_it_again(tmp_path: Path) -> None:
         pytest.skip(str(missing))
     trial = random.Random(SEED).choice(drawn(RECORDED["4.3.1"]["seed"]))
     seen = RECORDED["4.3.1"][trial.name]
-    assert play(release("4.3.1"), unpack(HERE / "4.3.1.tar.xz", tmp_path), trial, seen) == seen
+    assert play(release("4.3.1"), fresh(HERE / "4.3.1.tar.xz", tmp_path), trial, seen) == seen
 
 
 THREE_SEEN = {path.stem: json.loads(path.read_text()) for path in sorted(THREE.glob("*.json"))}
@@ -85,7 +85,7 @@ OUTAGES = [(name, outage) for name, seen in THREE_SEEN.items() for outage in sev
 @pytest.mark.parametrize("case", OUTAGES, ids=lambda case: f"{case[0]} {case[1].name}")
 def test_what_three_brokers_serve_is_forecast(case, tmp_path: Path) -> None:
     (name, outage), version = case, case[0].partition("-")[0]
-    root = unpack(THREE / f"{version}.tar.xz", tmp_path)
+    root = fresh(THREE / f"{version}.tar.xz", tmp_path)
     outage.hurt(root)
     settings = {"process.roles": "broker,controller", **several.SETTINGS, **outage.settings}
     configs = {
