@@ -12,6 +12,7 @@ FOUND = [
     *((77, number) for number in (73, 107, 110, 162, 218, 301, 374)),
     (500, 2),
     (500, 91),
+    (903, 0),
     (700, 25),
 ]
 """By seed and number: a command that did nothing, or ended with a traceback."""

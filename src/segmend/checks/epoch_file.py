@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from segmend.findings import Finding, Remedy, Where
 from segmend.formats.epoch_checkpoint import FILE_NAME
 from segmend.logdir.tree import PartitionDir
+from segmend.node.metadata_image import MetadataImage
+from segmend.node.tiered import may_be_tiered
 
+from . import remedies
 from .context import PartitionContext
 from .manual import ERROR, OFFLINE, REFUSES, WARNING, WRONG, Code, Level, Page, Scope
 
@@ -34,6 +37,7 @@ PAGE = Page(
 SCOPE = Scope.PARTITION
 LEVEL = Level.STARTUP
 
+_COPY = "the leader-epoch-checkpoint of another replica of {} in the place of this one"
 _CODES = {"not-a-number": "E02", "negative-entry": "E03", "not-increasing": "E05"}
 # Loading fails on these, so nothing else in the file matters.
 _FATAL = frozenset(code.name for code in CODES if code.fatal)
@@ -57,7 +61,10 @@ def mend(context: PartitionContext) -> Remedy | None:
     """The file made anew, but never that of a replica that is being moved here.
 
     Without the file it is copied anew and nothing is lost; with it, it takes over whatever it lacks.
+    Nor that of a log whose older epochs only remote storage has: a replica's is told to be taken.
     """
-    if context.partition.kind != "future":
-        return context.repair()
-    return context.set_aside(FILE_NAME) if context.epochs.damages else None
+    if context.partition.kind == "future":
+        return context.set_aside(FILE_NAME) if context.epochs.damages else None
+    if may_be_tiered(context.partition, context.broker_dirs.metadata or MetadataImage()):
+        return remedies.advice(_COPY.format(context.partition.name))
+    return context.repair()

@@ -8,7 +8,7 @@ from segmend.findings import Finding
 from segmend.formats.epoch_checkpoint import FILE_NAME
 from segmend.formats.offset_checkpoint import LOG_START_OFFSET
 from segmend.logdir.tail import whole_end_offset
-from segmend.logdir.tree import PartitionDir
+from segmend.node.tiered import may_be_tiered
 from segmend.surgery.derive.log_starts import is_lost, told_by_epochs
 from segmend.surgery.ops.repair.mends.checkpoints import rewritten
 from segmend.surgery.ops.repair.scene import BeyondRepair, Scene
@@ -32,7 +32,7 @@ def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
     if finding.code == "E07" and is_lost(partition) and told_by_epochs(partition) is not None:
         yield from rewritten(partition.log_dir, LOG_START_OFFSET, scene)
         return
-    if _is_tiered(partition, first, scene):
+    if may_be_tiered(partition, scene.image):
         raise BeyondRepair(
             f"the epochs before offset {first} are in remote storage only, which is read by them; copy the "
             "file of another replica"
@@ -41,11 +41,3 @@ def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
     if not first <= start <= whole_end_offset(partition):  # C08, C06
         start = first
     yield Rebuild.within(partition, FILE_NAME, "leader-epochs", start=start)
-
-
-def _is_tiered(partition: PartitionDir, first: int, scene: Scene) -> bool:
-    """By the topic's settings; without them by a log that starts before its first segment."""
-    if partition.topic in scene.image.ids:
-        return scene.image.configs.get(partition.topic, {}).get("remote.storage.enable") == "true"
-    start = partition.log_dir.log_start_offsets.get(partition.key)
-    return start is not None and 0 <= start < first
