@@ -235,9 +235,10 @@ class _Run:
             (one.dir_state.path, one.key[1:]) for one in self._loaded if one.key and one.key[0] == "current"
         }
         made = {(one.dir_state.path, key_of(one.outcome)) for one in self._loaded if is_missing(one)}
+        taken = here | made
         for one in self._loaded:
             place = (one.dir_state.path, one.key[1:]) if one.key and one.key[0] == "future" else None
-            if one.key is None or place not in here | made:
+            if one.key is None or place not in taken:
                 continue
             state, name = one.dir_state, f"{one.key[1]}-{one.key[2]}"
             says = CANNOT_RENAME.format(name, state.path)
