@@ -81,11 +81,11 @@ class FamilyCpu:
     """
 
     def __init__(self) -> None:
-        self._unwaited: dict[tuple[int, str], float] = {}
+        self._unwaited: dict[tuple[int, str], int] = {}
 
     def __call__(self) -> float:
         """So far."""
-        parents, used, begun, careless = dict[int, int](), dict[int, float](), dict[int, str](), set[int]()
+        parents, ticks, begun, careless = dict[int, int](), dict[int, int](), dict[int, str](), set[int]()
         for folder in Path("/proc").iterdir():
             if not folder.name.isdigit():
                 continue
@@ -98,13 +98,13 @@ class FamilyCpu:
             process = int(folder.name)
             if not serves:
                 parents[process], begun[process] = int(fields[1]), fields[19]
-                used[process] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+                ticks[process] = sum(map(int, fields[11:15]))
             if ignored and int(ignored[1], 16) >> (signal.SIGCHLD - 1) & 1:
                 careless.add(process)
-        ours = [process for process in used if _is_ours(process, parents)]
-        self._unwaited |= {(p, begun[p]): used[p] for p in ours if parents[p] in careless}
+        ours = [process for process in ticks if _is_ours(process, parents)]
+        self._unwaited |= {(p, begun[p]): ticks[p] for p in ours if parents[p] in careless}
         ended = (s for (p, begin), s in self._unwaited.items() if begun.get(p) != begin)
-        return sum(used[process] for process in ours) + sum(ended)
+        return (sum(ticks[process] for process in ours) + sum(ended)) / os.sysconf("SC_CLK_TCK")
 
 
 def _is_ours(process: int, parents: dict[int, int]) -> bool:

@@ -17,7 +17,7 @@ from segmend.kernel.types import Problem
 from segmend.logdir.files import FileEntry
 from segmend.logdir.loaded import load
 from segmend.logdir.log_segment import LogSegment
-from segmend.logdir.scans import whole_scan
+from segmend.logdir.scans import first_part, whole_scan
 from segmend.logdir.tree import PartitionDir
 
 SNAPSHOT_LIMIT: Final = 64 << 20
@@ -50,8 +50,13 @@ def damaged_log(
     for base, following in zip(bases, [*bases[1:], None], strict=True):
         if base < stop and (following is None or following > start):
             segment = LogSegment(partition, base)
-            scan = whole_scan(segment.log, base_offset=base) if segment.log is not None else None
-            problem = None if scan is None else first_doubt(scan, is_last=following is None and not tails)
+            if segment.log is None:
+                continue
+            is_last = following is None and not tails
+            scan = first_part(segment.log, base_offset=base)  # which a start reads, too
+            problem = first_doubt(scan, is_last=is_last)
+            if problem is None and scan.sound is not None:
+                problem = first_doubt(whole_scan(segment.log, base_offset=base), is_last=is_last)
             if problem is not None:
                 return segment, problem
     return None
