@@ -14,6 +14,11 @@ from tests.rescue.replicas import replicas, told
 from segmend.cli.moment import moment
 from segmend.fleet.option_values import instant
 
+EVERY = (
+    ("rescue",), ("rescue", "--as", "jsonl"), ("export",),
+    ("fleet", "rescue", "--driver", "local", "--as", "delta"), ("fleet", "export", "--driver", "local"),
+)  # fmt: skip
+
 
 def test_a_choice_of_records(tmp_path: Path) -> None:
     (source,) = replicas(golden("4.3.1-killed"), tmp_path, ("txn-0", "codec-zstd-0"), count=1)
@@ -85,13 +90,33 @@ def test_what_is_refused(tmp_path: Path) -> None:
     assert "is for tables" in refused("--out", tmp_path / "n", "--isolation", "read_committed")
 
 
-def test_replicas_of_another_topic_are_refused_before_anything_is_read(tmp_path: Path) -> None:
-    dirs = replicas(golden("4.3.1-killed"), tmp_path, ("codec-zstd-0",), count=2)
+def test_replicas_of_another_topic_are_refused_before_any_is_read_and_the_others_are_written(
+    tmp_path: Path,
+) -> None:
+    dirs = replicas(golden("4.3.1-killed"), tmp_path, ("codec-zstd-0", "single-0"), count=2)
     metadata = dirs[1] / "codec-zstd-0" / "partition.metadata"
-    metadata.write_text("version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw")
-    ran = run("rescue", *dirs, "--out", tmp_path / "out")
-    assert (ran.code, "of topic AAECAwQFBgcICQoLDA0ODw" in ran.err) == (16, True), ran.err
-    assert not (tmp_path / "out").exists()
+    before, other = metadata.read_text(), "version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw"
+    sound = {log: log.read_bytes() for each in dirs for log in each.glob("codec-zstd-0/*.log")}
+    for number, command in enumerate(EVERY):
+        out = tmp_path / f"out{number}"
+        metadata.write_text(other)
+        for log in sound:
+            log.unlink()
+            log.symlink_to("nothing")
+        ran = run(*command, *dirs, "--out", out, "--json", code=8)
+        lines = {line["topic"]: line for line in ran.of("partition")}
+        assert "of topic AAECAwQFBgcICQoLDA0ODw" in lines["codec-zstd"]["refused"], command
+        assert (lines["codec-zstd"]["unread"], lines["single"].get("refused")) == (None, None)
+        assert (ran.of("summary")[0]["refused"], lines["single"]["records"] > 0) == (1, True)
+        metadata.write_text(before)
+        for log, data in sound.items():
+            log.unlink()
+            log.write_bytes(data)
+        again = run(*command, *dirs, "--out", out, "--json", code=0)
+        assert {line["topic"]: line["records"] > 0 for line in again.of("partition")} == {
+            "codec-zstd": True,
+            "single": "export" not in command,
+        }
 
 
 def test_whose_log_dir_it_is(tmp_path: Path) -> None:

@@ -105,6 +105,11 @@ def refuse_strangers(replicas: Sequence[Replica]) -> None:
         if (one.topic, one.partition) != (other.topic, other.partition):
             raise UsageError(f"{other.path}: another partition than {one.path}")
     _refuse_another("topic", replicas, [each.topic_id for each in replicas])
+    refuse_another_cluster(replicas)
+
+
+def refuse_another_cluster(replicas: Sequence[Replica]) -> None:
+    """Raise `UsageError` where these are of several clusters."""
     _refuse_another("cluster", replicas, [each.cluster_id for each in replicas])
 
 

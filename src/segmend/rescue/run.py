@@ -20,7 +20,7 @@ from segmend.merge.look import Second
 from segmend.merge.packed import Packed
 from segmend.merge.pieces import Piece, pieces
 from segmend.merge.replicas import read_replicas, while_it_runs
-from segmend.merge.rule import merge, refuse_strangers
+from segmend.merge.rule import merge, refuse_another_cluster, refuse_strangers
 from segmend.merge.salvage import salvaged
 from segmend.merge.spans import common, united
 from segmend.merge.values import Conflicts, Damaged, Diverged, Replica, Run
@@ -164,11 +164,11 @@ def replicas_wanted(
     if not wanted:
         raise UsageError("no partition here is asked for (`segmend show DIR` lists them)")
     for places in wanted.values():
-        refuse_strangers([_unread(place) for place in places])
+        refuse_another_cluster([*map(unread, places)])
     return wanted
 
 
-def _unread(place: PartitionDir) -> Replica:
+def unread(place: PartitionDir) -> Replica:
     """A replica by what is beside its logs: enough to tell those of another topic or cluster, at once."""
     identity = place.log_dir.meta_properties.value
     return Replica(
@@ -198,8 +198,15 @@ class _Watch:
 
 
 def job_of(task: RescueTask) -> Job:
-    """The replicas of one partition read and merged, and where what is wanted of them lies."""
-    return while_it_runs(task.places, partial(_job_of, task))
+    """The replicas of one partition read and merged, and where what is wanted of them lies.
+
+    Raises `PartitionError` where they are of several topics, before any is read.
+    """
+    try:
+        refuse_strangers([*map(unread, task.places)])
+        return while_it_runs(task.places, partial(_job_of, task))
+    except UsageError as error:
+        raise PartitionError(str(error)) from None
 
 
 def _job_of(task: RescueTask, places: Sequence[PartitionDir]) -> Job:

@@ -31,12 +31,13 @@ from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.look import Second
 from segmend.merge.replicas import read_replica
 from segmend.merge.rule import merge as merged_by_the_rule
+from segmend.merge.rule import refuse_strangers
 from segmend.merge.values import Replica
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue.arrow_rows import batches, schema
 from segmend.rescue.request import Request
 from segmend.rescue.rows import Tally
-from segmend.rescue.run import RescueTask, gone_whole, job_of, replicas_wanted
+from segmend.rescue.run import RescueTask, gone_whole, job_of, replicas_wanted, unread
 from segmend.rescue.spread import Sent, opened
 from segmend.spark.tasks import run_tasks
 
@@ -96,10 +97,13 @@ def _sent(paths: str | Sequence[str], request: Request) -> list[Sent]:
     dirs = [LogDir.attempt(place.path, place.files) for place in places]
     tell_gone((str(each["why"]) for each in gone_whole(request, dirs, ())), PERMISSIVE)
     release = BrokerDirs(dirs).release
-    compacts = compacts_by(dirs, request.configs)
+    compacts, wanted = compacts_by(dirs, request.configs), replicas_wanted(request, dirs, ())
+    for replicas in wanted.values():
+        # A DataFrame has no line that tells of a partition that it is left out.
+        refuse_strangers([*map(unread, replicas)])
     tasks = [
         RescueTask(request=request, places=replicas, release=release, compacted=compacts(topic))
-        for (topic, _), replicas in replicas_wanted(request, dirs, ()).items()
+        for (topic, _), replicas in wanted.items()
     ]
     return [Sent.of(task) for task in sorted(tasks, key=lambda task: -task.size)]
 

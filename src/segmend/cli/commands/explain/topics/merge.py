@@ -92,7 +92,8 @@ Magic 0 and 1
     of the messages of another are no other bytes.
 
 What is refused
-    Replicas whose topic ids or cluster ids differ. A directory that is given twice counts once.
+    Replicas whose topic ids differ: that partition alone. Replicas of several clusters: all. A directory
+    that is given twice counts once.
 
 What cannot be known
     Records at the torn end of a log, beyond every other replica; an epoch of which nothing tells what came
