@@ -245,3 +245,32 @@ def test_killed_anywhere_each_record_is_there_once(tmp_path: Path, monkeypatch: 
         assert offsets(out) in (wanted, offsets(first))
         go(out, Disk())
         assert offsets(out) == wanted
+
+
+@pytest.mark.parametrize("command", [("export",), ("rescue", "--as", "delta")])
+def test_a_torn_commit_is_one_line_that_says_what_to_do(command: tuple[str, ...], tmp_path: Path) -> None:
+    log, out = Growing(golden("4.3.1-killed"), tmp_path), tmp_path / "out"
+    end = log.show(2)
+    argv = (*command, log.dir, "--out", out)
+    run(*argv, code=0)
+    if "rescue" in command:
+        # As a kill leaves it between the commit and the last line of the journal.
+        journal = out / "_rescue.jsonl"
+        journal.write_text("".join(journal.read_text().splitlines(keepends=True)[:-1]))
+    commits = sorted((out / "_delta_log").glob("*.json"))
+    whole = commits[0].read_bytes(), commits[-1].read_bytes()
+    commits[-1].write_bytes(whole[1][: len(whole[1]) // 2])
+    ran = run(*argv, code=8)
+    assert (ran.err.count("\n"), f"{commits[-1]}: the last commit of the table is torn" in ran.err) == (
+        1,
+        True,
+    )
+    commits[-1].rename(tmp_path / "torn")
+    run(*argv, code=0)
+    delta = DeltaTable(str(out))
+    rows = [row for name in delta.file_uris() for row in pq.ParquetFile(name).read(["offset"]).to_pylist()]
+    assert sorted(row["offset"] for row in rows) == [*range(end)]
+    if "export" in command:
+        commits[0].write_bytes(whole[0][: len(whole[0]) // 2])
+        ran = run(*argv, code=8)
+        assert (ran.err.count("\n"), f"{out}/_delta_log: cannot be read" in ran.err) == (1, True), ran.err

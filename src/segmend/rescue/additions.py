@@ -18,13 +18,13 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction
-from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction
 
-from segmend.errors import SegmendError, UsageError
+from segmend.errors import UsageError
 from segmend.formats.names import is_legal_topic
 from segmend.frozen import frozen
 from segmend.rescue.arrow_rows import batches, schema
+from segmend.rescue.delta_log import delta_in_words
 from segmend.rescue.long_names import stem
 from segmend.rescue.outlet import Folder, Line, Stream
 from segmend.rescue.parquet_file import ParquetFile, stored
@@ -47,12 +47,10 @@ class Additions:
 
     def __init__(self, path: str, sides: Sequence[str] = ()) -> None:
         self._schema = schema(_INSTANT, sides).append(pa.field("date", pa.date32()))
-        try:
+        with delta_in_words(path):
             self._table = DeltaTable.create(path, self._schema, mode="ignore", partition_by=_BY)
             names = [each.name for each in self._table.schema().fields]
             ours = self._table.metadata().partition_columns == _BY and names == self._schema.names
-        except DeltaError as error:
-            raise SegmendError(f"{path}: the Delta table cannot be read: {error}") from error
         if not ours:
             raise UsageError(
                 f"{path}: holds another table than that of an export with this --decode; give another --out"
@@ -93,12 +91,10 @@ class Additions:
         if not transactions:
             return
         properties = CommitProperties(app_transactions=transactions)
-        try:
+        with delta_in_words(self._path):
             self._table.create_write_transaction(
                 actions, "append", self._schema, partition_by=_BY, commit_properties=properties
             )
-        except DeltaError as error:
-            raise SegmendError(f"{self._path}: the Delta commit failed: {error}") from error
 
 
 @frozen

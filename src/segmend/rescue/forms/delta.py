@@ -12,13 +12,12 @@ from typing import Final
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction
-from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction
 
-from segmend.errors import SegmendError
 from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.additions import Additions
 from segmend.rescue.arrow_rows import schema, write_parquet
+from segmend.rescue.delta_log import delta_in_words
 from segmend.rescue.forms import prepare as prepare
 from segmend.rescue.long_names import stem
 from segmend.rescue.outlet import Folder, Line
@@ -44,12 +43,10 @@ def write(job: Job, outlet: Folder) -> Written:
 def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
     """Commit what is not in the table yet. Raises `SegmendError`."""
     del home
-    try:
+    with delta_in_words(outlet.path):
         sides = {side: None for line in lines for side in line.get("decoded", ())}
         wanted = schema(_INSTANT, sides, salvage=any("salvaged" in line for line in lines))
         _commit(outlet.path, wanted, [line["form"] for line in lines if line["form"]["rows"]])
-    except DeltaError as error:
-        raise SegmendError(f"{outlet.path}: the Delta commit failed: {error}") from error
 
 
 def _commit(folder: str, wanted: pa.Schema, files: Sequence[Line]) -> None:

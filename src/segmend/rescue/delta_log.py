@@ -1,0 +1,31 @@
+"""What is told, in one line, where the Delta log of OUT cannot be read or added to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from deltalake.exceptions import DeltaError
+
+from segmend.errors import SegmendError
+from segmend.fleet.commits import torn_commit
+from segmend.fleet.folder import one_line
+
+
+@contextmanager
+def delta_in_words(path: str) -> Iterator[None]:
+    """What the library of tables raises for the table in `path` becomes a `SegmendError`."""
+    try:
+        yield
+    except DeltaError as error:
+        torn = torn_commit(path)
+        if torn is not None:
+            # What it added, and that it added it, are both in there alone: the next run finds neither.
+            raise SegmendError(
+                f"{torn[0]}: the last commit of the table is torn; move this file to another place, and the "
+                "same command adds again what it had, as far as the DIRs still have that"
+            ) from None
+        raise SegmendError(
+            f"{path}/_delta_log: cannot be read or added to ({one_line(error)}); give the same command "
+            "again, and another --out if that ends like this, too"
+        ) from None
