@@ -97,7 +97,7 @@ def tell(
     notes = [*_notes(metadata), *_untold(args, metadata, unlike)]
     beside = passed_over(dirs if whole else (), args.topic)
     _end(args, counts, gone, notes, beside, time.monotonic() - begun)
-    return code | ExitCode.of(left=gone, unread=beside.broken)
+    return code | ExitCode.of(left=gone or beside.strays, unread=beside.broken)
 
 
 def _is_different(partition: Compared, absent: Sequence[int]) -> bool:
@@ -172,5 +172,5 @@ def _end(
     if args.json:
         emit_json([summary_json(counts, [*gone, *notes], beside, seconds)])
         return
-    besides = passed_over_lines(beside.aside, beside.broken)
+    besides = passed_over_lines(beside.aside, beside.strays, beside.broken)
     emit([summary_line(counts, seconds, style(args)), *vanished_lines(gone), *besides, *notes])

@@ -126,6 +126,7 @@ def _text(line: Line, request: Request, look: Style) -> Iterator[str]:
         yield summary_line(line, request.out)
         yield from untold_lines(line.get("policy_untold", ()))
         yield from vanished_lines([each["why"] for each in line.get("vanished", ())])
-        yield from passed_over_lines(line.get("not_looked_at", ()), line.get("unread", ()))
+        beside = (line.get(each, ()) for each in ("not_looked_at", "strays", "unread"))
+        yield from passed_over_lines(*beside)
     else:
         yield from lines_of(line, look)

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from segmend.formats.names import parse_dir_name
 from segmend.frozen import frozen
-from segmend.logdir.file_system import place_of
+from segmend.logdir.file_system import or_none, place_of
 from segmend.logdir.tree import LogDir, PartitionDir
 
 Key = tuple[str, int]
@@ -44,19 +44,21 @@ class PassedOver:
     """Paths of what lies beside the replicas and is not looked at.
 
     `aside` are directories that no broker serves: of a replica that is being deleted or moved, or was set
-    aside. `broken` are links to nothing where a replica should be.
+    aside. `strays` are those of them that were set aside and may have records that no replica has. `broken`
+    are links to nothing where a replica should be.
     """
 
     aside: tuple[str, ...] = ()
+    strays: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
 
 
-def passed_over(dirs: Iterable[LogDir], topic: str | None) -> PassedOver:
+def passed_over(dirs: Sequence[LogDir], topic: str | None) -> PassedOver:
     """Of the partitions of these topics; of whole log dirs, not where partition directories were given."""
-    aside, broken, glob = list[str](), list[str](), topic or "*"
+    aside, broken, glob = list[PartitionDir](), list[str](), topic or "*"
     for log_dir in dirs:
         others = (each for each in log_dir.partitions if each.kind in ("future", "delete", "stray"))
-        aside += (each.path for each in others if fnmatchcase(each.topic, glob))
+        aside += (each for each in others if fnmatchcase(each.topic, glob))
         links = (name for name, kind in sorted(log_dir.entries.items()) if kind == "link-broken")
         named = ((name, parse_dir_name(name)) for name in links)
         broken += (
@@ -64,7 +66,22 @@ def passed_over(dirs: Iterable[LogDir], topic: str | None) -> PassedOver:
             for name, parsed in named
             if parsed.kind == "current" and fnmatchcase(parsed.topic or "", glob)
         )
-    return PassedOver(aside=tuple(aside), broken=tuple(broken))
+    return PassedOver(
+        aside=tuple(each.path for each in aside),
+        strays=tuple(each.path for each in aside if each.kind == "stray" and _may_have_more(each, dirs)),
+        broken=tuple(broken),
+    )
+
+
+def _may_have_more(stray: PartitionDir, dirs: Iterable[LogDir]) -> bool:
+    """Not if it has no byte, or is of a topic that was deleted and made anew; an untold size may be any."""
+    parts = (each for log_dir in dirs for each in log_dir.partitions)
+    ids = {each.topic_id for each in parts if each.kind == "current" and each.key == stray.key} - {None}
+    if stray.topic_id and ids and stray.topic_id not in ids:
+        return False
+    logs = (f"{stray.path}/{name}" for name in stray.entries if name.endswith(".log"))
+    sizes = (or_none(stray.log_dir.files.file_size, log) for log in logs)
+    return stray.unreadable is not None or any(size != 0 for size in sizes)
 
 
 def _whose(log_dir: LogDir) -> tuple[float, str]:

@@ -270,7 +270,7 @@ def summary_json(
 ) -> dict[str, object]:
     return {
         "type": "summary", **counts, "notes": list(notes), "not_looked_at": list(beside.aside),
-        "unread": list(beside.broken), "seconds": round(seconds, 3),
+        "strays": list(beside.strays), "unread": list(beside.broken), "seconds": round(seconds, 3),
     }  # fmt: skip
 
 
@@ -295,12 +295,17 @@ def vanished_lines(gone: Sequence[str]) -> Iterator[str]:
         yield f"and {len(gone) - SHOWN} more (--json names all)"
 
 
-def passed_over_lines(aside: Sequence[str], broken: Sequence[str]) -> Iterator[str]:
+def passed_over_lines(aside: Sequence[str], strays: Sequence[str], broken: Sequence[str]) -> Iterator[str]:
     """What lies beside the replicas and was not looked at, for people."""
     if aside:
         yield (
             f"not looked at, for no broker serves them (being deleted, moved, or set aside): {_few(aside)}; "
             "give partition directories in place of log dirs to have one read"
+        )
+    if strays:
+        yield (
+            f"may have records that no replica here has: {_few(strays)}; `segmend diff` with such a "
+            "directory and those of the replicas of its partition tells, `segmend rescue` with them takes all"
         )
     if broken:
         yield f"could not be read: {_few(broken)}: links to nothing (a disk that is not mounted?)"

@@ -335,6 +335,7 @@ def summary_of(
         "aborted": sum(line["aborted"] for line in lines),
         "vanished": list(gone),
         "not_looked_at": list(beside.aside),
+        "strays": list(beside.strays),
         "unread": list(beside.broken),
         **({"refused": refused} if refused else {}),
         "policy_untold": [
@@ -351,7 +352,7 @@ def summary_of(
 
 def code_of(line: Line) -> ExitCode:
     """Whether everything that any replica could have is there, nothing is in doubt, and all was looked at."""
-    wrong = ("missing", "diverged", "unreadable", "conflicts", "doubts", "vanished")
+    wrong = ("missing", "diverged", "unreadable", "conflicts", "doubts", "vanished", "strays")
     return ExitCode.of(
         left=any(line.get(each) for each in wrong), unread=line.get("unread") or line.get("refused")
     )

@@ -31,8 +31,8 @@ Compaction and retention, which each broker does at its own time, are no differe
 compacted, checksums are looked at, and bytes are not compared. The metadata log of KRaft, of which each
 node has its own end, is compared with --topic __cluster_metadata only. `segmend explain merge` is the rule.
 
-exit codes: 0 all equal, 4 differences, or something that is not known, 8 something could not be read
-or compared, 16 usage"""
+exit codes: 0 all equal, 4 differences, something that is not known, or a -stray directory that was not looked
+at and may have more, 8 something could not be read or compared, 16 usage"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

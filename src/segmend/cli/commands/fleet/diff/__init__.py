@@ -17,8 +17,8 @@ examples:
 
 The lines are those of `segmend diff`, which says what they mean.
 
-exit codes: 0 all equal, 4 differences, or something that is not known, 8 something could not be read
-or compared, 16 usage"""
+exit codes: 0 all equal, 4 differences, something that is not known, or a -stray directory that was not looked
+at and may have more, 8 something could not be read or compared, 16 usage"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
