@@ -400,7 +400,8 @@ def test_a_person_may_say_no(
 
 
 SLOW_APPLY = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests by nohup ignores it
 from segmend.kernel.batches import iter_batches
 from segmend.kernel.types import BytesReader
 from segmend.surgery.writing.effects import Effects
