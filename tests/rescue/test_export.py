@@ -273,4 +273,6 @@ def test_a_torn_commit_is_one_line_that_says_what_to_do(command: tuple[str, ...]
     if "export" in command:
         commits[0].write_bytes(whole[0][: len(whole[0]) // 2])
         ran = run(*argv, code=8)
-        assert (ran.err.count("\n"), f"{out}/_delta_log: cannot be read" in ran.err) == (1, True), ran.err
+        assert (ran.err.count("\n"), f"{commits[0]}: is not as it was written" in ran.err) == (1, True), (
+            ran.err
+        )

@@ -273,13 +273,20 @@ def test_an_export_sends_what_is_new_run_after_run_whatever_was_killed(live: Clu
         assert ran.code in (0, 4), ran.err
     (note,) = out.glob("*.sent.json")
     state = note.read_bytes()
-    note.write_text(json.dumps(json.loads(state) | {"target_offset": 10_000}))
+    told = json.loads(state) | {"target_offset": 10_000}
+    note.write_text(json.dumps({name: value for name, value in told.items() if name != "sum"}))
     log.show(many)
     run("rescue", log.dir, "--out", tmp_path / "lines", "--as", "jsonl",
         "--isolation", "read_committed")  # fmt: skip
     (rows,), _ = (list(each.values()) for each in wanted(tmp_path / "lines"))
     ran = run(*asked)
     assert (ran.code, "was deleted and made anew" in ran.err) == (8, True), ran.err
+    note.write_text(json.dumps(json.loads(state) | {"next_offset": 10}))
+    ran = run(*asked)
+    assert (ran.code, f"{note}: is damaged" in ran.err) == (8, True), ran.err
+    note.unlink()
+    ran = run(*asked, "--append")
+    assert (ran.code, f"{note}: is gone" in ran.err, ran.err.count("\n")) == (8, True, 1), ran.err
     note.write_bytes(state)
     identity = log.home / "partition.metadata"
     before = identity.read_text()

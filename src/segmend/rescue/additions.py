@@ -24,6 +24,7 @@ from segmend.errors import UsageError
 from segmend.formats.names import is_legal_topic
 from segmend.frozen import frozen
 from segmend.rescue.arrow_rows import batches, schema
+from segmend.rescue.committed import Committed, refuse_lost_files
 from segmend.rescue.delta_log import delta_in_words
 from segmend.rescue.long_names import stem
 from segmend.rescue.outlet import Folder, Line, Stream
@@ -45,12 +46,15 @@ _OPEN: Final = 8
 class Additions:
     """A Delta table that grows; a form (see `forms`) that has to know it."""
 
-    def __init__(self, path: str, sides: Sequence[str] = ()) -> None:
+    def __init__(self, outlet: Folder, sides: Sequence[str] = ()) -> None:
+        path = outlet.path
         self._schema = schema(_INSTANT, sides).append(pa.field("date", pa.date32()))
+        self._committed = Committed(outlet)
         with delta_in_words(path):
             self._table = DeltaTable.create(path, self._schema, mode="ignore", partition_by=_BY)
             names = [each.name for each in self._table.schema().fields]
             ours = self._table.metadata().partition_columns == _BY and names == self._schema.names
+            refuse_lost_files(self._table, path)
         if not ours:
             raise UsageError(
                 f"{path}: holds another table than that of an export with this --decode; give another --out"
@@ -91,7 +95,7 @@ class Additions:
         if not transactions:
             return
         properties = CommitProperties(app_transactions=transactions)
-        with delta_in_words(self._path):
+        with delta_in_words(self._path), self._committed.adding(actions, transactions):
             self._table.create_write_transaction(
                 actions, "append", self._schema, partition_by=_BY, commit_properties=properties
             )

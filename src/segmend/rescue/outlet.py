@@ -195,6 +195,13 @@ class Folder:
         finally:
             self._fx.close(fd)
 
+    def keep(self, names: Iterable[str]) -> None:
+        """Bring to the disk files that something else has written into one folder of it."""
+        paths = [f"{self.path}/{name}" for name in names]
+        done_by(_SYNCS, self._settle_one, paths)
+        for folder in {os.path.dirname(path) for path in paths}:
+            sync_dir(self._fx, folder)
+
     def keep_names(self) -> None:
         """Bring the names in it to the disk."""
         sync_dir(self._fx, self.path)

@@ -17,6 +17,7 @@ from deltalake.transaction import AddAction
 from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.additions import Additions
 from segmend.rescue.arrow_rows import schema, write_parquet
+from segmend.rescue.committed import Committed
 from segmend.rescue.delta_log import delta_in_words
 from segmend.rescue.forms import prepare as prepare
 from segmend.rescue.long_names import stem
@@ -31,8 +32,8 @@ def grow(
     request: Request, outlet: Folder, due: Sequence[Due], known: Callable[[], MetadataImage | None]
 ) -> Additions:
     """The table in OUT; raises `SegmendError`."""
-    del outlet, due, known
-    return Additions(request.out, request.sides)
+    del due, known
+    return Additions(outlet, request.sides)
 
 
 def write(job: Job, outlet: Folder) -> Written:
@@ -43,13 +44,14 @@ def write(job: Job, outlet: Folder) -> Written:
 def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
     """Commit what is not in the table yet. Raises `SegmendError`."""
     del home
+    committed = Committed(outlet)
     with delta_in_words(outlet.path):
         sides = {side: None for line in lines for side in line.get("decoded", ())}
         wanted = schema(_INSTANT, sides, salvage=any("salvaged" in line for line in lines))
-        _commit(outlet.path, wanted, [line["form"] for line in lines if line["form"]["rows"]])
+        _commit(outlet.path, committed, wanted, [line["form"] for line in lines if line["form"]["rows"]])
 
 
-def _commit(folder: str, wanted: pa.Schema, files: Sequence[Line]) -> None:
+def _commit(folder: str, committed: Committed, wanted: pa.Schema, files: Sequence[Line]) -> None:
     table = DeltaTable.create(folder, wanted, mode="ignore")
     files = [each for each in files if table.transaction_version(_transaction(each)) is None]
     if not files:
@@ -59,8 +61,10 @@ def _commit(folder: str, wanted: pa.Schema, files: Sequence[Line]) -> None:
         AddAction(each["file"], each["size"], {}, now, True, json.dumps({"numRecords": each["rows"]}))
         for each in files
     ]
-    properties = CommitProperties(app_transactions=[Transaction(_transaction(each), 1) for each in files])
-    table.create_write_transaction(actions, "append", wanted, commit_properties=properties)
+    transactions = [Transaction(_transaction(each), 1) for each in files]
+    properties = CommitProperties(app_transactions=transactions)
+    with committed.adding(actions, transactions):
+        table.create_write_transaction(actions, "append", wanted, commit_properties=properties)
 
 
 def _transaction(file: Line) -> str:

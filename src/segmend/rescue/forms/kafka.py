@@ -7,7 +7,6 @@ from run to run.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
@@ -21,6 +20,7 @@ from segmend.formats.java_properties import parse
 from segmend.logdir import disk
 from segmend.logdir.files import FileEntry
 from segmend.node.metadata_image import MetadataImage
+from segmend.rescue import notes
 from segmend.rescue.forms import finish as finish
 from segmend.rescue.live import LiveCluster
 from segmend.rescue.long_names import stem
@@ -29,7 +29,8 @@ from segmend.rescue.reached import Reached, what_is_new
 from segmend.rescue.request import Due, Job, Request, Written
 from segmend.rescue.rows import Row, Tally, rows
 
-BEGINS: Final = frozenset({"_kafka.json"})
+_CLUSTER: Final = "_kafka.json"
+BEGINS: Final = frozenset({_CLUSTER})
 _NOTE: Final = ".sent.json"
 _ANEW: Final = "give a new --out to send it again"
 _EACH: Final = 1.0
@@ -132,26 +133,32 @@ def _cluster(request: Request) -> LiveCluster:
 
 
 def _same_cluster(cluster: LiveCluster, outlet: Folder) -> None:
-    """Raise `SegmendError` if what was sent before went to another one."""
-    path, mine = f"{outlet.path}/_kafka.json", {"cluster": cluster.id()}
-    if disk.path_type(path) is None:
-        outlet.put("_kafka.json", json.dumps(mine).encode())
-    elif (before := _held(path)) != mine:
-        raise SegmendError(
-            f"{cluster.bootstrap}: is cluster {mine['cluster']}, and this rescue began with "
-            f"{before.get('cluster')}; give a new OUT for another cluster"
-        )
+    """Raise `SegmendError` if what was sent before went to another one, or a note of that is gone."""
+    path, mine = f"{outlet.path}/{_CLUSTER}", cluster.id()
+    if disk.path_type(path) is not None:
+        before = notes.held(path, _ANEW)
+        if before.get("cluster") != mine:
+            raise SegmendError(
+                f"{cluster.bootstrap}: is cluster {mine}, and this rescue began with "
+                f"{before.get('cluster')}; give a new OUT for another cluster"
+            )
+        for name in before.get("notes", ()):
+            if disk.path_type(f"{outlet.path}/{name}") is None:
+                raise SegmendError(
+                    f"{outlet.path}/{name}: is gone, which told how far that partition was sent; put it back "
+                    f"from a copy, or {_ANEW}"
+                )
+    _list_notes(mine, outlet)
 
 
-def _held(path: str) -> dict[str, Any]:
-    """What a file of OUT holds; raises `SegmendError` where it is damaged."""
-    try:
-        held = json.loads(FileEntry.at(path).read())
-    except ValueError:
-        held = None
-    if not isinstance(held, dict):
-        raise SegmendError(f"{path}: is damaged; {_ANEW}")
-    return held
+def _list_notes(cluster: str | None, outlet: Folder) -> None:
+    """Have it known which notes there are: a partition without one is sent from its begin."""
+    path, told = (
+        f"{outlet.path}/{_CLUSTER}",
+        sorted(name for name in disk.names(outlet.path) if name.endswith(_NOTE)),
+    )
+    if disk.path_type(path) is None or notes.held(path, _ANEW).get("notes") != told:
+        notes.put(outlet, _CLUSTER, {"cluster": cluster, "notes": told})
 
 
 class _Note:
@@ -192,11 +199,14 @@ class _Note:
         path = f"{outlet.path}/{file}"
         if disk.path_type(path) is None:
             return None
-        held = _held(path)
+        held = notes.held(path, _ANEW)
         try:
-            return cls(outlet, **{"name": file.removesuffix(_NOTE), **held})
+            note = cls(outlet, **{"name": file.removesuffix(_NOTE), **held})
         except TypeError:
-            raise SegmendError(f"{path}: is damaged; {_ANEW}") from None
+            note = None
+        if note is None or f"{stem(note.name)}{_NOTE}" != file:
+            raise SegmendError(f"{path}: is damaged; {_ANEW}")
+        return note
 
     def begin(self, before: Reached, target_offset: int) -> None:
         """Something will be sent, which comes from there on; kept before that for good."""
@@ -247,7 +257,7 @@ class _Note:
             "sending": self.sending, "skipped": self.skipped, "anew": self.anew,
             "first_target": self.first_target,
         }  # fmt: skip
-        self._outlet.put(f"{stem(self.name)}{_NOTE}", json.dumps(held).encode())
+        notes.put(self._outlet, f"{stem(self.name)}{_NOTE}", held)
         self._written = time.monotonic()
 
 
@@ -266,14 +276,14 @@ def grow(
     cluster = _cluster(request)
     _same_cluster(cluster, outlet)
     _make_ready(cluster, request, outlet, due, known() if request.create_topics else None)
-    return SentSoFar(outlet)
+    return SentSoFar(outlet, cluster.id())
 
 
 class SentSoFar:
     """What an export has sent so far: a form that sends what is new."""
 
-    def __init__(self, outlet: Folder) -> None:
-        self._outlet = outlet
+    def __init__(self, outlet: Folder, cluster: str | None) -> None:
+        self._outlet, self._cluster = outlet, cluster
 
     def reached(self, name: str) -> Reached:
         """How far the cluster has a partition."""
@@ -294,6 +304,7 @@ class SentSoFar:
     def commit(self, lines: Sequence[Line]) -> None:
         """Each partition has its note already."""
         del lines
+        _list_notes(self._cluster, self._outlet)
 
 
 class _Sending:
