@@ -24,10 +24,9 @@ from segmend.logdir.tree import LogDir
 HOME = "metadata.log.dir is "
 
 
-def said(dirs: Sequence[Path], release: str) -> tuple[object, ...]:
+def said(dirs: Sequence[LogDir], release: str) -> tuple[object, ...]:
     """All but the words of a refusal, which name the dir that is looked at first."""
-    opened = [LogDir.attempt(str(path)) for path in dirs]
-    *lines, last = (line.to_json() for line in forecast(broker_of(opened, release), Options(now_ms=0)))
+    *lines, last = (line.to_json() for line in forecast(broker_of(dirs, release), Options(now_ms=0)))
     told = [last[key] for key in ("outcome", "lost", "unserved", "metadata_records_lost")]
     words = [sorted(word for word in last[key] if HOME not in word) for key in ("unknown", "assumed")]
     return *told, *words, sorted(_told(lines))
@@ -42,7 +41,8 @@ def _told(lines: Sequence[dict[str, object]]) -> Iterator[str]:
 
 
 def assert_same(dirs: Sequence[Path], release: str) -> None:
-    first, *others = (said(given, release) for given in itertools.permutations(dirs))
+    opened = [LogDir.attempt(str(path)) for path in dirs]  # none of them knows of the others
+    first, *others = (said(given, release) for given in itertools.permutations(opened))
     for each in others:
         assert each == first
 

@@ -14,6 +14,7 @@ import stat
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from tests.removal import writable
@@ -45,20 +46,15 @@ class Disk(Effects):
         self._thread = thread
         self._one_by_one = threading.Lock()
         self._other = None if other is None else f"{other}/"
+        for name in CHANGES:
+            setattr(self, name, partial(self._counted, name, getattr(self, name)))
 
-    def __getattribute__(self, name: str) -> object:
-        found = object.__getattribute__(self, name)
-        if name not in CHANGES:
-            return found
-
-        def counted(*args: object) -> object:
-            with self._one_by_one:
-                self.calls += 1
-                self.names.append(name)
-                self.threads.append(self._known.setdefault(threading.get_ident(), len(self._known)))
-                return self.around(name, found, args)
-
-        return counted
+    def _counted(self, name: str, call: Callable[..., object], *args: object) -> object:
+        with self._one_by_one:
+            self.calls += 1
+            self.names.append(name)
+            self.threads.append(self._known.setdefault(threading.get_ident(), len(self._known)))
+            return self.around(name, call, args)
 
     @property
     def turn(self) -> int:

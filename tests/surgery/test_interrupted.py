@@ -15,6 +15,7 @@ from tests.surgery.faulty import Died, Disk, Mortal
 from tests.surgery.loop import COMMANDS, Loop
 from tests.surgery.recovery_rule import batches_of
 from tests.surgery.shows.damages import active, rolled
+from tests.surgery.story import plans_read_once
 from tests.surgery.world import make, plan_of
 
 from segmend.errors import Cancelled, SegmendError
@@ -150,6 +151,7 @@ def test_half_a_file_is_named_when_its_journal_is_gone(clean: Desk) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("way", COMMANDS)
+@plans_read_once()
 def test_a_kill_and_then_a_journal_that_lost_its_last_lines(tmp_path: Path, command: str, way: str) -> None:
     """To the end, with nothing left that a step has only on its way, or refused; never halfway with 0."""
     world = make(tmp_path)

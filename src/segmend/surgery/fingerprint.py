@@ -127,11 +127,11 @@ def _kind(status: FileStat) -> str:
 def hash_of(path: str, position: int = 0, length: int | None = None) -> str:
     """SHA-256 (hex) of a file, or of `length` bytes of it from `position`; raises `Unreadable`."""
     digest = hashlib.sha256()
-    buffer = memoryview(bytearray(_PIECE))
     with FileReader(path) as reader:
         end = reader.size if length is None else min(reader.size, position + length)
+        buffer = memoryview(bytearray(max(0, min(_PIECE, end - position))))
         while position < end:
-            got = reader.read_into(buffer[: min(_PIECE, end - position)], position)
+            got = reader.read_into(buffer[: end - position], position)
             if got == 0:
                 break
             digest.update(buffer[:got])

@@ -185,7 +185,8 @@ class Neighbours:
             # All below a directory sorts behind its name and a slash, and before what follows a slash.
             low, high = (bisect_left(self._rows, (path + end,)) for end in ("/", "0"))
             numbers.update(other for _, other in self._rows[low:high])
-            while path not in ("/", ""):
-                numbers.update(self._at.get(path, ()))
-                path = folder(path)
+            at = len(path)
+            while at > 0:
+                numbers.update(self._at.get(path[:at], ()))
+                at = path.rfind("/", 0, at)
         return numbers - {number}
