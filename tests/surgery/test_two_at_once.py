@@ -28,8 +28,9 @@ class Late(Disk):
     """Another process does something just before the first of these calls; it gives 0."""
 
     def __init__(self, moment: str, act: Callable[[Disk], int]) -> None:
-        super().__init__()
         self._moment, self._act = moment, act
+        self.met = True  # all calls are looked up while it is made
+        super().__init__()
         self.met = False
 
     def __getattribute__(self, name: str) -> object:

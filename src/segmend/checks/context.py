@@ -23,9 +23,9 @@ from segmend.logdir.file_system import Unreadable
 from segmend.logdir.user import User
 
 from . import metadata_mends, remedies
+from .common_history import shows_whose_it_is
 from .manual import Level
 from .segment_view import SegmentView
-from .whose import shows_whose_it_is
 
 if TYPE_CHECKING:
     from segmend.formats.epoch_checkpoint import EpochCheckpoint

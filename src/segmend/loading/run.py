@@ -27,6 +27,7 @@ from segmend.broker.strays import PROMOTES_FUTURE
 from segmend.formats.names import CLUSTER_METADATA, REMOTE_INDEX_CACHE
 from segmend.frozen import replace
 from segmend.loading import places
+from segmend.loading.coordinator_state import concerned
 from segmend.loading.dirs import DirState
 from segmend.loading.expected import is_missing, made_again, made_as_followers, missing_replicas
 from segmend.loading.futures import replaced
@@ -51,7 +52,6 @@ from segmend.loading.values import (
     Service,
 )
 from segmend.loading.vanished import never_seen, only_zookeeper_knows
-from segmend.loading.whose import concerned
 from segmend.logdir.as_user import AsUser, seen_by
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir, PartitionDir
