@@ -25,6 +25,7 @@ from tests.lab.cluster import Cluster
 from tests.lab.errors import LabError
 from tests.lab.releases import Release
 from tests.removal import remove
+from tests.rescue.test_export import table
 
 SETTINGS = {
     "log.retention.check.interval.ms": "500",
@@ -43,6 +44,7 @@ COMMANDS = {
     "forecast": ["forecast"],
     "diff": ["diff"],
     "rescue": ["rescue", "--topic", KEPT],
+    "export": ["export", "--topic", KEPT],
 }
 
 
@@ -136,6 +138,14 @@ def false_alarms(name: str, ran: Any, kept: int) -> Iterator[object]:
         yield ran.code, ran.err
 
 
+def exported(lake: Path, kept: int) -> Iterator[str]:
+    """What is wrong with the table: a record that is there twice, or was acknowledged before and is not."""
+    rows = Counter((row["partition"], row["offset"]) for row in table(lake))
+    if len(rows) < kept:
+        yield f"{len(rows)} records, and {kept} were acknowledged before"
+    yield from (f"{place}: {count} times" for place, count in rows.items() if count > 1)
+
+
 def soak(version: str, root: Path, *, seconds: float, seed: int) -> tuple[Counter[str], list[str]]:
     """Commands drawn for so long beside a broker of that release: how many of each, and what was wrong."""
     drawn, said = Counter[str](), list[str]()
@@ -147,8 +157,12 @@ def soak(version: str, root: Path, *, seconds: float, seed: int) -> tuple[Counte
             end = time.monotonic() + seconds
             while time.monotonic() < end:
                 name, kept = choice.choice([*COMMANDS]), load.kept
-                out = ["--out", root / f"out-{drawn.total()}"] if name == "rescue" else []
+                # Exports go on where the one before them ended.
+                place = root / (f"out-{drawn.total()}" if name == "rescue" else "lake")
+                out = ["--out", place] if name in ("rescue", "export") else []
                 ran = run(*COMMANDS[name], *cluster.brokers[0].dirs, *out, "--json")
+                if name == "export":
+                    said += (f"{name} #{drawn.total()}: {each}" for each in exported(place, kept))
                 said += (f"{name} #{drawn.total()}: {each}" for each in false_alarms(name, ran, kept))
                 drawn[name] += 1
         finally:

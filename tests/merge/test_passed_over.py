@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import Ran, run
+from tests.golden.shared import golden
 from tests.merge.test_diff import PLAIN, broker
+from tests.rescue.replicas import replicas
 
 COMMANDS = (
     ("diff",), ("rescue", "--as", "jsonl"), ("rescue",), ("export",), ("fleet", "diff"), ("fleet", "export"),
+    ("fleet", "rescue", "--as", "jsonl"),
 )  # fmt: skip
 ASIDE = f"t-0.{'a' * 32}"
 
@@ -102,3 +105,63 @@ def test_a_log_that_is_a_link_to_nothing_was_not_read(tmp_path: Path) -> None:
     for number, command in enumerate(COMMANDS):
         ran = told(command, tmp_path / f"o{number}", *dirs, code=12)
         assert f"{log}: a link to nothing, or no file" in ran.of("partition")[0]["doubts"], command
+
+
+def compacted(tmp_path: Path) -> Path:
+    """A log dir with a partition as its broker left it: cleaned, old segments waiting for their deletion."""
+    (log_dir,) = replicas(golden("4.3.1-killed"), tmp_path, ("compacted-0",), count=1)
+    assert sorted((log_dir / "compacted-0").glob("*.log.deleted"))
+    return log_dir
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(("ending", "alone"), [("swap", True), ("cleaned", True), ("deleted", False)])
+def test_a_log_of_another_ending_that_alone_has_records_is_named(
+    command: tuple[str, ...], ending: str, alone: bool, tmp_path: Path
+) -> None:
+    log_dir = compacted(tmp_path)
+    home = log_dir / "compacted-0"
+    told(command, tmp_path / "whole", log_dir, code=0)
+    logs = sorted(log for log in home.glob("*.log") if log.stat().st_size)
+    # Beside its own segment one has nothing new; nor has, where others are cleaned, one to be deleted.
+    beside = home / f"{logs[0].name}.{ending}"
+    shutil.copy(logs[0], beside)
+    told(command, tmp_path / "beside", log_dir, code=0)
+    if not alone:
+        for log in logs[1:]:
+            log.unlink()
+    for number, log in enumerate((logs[0], logs[-1]) if alone else (logs[0],)):
+        aside = log.with_name(f"{log.name}.{ending}")
+        log.rename(aside)
+        ran = told(command, tmp_path / f"o{number}", log_dir, code=4)
+        (line,) = ran.of("partition")
+        said = f"{aside} may have records from offset {int(log.stem)} on that no log here has; give a copy"
+        assert any(each.startswith(said) for each in line["doubts"]), line["doubts"]
+        aside.rename(log)
+
+
+def test_a_log_that_waits_for_its_start_is_read_by_its_segments_name_in_a_copy(tmp_path: Path) -> None:
+    log_dir = compacted(tmp_path)
+    home = log_dir / "compacted-0"
+    whole = run("rescue", log_dir, "--out", tmp_path / "whole", "--as", "jsonl", "--json", code=0)
+    first = min(home.glob("*.log"))
+    first.rename(first.with_name(f"{first.name}.swap"))
+    copy = tmp_path / "copy" / "compacted-0"
+    shutil.copytree(home, copy)
+    copy.joinpath(f"{first.name}.swap").rename(copy / first.name)
+    ran = run("rescue", home, copy, "--out", tmp_path / "out", "--as", "jsonl", "--json", code=0)
+    assert ran.of("summary")[0]["records"] == whole.of("summary")[0]["records"]
+
+
+@pytest.mark.parametrize("command", [("diff",), ("rescue", "--as", "jsonl"), ("export",)])
+def test_of_partition_directories_only_those_that_are_given_are_read(
+    command: tuple[str, ...], tmp_path: Path
+) -> None:
+    dirs = [broker(tmp_path, 1, PLAIN), broker(tmp_path, 2, PLAIN[:5])]
+    for each in dirs:
+        shutil.copytree(each / "t-0", each / "other-0")
+    # Of each name one, of each broker one: the others of these names were not given.
+    given = (dirs[0] / "other-0", dirs[1] / "t-0")
+    ran = told(command, tmp_path / "out", *given, code=0)
+    ends = {row["topic"]: row["next_offset"] for row in ran.of("partition")}
+    assert ends == {"other": 100, "t": 50}

@@ -24,17 +24,17 @@ def replicas_asked(
     Raises `SegmendError`, and `UsageError` where the dirs are of more than one cluster.
     """
     targets = open_targets(paths)
-    return targets.dirs, replicas_in(args, targets.dirs, targets.names)
+    return targets.dirs, replicas_in(args, targets.dirs, targets.places)
 
 
 def replicas_in(
-    args: argparse.Namespace, dirs: Sequence[LogDir], names: Iterable[str] = ()
+    args: argparse.Namespace, dirs: Sequence[LogDir], places: Iterable[str] = ()
 ) -> Mapping[Key, Sequence[PartitionDir]]:
-    """The same of dirs that are open; with `names` only directories of these names count."""
+    """The same of dirs that are open; with `places` only these directories count."""
     members(dirs)
     refuse_topic(args.topic, (each for log_dir in dirs for each in log_dir.partitions))
     metadata = ("cluster-metadata",) if args.topic == CLUSTER_METADATA_TOPIC else ()
-    groups, twice = gathered(dirs, names, ("current", *metadata))
+    groups, twice = gathered(dirs, places, ("current", *metadata))
     for each in twice:
         note(f"{each}; counted once")
     only = getattr(args, "partition", None)

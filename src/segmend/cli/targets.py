@@ -17,10 +17,14 @@ from segmend.node.broker_dirs import BrokerDirs
 
 @frozen
 class Targets:
-    """The log dirs to open; `names` and `files` narrow them down when a partition or file was given."""
+    """The log dirs to open; `names` and `files` narrow them down when a partition or file was given.
+
+    `places` are the partition directories themselves: of several brokers not all of a name may be meant.
+    """
 
     dirs: list[LogDir]
     names: frozenset[str] = frozenset()
+    places: frozenset[str] = frozenset()
     files: frozenset[str] = frozenset()
 
 
@@ -43,6 +47,7 @@ def open_targets(paths: Sequence[str], *, blank: bool = False) -> Targets:
     return Targets(
         dirs=open_log_dirs(list(parents)),
         names=frozenset(_name(path) for path in folders),
+        places=frozenset(f"{_folder(path)}/{_name(path)}" for path in folders),
         files=frozenset(f"{_name(_folder(path))}/{_name(path)}" for path in files),
     )
 

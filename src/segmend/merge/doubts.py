@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from segmend.formats.names import file_prefix
 from segmend.merge.branch import Branch
-from segmend.merge.spans import Span
+from segmend.merge.spans import Span, Spans, common
 from segmend.merge.values import Replica
 
 
@@ -17,6 +18,37 @@ def unknown(
     yield from _told_beside(replicas, branches, *bounds)
 
 
+def beside(replicas: Sequence[Replica], missing: Spans, end: int) -> Iterator[str]:
+    """What lies elsewhere than in segments, in words; `end` is that of the merge."""
+    yield from _set_aside(replicas, missing, end)
+    yield from _in_remote_storage(replicas)
+
+
+def _set_aside(replicas: Sequence[Replica], missing: Spans, end: int) -> Iterator[str]:
+    """Which files that are no segments may have what no replica has, in words.
+
+    Not what a broker cut off behind the end of a log, which it deletes as well.
+    """
+    empty = not any(replica.runs for replica in replicas)
+    for replica in replicas:
+        for first, last, waits, name in replica.aside:
+            waiting = waits and first >= (replica.deleted_below or 0) and not _any_has(replicas, first, last)
+            if waiting or (empty and first >= end) or common(missing, [(first, last)]):
+                yield (
+                    f"{replica.path}/{name} may have records from offset {first} on that no log here has; "
+                    f"give a copy of {replica.path}, too, in which it is called {file_prefix(first)}.log"
+                )
+
+
+def _any_has(replicas: Sequence[Replica], first: int, last: int) -> bool:
+    """Whether any has a sound batch of these; gaps are told to be compacted for less."""
+    spans = (
+        zip(each.runs.column("first_offset"), each.runs.column("last_offset"), strict=True)
+        for each in replicas
+    )
+    return any(a <= last and b >= first for pairs in spans for a, b in pairs)
+
+
 def unexplained_gaps(left_out: Sequence[Span]) -> Iterator[str]:
     """Gaps of all replicas of a topic that is not compacted, in words."""
     for first, last in left_out:
@@ -26,7 +58,7 @@ def unexplained_gaps(left_out: Sequence[Span]) -> Iterator[str]:
         )
 
 
-def in_remote_storage(replicas: Sequence[Replica]) -> Iterator[str]:
+def _in_remote_storage(replicas: Sequence[Replica]) -> Iterator[str]:
     """Where the log begins before the first file, in words: in remote storage (KIP-405), or that is gone.
 
     A broker that deleted the files moved log-start-offset-checkpoint or the first epoch up with them.

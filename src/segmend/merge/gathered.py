@@ -14,21 +14,20 @@ Key = tuple[str, int]
 
 
 def gathered(
-    dirs: Sequence[LogDir], names: Iterable[str] = (), kinds: Iterable[str] = ("current",)
+    dirs: Sequence[LogDir], places: Iterable[str] = (), kinds: Iterable[str] = ("current",)
 ) -> tuple[Mapping[Key, Sequence[PartitionDir]], tuple[str, ...]]:
     """The directories of each partition, sorted; and those that are the same one under another name.
 
     Those of a partition are sorted, too, alone as in the fleet, however they were given: by broker id and
-    path, last those that name no broker. With `names` only directories of these names count, whatever their
-    kind.
+    path, last those that name no broker. With `places` (paths) only these directories count, of any kind.
     """
-    wanted, taken = frozenset(names), frozenset(kinds)
+    wanted, taken = frozenset(places), frozenset(kinds)
     by_key: dict[Key, list[PartitionDir]] = {}
     seen: dict[tuple[int, int] | str, str] = {}
     twice: list[str] = []
     for log_dir in sorted(dirs, key=_whose):
         for partition in log_dir.partitions:
-            if partition.name not in wanted if wanted else partition.kind not in taken:
+            if partition.path not in wanted if wanted else partition.kind not in taken:
                 continue
             place = place_of(partition.log_dir.files, partition.path)
             if place in seen:

@@ -12,7 +12,7 @@ from segmend.errors import UsageError
 from segmend.frozen import replace
 from segmend.merge.agreement import disagreements
 from segmend.merge.branch import Branch, gaps_alone, holes, on_branch, unburied, untold, without_lost
-from segmend.merge.doubts import in_remote_storage, unexplained_gaps, unknown
+from segmend.merge.doubts import beside, unexplained_gaps, unknown
 from segmend.merge.lineage import claims_of, lineage
 from segmend.merge.no_further import without_false_checkpoints
 from segmend.merge.odd_epochs import believed
@@ -90,7 +90,7 @@ def merge(
             *_untold(replicas, branches, look, missing),
             *unexplained_gaps(left_out),
             *_unsure(replicas, uncleaned, ranges, look, staying),
-            *in_remote_storage(replicas),
+            *beside(replicas, missing, end),
         ),
         left_out=left_out,
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Final
 
 from segmend.formats import legacy
 from segmend.formats.batch import RecordBatch
-from segmend.formats.java_number import INT_MAX
+from segmend.formats.java_number import INT_MAX, LONG_MAX
 from segmend.formats.names import file_prefix, parse_file_name
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET
 from segmend.frozen import replace
@@ -110,6 +111,7 @@ def _replica(
         unreadable=tuple(reading.unreadable),
         unread_beside=(*_unread_beside(partition), *doubts),
         told=() if log_dir.broker_running() else tuple(_told_beside(partition, end)),
+        aside=tuple(_aside(partition)),
     )
 
 
@@ -141,6 +143,24 @@ def _told_beside(partition: PartitionDir, end: int) -> Iterator[tuple[int, int, 
     for offset, file in partition.snapshots[-1:]:
         if offset > end:
             yield end, offset - 1, file.name
+
+
+def _aside(partition: PartitionDir) -> Iterator[tuple[int, int, bool, str]]:
+    """Logs that are no segments: a cleaner's (`.swap`, `.cleaned`), and what was to be deleted.
+
+    The third of each tells that it waits for a start that puts it in the place of what is deleted by then. A
+    running broker's cleaner is at work.
+    """
+    bases, running = partition.base_offsets, partition.log_dir.broker_running()
+    for name in sorted(partition.entries):
+        parsed = parse_file_name(name)
+        base, waits = parsed.base_offset, parsed.state in ("swap", "cleaned")
+        if parsed.kind != "log" or base is None or not (parsed.state == "deleted" or (waits and not running)):
+            continue
+        if partition.entry(name).known_size:
+            behind = bisect_right(bases, base)
+            last = bases[behind] - 1 if behind < len(bases) else LONG_MAX
+            yield base, last, waits and base not in bases, name
 
 
 def _unread_logs(partition: PartitionDir) -> Iterator[str]:

@@ -94,7 +94,8 @@ class Replica:
     come up to `cleaned` here, by the cleaner's checkpoint; the batches show that below `thinned` it took
     records, here or on the leader they came from, so that a gap there is no loss; below `proven`
     more than a few gaps show it. `told` are offsets that no log here has, and the file that tells of them
-    all the same. `gaps` are offsets below `thinned` between two files, of which nothing
+    all the same. `aside` are logs with another ending: first offset, the last that one may have, whether it
+    waits to replace others, name. `gaps` are offsets below `thinned` between two files, of which nothing
     here tells whether it took them. `unreadable` says what could not be looked at,
     `unread_beside` which of the files beside the logs.
     """
@@ -118,6 +119,7 @@ class Replica:
     proven: int = 0
     gaps: tuple[tuple[int, int], ...] = ()
     told: tuple[tuple[int, int, str], ...] = ()
+    aside: tuple[tuple[int, int, bool, str], ...] = ()
     unreadable: tuple[str, ...] = ()
     unread_beside: tuple[str, ...] = ()
 

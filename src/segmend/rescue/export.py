@@ -35,19 +35,19 @@ _BUNDLE: Final = 256 << 20
 def export(
     request: Request,
     dirs: Sequence[LogDir],
-    names: Sequence[str],
+    only: Sequence[str],
     each: Callable[[forms.Growing], Each],
     fx: Effects | None = None,
     bundle: int | None = _BUNDLE,
 ) -> Iterator[Line]:
     """The lines of the report: of a partition once what is new of it is added, last the summary.
 
-    `names` are as of `rescue`; `each` gives what writes the partitions for what grows; there is a commit
+    `only` are as of `rescue`; `each` gives what writes the partitions for what grows; there is a commit
     for about `bundle` bytes, or one for all. Raises `SegmendError`.
     """
     form = forms.growing(request.form)
     refuse_overlap(request.out, (log_dir.path for log_dir in dirs))
-    wanted, fx = replicas_wanted(request, dirs, names), fx or Effects()
+    wanted, fx = replicas_wanted(request, dirs, only), fx or Effects()
     brokers, compacts = BrokerDirs(dirs, release=request.release), compacts_by(dirs, request.configs)
     with _opened(request.out, form, fx):
         folder = Folder(request.out, fx)
@@ -74,8 +74,8 @@ def export(
                 yield from _commit(table, pending, request.out, fx)
                 told, pending = told + pending, []
         yield from _commit(table, pending, request.out, fx)
-        beside = passed_over(() if names else dirs, request.topic)
-        yield summary_of(told + pending, gone_whole(request, dirs, names), compacts, beside)
+        beside = passed_over(() if only else dirs, request.topic)
+        yield summary_of(told + pending, gone_whole(request, dirs, only), compacts, beside)
 
 
 def _commit(table: forms.Growing, lines: Sequence[Line], out: str, fx: Effects) -> Sequence[Line]:

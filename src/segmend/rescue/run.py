@@ -47,7 +47,7 @@ _TOLD: Final = (
 def rescue(
     request: Request,
     dirs: Sequence[LogDir],
-    names: Sequence[str],
+    only: Sequence[str],
     each: Each,
     text: Text,
     fx: Effects | None = None,
@@ -55,12 +55,12 @@ def rescue(
     """The lines of the report: one a partition, and the summary.
 
     A partition of which only `refused` is told is not in the journal, nor is the summary then, so the same
-    command goes on with it. `names` are partition directories where only some of `dirs` were given; `each`
-    writes the partitions, and `text` makes the report for people of all lines. Raises `SegmendError`.
+    command goes on with it. `only` are paths of partition directories where not all of `dirs` was given;
+    `each` writes the partitions, and `text` makes the report for people of all lines. Raises `SegmendError`.
     """
     refuse_overlap(request.out, (log_dir.path for log_dir in dirs))
     form, home = forms.form(request.form), home_of(dirs, request.broker)
-    wanted = replicas_wanted(request, dirs, names)
+    wanted = replicas_wanted(request, dirs, only)
     brokers, compacts = BrokerDirs(dirs, release=request.release), compacts_by(dirs, request.configs)
     release = brokers.release
     with open_outlet(request.out, request.identity, fx or Effects()) as outlet:
@@ -80,8 +80,8 @@ def rescue(
             yield line
         form.finish(home, outlet, sorted(outlet.done, key=_place))
         lines = sorted([*outlet.done, *refused], key=_place)
-        beside = passed_over(() if names else dirs, request.topic)
-        lines.append(summary_of(lines, gone_whole(request, dirs, names), compacts, beside))
+        beside = passed_over(() if only else dirs, request.topic)
+        lines.append(summary_of(lines, gone_whole(request, dirs, only), compacts, beside))
         outlet.lay(REPORT, "".join(f"{line}\n" for line in text(lines)).encode("utf-8", "backslashreplace"))
         outlet.settle() if refused else outlet.record(lines[-1])
         yield lines[-1]
@@ -155,10 +155,10 @@ def written(
 
 
 def replicas_wanted(
-    request: Request, dirs: Sequence[LogDir], names: Sequence[str]
+    request: Request, dirs: Sequence[LogDir], only: Sequence[str]
 ) -> dict[tuple[str, int], Sequence[PartitionDir]]:
     """The replicas of each partition that is asked for; raises `UsageError`."""
-    by_key, _ = gathered(dirs, names, ("current",))
+    by_key, _ = gathered(dirs, only, ("current",))
     glob = request.topic or "*"
     wanted = {key: places for key, places in by_key.items() if fnmatchcase(key[0], glob)}
     if not wanted:
@@ -305,11 +305,11 @@ def _sources(taken_pieces: Sequence[Piece]) -> Iterator[dict[str, Any]]:
         yield {"broker": broker, "dir": dir, "batches": batches, "bytes": size}
 
 
-def gone_whole(request: Request, dirs: Sequence[LogDir], names: Sequence[str]) -> list[dict[str, object]]:
+def gone_whole(request: Request, dirs: Sequence[LogDir], only: Sequence[str]) -> list[dict[str, object]]:
     """The partitions asked for that no dir has; nothing where not whole dirs are read."""
     return [
         {"topic": topic, "partition": partition, "why": why}
-        for (topic, partition), why in vanished(() if names else dirs).items()
+        for (topic, partition), why in vanished(() if only else dirs).items()
         if fnmatchcase(topic, request.topic or "*")
     ]
 

@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compare, tell, and say by the exit code whether all are equal."""
     targets = open_targets(args.paths)
-    groups = replicas_in(args, targets.dirs, targets.names)
+    groups = replicas_in(args, targets.dirs, targets.places)
     every = partial(compared, groups, jobs=args.jobs if args.jobs > 0 else len(os.sched_getaffinity(0)))
     whole = not targets.names
     return tell(args, targets.dirs, lambda compacts: every(compacts=compacts), len(groups), whole=whole)

@@ -67,4 +67,6 @@ def run(args: argparse.Namespace) -> int:
     def each(table: forms.Growing) -> Each:
         return here(progress.update, table)
 
-    return tell(args, request, progress, lambda _: export(request, targets.dirs, sorted(targets.names), each))
+    return tell(
+        args, request, progress, lambda _: export(request, targets.dirs, sorted(targets.places), each)
+    )

@@ -83,5 +83,8 @@ def run(args: argparse.Namespace) -> int:
     progress = Progress(sys.stderr)
     each = here(progress.update)
     return tell(
-        args, request, progress, lambda text: rescue(request, targets.dirs, sorted(targets.names), each, text)
+        args,
+        request,
+        progress,
+        lambda text: rescue(request, targets.dirs, sorted(targets.places), each, text),
     )
