@@ -72,7 +72,7 @@ def test_a_log_of_old_and_new_messages_out_of_hurt_replicas_is_served(version: s
 
 
 def as_consumed(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """A line of a rescue as librdkafka gives the record; magic 0 has no time."""
-    at = row["timestamp"]
-    time = 0 if at is None else round(datetime.fromisoformat(at).timestamp() * 1000)
-    return row["key"], row["value"], [(each["key"], each["value"]) for each in row["headers"]], time
+    """A line of a rescue as librdkafka gives the record: 0 for magic 0, which has no time."""
+    time = round(datetime.fromisoformat(row["timestamp"]).timestamp() * 1000)
+    headers = [(each["key"], each["value"]) for each in row["headers"]]
+    return row["key"], row["value"], headers, max(time, 0)
