@@ -25,7 +25,7 @@ def picture(root: Path, *, folder_times: bool = True) -> Tree:
             continue
         is_file = stat.S_ISREG(s.st_mode)
         time = s.st_mtime_ns if folder_times or is_file else None
-        size, content = (s.st_size, _digest(path)) if is_file else (0, "")
+        size, content = (s.st_size, _digest(path, s.st_size)) if is_file else (0, "")
         found[str(path)] = (s.st_mode, s.st_uid, s.st_gid, time, size, content, *attributes(path))
     return found
 
@@ -35,7 +35,10 @@ def attributes(path: Path) -> list[tuple[str, bytes]]:
     return sorted((name, os.getxattr(path, name)) for name in os.listxattr(path))
 
 
-def _digest(path: Path) -> str:
+def _digest(path: Path, size: int) -> str:
+    if size <= BLOCK:
+        data = path.read_bytes()
+        return hashlib.sha256(b"0:" + data if data.strip(b"\0") else b"").hexdigest()
     digest = hashlib.sha256()
     with FileReader(str(path)) as reader:
         for start, end in reader.extents():

@@ -8,6 +8,7 @@ bytes, names, modes, times and attributes, journal included, are one case.
 
 import errno
 import hashlib
+import os
 import random
 import shutil
 import stat
@@ -282,12 +283,34 @@ class Story:
 
     def _kept(self, name: str) -> Path:
         place = self.folder / "stops" / name
+        place.parent.mkdir(exist_ok=True)
         _copy(self.world.root, place)
         return place
 
 
-def _copy(source: Path, target: Path) -> None:
-    shutil.copytree(source, target, symlinks=True)
+def _copy(source: str | Path, target: str | Path) -> None:
+    """As `shutil.copytree`, which takes twice the time for small files."""
+    os.mkdir(target)
+    with os.scandir(source) as entries:
+        for entry in entries:
+            place = f"{target}/{entry.name}"
+            if entry.is_dir(follow_symlinks=False):
+                _copy(entry.path, place)
+            elif entry.is_symlink():
+                os.symlink(os.readlink(entry.path), place)
+            else:
+                _copy_file(entry.path, place)
+    shutil.copystat(source, target)
+
+
+def _copy_file(source: str, target: str) -> None:
+    with open(source, "rb", 0) as old, open(target, "wb", 0) as new:
+        new.write(old.read())
+        status = os.fstat(old.fileno())
+        for name in os.listxattr(old.fileno()):
+            os.setxattr(new.fileno(), name, os.getxattr(old.fileno(), name))
+        os.utime(new.fileno(), ns=(status.st_atime_ns, status.st_mtime_ns))
+        os.fchmod(new.fileno(), status.st_mode & 0o7777)
 
 
 @contextmanager
