@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import one_in
 from tests.memory import MADE, prefix, remove_leftovers
 
 
@@ -54,7 +55,7 @@ def test_those_of_other_users_stay(tmp_path: Path, dead: int) -> None:
     assert theirs.is_dir()
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("workers", one_in(2, ["0", "2"]))
 def test_no_place_for_files_is_told_in_a_line(workers: str) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-n", workers, "--basetemp", "/proc/x", __file__]
     ran = subprocess.run(command, capture_output=True, text=True)

@@ -88,6 +88,7 @@ def test_many_steps_are_told_by_directory(desk: Desk) -> None:
     assert "(--json has each of them)" in shown
 
 
+@pytest.mark.slow
 def test_plans_compose(desk: Desk) -> None:
     """Two moves change the same checkpoints, each the lines of its own partition."""
     first, second = desk.dirs
@@ -490,6 +491,7 @@ def test_ctrl_c_when_all_was_done_does_not_say_that_nothing_was(
     assert "nothing was changed" not in ran.err
 
 
+@pytest.mark.slow
 def test_a_question_without_standard_input_is_no_crash(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """`<&-`, as some schedulers start what they run."""
     desk.plan("move", *MOVE, desk.dirs[1])

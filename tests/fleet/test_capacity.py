@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.checks.build_partition import PartitionWriter
 from tests.cli.run import run as command
-from tests.conftest import examples, one_in
+from tests.conftest import examples
 from tests.fleet.build import write_broker
 
 from segmend.errors import UsageError
@@ -327,7 +327,8 @@ def test_ten_times_the_brokers_take_little_more_memory(monkeypatch: pytest.Monke
     assert sum(len(each.packed) for each in many) < 60 * sum(each.count for each in many)
 
 
-@pytest.mark.parametrize("largest", one_in(2, [1, 10**6]))
+@pytest.mark.slow
+@pytest.mark.parametrize("largest", [1, 10**6])
 def test_the_largest_are_found_however_few_are_tried(largest: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Most of a fleet's replicas are not tried: then it is said that fewer moves might do."""
     monkeypatch.setattr(evening_out, "LARGEST", largest)

@@ -209,6 +209,7 @@ def test_damage_that_leaves_no_trace_is_found_by_full_only_and_that_is_said(
     assert "0 new, 0 gone" in again.out
 
 
+@pytest.mark.slow
 def test_a_change_whose_modification_time_was_set_back_is_seen(tmp_path: Path) -> None:
     fleet, out = three_brokers(tmp_path / "fleet"), tmp_path / "out"
     run(fleet, out)

@@ -167,6 +167,7 @@ def test_a_torn_commit_of_a_finished_run_is_left_and_refused(tmp_path: Path) -> 
     assert len([*last.parent.iterdir()]) == 3
 
 
+@pytest.mark.slow
 def test_who_opens_a_table_of_many_runs_reads_few_commits(tmp_path: Path) -> None:
     out, log = str(tmp_path), tmp_path / "segments/_delta_log"
     for number in range(1, 22):

@@ -87,6 +87,7 @@ def test_what_may_lie_in_a_dir_that_nobody_can_read_is_not_called_gone(
         assert (said[code]["severity"], "graft" in str(said[code]["remedy"])) == ("warning", False)
 
 
+@pytest.mark.slow
 def test_a_name_that_is_no_text_is_told(tmp_path: Path) -> None:
     root = three_brokers(tmp_path / "fleet")
     (root / "b2").rename(root / "b\udcff")

@@ -166,6 +166,7 @@ def test_the_limit_holds_for_the_payload() -> None:
     assert len(records) < 5
 
 
+@pytest.mark.slow
 def test_records_come_one_by_one_so_that_memory_stays_bounded() -> None:
     raw, batch = batch_of(GOOD * 200_000, 200_000, codec=4)
     records = iter_records(raw, batch, [])

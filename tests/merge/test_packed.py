@@ -51,6 +51,7 @@ def test_columns_of_any_width_are_joined(small: list[int], large: list[int]) -> 
         assert joined(Packed(Thing, given[:1]), Packed(Thing, given[1:])) == given == Packed(Thing, given)
 
 
+@pytest.mark.slow
 def test_small_numbers_take_little() -> None:
     assert len(pickle.dumps(Packed(Thing, things(30_000)))) < 15 * 30_000
 

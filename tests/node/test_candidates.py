@@ -181,6 +181,7 @@ def test_a_release_told_without_its_patch_is_each_of_its_patches(tmp_path: Path)
     assert "-stray --kafka 3.6.1 -o plan.json" in found, "the next command asks by those rules"
 
 
+@pytest.mark.slow
 def test_patches_are_asked_only_where_they_differ(tmp_path: Path) -> None:
     dirs = [LogDir.open(str(path)) for path in world("2.8.2-clean", tmp_path)]
     for told in ("1.1", "2.3", "2.4", "2.5", "3.6", "3.7"):

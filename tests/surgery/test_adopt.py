@@ -164,6 +164,7 @@ def test_a_name_that_was_cut_is_made_whole(clean: Desk) -> None:
     assert after(clean, "single")["log_end_offset"] == 96
 
 
+@pytest.mark.slow
 def test_a_name_that_was_perhaps_cut_is_asked_for_where_nothing_tells_it(tmp_path: Path) -> None:
     """With ZooKeeper no id tells: a partition of the cut name was no partition of any topic."""
     desk = Desk(golden("1.1.0-killed") / "b1", tmp_path)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import run
+from tests.conftest import one_in
 from tests.files import flip
 from tests.golden.judge import CORRUPT, copy_tree
 from tests.golden.shared import golden
@@ -31,7 +32,7 @@ def test_checkpoints_of_a_clean_stop_come_back_line_by_line(name: str, tmp_path:
     assert sorted(path.read_text().splitlines()) == sorted(lines)
 
 
-@pytest.mark.parametrize("kind", ["index", "timeindex"])
+@pytest.mark.parametrize("kind", one_in(2, ["index", "timeindex"]))
 def test_entries_that_zeros_hide_name_the_command_that_sees_them(killed: Desk, kind: str) -> None:
     """In what is preallocated only `--deep` looks behind zeros: `plan repair` alone had nothing to do."""
     (path,) = killed.home.rglob(f"__transaction_state-0/{0:020d}.{kind}")

@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.conftest import one_in
 from tests.files import flip
 from tests.golden.judge import copy_tree
 from tests.surgery.checkpoints import lines, write
@@ -153,7 +154,7 @@ def stop_cleanly(desk: Desk) -> None:
         marker.write_bytes(b'{"version":0,"brokerEpoch":77}')
 
 
-@pytest.mark.parametrize("loss", [False, True])
+@pytest.mark.parametrize("loss", one_in(2, [False, True]))
 @pytest.mark.parametrize("closed", [True, False])
 def test_no_torn_end_comes_back_under_the_marker_of_a_later_stop(
     clean: Desk, loss: bool, closed: bool
@@ -246,7 +247,7 @@ def test_what_came_since_stays(tmp_path: Path, name: str) -> None:
     assert left == (set() if "near" in name else {str(world.a / name)})
 
 
-@pytest.mark.parametrize("files", [1, 3])
+@pytest.mark.parametrize("files", one_in(2, [1, 3]))
 def test_a_plan_that_was_stopped_before_a_broker_ran_writes_over_nothing_and_has_a_way_back(
     clean: Desk, files: int
 ) -> None:

@@ -20,7 +20,7 @@ LEFT_OPEN = {
     "4.2.0-changed 1,2,3 restored@1:d0#0 restored@3:all#0",
 }
 """Of these alone the forecast would be wrong, had it not named as unknown what it hangs on."""
-EACH = 12
+EACH = 24
 """The fast tests take one of so many."""
 CASES = [
     pytest.param(row, id=row["outage"], marks=() if number % EACH == 0 else pytest.mark.slow)

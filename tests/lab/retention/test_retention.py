@@ -55,6 +55,7 @@ def test_segments_go_as_they_did(version: str, swift_path: Path, all_cases: bool
         assert wrong(version, row, trial, log_dir) == []
 
 
+@pytest.mark.slow
 def test_there_are_ten_thousand_segments() -> None:
     drawn = [draw(release(v), row["seed"], row["topics"]) for v in VERSIONS for row in recorded(v)]
     assert sum(len(topic.segments) for trial in drawn for topic in trial.topics) >= 10_000
