@@ -3,7 +3,8 @@
 `python -m tests.rescue.killed [--seed N] [--count N] [--only WAY]`. Replicas of `tests.lab.acknowledged` are
 hurt at random. Each command is killed (SIGKILL) up to three times, and given again until it ends: with the
 same exit code and the same rows as one that nobody killed, each of them once; given once more, it adds
-nothing. `--as kafka` sends to a real broker.
+nothing. `--as kafka` sends to a real broker. `export growing` exports a log to which somebody appends, batch
+by batch and half batches, between the runs and while they are killed.
 """
 
 import argparse
@@ -13,12 +14,15 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from tests.cli.run import SOURCE, Ran, run
+from tests.conftest import GOLDEN
+from tests.golden.unpack import unpack
 from tests.lab.acknowledged.base import TOPICS
 from tests.lab.acknowledged.hurt import NAMES
 from tests.lab.acknowledged.judge import World, hurt, opened, rescued
@@ -27,7 +31,7 @@ from tests.lab.base import QUIET
 from tests.lab.cluster import Cluster
 from tests.rescue.drawn import content
 from tests.rescue.served import consumed
-from tests.rescue.test_export import table
+from tests.rescue.test_export import Growing, offsets, table
 from tests.seeds import SEED
 
 WAYS = {
@@ -35,10 +39,17 @@ WAYS = {
         f"rescue {form}": ("rescue", "--as", form) for form in ("jsonl", "csv", "parquet", "delta", "log-dir")
     },
     "export": ("export",),
+    "export growing": ("export",),
     "rescue kafka": ("rescue", "--as", "kafka"),
     "export kafka": ("export", "--as", "kafka"),
 }
 Rows = Callable[[Path], object]
+
+
+def unpacked(scratch: Path) -> Path:
+    """The golden directory whose log grows."""
+    to = scratch / "golden"
+    return to if to.exists() else unpack(GOLDEN / "4.3.1-killed.tar.xz", to)
 
 
 class Loop:
@@ -48,12 +59,14 @@ class Loop:
         self.cluster, self.scratch, self.seed = cluster, world.scratch, seed
         self.dirs = hurt(world, seed, overlap=bool(seed % 2)).dirs
         self.served = rescued(world.scratch / "served", self.dirs)
+        self.golden = unpacked(self.scratch)
         self.kills = 0
 
     def play(self, ways: Sequence[str]) -> Iterator[str]:
         """What was wrong."""
         for way in ways:
-            yield from (f"{way}: {each}" for each in self._way(way))
+            play = self._growing if way == "export growing" else self._way
+            yield from (f"{way}: {each}" for each in play(way))
 
     def _way(self, way: str) -> Iterator[str]:
         draw = random.Random(f"killed {self.seed} {way}")
@@ -73,6 +86,30 @@ class Loop:
         yield from self._compared(way, whole, out, " when given once more")
         if "kafka" in way:
             self._forget()
+
+    def _growing(self, way: str) -> Iterator[str]:
+        draw = random.Random(f"killed {self.seed} {way}")
+        log, out = (
+            Appended(self.golden, self.scratch / f"{way}-{self.seed}", draw),
+            self.scratch / f"g-{self.seed}",
+        )
+        command = ["export", str(log.log.dir), "--out", str(out)]
+        while log.shown < len(log.log.ends):
+            with log.growing():
+                self._killed(command, draw.uniform(0.2, 1.2))
+            if not draw.randrange(3):
+                # A half batch at the end is damage for now, unless a broker runs.
+                ran, end = run(*command), log.settled()
+                if ran.code not in (0, 4):
+                    yield f"exit code {ran.code}: {ran.err[-300:]}"
+                elif (found := offsets(out)) != [*range(end)]:
+                    yield f"{len(found)} rows, not {end}"
+        end = log.settled()
+        for _ in range(2):
+            if (ran := run(*command)).code:
+                yield f"exit code {ran.code}: {ran.err[-300:]}"
+            if (found := offsets(out)) != [*range(end)]:
+                yield f"at the end {len(found)} rows, not {end}"
 
     def _whole(self, way: str, out: Path) -> tuple[float, Ran]:
         """How long it takes, and what it ends with, if nobody kills it."""
@@ -131,6 +168,46 @@ class Loop:
         while set(TOPICS) & set(client.list_topics(timeout=20).topics):
             assert time.monotonic() < deadline, "the topics do not go"
             time.sleep(0.2)
+
+
+class Appended:
+    """A log that grows by some batches, and sometimes half of one, in a thread."""
+
+    def __init__(self, golden: Path, root: Path, draw: random.Random) -> None:
+        self.log, self._draw = Growing(golden, root), draw
+        self.shown = 1
+        self.settled()
+
+    def settled(self) -> int:
+        """As far as it is shown; its end."""
+        return self.log.show(self.shown)
+
+    @contextmanager
+    def growing(self) -> Iterator[None]:
+        """In the block it grows."""
+        stop = threading.Event()
+        thread = threading.Thread(target=self._append, args=(stop,))
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+
+    def _append(self, stop: threading.Event) -> None:
+        """As a broker does: to the last log, and a new one where that is full."""
+        for _ in range(self._draw.randrange(1, 4)):
+            if stop.wait(self._draw.uniform(0, 0.3)) or self.shown == len(self.log.ends):
+                return
+            name, end, _ = self.log.ends[self.shown]
+            before = self.log.home / name
+            at = before.stat().st_size if before.exists() else 0
+            data = (self.log.whole / name).read_bytes()[at:end]
+            for part in (data[: len(data) // 2], data[len(data) // 2 :]):
+                with before.open("ab") as opened:
+                    opened.write(part)
+                stop.wait(self._draw.uniform(0, 0.05))
+            self.shown += 1
 
 
 def main(words: list[str]) -> int:

@@ -84,3 +84,30 @@ def test_a_task_that_was_given_up_and_writes_on_changes_nothing(tmp_path: Path) 
     list(export(request, [LogDir.open(str(log.dir))], (), each, bundle=None))
     assert offsets(out) == [*range(end)]
     assert len(list(out.glob("*.parquet"))) > len(DeltaTable(str(out)).file_uris())
+
+
+def test_what_failed_attempts_left_is_removed_and_no_version_of_the_table_loses_a_file(
+    tmp_path: Path,
+) -> None:
+    log, out = Growing(golden("4.3.1-killed"), tmp_path), tmp_path / "out"
+    argv = ("fleet", "export", log.dir, "--out", out, "--driver", "local")
+    log.show(2)
+    run(*argv, code=0)
+    (first,) = out.glob("*.parquet")
+    log.show(4)
+    run(*argv, code=0)
+    DeltaTable(str(out)).optimize.compact()
+    DeltaTable(str(out)).create_checkpoint()
+    before = {path.name for path in out.glob("*.parquet")}
+    stem = first.name.removesuffix("-0.parquet")
+    left = [stem[:-16] + "0" * 16 + ending for ending in ("-0.parquet", "-1.parquet.segmend.tmp")]
+    left.append(f"{stem[:-17]}-7.parquet")
+    for name in left:
+        (out / name).write_bytes(first.read_bytes())
+    mine = out / "mine-0.parquet"
+    mine.touch()
+    assert first.name in before
+    run(*argv, code=0)
+    assert {path.name for path in out.glob("*.parquet*")} == {*before, mine.name}
+    assert len(DeltaTable(str(out), version=1).to_pyarrow_table()) > 0
+    assert offsets(out) == [*range(log.show(4))]

@@ -59,6 +59,8 @@ class Additions:
             raise UsageError(
                 f"{path}: holds another table than that of an export with this --decode; give another --out"
             )
+        for name in self._committed.left_over(self._table):
+            outlet.drop(name)
         self._path = path
 
     def reached(self, name: str) -> Reached:

@@ -24,12 +24,14 @@ from segmend.logdir import disk
 from segmend.logdir.files import FileEntry
 from segmend.rescue import notes
 from segmend.rescue.outlet import Folder
+from segmend.surgery.writing.atomic import TEMPORARY
 
 _OURS: Final = "segmend-"
 """So begin the names of our app transactions."""
 _NOTE: Final = "_delta_log.json"
 _LOG: Final = "_delta_log"
 _COMMIT: Final = re.compile(r"\d{20}\.json")
+_DATA: Final = re.compile(rf"-\d{{20}}(-[0-9a-f]{{16}})?-\d+\.parquet({re.escape(TEMPORARY)})?$")
 _CHECKPOINT: Final = re.compile(r"\d{20}\.checkpoint\.parquet")
 _INSTEAD: Final = "put it back from a copy, or give another --out"
 _MOVE: Final = (
@@ -63,6 +65,29 @@ class Committed:
         yield
         self._outlet.keep(f"{_LOG}/{name}" for name in self._names() if name not in self._seen)
         self._write(None)
+
+    def left_over(self, table: DeltaTable) -> list[str]:
+        """Files of ours in OUT that no version of the table ever had: of runs that failed or were killed.
+
+        Each attempt of a task (see `Elsewhere`) gives other names, so they would fill the disk.
+        """
+        names = {name for name in disk.names(self._outlet.path) if _DATA.search(name)}
+        names -= {*pa.table(table.get_add_actions(flatten=True))["path"].to_pylist()}
+        return sorted(names - self._ever() if names else ())
+
+    def _ever(self) -> set[str]:
+        """All files that what is there of the log tells of, those that were taken out again, too."""
+        actions = (
+            each
+            for name in self._names()
+            for each in (
+                map(json.loads, FileEntry.at(f"{self._home}/{name}").read().splitlines())
+                if _COMMIT.fullmatch(name)
+                else pq.read_table(f"{self._home}/{name}", columns=["add", "remove"]).to_pylist()
+            )
+        )
+        told = (each.get(what) for each in actions for what in ("add", "remove"))
+        return {str(each["path"]) for each in told if each}
 
     def _write(self, coming: str | None) -> None:
         seen = {name: self._seen.get(name) or self._known_by(name) for name in self._names()}

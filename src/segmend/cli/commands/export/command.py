@@ -34,7 +34,7 @@ a new OUT takes what other replicas have of them.
 
 A topic that was made anew, and a log that is shorter than what OUT has or that has another record where OUT
 ends, are refused. If the log was truncated below, and the last record that OUT has is no longer in it,
-nothing tells. Files of a killed run that no commit has are left in OUT; a Delta VACUUM removes them.
+nothing tells. Files of a killed run that no commit has are written over, or removed, by the next one.
 
 --as kafka sends what is new to a live cluster, as `segmend rescue --as kafka` does (which see): to the same
 topic and partition, in order, with key, value, headers and timestamp, as with read_committed. OUT is a small
