@@ -1,4 +1,4 @@
-"""Directories that the system refuses to list."""
+"""Directories that the system refuses to list, and files that it refuses to open."""
 
 import os
 
@@ -18,3 +18,15 @@ def refuse(monkeypatch: pytest.MonkeyPatch, place: str, number: int) -> None:
         return listing(path)
 
     monkeypatch.setattr(disk, "listing", refused)
+
+
+def refuse_files(monkeypatch: pytest.MonkeyPatch, place: str, number: int) -> None:
+    """No file of a name that ends so can be opened."""
+    opened = disk._open
+
+    def refused(path: str) -> int:
+        if path.endswith(place):
+            raise Unreadable(path, os.strerror(number).lower(), number)
+        return opened(path)
+
+    monkeypatch.setattr(disk, "_open", refused)

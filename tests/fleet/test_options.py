@@ -48,6 +48,24 @@ def test_wants(broker: int, topic: str, partition: int, wanted: bool) -> None:
     assert options.wants(broker, topic, partition) is wanted
 
 
+@pytest.mark.parametrize("name", ["since", "until"])
+@pytest.mark.parametrize(
+    "text", ["", "yesterday", "-1", "1e3", "2026-13-01", "2026-11-21T25:00", "9999999999999999999", "\0", "٣"]
+)
+def test_a_bad_instant_is_told_with_what_would_be_one(name: str, text: str) -> None:
+    with pytest.raises(UsageError) as error:
+        parse_options({name: text})
+    assert str(error.value).startswith(f"option {name}: '{text.strip()}' is no instant such as 2026-11-21, ")
+
+
+def test_each_instant_that_is_named_as_a_form_is_one() -> None:
+    with pytest.raises(UsageError) as error:
+        parse_options({"since": "yesterday"})
+    *forms, last = str(error.value).partition("such as ")[2].replace(" or ", ", ").split(", ")
+    assert [parse_options({"since": form}).since for form in forms] == [1795219200000, *[1795255200000] * 2]
+    assert parse_options({"since": last.removesuffix(" (ms)")}).since == 1795255200000
+
+
 @pytest.mark.parametrize(
     "given",
     [

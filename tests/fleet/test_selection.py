@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from tests.conftest import GOLDEN, examples
 from tests.fleet.build import mixed, plain, story, three_brokers, write_broker
-from tests.fleet.refused import refuse
+from tests.fleet.refused import refuse, refuse_files
 from tests.fleet.test_tables import Rows, ordered, rows_of
 from tests.golden.shared import golden
 from tests.traffic import counted
@@ -298,6 +298,24 @@ def test_a_partition_that_is_refused_is_told(
     assert bool(rows_of(root, table=table)) is (table != "damage")
     told = f"{root}/b1/data/orders-0: permission denied; no row comes from there"
     assert caplog.messages == [f"kafka-log: {told}"]
+
+
+@pytest.mark.parametrize("table", ["segments", "partitions", "findings", "batches", "damage", "records"])
+def test_logs_that_are_refused_are_told(
+    table: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Findings that lack a log's, and rows without its numbers, would be an all-clear."""
+    log = min((three_brokers(tmp_path) / "b1/data/orders-0").glob("*.log"))
+    refuse_files(monkeypatch, f"b1/data/orders-0/{log.name}", errno.EACCES)
+    found = rows_of(tmp_path, table=table, **({"replicas": "all"} if table == "records" else {}))
+    if table == "damage":
+        assert [(row["kind"], row["file"]) for row in found] == [("unreadable", f"orders-0/{log.name}")]
+    elif table in ("batches", "records"):
+        assert caplog.messages == [
+            "kafka-log: 1 damaged place cost records (unreadable 1) in orders-0; the table damage names them"
+        ]
+    else:
+        assert caplog.messages == [f"kafka-log: could not be read with this user's permissions: {log}"]
 
 
 @pytest.mark.parametrize(

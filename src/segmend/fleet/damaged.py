@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from segmend.errors import SegmendError
@@ -132,6 +132,14 @@ def tell_gone(why: Iterable[str], mode: str) -> None:
             raise SegmendError(f"{words} ({_FAILS[mode]})")
         if mode == PERMISSIVE:
             LOG.warning("kafka-log: %s", words)
+
+
+def tell_refused(paths: Sequence[str]) -> None:
+    """Files that the system did not let a task read, of which its rows say nothing."""
+    if paths:
+        more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
+        shown = ", ".join(paths[:_SHOWN])
+        LOG.warning("kafka-log: could not be read with this user's permissions: %s%s", shown, more)
 
 
 def tell_unread(places: Iterable[Place], mode: str) -> None:

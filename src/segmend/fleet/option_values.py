@@ -78,7 +78,11 @@ def instant(text: str) -> int:
     """Milliseconds since the epoch, given as such or as a date and time (UTC unless it says otherwise)."""
     if text.isascii() and text.isdecimal() and len(text) < 19:
         return int(text)
-    return stated_ms(text)
+    try:
+        return stated_ms(text)
+    except (ValueError, OverflowError):
+        forms = "2026-11-21, 2026-11-21T10:00:00Z, 2026-11-21T12:00+02:00 or 1795255200000 (ms)"
+        raise ValueError(f"'{text}' is no instant such as {forms}") from None
 
 
 def flag(text: str) -> bool:

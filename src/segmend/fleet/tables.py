@@ -20,7 +20,7 @@ from segmend.cluster.newest_metadata import compacts_by
 from segmend.cluster.vanished import vanished
 from segmend.errors import UsageError
 from segmend.fleet import columns, filling, rows
-from segmend.fleet.damaged import DamageTally, tell_gone, tell_unread, unreadable
+from segmend.fleet.damaged import DamageTally, tell_gone, tell_refused, tell_unread, unreadable
 from segmend.fleet.delta import AuditRun
 from segmend.fleet.internal_topics import as_records, said
 from segmend.fleet.listing import Place, brokers, find_places
@@ -238,8 +238,11 @@ def read(work: TableTask) -> Iterator[pa.RecordBatch]:
     """The rows of one task. Bad bytes and vanished files give fewer rows, never an exception."""
     options = work.options
     if work.task is not None:
-        gathered_rows = gather(work.task).rows[options.table]
-        yield from rows.table(options.table, gathered_rows).select(options.schema.names).to_batches()
+        gathered = gather(work.task)
+        told = _told_by_plan(work.task)
+        tell_refused([path for path in gathered.unreadable if path not in told])
+        found = rows.table(options.table, gathered.rows[options.table])
+        yield from found.select(options.schema.names).to_batches()
         return
     tally = DamageTally(options.mode)
     filling.forget()
@@ -251,6 +254,18 @@ def read(work: TableTask) -> Iterator[pa.RecordBatch]:
             # It is a finding (K14b) of `findings`; the other files go on.
             yield from _unreadable(piece, error, options, tally)
     tally.tell()
+
+
+def _told_by_plan(task: Task) -> set[str]:
+    """Directories: those that are refused were told when they were listed."""
+    pieces = ((share, piece) for share in task.shares for piece in share.pieces if piece.name is not None)
+    paths = {place.path for share in task.shares for place in share.places}
+    return paths | {
+        f"{place.path}/{piece.name}"
+        for share, piece in pieces
+        for place in share.places
+        if place.log_dir_id == piece.log_dir_id
+    }
 
 
 def _unreadable(
