@@ -138,6 +138,44 @@ def test_topics_are_chosen_by_any_of_sparks_names(tmp_path: Path) -> None:
         rows_of(root, startingTimestamp="9999999999999")
 
 
+@pytest.mark.parametrize(
+    ("pattern", "topics"),
+    [
+        ("rde", {"orders"}), ("[a-n]", {"orders", "clicks"}), ("^rde", set()), ("^(orders|x)$", {"orders"}),
+        ("s$", {"orders", "clicks"}), ("order$", set()), ("c|r", {"orders", "clicks"}),
+    ],
+)  # fmt: skip
+def test_a_pattern_is_found_in_a_name_as_by_spark(pattern: str, topics: set[str], tmp_path: Path) -> None:
+    """Of the golden topics spark-sql-kafka 4.2.0 has orders.eu-west_1 for "[a-m].*", broker-snappy for "app"."""
+    root = three_brokers(tmp_path)
+    assert {row["topic"] for row in rows_of(root, subscribePattern=pattern)} == topics
+    assert {row["topic"] for row in rows_of(root, subscribePattern=pattern, table="segments")} == topics
+
+
+@pytest.mark.parametrize(
+    ("given", "refused"),
+    [
+        ({"startingOffsets": '{"t":{"0":9}}', "endingOffsets": '{"t":{"0":8}}'}, True),
+        ({"startingOffsets": '{"t":{"0":9}}', "endingOffsets": '{"t":{"0":9}}'}, False),
+        ({"startingOffsets": '{"t":{"0":9}}', "endingTimestamp": "0"}, True),
+        ({"startingOffsets": '{"t":{"0":0}}', "endingTimestamp": "0"}, False),
+        ({"startingTimestamp": "1700000001000", "endingOffsets": '{"t":{"0":0}}'}, True),
+        ({"startingTimestamp": "1700000001000", "endingTimestamp": "1700000000000"}, True),
+        ({"startingTimestamp": "1700000001000", "endingTimestamp": "1700000001000"}, False),
+    ],
+)
+def test_a_read_that_would_end_before_it_begins_is_refused(
+    given: dict[str, str], refused: bool, tmp_path: Path
+) -> None:
+    """Spark throws (RESOLVED_START_OFFSET_GREATER_THAN_END_OFFSET); no rows and no word would hide a slip."""
+    write_broker(tmp_path, 1, [plain("t", 0)])
+    if refused:
+        with pytest.raises(UsageError, match=r"t-0 would begin at \d+, behind where it is to end: \d"):
+            rows_of(tmp_path, **given)
+    else:
+        assert rows_of(tmp_path, **given) == []
+
+
 def test_internal_topics_are_there_for_who_names_them(tmp_path: Path) -> None:
     write_broker(tmp_path, 1, [plain("t", 0), plain("__consumer_offsets", 0)])
     for options, topics in (

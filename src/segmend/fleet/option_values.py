@@ -101,7 +101,7 @@ def choice(text: str, choices: tuple[str, ...]) -> str:
 
 
 def pattern(text: str) -> str:
-    """A regular expression that a whole topic name must match; none that Java reads in another way."""
+    """A regular expression that is looked for in topic names; none that Java reads in another way."""
     if not text:
         raise ValueError("it is empty")
     try:

@@ -115,7 +115,8 @@ class Options:
         if self.subscribe:
             return False
         if self.subscribe_pattern is not None:
-            return re.fullmatch(self.subscribe_pattern, topic) is not None
+            # Regex.findFirstIn in SubscribePatternStrategy: Spark asks the whole name only with ^ and $.
+            return re.search(self.subscribe_pattern, topic) is not None
         return not self.topics or any(fnmatch.fnmatchcase(topic, glob) for glob in self.topics)
 
     def nowhere(self, places: Iterable[Place], partitions: AbstractSet[tuple[str, int]]) -> Iterator[str]:
@@ -200,7 +201,7 @@ OPTIONS: Final = (
     _read("subscribe", _OF_ANY_TOPIC, "a,b", values.names,
      "topics by their exact names; one that is on none of the log dirs is told as `mode` says"),
     _read("subscribePattern", _OF_ANY_TOPIC, "a regular expression", values.pattern,
-     "topics whose whole name matches"),
+     "as in Spark: topics in whose name it is found; ^ and $ stand for its ends"),
     _read("assign", _OF_ANY_TOPIC, '{"orders":[0,1]}', values.assignment, "partitions by topic; the same"),
     _read("partitions", _ALL, "0,3,5-7", values.numbers, "partitions by number"),
     _read("brokers", _ALL, "1,2", values.numbers, "brokers by node id"),

@@ -141,8 +141,10 @@ def _wanted_log(
     low, high = options.low or 0, LONG_MAX if options.high is None else options.high
     if options.consumes:
         low = low if options.aged else max(low, partition.log_dir.log_start_offsets.get(partition.key, 0))
-        low = max(low, _start(partition, options))
-        high = min(high, _end(partition, options) - 1)
+        start, end = _start(partition, options), _end(partition, options)
+        if start > end:  # KafkaSourceProvider.checkStartOffsetNotGreaterThanEndOffset
+            raise UsageError(f"{partition.name} would begin at {start}, behind where it is to end: {end}")
+        low, high = max(low, start), min(high, end - 1)
     if options.isolation == "read_committed":
         stable = last_stable_offset(partition)
         high = high if stable is None else min(high, stable - 1)
