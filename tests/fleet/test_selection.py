@@ -146,7 +146,7 @@ def test_topics_are_chosen_by_any_of_sparks_names(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_pattern_is_found_in_a_name_as_by_spark(pattern: str, topics: set[str], tmp_path: Path) -> None:
-    """Of the golden topics spark-sql-kafka 4.2.0 has orders.eu-west_1 for "[a-m].*", broker-snappy for "app"."""
+    """Of 4.3.1, spark-sql-kafka 4.2.0 reads orders.eu-west_1 for "[a-m].*", broker-snappy for "app"."""
     root = three_brokers(tmp_path)
     assert {row["topic"] for row in rows_of(root, subscribePattern=pattern)} == topics
     assert {row["topic"] for row in rows_of(root, subscribePattern=pattern, table="segments")} == topics
