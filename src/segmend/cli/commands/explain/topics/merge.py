@@ -105,8 +105,9 @@ What cannot be known
     nor where a cleaner took a record and its tombstone on a replica, damaged there now, of which another one
     never had that tombstone and fills that record in, unless fewer bytes are damaged than that brings.
     A log of which somebody took the first files away looks like one that lost them: it is said so.
-    Logs of another ending (.swap, .cleaned, .deleted) are not read. One is named where offsets that it may have
-    are missing, or a cleaner's that waits is alone at its place. Why: a start may put it back, or delete it.
+    Logs of another ending (.swap, .cleaned, .deleted) are not read. One is named where offsets that it may
+    have are missing, or a cleaner's that waits is alone at its place. Why: a start may put it back, or
+    delete it.
 
 For your directories: segmend explain merge DIR... [--topic T]
 """
