@@ -77,6 +77,7 @@ def test_each_instant_that_is_named_as_a_form_is_one() -> None:
         {"startingOffsets": "{}"}, {"endingOffsets": '{"orders":{}}'}, {"columns": "offset,offset"},
         {"subscribePattern": "[a-z&&[^b]]+"},
         {"isolation": "read_committed", "kafka.isolation.level": "read_uncommitted"},
+        {"crc": "may\nbe"}, {"since": "a\nday"}, {"startingOffsets": "[\n]"}, {"offsets": "1\n..2"},
     ],
 )  # fmt: skip
 def test_nonsense_is_one_line(given: dict[str, str]) -> None:

@@ -269,7 +269,8 @@ def parse_options(given: Mapping[str, str]) -> Options:
         try:
             read = _BY_NAME[key].parse(text.strip())
         except ValueError as error:
-            raise UsageError(f"option {_BY_NAME[key].name}: {error}") from None
+            in_a_line = " ".join(str(error).split())
+            raise UsageError(f"option {_BY_NAME[key].name}: {in_a_line}") from None
         if any(parsed.get(field, value) != value for field, value in read.items()):
             raise UsageError(f"option {_BY_NAME[key].name}: another option says something else")
         parsed |= read

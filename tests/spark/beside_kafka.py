@@ -1,0 +1,121 @@
+"""`python -m tests.spark.beside_kafka --seed N --count N`: options drawn, our rows and spark-sql-kafka's.
+
+On the golden topics of a live broker: one line for each read whose rows differ, or that only one refuses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.connector import connector
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from tests.golden import story
+from tests.lab.cluster import Cluster
+
+from segmend.spark.session import session
+
+Partitions = Mapping[tuple[str, int], Sequence[int]]
+"""Topic and partition to the offsets that are there."""
+
+
+def draw(random_: random.Random, there: Partitions, times: Sequence[int]) -> dict[str, str]:
+    """Options of one read."""
+    pick, topics = random_.choice, sorted({topic for topic, _ in there})
+    options: dict[str, str] = {}
+    wanted = sorted(there)
+    which = pick(("subscribe", "subscribePattern", "assign"))
+    if which == "subscribe":
+        some = random_.sample(topics, random_.randint(1, min(4, len(topics))))
+        wanted, options[which] = [key for key in wanted if key[0] in some], ",".join(some)
+    elif which == "subscribePattern":
+        ends = "|".join(map(re.escape, random_.sample(topics, 2)))
+        pattern = pick((".*", f"{topics[0][:3]}.*", ends, f"^({ends})$", "[a-m].*", ".*-.*", "[0-9]$"))
+        wanted, options[which] = [key for key in wanted if re.search(pattern, key[0])], pattern
+    else:
+        wanted = random_.sample(wanted, random_.randint(1, min(5, len(wanted))))
+        named: dict[str, list[int]] = {}
+        for topic, partition in wanted:
+            named.setdefault(topic, []).append(partition)
+        options[which] = json.dumps(named)
+    for name, time, other in (
+        ("startingOffsets", "startingTimestamp", -2), ("endingOffsets", "endingTimestamp", -1),
+    ):  # fmt: skip
+        how = random_.random()
+        if how < 0.35 and wanted:
+            offsets: dict[str, dict[str, int]] = {}
+            for topic, partition in wanted:
+                first, last = there[topic, partition][0], there[topic, partition][-1]
+                places = (first, random_.randint(first, last), last, last + 1, other)
+                offsets.setdefault(topic, {})[str(partition)] = pick(places)
+            options[name] = json.dumps(offsets)
+        elif how < 0.5:
+            options[time] = str(pick(times) + pick((-1, 0, 1)))
+    for name, values in (
+        ("kafka.isolation.level", ("read_committed", "read_uncommitted")), ("includeHeaders", ("true",)),
+        ("minPartitions", ("1", "3", "17", "40")), ("failOnDataLoss", ("true", "false")),
+    ):  # fmt: skip
+        if random_.random() < 0.35:
+            options[name] = pick(values)
+    return options
+
+
+def rows(frame: DataFrame) -> list[dict[str, Any]]:
+    """In the order of offsets."""
+    found: list[dict[str, Any]] = frame.toArrow().to_pylist()
+    return sorted(found, key=lambda row: (row["topic"], row["partition"], row["offset"]))
+
+
+def main(words: list[str]) -> int:
+    """The number of reads that differ."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--count", type=int, default=60)
+    given = parser.parse_args(words)
+    with tempfile.TemporaryDirectory() as root, Cluster("4.3.1", Path(root)) as cluster:
+        cluster.start()
+        story.first_life(cluster)
+        spark = session("local[2]", conf={"spark.jars": connector()})
+        spark.sparkContext.setLogLevel("OFF")
+        dirs = sorted(map(str, Path(root).glob("b*/d*")))
+        ours = spark.read.format("kafka-log").option("columns", "topic,partition,offset,timestamp").load(dirs)
+        there: dict[tuple[str, int], list[int]] = {}
+        for row in rows(ours):
+            there.setdefault((row["topic"], row["partition"]), []).append(row["offset"])
+        times = [int(row["timestamp"].timestamp() * 1000) for row in rows(ours)]
+        random_, differ = random.Random(given.seed), 0
+        for _ in range(given.count):
+            options = draw(random_, there, times)
+            reads = (
+                spark.read.format("kafka-log").options(**options),
+                spark.read.format("kafka").options(
+                    **options, **{"kafka.bootstrap.servers": cluster.bootstrap}
+                ),
+            )
+            told: list[list[dict[str, Any]] | str] = []
+            for reader, paths in zip(reads, (dirs, None), strict=True):
+                try:
+                    told.append(rows(reader.load(paths)))
+                except (PySparkException, Py4JJavaError) as error:
+                    told.append(str(error).partition("\n")[0])
+            mine, theirs = told
+            if mine != theirs and not (isinstance(mine, str) and isinstance(theirs, str)):
+                differ += 1
+                said = [each if isinstance(each, str) else f"{len(each)} rows" for each in told]
+                print(f"{json.dumps(options)}: ours {said[0]}; Spark's {said[1]}", flush=True)
+        print(f"seed {given.seed}: {given.count} reads, {differ} differ")
+        spark.stop()
+    return min(differ, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
