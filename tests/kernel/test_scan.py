@@ -188,6 +188,20 @@ def test_a_sound_batch_with_a_fault(kind: str, engine: str) -> None:
     assert (found.damaged_batches, found.valid_bytes) == (0, found.size)
 
 
+@pytest.mark.parametrize(
+    ("codec", "delta", "held"),
+    [(0, 2, 3), (0, 2**31 - 1, 5), (LZ4, 2, 3), (LZ4, 2**31 - 1, 35 * 2**15 // 7), (0, -5, 0)],
+)
+def test_a_hurt_header_is_believed_only_as_many_records_as_it_has_room_for(
+    engine: str, codec: int, delta: int, held: int
+) -> None:
+    batch = bytearray(plain(100)[:61] + bytes(35))
+    struct.pack_into(">i", batch, 8, len(batch) - 12)
+    struct.pack_into(">hi", batch, 21, codec, delta)
+    struct.pack_into(">i", batch, 57, 2**31 - 1)
+    assert scan(bytes(batch), engine, crc=False, records=False).records == held
+
+
 def test_records_are_looked_at_only_when_asked(engine: str) -> None:
     data = HEADER_FAULTS["count-mismatch"]
     assert kinds(scan(data, engine)) == ["count-mismatch"]

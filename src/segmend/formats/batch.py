@@ -31,6 +31,8 @@ CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 CODEC_MASK = 0x07
 SMALLEST_RECORD = 7
 """Bytes of one that has nothing."""
+MOST_INFLATED = 1 << 15
+"""Bytes that one compressed byte can stand for: 128 KiB in the four of a zstd block that repeats a byte."""
 _APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON = 0x08, 0x10, 0x20, 0x40
 
 PREFIX = Struct(">qiib")
@@ -90,14 +92,21 @@ class RecordBatch(NamedTuple):
     def beyond_reading(self) -> str | None:
         """Why no reader gets at its records, by its header: as `kernel.types.KINDS` has it; None if one may.
 
-        Its offsets, and its bytes if they are not compressed, may hold only so many records.
+        Its offsets and its bytes may hold only so many records.
         """
         if self.codec > MAX_CODEC:
             return "bad-codec"
-        most = self.last_offset - self.base_offset + 1
-        if not self.codec:
-            most = min(most, (self.size - HEADER_SIZE_V2) // SMALLEST_RECORD)
-        return None if self.magic < 2 or 0 <= self.records_count <= most else "count-mismatch"
+        return None if self.magic < 2 or 0 <= self.records_count <= self._room else "count-mismatch"
+
+    @property
+    def records_held(self) -> int:
+        """How many records it has by its header, and no more than there is room for: of magic 2."""
+        return max(min(self.records_count, self._room), 0)
+
+    @property
+    def _room(self) -> int:
+        inflated = (self.size - HEADER_SIZE_V2) * (MOST_INFLATED if self.codec else 1)
+        return min(self.last_offset_delta + 1, inflated // SMALLEST_RECORD)
 
     @property
     def has_delete_horizon(self) -> bool:

@@ -168,7 +168,7 @@ class ReferenceWalker:
         self._fold.fold(batch, marker)
         self._report(self._fold.problems)
         self._fold.problems.clear()
-        self._records += max(batch.records_count, 0)
+        self._records += batch.records_held
         if self._task.records and batch.codec <= 4:
             self._look_inside(batch, body, whole=whole)
 

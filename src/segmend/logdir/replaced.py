@@ -45,7 +45,7 @@ def not_in_swaps(
 
 def records_of(batch: RecordBatch) -> int:
     """How many records go with a batch, as far as its header tells."""
-    return 0 if batch.is_control else max(batch.records_count, 1)
+    return 0 if batch.is_control else max(batch.records_held if batch.magic >= 2 else 1, 1)
 
 
 def _gaps(swaps: Sequence[Log], originals: Sequence[Log]) -> Iterator[_Gap]:

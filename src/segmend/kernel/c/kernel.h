@@ -30,6 +30,7 @@ enum {
 
 enum { ATTR_CODEC = 7, ATTR_APPEND_TIME = 8, ATTR_TXN = 16, ATTR_CONTROL = 32, ATTR_HORIZON = 64 };
 enum { CODEC_NONE, CODEC_GZIP, CODEC_SNAPPY, CODEC_LZ4, CODEC_ZSTD };
+enum { SMALLEST_RECORD = 7, MOST_INFLATED = 1 << 15 }; /* as in formats/batch.py */
 enum { LOG_OVERHEAD = 12, PREFIX_SIZE = 17, HEADER_V0 = 26, HEADER_V1 = 34, HEADER_V2 = 61 };
 enum { CONTROL_LIMIT = 4096, MAX_EPOCHS = 65536, MAX_ABORTED = 100000, MAX_PRODUCERS = 100000 };
 enum { MAX_STRETCHES = 1 << 20 }; /* a log in order has half as many of 4096 offsets */

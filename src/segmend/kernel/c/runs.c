@@ -1,7 +1,7 @@
 /* Rows of batch headers that go on as a run does; twin of merge/open_run.py. */
 #include "layout.h"
 
-enum { MARK_BITS = 0x3FF, MAX_CODEC = CODEC_ZSTD, SMALLEST_RECORD = 7 };
+enum { MARK_BITS = 0x3FF, MAX_CODEC = CODEC_ZSTD };
 
 typedef struct { batch_t batch; int64_t sound; } row_t;
 

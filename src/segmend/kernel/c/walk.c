@@ -102,6 +102,15 @@ static int look_inside(walk_t *w, const batch_t *b, const uint8_t *body) {
     return 1;
 }
 
+/* Twin of RecordBatch.records_held: as many as the header says, and no more than there is room for. */
+static int64_t records_held(const batch_t *b) {
+    int64_t inflated = (b->size - HEADER_V2) * (b->attributes & ATTR_CODEC ? MOST_INFLATED : 1);
+    int64_t room = inflated / SMALLEST_RECORD;
+    if (b->delta + 1 < room) room = b->delta + 1;
+    int64_t held = b->count < room ? b->count : room;
+    return held > 0 ? held : 0;
+}
+
 static int accept_v2(walk_t *w, const batch_t *b, const uint8_t *body) {
     int64_t codec = b->attributes & ATTR_CODEC, marker[3];
     if (b->delta < 0 || b->count < 0) sm_problem(w, b, K_HEADER_FIELD, b->delta, b->count, 0);
@@ -110,7 +119,7 @@ static int accept_v2(walk_t *w, const batch_t *b, const uint8_t *body) {
     int is_marker = (b->attributes & ATTR_CONTROL) && codec == 0 && b->size <= CONTROL_LIMIT && b->count > 0
         && body && sm_marker(b, body + HEADER_V2, b->size - HEADER_V2, marker);
     if (!sm_fold_producer(w, b, is_marker ? marker : NULL)) return 0;
-    w->records += b->count > 0 ? b->count : 0;
+    w->records += records_held(b);
     return !w->check_records || codec > CODEC_ZSTD || look_inside(w, b, body);
 }
 

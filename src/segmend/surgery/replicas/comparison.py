@@ -39,7 +39,7 @@ class BatchTally:
     def add(self, batch: RecordBatch) -> None:
         """Count one; of a compressed message set before Kafka 0.11 as one record."""
         self.batches += 1
-        self.records += max(batch.records_count, 0) if batch.magic >= 2 else 1
+        self.records += batch.records_held if batch.magic >= 2 else 1
         self.bytes += batch.size
         self.first = batch.base_offset if self.first is None else self.first
         self.last = batch.last_offset

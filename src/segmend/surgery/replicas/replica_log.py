@@ -67,7 +67,7 @@ class ReplicaLog:
     def records(self) -> int:
         """Records of its sound batches by their headers; a compressed one of magic 0 or 1 counts once."""
         batches = (item.header for item in self.items() if isinstance(item, SoundBatch))
-        return sum(max(b.records_count, 0) if b.magic >= 2 else 1 for b in batches if not b.is_control)
+        return sum(b.records_held if b.magic >= 2 else 1 for b in batches if not b.is_control)
 
     def items(self, low: int = 0, high: int | None = None) -> Iterator[BatchOrDamage]:
         """Batches that end at or after offset `low`, up to the first that reaches `high`; checksums computed.

@@ -127,7 +127,7 @@ def _behind(
     for batch in (each for each in chain(sound, damaged, ends) if each.position not in copies):
         last = batch.last_offset if last is None else max(last, batch.last_offset)
         if batch.magic >= 2 and not batch.is_control:
-            records += max(0, min(batch.records_count, batch.last_offset_delta + 1, batch.size))
+            records += batch.records_held
         elif batch.magic < 2:
             records += 1
     return records, last
