@@ -73,6 +73,14 @@ class Load:
         for each in self._threads:
             each.start()
 
+    def wait(self) -> None:
+        """Until a first record is acknowledged: before, there may be no directory of its topic."""
+        end = time.monotonic() + 60
+        while not self.kept:
+            if time.monotonic() > end:
+                raise LabError("nothing was acknowledged within a minute")
+            time.sleep(0.01)
+
     def stop(self) -> None:
         """And wait until all have stopped."""
         self._stopped.set()
@@ -140,8 +148,7 @@ def false_alarms(name: str, ran: Any, kept: int) -> Iterator[object]:
 
 def exported(lake: Path, kept: int) -> Iterator[str]:
     """What is wrong with the table: a record that is there twice, or was acknowledged before and is not."""
-    there = table(lake) if lake.exists() else ()  # nothing was written before the first record is there
-    rows = Counter((row["partition"], row["offset"]) for row in there)
+    rows = Counter((row["partition"], row["offset"]) for row in table(lake))
     if len(rows) < kept:
         yield f"{len(rows)} records, and {kept} were acknowledged before"
     yield from (f"{place}: {count} times" for place, count in rows.items() if count > 1)
@@ -155,6 +162,7 @@ def soak(version: str, root: Path, *, seconds: float, seed: int) -> tuple[Counte
         create(cluster.bootstrap, topics(cluster.release))
         load, choice = Load(cluster, seed), random.Random(seed)
         try:
+            load.wait()
             end = time.monotonic() + seconds
             while time.monotonic() < end:
                 name, kept = choice.choice([*COMMANDS]), load.kept
