@@ -232,6 +232,17 @@ def defined(path: Path) -> Iterator[str]:
                 yield target.id
 
 
+def test_a_class_name_means_one_thing() -> None:
+    """But `Options`, by which each operation's room is asked what it takes."""
+    homes: dict[str, list[str]] = {}
+    for path in FILES:
+        for node in nodes_of(path):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(name_of(path))
+    elsewhere = {path for path in homes.pop("Options") if "/surgery/ops/" not in path}
+    assert (elsewhere, {name: paths for name, paths in homes.items() if len(paths) > 1}) == (set(), {})
+
+
 def test_nothing_is_defined_that_nobody_names() -> None:
     pages = [path.read_text() for path in SOURCE.rglob("*.j2")]
     words = Counter(re.findall(r"\w+", "\n".join([*pages, *(path.read_text() for path in FILES)])))

@@ -14,7 +14,7 @@ from segmend.errors import MissingExtra, UsageError
 from segmend.formats.java_number import LONG_MAX, LONG_MIN
 from segmend.kernel.columns import COLUMNS, WantedRecords
 from segmend.kernel.types import BatchRange, Problem
-from segmend.loading import Forecast, Options
+from segmend.loading import Forecast, ForecastOptions
 from segmend.loading import forecast_any as play
 from segmend.logdir import disk
 from segmend.logdir.as_user import user_of
@@ -73,7 +73,7 @@ def forecast(
     """
     now = time.time_ns() // 1_000_000
     user, assumed = user_of(as_user, log_dirs)
-    options = Options(clean=clean, deep=deep, now_ms=now, user=user, user_assumed=assumed)
+    options = ForecastOptions(clean=clean, deep=deep, now_ms=now, user=user, user_assumed=assumed)
     return play(_broker(log_dirs, kafka), options)
 
 
@@ -91,7 +91,7 @@ def forecast_cluster(
     """
     cluster = members(log_dirs, Release.parse(kafka) if kafka else None)
     brokers, told = with_zookeeper(cluster.brokers, zookeeper)
-    nodes = Nodes(brokers, Options(now_ms=time.time_ns() // 1_000_000))
+    nodes = Nodes(brokers, ForecastOptions(now_ms=time.time_ns() // 1_000_000))
     return ClusterForecast(nodes, only, cluster.unplaced, told)
 
 

@@ -8,7 +8,7 @@ from tests.brokers import broker_of
 from tests.golden.shared import golden
 
 from segmend.checks import CheckRun, Level
-from segmend.loading import Forecast, Options
+from segmend.loading import Forecast, ForecastOptions
 
 COMPRESSED = ["codec-gzip-0", "codec-lz4-0", "codec-snappy-0"]
 
@@ -26,6 +26,6 @@ def test_in_the_oldest_format(name: str, level: Level, tmp_path: Path) -> None:
     broker = broker_of([log_dir], "0.8.2.2")
     found = [each for each in CheckRun(broker, level=level) if each.code == "N08"]
     assert [(each.offset, each.detail["missing"]) for each in found] == [(bases[2], bases[3] - bases[2])]
-    forecast = Forecast(broker, Options(now_ms=0))
+    forecast = Forecast(broker, ForecastOptions(now_ms=0))
     effects = [each for line in forecast for each in getattr(line, "effects", ())]
     assert bases[2] in [each.offset for each in effects if each.effect == "reads-fail"]

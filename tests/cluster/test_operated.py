@@ -14,7 +14,7 @@ from segmend.cluster.quorum import quorum
 from segmend.cluster.start import ELECTED
 from segmend.formats.names import CLUSTER_METADATA
 from segmend.frozen import replace
-from segmend.loading import Extent, Options, PartitionOutcome, Service
+from segmend.loading import Extent, ForecastOptions, PartitionOutcome, Service
 from segmend.loading.metadata import metadata_of
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
@@ -212,7 +212,7 @@ def test_a_node_stopped_cleanly_in_the_epoch_that_all_its_dirs_tell(
 def test_what_retention_deletes_after_the_starts_is_told(voters: Path) -> None:
     """A lone node's forecast said it, the cluster's "loses nothing"."""
     broker = BrokerDirs([segmend.open(voters / "b1/d0")])
-    options = Options(now_ms=4_000_000_000_000)
+    options = ForecastOptions(now_ms=4_000_000_000_000)
     outcome = start(1, broker, None, options).outcome
     assert outcome.to_json()["deleted_later"] == outcome.deleted > 0
     assert "records deleted within minutes after it" in next(node_lines([outcome]))

@@ -3,7 +3,7 @@
 import pytest
 
 from segmend.formats import posix_acl
-from segmend.formats.posix_acl import Acl, AclEntry, parse, render
+from segmend.formats.posix_acl import AclEntry, PosixAcl, parse, render
 
 ENTRIES = (
     AclEntry(tag=posix_acl.OWNER, permissions=6),
@@ -13,10 +13,10 @@ ENTRIES = (
 
 
 def test_what_is_rendered_is_read() -> None:
-    assert parse(render(Acl(entries=ENTRIES))) == (Acl(entries=ENTRIES), ())
+    assert parse(render(PosixAcl(entries=ENTRIES))) == (PosixAcl(entries=ENTRIES), ())
 
 
-@pytest.mark.parametrize("data", [b"", b"\x02\0\0", b"\x01\0\0\0", render(Acl(entries=ENTRIES))[:-1]])
+@pytest.mark.parametrize("data", [b"", b"\x02\0\0", b"\x01\0\0\0", render(PosixAcl(entries=ENTRIES))[:-1]])
 def test_what_is_no_list(data: bytes) -> None:
     value, (damage,) = parse(data)
     assert (value, damage.kind) == (None, "malformed")

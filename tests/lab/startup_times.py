@@ -26,7 +26,7 @@ from typing import Any
 from bench.data import EMPTY_SNAPSHOT, MARKER, Shape, cycle, templates, write_segment
 
 from segmend.explain.disk_speed import measure as measured_speed
-from segmend.loading import Options, forecast
+from segmend.loading import ForecastOptions, forecast
 from segmend.loading.timing.estimate import Work
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.files import FileEntry
@@ -256,7 +256,7 @@ def one_start(broker: Broker, layout: Layout, *, wait: bool) -> dict[str, float]
 
 def work_of(log_dir: Path, version: str, layout: Layout) -> list[dict[str, int]]:
     """What `segmend forecast` counts for these files, in kinds of partitions that are alike."""
-    run = forecast(broker_of([log_dir], version, ServerConfig()), Options(clean=layout.clean))
+    run = forecast(broker_of([log_dir], version, ServerConfig()), ForecastOptions(clean=layout.clean))
     list(run)
     assert run.broker is not None
     assert run.broker.time is not None

@@ -11,7 +11,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition  # type: ignore[import-untyped]
 from aiokafka.errors import CorruptRecordException  # type: ignore[import-untyped]
 
-from segmend.loading import Options, PartitionOutcome, forecast
+from segmend.loading import ForecastOptions, PartitionOutcome, forecast
 from tests.brokers import broker_of
 from tests.faults.patient import lonely_topic, patient_in
 from tests.faults.table import fault_called
@@ -82,7 +82,7 @@ CLIENTS: dict[str, Callable[[Broker, str], list[int]]] = {
 
 def readable_until(dirs: list[Path], version: str, topic: str) -> int:
     """Where reads of the partition end, by the forecast: at its end, or where they fail."""
-    lines = forecast(broker_of((opened(path) for path in dirs), version), Options())
+    lines = forecast(broker_of((opened(path) for path in dirs), version), ForecastOptions())
     found = next(line for line in lines if isinstance(line, PartitionOutcome) and line.topic == topic)
     fails = [effect.offset for effect in found.effects if effect.effect == "reads-fail"]
     ends = [offset for offset in (found.after.log_end_offset, *fails) if offset is not None]

@@ -12,7 +12,7 @@ import pytest
 
 from segmend.cluster import ClusterForecast, Leadership, Nodes, members
 from segmend.cluster.values import NodeOutcome, Prospect
-from segmend.loading import Options
+from segmend.loading import ForecastOptions
 from segmend.logdir.tree import LogDir
 from tests.golden.unpack import unpack
 from tests.lab.elections import HERE, TRIALS
@@ -51,7 +51,7 @@ def test_the_cluster_does_what_is_forecast(name: str, trial: str, tmp_path: Path
     if hurt is not None:
         hurt(root)
     found = members(LogDir.open(str(path)) for path in sorted(root.glob("b*/d*")))
-    lines = list(ClusterForecast(Nodes(found.brokers, Options()), only=up))
+    lines = list(ClusterForecast(Nodes(found.brokers, ForecastOptions()), only=up))
     starts = {str(line.node_id): line.broker.starts for line in lines if isinstance(line, NodeOutcome)}
     assert starts == {node: word != "refuses" for node, word in recorded["became"].items()}
     partitions = [

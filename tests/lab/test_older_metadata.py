@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from segmend.loading import BrokerOutcome, Options, PartitionOutcome, Service, forecast
+from segmend.loading import BrokerOutcome, ForecastOptions, PartitionOutcome, Service, forecast
 from segmend.logdir.config import ServerConfig
 from segmend.node.older import IDS, OWN
 from tests.brokers import broker_of
@@ -59,7 +59,9 @@ def test_what_a_new_producer_writes_is_acknowledged_and_not_written(version: str
         shutil.rmtree(broker.root / METADATA)
         copy_tree(tmp_path / "backup", broker.root / METADATA)
         lines = list(
-            forecast(broker_of(broker.dirs, version, ServerConfig(given=broker.configuration())), Options())
+            forecast(
+                broker_of(broker.dirs, version, ServerConfig(given=broker.configuration())), ForecastOptions()
+            )
         )
         cluster.start()
         assert [written(cluster, "a"), end(cluster, "a")] == [1, 2]

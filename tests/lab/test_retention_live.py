@@ -8,7 +8,7 @@ import pytest
 from bench.data import EMPTY_SNAPSHOT, Shape, templates, write_segment
 
 from segmend.explain.retention import reasons
-from segmend.loading import Options
+from segmend.loading import ForecastOptions
 from segmend.logdir.config import ServerConfig
 from tests.brokers import broker_of
 from tests.golden.topics import Topic, create
@@ -83,7 +83,7 @@ def logs(log_dir: Path) -> set[str]:
 def said(broker: Broker) -> dict[tuple[str, int], str]:
     """The logs that are said to go, and by which rule."""
     dirs = broker_of(broker.dirs[:1], "4.3.1", ServerConfig.load(str(broker.config)))
-    options = Options(now_ms=int(time.time() * 1000))
+    options = ForecastOptions(now_ms=int(time.time() * 1000))
     return {
         (each.topic, verdict.segment.base_offset): str(verdict.goes)
         for each in reasons(dirs, options, lambda p: p.topic in AGES)

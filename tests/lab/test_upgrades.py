@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from segmend.cli.commands.explain.topics import upgrade as page
-from segmend.loading import BrokerOutcome, Options, PartitionOutcome, forecast
+from segmend.loading import BrokerOutcome, ForecastOptions, PartitionOutcome, forecast
 from segmend.loading.run import Line
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
@@ -72,7 +72,7 @@ def agree(pairs: list[tuple[str, str]], tmp_path: Path) -> None:
     for written in dict.fromkeys(written for written, _ in pairs):
         root = Path(unpack(upgrade.ARCHIVES / f"{written}.tar.xz", tmp_path / written))
         for started in (started for each, started in pairs if each == written):
-            lines = list(forecast(opened(root, written, started), Options()))
+            lines = list(forecast(opened(root, written, started), ForecastOptions()))
             found[written, started] = points(RECORD[written][started], lines, root)
     assert {pair: differ for pair, differ in found.items() if differ} == {}
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from segmend.checks import CheckRun, Level
-from segmend.loading import Options, forecast
+from segmend.loading import ForecastOptions, forecast
 from segmend.logdir.tree import LogDir
 from tests.brokers import broker_of
 from tests.copies import make_tree, remembered
@@ -89,7 +89,7 @@ def compare(name: str, patient: Patient, topic: str, verdict: dict[str, Any]) ->
     """Forecast the start of hurt log dirs, and compare: the start, and what a consumer gets."""
     before = listing(list(patient.dirs)).get(patient.place, {})
     broker = broker_of((opened(path) for path in patient.dirs), name.partition("-")[0])
-    lines = list(forecast(broker, Options()))
+    lines = list(forecast(broker, ForecastOptions()))
     whole = verdicts(name)[HEALTHY]["records"]
     return disagreements(verdict, before, lines, topic), of_reads(verdict, lines, topic, whole)
 

@@ -14,7 +14,7 @@ from tests.faults.written import clean_dir
 from tests.golden.unpack import unpack
 from tests.lab.upgrade import ARCHIVES
 
-from segmend.loading import Options, beside_a_broker, forecast
+from segmend.loading import ForecastOptions, beside_a_broker, forecast
 from segmend.loading.dirs import DirState
 from segmend.loading.replicas import Loaded, Situation, load_directory
 from segmend.logdir.tree import LogDir, PartitionDir
@@ -25,7 +25,7 @@ def started(log_dirs: list[Path]) -> Any:
 
 
 def start_of(log_dirs: list[LogDir]) -> Any:
-    return list(forecast(broker_of(log_dirs, "4.3"), Options()))[-1]
+    return list(forecast(broker_of(log_dirs, "4.3"), ForecastOptions()))[-1]
 
 
 @pytest.mark.parametrize("whole", [False, True])

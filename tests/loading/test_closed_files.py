@@ -9,7 +9,7 @@ from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
 from tests.surgery.child import NOBODY, as_user
 
-from segmend.loading import BrokerOutcome, Options, forecast
+from segmend.loading import BrokerOutcome, ForecastOptions, forecast
 from segmend.logdir import scans, second_looks
 from segmend.logdir.user import User
 
@@ -34,7 +34,7 @@ ROOT = User.of(0)
 
 def said(dirs: list[Path]) -> BrokerOutcome:
     """The last line."""
-    *_, last = forecast(broker_of(dirs), Options(user=ROOT))
+    *_, last = forecast(broker_of(dirs), ForecastOptions(user=ROOT))
     assert isinstance(last, BrokerOutcome)
     return last
 

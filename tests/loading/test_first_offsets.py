@@ -11,7 +11,7 @@ from tests.brokers import broker_of
 from tests.checks import build_partition as build
 from tests.checks.build_partition import PartitionWriter
 
-from segmend.loading import BrokerOutcome, Options, forecast
+from segmend.loading import BrokerOutcome, ForecastOptions, forecast
 
 
 def with_last(entry: bytes, root: Path) -> list[Path]:
@@ -38,13 +38,13 @@ def test_one_that_cannot_be_decompressed_ends_the_start(
     broken = bytearray(whole)
     broken[17] = codec
     broken[-40:] = bytes(40)
-    *_, last = forecast(broker_of(with_last(bytes(broken), tmp_path), release), Options())
+    *_, last = forecast(broker_of(with_last(bytes(broken), tmp_path), release), ForecastOptions())
     assert isinstance(last, BrokerOutcome)
     assert last.starts == starts
 
 
 def test_a_sound_one_is_found(tmp_path: Path) -> None:
-    *_, last = forecast(broker_of(with_last(sound(), tmp_path), "4.1"), Options())
+    *_, last = forecast(broker_of(with_last(sound(), tmp_path), "4.1"), ForecastOptions())
     assert isinstance(last, BrokerOutcome)
     assert last.starts
 
@@ -66,7 +66,7 @@ def test_two_transactions_that_begin_at_one_offset_are_one_entry(
         writer.write(build.marker_batch(writer.next_offset, producer, build.COMMIT), 1, writer.clock)
     log_dir = build.write_log_dir(tmp_path / "a", [writer], clean=False)
     (log_dir / "meta.properties").write_text("version=0\nbroker.id=1\n")
-    *_, last = forecast(broker_of([log_dir], release), Options())
+    *_, last = forecast(broker_of([log_dir], release), ForecastOptions())
     assert isinstance(last, BrokerOutcome)
     words = f"transaction of first offset {first} on partition t-0 which was not started"
     assert (last.starts, words in str(last.reason)) == ((True, False) if ended == (1,) else (False, True))

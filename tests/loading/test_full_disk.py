@@ -14,13 +14,13 @@ from tests.brokers import broker_of
 from tests.faults.written import two_dirs
 
 from segmend.checks.manual import Consequence
-from segmend.loading import BrokerOutcome, Options, forecast
+from segmend.loading import BrokerOutcome, ForecastOptions, forecast
 from segmend.logdir import disk
 from segmend.report.html.consequences import of
 
 
 def last(dirs: list[Path]) -> BrokerOutcome:
-    *_, end = forecast(broker_of(dirs, "4.3"), Options())
+    *_, end = forecast(broker_of(dirs, "4.3"), ForecastOptions())
     assert isinstance(end, BrokerOutcome)
     return end
 

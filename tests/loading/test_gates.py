@@ -6,7 +6,7 @@ import pytest
 from tests.golden.unpack import unpack
 from tests.lab.upgrade import ARCHIVES
 
-from segmend.loading import BrokerOutcome, Options, PartitionOutcome, Service, forecast
+from segmend.loading import BrokerOutcome, ForecastOptions, PartitionOutcome, Service, forecast
 from segmend.loading.run import Line
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
@@ -21,7 +21,7 @@ def start(tmp_path: Path, written: str, by: str, given: dict[str, str] | None = 
     root = Path(unpack(ARCHIVES / f"{written}.tar.xz", tmp_path / "x")) / "b1"
     dirs = [LogDir.open(str(root / name)) for name in ("d0", "d1")]
     config = None if given is None else ServerConfig(given={**given, "log.dirs": f"{root}/d0,{root}/d1"})
-    return list(forecast(BrokerDirs(dirs, release=Release.parse(by), given=config), Options()))
+    return list(forecast(BrokerDirs(dirs, release=Release.parse(by), given=config), ForecastOptions()))
 
 
 def end(lines: list[Line]) -> BrokerOutcome:

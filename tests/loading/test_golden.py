@@ -10,7 +10,7 @@ from tests.brokers import broker_of
 from tests.conftest import QUICK, expected, golden_names
 from tests.golden.shared import golden
 
-from segmend.loading import DirectoryOutcome, DirOutcome, Losses, Options, PartitionOutcome, forecast
+from segmend.loading import DirectoryOutcome, DirOutcome, ForecastOptions, Losses, PartitionOutcome, forecast
 from segmend.logdir.release import Release
 
 RECOVERING = re.compile(
@@ -89,7 +89,7 @@ SMALL_SEGMENTS = "3.9"
 def start(root: Path, name: str, *, by: str | None = None, **options: Any) -> Lines:
     """The lines of a forecast by the rules of a release, by default the golden's own."""
     broker = broker_of(sorted(root.glob("d*")), by or name.partition("-")[0])
-    return list(forecast(broker, Options(**options)))
+    return list(forecast(broker, ForecastOptions(**options)))
 
 
 def told(name: str, broker: str) -> dict[str, dict[str, int]]:

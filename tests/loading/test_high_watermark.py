@@ -8,7 +8,7 @@ from tests.brokers import broker_of
 from tests.faults.written import two_dirs
 
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
-from segmend.loading import DirOutcome, Options, forecast
+from segmend.loading import DirOutcome, ForecastOptions, forecast
 from segmend.loading.high_watermark import MARKS, AssignedReplicas, high_watermark
 from segmend.loading.values import Extent
 from segmend.logdir.release import Release
@@ -58,7 +58,7 @@ def test_marks_that_nobody_asks_for_keep_no_dir_from_being_online(tmp_path: Path
     (dirs[1] / HIGH_WATERMARK).write_text("0\n3\nv 0 1\n")
 
     def online() -> list[bool]:
-        lines = list(forecast(broker_of(dirs, "3.6"), Options()))
+        lines = list(forecast(broker_of(dirs, "3.6"), ForecastOptions()))
         return [line.online for line in lines if isinstance(line, DirOutcome)]
 
     assert online() == [True, False]

@@ -12,7 +12,14 @@ from tests.faults.written import SECOND_ID, formatted, known_dirs, two_dirs, wit
 
 from segmend.checks import CheckRun, Level
 from segmend.findings import Severity
-from segmend.loading import BrokerOutcome, DirectoryOutcome, Later, Options, PartitionOutcome, forecast
+from segmend.loading import (
+    BrokerOutcome,
+    DirectoryOutcome,
+    ForecastOptions,
+    Later,
+    PartitionOutcome,
+    forecast,
+)
 from segmend.loading.run import Line
 from segmend.logdir.config import ServerConfig
 
@@ -40,7 +47,7 @@ def node(dirs: list[Path], voters: str = "", **more: str) -> ServerConfig:
 
 
 def started(dirs: list[Path], config: ServerConfig | None = None) -> list[Line]:
-    return list(forecast(broker_of(dirs, "4.3", config), Options()))
+    return list(forecast(broker_of(dirs, "4.3", config), ForecastOptions()))
 
 
 def last(lines: list[Line]) -> BrokerOutcome:
@@ -194,7 +201,7 @@ def test_what_is_copied_to_remote_storage_no_more_is_lost_when_it_goes(
     settings = [metadata.topic_setting("t", name, value) for name, value in own.items()]
     dirs = with_metadata([*metadata.cluster(["t", "u"]), *settings])(tmp_path, True)
     given = ServerConfig(given={"remote.log.storage.system.enable": "true"})
-    lines = forecast(broker_of(dirs, "4.3", given), Options(now_ms=2 * build.START_MS))
+    lines = forecast(broker_of(dirs, "4.3", given), ForecastOptions(now_ms=2 * build.START_MS))
     found = [
         (line.records_lost, line.seconds) for line in lines if isinstance(line, Later) and line.topic == "t"
     ]
@@ -222,7 +229,7 @@ def test_what_hangs_on_remote_storage_is_not_known(
         each.unlink()
     (dirs[0] / "log-start-offset-checkpoint").write_text("0\n1\nt 0 0\n" if line else "0\n0\n")
     given = ServerConfig(given={"remote.log.storage.system.enable": "true"})
-    outcome = last(list(forecast(broker_of(dirs, "4.3", given), Options(now_ms=2 * build.START_MS))))
+    outcome = last(list(forecast(broker_of(dirs, "4.3", given), ForecastOptions(now_ms=2 * build.START_MS))))
     assert [each for each in outcome.unknown if told and told in each] == list(outcome.unknown)
     assert outcome.nothing_lost == (told is None)
 

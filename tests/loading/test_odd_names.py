@@ -11,7 +11,7 @@ from tests.faults.written import ACTIVE, BASES, ROLLED, two_dirs
 
 from segmend.broker.recovery import BY_LISTING
 from segmend.cli.main import main
-from segmend.loading import Options, forecast
+from segmend.loading import ForecastOptions, forecast
 from segmend.loading.load import LoadedLog, load
 from segmend.loading.state import Settings
 from segmend.logdir import disk
@@ -76,7 +76,7 @@ def test_one_below_those_that_are_read_is_no_doubt(tmp_path: Path) -> None:
 
 def test_the_forecast_gives_no_all_clear(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     home = rival(tmp_path, GHOST)
-    *_, last = forecast(broker_of([LogDir.open(str(home))], "4.3.1"), Options())
+    *_, last = forecast(broker_of([LogDir.open(str(home))], "4.3.1"), ForecastOptions())
     assert [each for each in last.to_json()["unknown"] if each.endswith(LISTED)]
     assert main(["forecast", str(home), "--kafka", "4.3.1"]) & 4
     assert main(["check", str(home), "--kafka", "4.3.1"]) == 4
@@ -143,7 +143,7 @@ def test_a_producer_snapshot_of_more_than_64_mib_is_left_open(tmp_path: Path) ->
     for size, unknown in ((64 << 20, False), ((64 << 20) + 1, True)):
         os.truncate(home / "t-0" / OWN, size)
         assert (loaded(home, "4.3.1").unknown is not None) == unknown
-    *_, last = forecast(broker_of([LogDir.open(str(home))], "4.3.1"), Options())
+    *_, last = forecast(broker_of([LogDir.open(str(home))], "4.3.1"), ForecastOptions())
     assert [each for each in last.to_json()["unknown"] if OWN in each]
     for level in ("--startup", "--deep"):
         assert main(["check", str(home), level, "--kafka", "4.3.1"]) == 4

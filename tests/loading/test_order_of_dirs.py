@@ -18,7 +18,7 @@ from tests.lab.disasters.bases import RELEASES
 from tests.lab.disasters.draw import Disaster
 from tests.lab.disasters.run import hurt_copy, record, rows_of, scratch
 
-from segmend.loading import Options, forecast
+from segmend.loading import ForecastOptions, forecast
 from segmend.logdir.tree import LogDir
 
 HOME = "metadata.log.dir is "
@@ -26,7 +26,7 @@ HOME = "metadata.log.dir is "
 
 def said(dirs: Sequence[LogDir], release: str) -> tuple[object, ...]:
     """All but the words of a refusal, which name the dir that is looked at first."""
-    *lines, last = (line.to_json() for line in forecast(broker_of(dirs, release), Options(now_ms=0)))
+    *lines, last = (line.to_json() for line in forecast(broker_of(dirs, release), ForecastOptions(now_ms=0)))
     told = [last[key] for key in ("outcome", "lost", "unserved", "metadata_records_lost")]
     words = [sorted(word for word in last[key] if HOME not in word) for key in ("unknown", "assumed")]
     return *told, *words, sorted(_told(lines))

@@ -11,14 +11,14 @@ from tests.faults.patient import CLEANER
 from tests.faults.table import Case, all_cases
 from tests.faults.written import two_dirs
 
-from segmend.loading import DirOutcome, Options, PartitionOutcome, forecast
+from segmend.loading import DirOutcome, ForecastOptions, PartitionOutcome, forecast
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir
 
 
 def start(dirs: Sequence[Path], release: str = "4.3.1", **more: Any) -> list[Any]:
     opened = [LogDir.open(str(path)) if path.is_dir() else LogDir(str(path), {}) for path in dirs]
-    return list(forecast(broker_of(opened, release, more.pop("config", None)), Options(**more)))
+    return list(forecast(broker_of(opened, release, more.pop("config", None)), ForecastOptions(**more)))
 
 
 def of(lines: list[Any], name: str) -> list[PartitionOutcome]:

@@ -15,7 +15,7 @@ import pytest
 from tests.brokers import broker_of
 from tests.faults.written import two_dirs, unflushed_dirs, with_zookeeper
 
-from segmend.loading import BrokerOutcome, Options, PartitionOutcome, forecast
+from segmend.loading import BrokerOutcome, ForecastOptions, PartitionOutcome, forecast
 from segmend.logdir.user import User
 
 Fail = Callable[[Path], None]
@@ -36,10 +36,10 @@ def unreadable(monkeypatch: pytest.MonkeyPatch) -> Fail:
 
 
 def said(
-    dirs: list[Path], release: str, options: Options | None = None
+    dirs: list[Path], release: str, options: ForecastOptions | None = None
 ) -> tuple[BrokerOutcome, PartitionOutcome]:
     """Of the broker, and of `t-0`."""
-    lines = [*forecast(broker_of(dirs, release), options or Options())]
+    lines = [*forecast(broker_of(dirs, release), options or ForecastOptions())]
     (mine,) = [each for each in lines if isinstance(each, PartitionOutcome) and each.topic == "t"]
     assert isinstance(lines[-1], BrokerOutcome)
     return lines[-1], mine
@@ -89,7 +89,7 @@ def test_over_a_partition_that_is_closed_a_segment_is_emptied_since_4_0(release:
             path.chmod(0o777 if path.is_dir() else 0o666)
         Path(root).chmod(0o755)
         (dirs[0] / "t-0").chmod(0o555)
-        _, mine = said(dirs, release, Options(user=User.of(12_345)))
+        _, mine = said(dirs, release, ForecastOptions(user=User.of(12_345)))
         emptied = [each.records_lost for each in mine.effects if each.effect == "segment-emptied"]
         assert emptied == [lost] * bool(lost)
         assert mine.outcome == "offline"

@@ -9,7 +9,7 @@ from tests.checks import build_partition as build
 from tests.conftest import one_in
 from tests.faults.written import known_dirs, plain, removed
 
-from segmend.loading import Options, forecast, side_by_side
+from segmend.loading import ForecastOptions, forecast, side_by_side
 from segmend.loading.reads import Budget
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
@@ -21,7 +21,7 @@ NOW_MS = 1_790_000_000_000
 
 def told(dirs: list[Path], workers: int) -> list[object]:
     broker = BrokerDirs([LogDir.open(str(each)) for each in dirs], release=Release.parse("4.3"))
-    options = Options(clean=False, now_ms=NOW_MS, workers=workers, user=User.named("0:0"))
+    options = ForecastOptions(clean=False, now_ms=NOW_MS, workers=workers, user=User.named("0:0"))
     lines: list[object] = [line.to_json() for line in forecast(broker, options)]
     return [*lines, sorted(broker.release.asked or ())]  # the latter also out of other processes
 

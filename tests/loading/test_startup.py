@@ -11,7 +11,7 @@ from tests.golden.shared import golden
 from segmend.explain.disk_speed import BATCH_BYTES, Speed, batch_bytes, measure
 from segmend.explain.rolling_restart import PERIOD_SECONDS, bounce, probe
 from segmend.explain.startup import CASES, Study, study
-from segmend.loading import Options, forecast
+from segmend.loading import ForecastOptions, forecast
 from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 
@@ -47,7 +47,7 @@ def test_without_recovery_points_everything_is_read(dirs: list[Path]) -> None:
 def test_a_kill_is_what_the_forecast_says() -> None:
     """The same bytes, counted from names here and by playing the load there."""
     paths = sorted(golden("4.3.1-killed").glob("b1/d*"))
-    run = forecast(broker_of(paths, str(NEW)), Options(clean=False))
+    run = forecast(broker_of(paths, str(NEW)), ForecastOptions(clean=False))
     list(run)
     assert run.broker is not None
     assert run.broker.time is not None

@@ -9,7 +9,7 @@ from typing import Any
 from tests.checks.build_partition import write_log_dir
 from tests.faults.written import plain
 
-from segmend.loading import Options, forecast
+from segmend.loading import ForecastOptions, forecast
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 
@@ -31,7 +31,7 @@ def steps(where: Path, count: int) -> Counter[str]:
     before = sys.gettrace()
     sys.settrace(note)
     try:
-        told = list(forecast(broker, Options(whose=True)))
+        told = list(forecast(broker, ForecastOptions(whose=True)))
     finally:
         sys.settrace(before)
     assert len(told) > count

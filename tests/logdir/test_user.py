@@ -5,7 +5,7 @@ import os
 import pytest
 
 from segmend.errors import UsageError
-from segmend.formats.posix_acl import GROUP, MASK, OTHERS, USER, Acl, AclEntry
+from segmend.formats.posix_acl import GROUP, MASK, OTHERS, USER, AclEntry, PosixAcl
 from segmend.logdir.file_system import READ, SEARCH, WRITE
 from segmend.logdir.user import User
 
@@ -13,8 +13,8 @@ KAFKA = User(uid=12345, gid=12345, groups=frozenset((12345, 700)))
 BOTH = READ | WRITE
 
 
-def acl(*entries: tuple[int, int, int]) -> Acl:
-    return Acl(entries=tuple(AclEntry(tag=tag, permissions=bits, id=who) for tag, bits, who in entries))
+def acl(*entries: tuple[int, int, int]) -> PosixAcl:
+    return PosixAcl(entries=tuple(AclEntry(tag=tag, permissions=bits, id=who) for tag, bits, who in entries))
 
 
 @pytest.mark.parametrize(

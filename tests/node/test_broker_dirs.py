@@ -9,7 +9,7 @@ from tests.checks import build_metadata as metadata
 from tests.checks import build_partition as build
 
 from segmend.checks import CheckRun, Level
-from segmend.loading import Options, forecast
+from segmend.loading import ForecastOptions, forecast
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir
 from segmend.node.metadata_image import MetadataImage
@@ -84,7 +84,7 @@ def test_a_kraft_node_without_any_meta_properties_does_not_start(dirs: list[Path
         (path / META).unlink()
     broker = broker_of(dirs, "3.9")
     assert [finding.code for finding in CheckRun(broker, level=Level.STARTUP)].count("K01") == 2
-    run = forecast(broker, Options())
+    run = forecast(broker, ForecastOptions())
     list(run)
     assert run.broker is not None
     assert run.broker.reason == "No readable meta.properties files found."
@@ -96,7 +96,7 @@ def test_metadata_that_lost_its_beginning_is_none(dirs: list[Path]) -> None:
     (log / f"{0:020d}.log").rename(log / f"{5:020d}.log")
     broker = broker_of(dirs, "4.3")
     assert broker.metadata is None
-    run = forecast(broker, Options())
+    run = forecast(broker, ForecastOptions())
     assert not [
         line for line in run if any(e.effect == "stray-renamed" for e in getattr(line, "effects", ()))
     ]

@@ -13,7 +13,7 @@ from tests.golden.shared import golden
 
 from segmend.checks import CheckOfAny, Level
 from segmend.findings import Severity
-from segmend.loading import BrokerOutcome, Forecast, Options, forecast, forecast_any
+from segmend.loading import BrokerOutcome, Forecast, ForecastOptions, forecast, forecast_any
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
@@ -56,7 +56,7 @@ def test_of_a_killed_1_1_0_nothing_is_planned_by_the_rules_of_2_2(tmp_path: Path
 def test_a_rule_of_what_is_not_there_is_not_asked(tmp_path: Path) -> None:
     """Each that is asked may have the start played once more, by the rules before it."""
     broker = BrokerDirs([LogDir.open(str(write_log_dir(tmp_path / "a", [plain("orders")])))])
-    assert any(isinstance(line, BrokerOutcome) for line in forecast(broker, Options()))
+    assert any(isinstance(line, BrokerOutcome) for line in forecast(broker, ForecastOptions()))
     asked = broker.release.asked
     assert asked
     assert asked.isdisjoint({(3, 3), (3, 8), (4, 0)}), "of many threads, future replicas and ZooKeeper"
@@ -104,7 +104,7 @@ def test_no_other_release_is_asked_where_nothing_on_the_disk_depends_on_it(name:
     homes = (path.parent for path in golden(name).rglob("meta.properties"))
     broker = broker_of(home for home in homes if not (home / "__cluster_metadata-0").exists())
     assert broker.guess.words == "3.7 to 4.4"
-    assert list(Forecast(broker, Options()))
+    assert list(Forecast(broker, ForecastOptions()))
     assert broker.release.asked is not None
     assert [each for each in broker.release.asked if each > (3, 7, 1)] == []
 
@@ -117,7 +117,7 @@ def test_no_release_that_a_golden_dir_may_be_of_finds_fault_with_it(name: str) -
         found = CheckOfAny(BrokerDirs(dirs), level=Level.DEEP)
         assert [each for each in found if each.severity is not Severity.INFO] == []
         assert not any("more" in line for line in found.summary.releases)
-        start = forecast_any(BrokerDirs(dirs), Options())
+        start = forecast_any(BrokerDirs(dirs), ForecastOptions())
         worse = [line for line in start if isinstance(line, BrokerOutcome) for line in line.unknown]
         assert not [line for line in worse if "may be of any Kafka" in line]
 
@@ -186,5 +186,7 @@ def test_patches_are_asked_only_where_they_differ(tmp_path: Path) -> None:
     dirs = [LogDir.open(str(path)) for path in world("2.8.2-clean", tmp_path)]
     for told in ("1.1", "2.3", "2.4", "2.5", "3.6", "3.7"):
         broker = BrokerDirs(dirs, release=Release.parse(told))
-        assert len(list(each_release(broker, lambda each: list(forecast(each, Options()))))) == 1, told
+        assert len(list(each_release(broker, lambda each: list(forecast(each, ForecastOptions()))))) == 1, (
+            told
+        )
     assert BrokerDirs(dirs, release=Release.parse("3.7.2")).release.asked is None

@@ -26,7 +26,7 @@ from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import LogDir
 from segmend.rescue.forms import log_dir
 from segmend.rescue.outlet import Line
-from segmend.rescue.request import Due, Request
+from segmend.rescue.request import Due, RescueRequest
 from segmend.rescue.run import Told, here, rescue
 from segmend.rescue.space import require_space
 from segmend.surgery.replicas.derived import Derived
@@ -128,7 +128,7 @@ def test_a_directory_under_several_names_counts_once(fleet: Sequence[Path], tmp_
 
 def go(dirs: Sequence[Path], out: Path, form: str, meanwhile: Callable[[], None] | None = None) -> list[Line]:
     """A rescue during which, once all replicas of one are read, something happens; what it told."""
-    request = Request(dirs=tuple(map(str, dirs)), out=str(out), form=form, topic="orders")
+    request = RescueRequest(dirs=tuple(map(str, dirs)), out=str(out), form=form, topic="orders")
     todo = [] if meanwhile is None else [meanwhile]
     heard: Told = lambda behind, _, __: todo.pop()() if behind and todo else None  # noqa: E731
     return [*rescue(request, [*map(LogDir.open, request.dirs)], (), here(heard), lambda _: ())]
@@ -235,7 +235,7 @@ def test_what_a_full_disk_left_counts_as_room(tmp_path: Path, monkeypatch: pytes
     (begun / f"{0:020}.log").write_bytes(bytes(700))
     free = disk.space(str(tmp_path))
     monkeypatch.setattr(disk, "space", lambda _: replace(free, available=400))
-    request = Request(dirs=(), out=str(tmp_path), form="log-dir")
+    request = RescueRequest(dirs=(), out=str(tmp_path), form="log-dir")
     require_space(request, [Due(topic="t", partition=0, size=1000)])
     with pytest.raises(SegmendError, match="1,100 bytes are free there, and about 2,000 or more are needed"):
         require_space(request, [Due(topic="t", partition=0, size=2000)])

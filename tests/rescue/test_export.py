@@ -24,7 +24,7 @@ from segmend.logdir.disk import FileReader
 from segmend.logdir.tree import LogDir
 from segmend.rescue.additions import Additions
 from segmend.rescue.export import export
-from segmend.rescue.request import Request
+from segmend.rescue.request import RescueRequest
 from segmend.rescue.run import here
 from segmend.surgery.writing.effects import Effects
 
@@ -210,7 +210,7 @@ def test_killed_anywhere_each_record_is_there_once(tmp_path: Path, monkeypatch: 
     log = Growing(golden("4.3.1-killed"), tmp_path)
 
     def go(out: Path, fx: Effects) -> None:
-        request = Request(dirs=(str(log.dir),), out=str(out), form="delta")
+        request = RescueRequest(dirs=(str(log.dir),), out=str(out), form="delta")
         opened = [LogDir.open(str(log.dir))]
         assert list(export(request, opened, (), lambda form: here(lambda *_: None, form), fx))
 

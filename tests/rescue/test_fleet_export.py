@@ -13,7 +13,7 @@ from segmend.fleet.driver import LocalDriver
 from segmend.logdir.tree import LogDir
 from segmend.rescue.additions import Additions
 from segmend.rescue.export import export
-from segmend.rescue.request import Request
+from segmend.rescue.request import RescueRequest
 from segmend.rescue.spread import spread
 
 
@@ -75,7 +75,7 @@ class Twice(LocalDriver):
 def test_a_task_that_was_given_up_and_writes_on_changes_nothing(tmp_path: Path) -> None:
     log, out = Growing(golden("4.3.1-killed"), tmp_path), tmp_path / "out"
     end = log.show(3)
-    request = Request(dirs=(str(log.dir),), out=str(out), form="delta")
+    request = RescueRequest(dirs=(str(log.dir),), out=str(out), form="delta")
     driver = Twice(lambda: log.show(len(log.ends)))
 
     def each(added: Additions):  # type: ignore[no-untyped-def]

@@ -19,7 +19,7 @@ from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.rescue import partly
 from segmend.rescue.outlet import JOURNAL
-from segmend.rescue.request import Request
+from segmend.rescue.request import RescueRequest
 from segmend.rescue.rows import Tally
 from segmend.rescue.run import here, rescue
 from segmend.surgery.writing.atomic import TEMPORARY
@@ -31,7 +31,7 @@ TWO = ("codec-none-0", "txn-open-0")
 def go(dirs: Iterable[Path], out: Path, form: str, fx: Effects) -> int:
     """The rescue; how many lines it told."""
     paths = tuple(map(str, dirs))
-    request = Request(dirs=paths, out=str(out), form=form, release=Release.parse("4.3"))
+    request = RescueRequest(dirs=paths, out=str(out), form=form, release=Release.parse("4.3"))
     opened, each = [LogDir.open(path) for path in paths], here(lambda *_: None)
     return len(list(rescue(request, opened, (), each, lambda _: (), fx)))
 

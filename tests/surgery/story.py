@@ -31,7 +31,7 @@ from tests.surgery.world import chunks, lost, make, plan_of
 from segmend.errors import SegmendError
 from segmend.formats.names import parse_dir_name, parse_file_name
 from segmend.surgery.execute.apply import apply
-from segmend.surgery.execute.journal import Run, acknowledge, find, runs
+from segmend.surgery.execute.journal import PlanRun, acknowledge, find, runs
 from segmend.surgery.execute.undo import undo
 from segmend.surgery.plan import Plan
 from segmend.surgery.writing.effects import Effects
@@ -245,7 +245,7 @@ class Story:
     def _is_done(self, state: str) -> bool:
         return any(run.state == state and run.told for run in self.begun())
 
-    def begun(self) -> list[Run]:
+    def begun(self) -> list[PlanRun]:
         return [run for run in runs(str(self.world.state)) if run.events]
 
     def check_planned(self, why: object) -> None:

@@ -428,7 +428,7 @@ def test_a_run_that_another_segmend_makes_meanwhile_is_no_damaged_one(
     plan = plan_of(world)
     told(apply(plan, str(world.state), fx=Disk()))
 
-    def meanwhile(*args: Any) -> list[journal.Run]:
+    def meanwhile(*args: Any) -> list[journal.PlanRun]:
         loaded = runs(*args)
         journal.new_run(Disk(), str(world.state), plan)
         return loaded
@@ -546,7 +546,7 @@ def test_another_segmend_at_the_same_plan_is_refused(world: World) -> None:
                 pass
             said.append(str(error.value))
 
-    def found() -> journal.Run:
+    def found() -> journal.PlanRun:
         return find(str(world.state), None)
 
     apply(plan, str(world.state), fx=Disk(), watch=Watch(tell=again))

@@ -20,7 +20,7 @@ from segmend.errors import SegmendError
 from segmend.surgery.execute import lock, quarantines
 from segmend.surgery.execute import run as execution
 from segmend.surgery.execute.apply import apply
-from segmend.surgery.execute.journal import Run, find, runs, writing
+from segmend.surgery.execute.journal import PlanRun, find, runs, writing
 from segmend.surgery.execute.journal_events import FORWARD, Course, Direction, Event, event_of
 from segmend.surgery.execute.undo import undo
 from segmend.surgery.fingerprint import Fingerprint
@@ -82,7 +82,7 @@ def world(tmp_path: Path) -> World:
     return make(tmp_path)
 
 
-def applied(world: World) -> Run:
+def applied(world: World) -> PlanRun:
     return apply(plan_of(world), str(world.state)).run
 
 
@@ -263,7 +263,7 @@ def test_steps_are_taken_back_in_reverse(world: World, monkeypatch: pytest.Monke
     found = applied(world)
     examine = execution.examine
 
-    def forwards(run: Run, direction: Direction, **more: str | None) -> tuple[list[int], str]:
+    def forwards(run: PlanRun, direction: Direction, **more: str | None) -> tuple[list[int], str]:
         todo, vaults = examine(run, direction, **more)
         return todo[::-1], vaults
 
@@ -275,7 +275,7 @@ def test_steps_are_taken_back_in_reverse(world: World, monkeypatch: pytest.Monke
 def test_a_run_that_left_a_step_out_is_not_finished(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     examine = execution.examine
 
-    def without_the_last(run: Run, direction: Direction, **more: str | None) -> tuple[list[int], str]:
+    def without_the_last(run: PlanRun, direction: Direction, **more: str | None) -> tuple[list[int], str]:
         todo, vaults = examine(run, direction, **more)
         return todo[:-1], vaults
 

@@ -16,7 +16,7 @@ from tests.surgery.desk import Desk
 from tests.surgery.faulty import Died
 
 from segmend.formats import posix_acl
-from segmend.formats.posix_acl import MASK, OTHERS, OWNER, OWNING_GROUP, USER, Acl, AclEntry
+from segmend.formats.posix_acl import MASK, OTHERS, OWNER, OWNING_GROUP, USER, AclEntry, PosixAcl
 from segmend.surgery.execute.apply import apply
 from segmend.surgery.fingerprint import look
 from segmend.surgery.plan import Plan
@@ -135,7 +135,7 @@ def test_a_file_that_its_owner_may_not_write_keeps_its_attributes(desk: Desk, cl
     path = desk.dirs[0] / "txn-0" / "leader-epoch-checkpoint"
     mine = AclEntry(tag=OWNER, permissions=4)
     others = [AclEntry(tag=tag, permissions=4) for tag in (OWNING_GROUP, MASK, OTHERS)]
-    acl = Acl(entries=(mine, AclEntry(tag=USER, permissions=6, id=NOBODY), *others))
+    acl = PosixAcl(entries=(mine, AclEntry(tag=USER, permissions=6, id=NOBODY), *others))
     try:
         os.setxattr(path, "user.note", b"kept")
         if closed == "by its access list":

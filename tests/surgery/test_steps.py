@@ -12,7 +12,7 @@ from tests.surgery.faulty import Disk
 from tests.surgery.world import Tree, World, make, plan_of, steps
 
 from segmend.errors import SegmendError
-from segmend.loading import Options, forecast
+from segmend.loading import ForecastOptions, forecast
 from segmend.loading.values import PartitionOutcome
 from segmend.logdir import disk
 from segmend.logdir.file_system import Files, Unreadable
@@ -157,7 +157,7 @@ def test_two_plans_are_looked_at_side_by_side(tmp_path: Path) -> None:
     gone = Quarantine.of(f"{home}/t-1", "of a topic that is gone")
     broker = broker_of([home], "4.3")
     brokers = [broker, planned(broker, [cut]), planned(broker, [gone])]
-    runs = [forecast(each, Options(clean=False)) for each in brokers]
+    runs = [forecast(each, ForecastOptions(clean=False)) for each in brokers]
     # One line of each at a time.
     lines = [line for row in zip_longest(*runs) for line in row if isinstance(line, PartitionOutcome)]
     assert {line.dir for line in lines} == {home}

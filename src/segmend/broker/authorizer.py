@@ -67,7 +67,7 @@ class Admission(Enum):
 
 
 @frozen
-class Acl:
+class StandardAcl:
     """One access control entry of the metadata (ACCESS_CONTROL_ENTRY_RECORD)."""
 
     resource_type: int
@@ -87,7 +87,7 @@ class Acl:
         return self.resource_type == _CLUSTER and named
 
 
-def admission(given: Mapping[str, str], acls: Collection[Acl], release: Release) -> Admission:
+def admission(given: Mapping[str, str], acls: Collection[StandardAcl], release: Release) -> Admission:
     """Whether a broker of this server.properties may register, by the `acls` of the cluster's metadata.
 
     An authorizer that is not Kafka's own tells by the broker's name what nobody knows.
@@ -120,12 +120,12 @@ def _everyone(given: Mapping[str, str]) -> bool:
     return given.get(EVERYONE, "").strip().lower() == "true"
 
 
-def _names(me: str | None, acls: Collection[Acl]) -> set[str]:
+def _names(me: str | None, acls: Collection[StandardAcl]) -> set[str]:
     """Whom the broker may be taken for."""
     return {_ANYBODY, *(acl.principal for acl in acls)} if me is None else {me}
 
 
-def _decides(acls: Collection[Acl], who: str, given: Mapping[str, str], *, here: bool) -> bool:
+def _decides(acls: Collection[StandardAcl], who: str, given: Mapping[str, str], *, here: bool) -> bool:
     """What they come to; `here` says that hosts they name are the broker's."""
     matching = {
         acl.permission

@@ -18,7 +18,7 @@ from segmend.kernel.holes import ORDER_KINDS
 from segmend.kernel.types import Problem, SegmentScan
 
 from .evidence import batch_at, problems
-from .offset_runs import Walked, goes_too_far
+from .offset_runs import HeaderWalk, goes_too_far
 from .segment_view import SegmentView
 
 _LOOKED_AT: Final = 8
@@ -65,7 +65,7 @@ def _faults(view: SegmentView, scan: SegmentScan) -> Iterator[OffsetFault]:
     looked_at = problems(scan, *ORDER_KINDS)[:_LOOKED_AT]
     if not looked_at and not goes_too_far(view):
         return
-    walked = Walked(view)
+    walked = HeaderWalk(view)
     walk = iter(walked)
     places = list(zip(looked_at, _look_around(view, scan, looked_at, walk), strict=True))
     proven = walked.wrong_offsets(walk)

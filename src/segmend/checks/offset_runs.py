@@ -68,7 +68,7 @@ def goes_too_far(view: SegmentView) -> bool:
 
 
 @dataclass(slots=True)
-class Walked:
+class HeaderWalk:
     """A walk over the headers of a segment, which remembers what a proof needs of each that it gave out."""
 
     view: SegmentView

@@ -16,7 +16,7 @@ from segmend.report.rescue import lines_of, summary_line, untold_lines
 from segmend.report.style import Style
 from segmend.rescue.decoders import Decode, decoder
 from segmend.rescue.outlet import Line
-from segmend.rescue.request import Compacting, Request
+from segmend.rescue.request import Compacting, RescueRequest
 from segmend.rescue.run import Text, code_of
 
 _LIVE: Final = ("bootstrap", "client_config", "create_topics", "append")
@@ -32,7 +32,7 @@ def _decode(args: argparse.Namespace) -> tuple[Decode, ...]:
     return decodes
 
 
-def request_of(args: argparse.Namespace, dirs: Sequence[str]) -> Request:
+def request_of(args: argparse.Namespace, dirs: Sequence[str]) -> RescueRequest:
     """What the options ask for; raises `UsageError`."""
     if args.form == "log-dir":
         for name in ("since", "until"):
@@ -49,7 +49,7 @@ def request_of(args: argparse.Namespace, dirs: Sequence[str]) -> Request:
         )
     if args.since is not None and args.until is not None and args.since > args.until:
         raise UsageError("--since is later than --until")
-    return Request(
+    return RescueRequest(
         dirs=tuple(dirs), out=args.out, form=args.form, topic=args.topic,
         committed_only=_is_committed(args), offsets=args.offsets,
         since=args.since, until=args.until, release=args.kafka, broker=args.broker,
@@ -58,9 +58,9 @@ def request_of(args: argparse.Namespace, dirs: Sequence[str]) -> Request:
     )  # fmt: skip
 
 
-def export_request(args: argparse.Namespace, dirs: Sequence[str]) -> Request:
+def export_request(args: argparse.Namespace, dirs: Sequence[str]) -> RescueRequest:
     """What the options of an export ask for; raises `UsageError`."""
-    return Request(
+    return RescueRequest(
         dirs=tuple(dirs), out=args.out, form=args.form, topic=args.topic, committed_only=_is_committed(args),
         release=args.kafka, decode=_decode(args), configs=policies_of(args), **_live(args),
     )  # fmt: skip
@@ -96,7 +96,10 @@ def _compacting(args: argparse.Namespace) -> Compacting | None:
 
 
 def tell(
-    args: argparse.Namespace, request: Request, progress: Progress, lines: Callable[[Text], Iterator[Line]]
+    args: argparse.Namespace,
+    request: RescueRequest,
+    progress: Progress,
+    lines: Callable[[Text], Iterator[Line]],
 ) -> ExitCode:
     """Say each line of the report as it comes; ends with what is to be said by the exit code."""
     began, code = time.monotonic(), ExitCode.NOTHING_WRONG
@@ -112,7 +115,7 @@ def tell(
     return code
 
 
-def _report(request: Request) -> Callable[[Sequence[Line]], Iterator[str]]:
+def _report(request: RescueRequest) -> Callable[[Sequence[Line]], Iterator[str]]:
     """Makes the report in OUT, which has no colours."""
     return lambda lines: (each for line in lines for each in _text(line, request, Style(False, "segmend")))
 
@@ -121,7 +124,7 @@ def _with_seconds(line: Line, began: float) -> Line:
     return {**line, "seconds": round(time.monotonic() - began, 3)} if line["type"] == "summary" else line
 
 
-def _text(line: Line, request: Request, look: Style) -> Iterator[str]:
+def _text(line: Line, request: RescueRequest, look: Style) -> Iterator[str]:
     if line["type"] == "summary":
         yield summary_line(line, request.out)
         yield from untold_lines(line.get("policy_untold", ()))

@@ -18,7 +18,7 @@ from segmend.errors import Cancelled, SegmendError, UsageError, system_words
 from segmend.report import text
 from segmend.report.progress import Progress
 from segmend.surgery.execute import journal
-from segmend.surgery.execute.journal import Run
+from segmend.surgery.execute.journal import PlanRun
 from segmend.surgery.execute.run import Outcome, StepState, Watch
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Step
@@ -125,7 +125,7 @@ def acknowledge(outcome: Outcome) -> None:
         raise SegmendError(f"{outcome.run.journal}: {system_words(error)}") from None
 
 
-def undo_command(run: Run) -> str:
+def undo_command(run: PlanRun) -> str:
     """How to take a run back, or apply it again, as it can be typed: by its path, if it is no usual place."""
     return f"{program()} undo {run.name if run.is_usual else text.word(run.path)}"
 

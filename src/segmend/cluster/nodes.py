@@ -11,7 +11,7 @@ from typing import Protocol
 from segmend.broker.election import FORGOTTEN, MIN_INSYNC, UNCLEAN_ELECTION
 from segmend.cluster.values import Name, NodeOutcome
 from segmend.frozen import field, frozen, replace
-from segmend.loading import DirOutcome, Later, Options, PartitionOutcome, Service, forecast_any
+from segmend.loading import DirOutcome, ForecastOptions, Later, PartitionOutcome, Service, forecast_any
 from segmend.loading.values import Losses
 from segmend.logdir.as_user import user_of
 from segmend.node.broker_dirs import BrokerDirs
@@ -112,7 +112,7 @@ class Nodes:
     """
 
     def __init__(
-        self, brokers: Mapping[int, BrokerDirs], options: Options, as_user: str | None = None,
+        self, brokers: Mapping[int, BrokerDirs], options: ForecastOptions, as_user: str | None = None,
         tell: Callable[[int, int], None] | None = None,
     ) -> None:  # fmt: skip
         self._brokers = brokers
@@ -188,7 +188,7 @@ def start(
     node_id: int,
     broker: BrokerDirs,
     image: MetadataImage | None,
-    options: Options,
+    options: ForecastOptions,
     as_user: str | None = None,
     tell: Callable[[int, int], None] | None = None,
 ) -> NodeStart:

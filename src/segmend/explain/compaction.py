@@ -34,7 +34,7 @@ from segmend.loading.high_watermark import Watermark, high_watermark
 from segmend.loading.later import look_of, retained
 from segmend.loading.limits import Setting
 from segmend.loading.load import LoadedLog
-from segmend.loading.prelude import Options, Prelude
+from segmend.loading.prelude import ForecastOptions, Prelude
 from segmend.loading.reads import Budget
 from segmend.loading.replicas import Situation
 from segmend.loading.values import Extent
@@ -132,7 +132,7 @@ class Compaction:
 
 
 def compactions(
-    broker: BrokerDirs, options: Options, wanted: Callable[[PartitionDir], bool]
+    broker: BrokerDirs, options: ForecastOptions, wanted: Callable[[PartitionDir], bool]
 ) -> list[Compaction]:
     """The wanted partitions whose cleanup.policy has compact, in the order of their dirs.
 

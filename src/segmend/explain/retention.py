@@ -17,7 +17,7 @@ from segmend.loading.dirs import DirState
 from segmend.loading.high_watermark import Watermark, high_watermark
 from segmend.loading.later import limits_of, look_of, retained
 from segmend.loading.limits import Retention
-from segmend.loading.prelude import Options, Prelude
+from segmend.loading.prelude import ForecastOptions, Prelude
 from segmend.loading.reads import Budget
 from segmend.loading.replicas import Situation
 from segmend.logdir.as_user import AsUser, seen_by
@@ -104,7 +104,7 @@ class Reasons:
 
 
 def reasons(
-    broker: BrokerDirs, options: Options, wanted: Callable[[PartitionDir], bool]
+    broker: BrokerDirs, options: ForecastOptions, wanted: Callable[[PartitionDir], bool]
 ) -> Iterator[Reasons]:
     """The wanted partitions of a broker, in the order of its dirs, judged for `options.now_ms`."""
     if options.user is not None:

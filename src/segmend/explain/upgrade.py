@@ -8,7 +8,7 @@ from typing import Final
 from segmend.broker.settings import Definition, definitions, narrowed, removed
 from segmend.broker.upgrades import Line, Mode, Topic, lines, modes_of
 from segmend.frozen import frozen
-from segmend.loading import BrokerOutcome, Options, forecast_any
+from segmend.loading import BrokerOutcome, ForecastOptions, forecast_any
 from segmend.logdir.release import Release
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.gates import refused_topics, server_reasons
@@ -77,7 +77,10 @@ def _definition(known: Definition) -> str:
 
 
 def here(
-    present: BrokerDirs, future: BrokerDirs, options: Options, tell: Callable[[int, int], None] | None = None
+    present: BrokerDirs,
+    future: BrokerDirs,
+    options: ForecastOptions,
+    tell: Callable[[int, int], None] | None = None,
 ) -> Here:
     """The start of `future`, the same dirs by the rules of the other release."""
     outcome = list(forecast_any(future, options, tell))[-1]

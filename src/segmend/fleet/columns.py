@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from segmend.fleet.damaged import DamagedPlace, Report
 from segmend.fleet.internal_topics import decoded_records
-from segmend.fleet.options import Options
+from segmend.fleet.options import ReadOptions
 from segmend.fleet.ranges import INDEX_LIMIT, ByteRange, verified
 from segmend.fleet.records import decoded, records
 from segmend.fleet.rows import Row, dir_keys, table
@@ -24,11 +24,11 @@ from segmend.logdir.file_system import OpenFile, Unreadable
 ROWS: Final = 16_384
 """Rows of one Arrow batch of index entries."""
 
-_EVERY_RECORD: Final = Options(columns=("offset", "key_size"), aged=True)
+_EVERY_RECORD: Final = ReadOptions(columns=("offset", "key_size"), aged=True)
 
 
 def batches(
-    piece: ByteRange, reader: OpenFile, options: Options, _report: Report
+    piece: ByteRange, reader: OpenFile, options: ReadOptions, _report: Report
 ) -> Iterator[pa.RecordBatch]:
     """The batches of a range that overlap the wanted offsets and times."""
     start, stop = verified(piece, reader)
@@ -53,7 +53,9 @@ def _constant_or(field: pa.Field, keys: Row, chunk: pa.RecordBatch) -> pa.Array:
     return chunk[field.name]
 
 
-def damage(piece: ByteRange, reader: OpenFile, options: Options, _report: Report) -> Iterator[pa.RecordBatch]:
+def damage(
+    piece: ByteRange, reader: OpenFile, options: ReadOptions, _report: Report
+) -> Iterator[pa.RecordBatch]:
     """The damaged places of a range: every checksum is computed and every record looked at."""
     damages: list[DamagedPlace] = []
     for _ in decoded(piece, reader, _EVERY_RECORD, damages.append):
@@ -78,7 +80,7 @@ def damage_row(damage: DamagedPlace) -> Row:
 
 
 def index_entries(
-    piece: ByteRange, _reader: OpenFile, options: Options, _report: Report
+    piece: ByteRange, _reader: OpenFile, options: ReadOptions, _report: Report
 ) -> Iterator[pa.RecordBatch]:
     """The entries of the three indexes of a segment, without the preallocated zeros."""
     keys, names = _keys(piece), options.schema.names
@@ -111,7 +113,7 @@ _ENTRIES: Final[dict[str, Callable[[bytes, int], Iterator[Row]]]] = {
     ),
 }  # fmt: skip
 
-READERS: Final[dict[str, Callable[[ByteRange, OpenFile, Options, Report], Iterator[pa.RecordBatch]]]] = {
+READERS: Final[dict[str, Callable[[ByteRange, OpenFile, ReadOptions, Report], Iterator[pa.RecordBatch]]]] = {
     "batches": batches,
     "records": records,
     "damage": damage,

@@ -13,7 +13,7 @@ from segmend.cluster.nodes import NodeStart, Sight, image_of, sight, start
 from segmend.fleet.driver import Driver
 from segmend.fleet.listing import Place, brokers, find_places
 from segmend.frozen import frozen
-from segmend.loading import Options
+from segmend.loading import ForecastOptions
 from segmend.logdir.release import Release
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
@@ -31,7 +31,7 @@ class NodeTask:
     leader: tuple[Place, ...] = ()
     zookeeper: tuple[str, ...] = ()
     release: Release | None = None
-    options: Options
+    options: ForecastOptions
 
     def opened(self) -> BrokerDirs:
         """Its dirs, those that can be listed; raises as `with_zookeeper`."""
@@ -62,7 +62,7 @@ class FleetNodes:
         self,
         places: Mapping[int, Sequence[Place]],
         driver: Driver,
-        options: Options,
+        options: ForecastOptions,
         release: Release | None = None,
         zookeeper: Sequence[str] = (),
     ) -> None:
@@ -107,7 +107,7 @@ def clusters(paths: Sequence[str]) -> dict[str, dict[int, list[Place]]]:
 def forecast_fleet(
     places: Mapping[int, Sequence[Place]],
     driver: Driver,
-    options: Options,
+    options: ForecastOptions,
     *,
     release: Release | None = None,
     only: frozenset[int] | None = None,

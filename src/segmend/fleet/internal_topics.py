@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from segmend.fleet.damaged import Report
-from segmend.fleet.options import Options
+from segmend.fleet.options import ReadOptions
 from segmend.fleet.ranges import ByteRange
 from segmend.fleet.records import constants, records
 from segmend.fleet.rows import Row, table
@@ -23,17 +23,19 @@ _Data = Mapping[str, Any]
 
 
 def decoded_records(
-    piece: ByteRange, reader: OpenFile, options: Options, report: Report
+    piece: ByteRange, reader: OpenFile, options: ReadOptions, report: Report
 ) -> Iterator[pa.RecordBatch]:
     yield from said(records(piece, reader, as_records(options), report), piece, options)
 
 
-def as_records(options: Options) -> Options:
+def as_records(options: ReadOptions) -> ReadOptions:
     """The same read of the records themselves."""
     return replace(options, table="records", columns=_READ)
 
 
-def said(chunks: Iterable[pa.RecordBatch], piece: ByteRange, options: Options) -> Iterator[pa.RecordBatch]:
+def said(
+    chunks: Iterable[pa.RecordBatch], piece: ByteRange, options: ReadOptions
+) -> Iterator[pa.RecordBatch]:
     """What records say; one that cannot be read has its bytes and the reason in `key_json`, `value_json`."""
     decode = decoder_for(DECODED[options.table])
     assert decode is not None

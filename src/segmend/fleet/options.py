@@ -34,7 +34,7 @@ _LEVELS: Final = {level.name.lower(): level for level in Level}
 
 
 @frozen
-class Options:
+class ReadOptions:
     """A read, checked. None and empty mean no limit; offsets and times (ms) are inclusive."""
 
     table: str = "records"
@@ -160,7 +160,7 @@ def _read(
     name: str, tables: frozenset[str], written: str, read: Callable[[str], object], meaning: str,
     field: str = "",
 ) -> ReadOption:  # fmt: skip
-    """One that is read into the `field` of `Options`, which is called as it is if nothing else is said."""
+    """One that is read into the `field` of `ReadOptions`, called as it is if nothing else is said."""
     into = field or re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
     return ReadOption(
         name=name, values=written, meaning=meaning, tables=tables, parse=lambda text: {into: read(text)}
@@ -253,7 +253,7 @@ _BY_NAME: Final = {option.name.lower(): option for option in OPTIONS}
 _ONE_OF: Final = ("topics", "subscribe", "subscribepattern", "assign")
 
 
-def parse_options(given: Mapping[str, str]) -> Options:
+def parse_options(given: Mapping[str, str]) -> ReadOptions:
     """The options by their names, in any case as Spark hands them over; UsageError for what is none of them.
 
     `path` and `paths` are the caller's and passed over.
@@ -274,7 +274,7 @@ def parse_options(given: Mapping[str, str]) -> Options:
         if any(parsed.get(field, value) != value for field, value in read.items()):
             raise UsageError(f"option {_BY_NAME[key].name}: another option says something else")
         parsed |= read
-    options = Options(**parsed)
+    options = ReadOptions(**parsed)
     if options.table not in TABLES:
         raise UsageError(f"there is no table {options.table}; there are {', '.join(TABLES)}")
     for key in mine:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from segmend.fleet.damaged import DamagedPlace, Report, damage_of, is_loss, missing, unreadable
 from segmend.fleet.filling import Patch, patches
 from segmend.fleet.header_records import OF_HEADERS, header_records
-from segmend.fleet.options import DAMAGE_COLUMN, PERMISSIVE, Options
+from segmend.fleet.options import DAMAGE_COLUMN, PERMISSIVE, ReadOptions
 from segmend.fleet.ranges import ByteRange, ReplicaDir, WantedRange, ranges_of, reads_to_the_end, verified
 from segmend.fleet.rows import Row, dir_keys
 from segmend.fleet.schemas import KAFKA_RECORD
@@ -51,7 +51,9 @@ _FROM_KERNEL: Final = {
 _ALWAYS: Final = {"offset", "batch_position"}
 
 
-def records(piece: ByteRange, reader: OpenFile, options: Options, report: Report) -> Iterator[pa.RecordBatch]:
+def records(
+    piece: ByteRange, reader: OpenFile, options: ReadOptions, report: Report
+) -> Iterator[pa.RecordBatch]:
     """The records of a range in the order of their offsets; none of control batches.
 
     A batch whose checksum is wrong gives no records, unless `crc` is false.
@@ -61,7 +63,9 @@ def records(piece: ByteRange, reader: OpenFile, options: Options, report: Report
             yield chunk
 
 
-def decoded(piece: ByteRange, reader: OpenFile, options: Options, report: Report) -> Iterator[pa.RecordBatch]:
+def decoded(
+    piece: ByteRange, reader: OpenFile, options: ReadOptions, report: Report
+) -> Iterator[pa.RecordBatch]:
     """The same with empty chunks; damage stands where its offsets would, or what others have there."""
     problems: list[Problem] = []
     stopped: list[Unreadable] = []
@@ -118,7 +122,11 @@ class _At:
 
 
 def _readable(
-    piece: ByteRange, reader: OpenFile, options: Options, problems: list[Problem], stopped: list[Unreadable]
+    piece: ByteRange,
+    reader: OpenFile,
+    options: ReadOptions,
+    problems: list[Problem],
+    stopped: list[Unreadable],
 ) -> Iterator[pa.RecordBatch]:
     """The chunks as far as the system gives them."""
     try:
@@ -156,7 +164,7 @@ def _left_out(
 
 
 def _gap(
-    piece: ByteRange, reader: OpenFile, at: _At, options: Options, report: Report
+    piece: ByteRange, reader: OpenFile, at: _At, options: ReadOptions, report: Report
 ) -> Iterator[pa.RecordBatch]:
     """What is in gaps behind the last record, and before the next segment: one may be gone.
 
@@ -180,7 +188,7 @@ def _gap(
         yield from instead(missing(piece, reader.size, end, piece.next_base - 1), options, report)
 
 
-def instead(damage: DamagedPlace, options: Options, report: Report) -> Iterator[pa.RecordBatch]:
+def instead(damage: DamagedPlace, options: ReadOptions, report: Report) -> Iterator[pa.RecordBatch]:
     """What is told of a damaged place: what other replicas have, and of the rest that it is lost."""
     if not is_wanted(damage):
         return
@@ -204,7 +212,9 @@ def instead(damage: DamagedPlace, options: Options, report: Report) -> Iterator[
                 yield from damage_rows(lost, options)
 
 
-def _patched(piece: ByteRange, copy: ReplicaDir, patch: Patch, options: Options) -> Iterator[pa.RecordBatch]:
+def _patched(
+    piece: ByteRange, copy: ReplicaDir, patch: Patch, options: ReadOptions
+) -> Iterator[pa.RecordBatch]:
     """The records of another replica in a range of offsets."""
     partition = copy.opened()
     wanted = piece.wanted & WantedRange(low=patch.first_offset, high=patch.last_offset)
@@ -242,7 +252,7 @@ def _first_offset(reader: OpenFile, batch: RecordBatch) -> int:
     return batch.base_offset if first is None else first.offset
 
 
-def damage_rows(damage: DamagedPlace, options: Options) -> Iterator[pa.RecordBatch]:
+def damage_rows(damage: DamagedPlace, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     """A row with `_damage`, if that column is asked for."""
     if DAMAGE_COLUMN not in options.columns or options.mode != PERMISSIVE:
         return
@@ -256,7 +266,7 @@ def damage_rows(damage: DamagedPlace, options: Options) -> Iterator[pa.RecordBat
 
 
 def _raw(
-    piece: ByteRange, reader: OpenFile, options: Options, report: Callable[[Problem], None]
+    piece: ByteRange, reader: OpenFile, options: ReadOptions, report: Callable[[Problem], None]
 ) -> Iterator[pa.RecordBatch]:
     """The columns of the kernel, offset and position always among them."""
     start, stop = verified(piece, reader)
@@ -277,7 +287,9 @@ def _raw(
         yield _without(chunk, aborted) if aborted else chunk
 
 
-def aborted_of(piece: ByteRange, reader: OpenFile, options: Options, start: int, stop: int) -> list[Aborted]:
+def aborted_of(
+    piece: ByteRange, reader: OpenFile, options: ReadOptions, start: int, stop: int
+) -> list[Aborted]:
     """The aborted transactions in bytes [start, stop), if the read wants none."""
     if options.isolation != "read_committed" or start >= stop:
         return []
@@ -316,7 +328,7 @@ def constants(piece: ByteRange) -> Row:
     }
 
 
-def _finished(chunk: pa.RecordBatch, piece: ByteRange, options: Options) -> pa.RecordBatch:
+def _finished(chunk: pa.RecordBatch, piece: ByteRange, options: ReadOptions) -> pa.RecordBatch:
     keys, schema = constants(piece), options.schema
     columns = [_column(field, keys, chunk) for field in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from segmend.errors import UsageError
 from segmend.fleet.listing import Place
 from segmend.fleet.option_values import EARLIEST, LATEST, TopicOffsets
-from segmend.fleet.options import Options
+from segmend.fleet.options import ReadOptions
 from segmend.fleet.ranges import ReplicaDir, WantedRange
 from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import frozen
@@ -34,7 +34,7 @@ class WantedLog:
     others: tuple[ReplicaDir, ...] = ()
 
 
-def wanted_logs(everything: Sequence[Found], options: Options) -> list[WantedLog]:
+def wanted_logs(everything: Sequence[Found], options: ReadOptions) -> list[WantedLog]:
     """The logs to be read, of each partition one with `replicas=best`.
 
     UsageError where Spark's own options name partitions that are not there, or leave some out.
@@ -58,7 +58,7 @@ def wanted_logs(everything: Sequence[Found], options: Options) -> list[WantedLog
     return logs
 
 
-def lacking(log: WantedLog, options: Options) -> Iterator[str]:
+def lacking(log: WantedLog, options: ReadOptions) -> Iterator[str]:
     """In words: what the files beside a log know to have been before its first segment, or behind its last.
 
     And offsets that are asked for by Spark's names and are not there, over which Spark throws
@@ -90,7 +90,7 @@ def lacking(log: WantedLog, options: Options) -> Iterator[str]:
             yield f"{partition.path}: ends at offset {last}, before the {name} {asked}"
 
 
-def reach(log: WantedLog, options: Options) -> tuple[int, int]:
+def reach(log: WantedLog, options: ReadOptions) -> tuple[int, int]:
     """Where a stream of the log begins, and the offset behind the last that there is now.
 
     Batches behind damage in the active segment count: who reads up to them tells of it. Raises `Unreadable`.
@@ -136,7 +136,7 @@ def place_start(partition: PartitionDir, *, aged: bool = False) -> int:
 
 
 def _wanted_log(
-    place: Place, partition: PartitionDir, options: Options, others: tuple[ReplicaDir, ...]
+    place: Place, partition: PartitionDir, options: ReadOptions, others: tuple[ReplicaDir, ...]
 ) -> WantedLog:
     low, high = options.low or 0, LONG_MAX if options.high is None else options.high
     if options.consumes:
@@ -152,7 +152,7 @@ def _wanted_log(
     return WantedLog(place=place, partition=partition, wanted=wanted, others=others)
 
 
-def _start(partition: PartitionDir, options: Options) -> int:
+def _start(partition: PartitionDir, options: ReadOptions) -> int:
     if options.starting_timestamp is not None:
         offset = _offset_at(partition, options.starting_timestamp)
         if offset is None:
@@ -164,13 +164,13 @@ def _start(partition: PartitionDir, options: Options) -> int:
     return _asked_start(partition.key, options) or 0
 
 
-def _asked_start(key: tuple[str, int], options: Options) -> int | None:
+def _asked_start(key: tuple[str, int], options: ReadOptions) -> int | None:
     """The offset that is named; None if it is the earliest, or a time is given."""
     given = dict(options.starting_offsets or ()).get(key, EARLIEST)
     return None if given == EARLIEST or options.starting_timestamp is not None else given
 
 
-def _end(partition: PartitionDir, options: Options) -> int:
+def _end(partition: PartitionDir, options: ReadOptions) -> int:
     if options.ending_timestamp is not None:
         offset = _offset_at(partition, options.ending_timestamp)
         return LONG_MAX if offset is None else offset
@@ -178,7 +178,7 @@ def _end(partition: PartitionDir, options: Options) -> int:
     return LONG_MAX if asked is None else asked
 
 
-def _asked_end(key: tuple[str, int], options: Options) -> int | None:
+def _asked_end(key: tuple[str, int], options: ReadOptions) -> int | None:
     given = dict(options.ending_offsets).get(key, LATEST)
     return None if given == LATEST or options.ending_timestamp is not None else given
 

@@ -24,7 +24,7 @@ from segmend.fleet.damaged import DamageTally, tell_gone, tell_refused, tell_unr
 from segmend.fleet.delta import AuditRun
 from segmend.fleet.internal_topics import as_records, said
 from segmend.fleet.listing import Place, brokers, find_places
-from segmend.fleet.options import Options
+from segmend.fleet.options import ReadOptions
 from segmend.fleet.pack import pack, target_bytes
 from segmend.fleet.plan import pack_shares
 from segmend.fleet.ranges import ByteRange, ranges_of
@@ -52,7 +52,7 @@ _NO_RUN = AuditRun(run_id="", number=0)
 class TableTask:
     """What one task reads: ranges of segments, or whole partitions."""
 
-    options: Options
+    options: ReadOptions
     ranges: tuple[ByteRange, ...] = ()
     task: Task | None = None
 
@@ -62,7 +62,7 @@ Key = tuple[str | None, int, str, int, int]
 
 
 def open_table(
-    paths: Sequence[str], options: Options, *, cores: int, only: AbstractSet[Key] | None = None
+    paths: Sequence[str], options: ReadOptions, *, cores: int, only: AbstractSet[Key] | None = None
 ) -> list[TableTask]:
     """The tasks of a read; UsageError when a path is not there or an option makes no sense.
 
@@ -76,7 +76,7 @@ def open_table(
     return _by_partition(places, options, cores)
 
 
-def reached(paths: Sequence[str], options: Options) -> dict[tuple[str, int], tuple[int, int]]:
+def reached(paths: Sequence[str], options: ReadOptions) -> dict[tuple[str, int], tuple[int, int]]:
     """Of each partition that a read of records wants: the first offset, and the one behind the last.
 
     UsageError as `open_table`, and where a topic of several clusters would be one.
@@ -93,7 +93,7 @@ def _opened(places: Iterable[Place]) -> Iterator[tuple[Place, LogDir]]:
     return ((place, log_dir) for place in places if (log_dir := place.opened()) is not None)
 
 
-def _partitions(places: Iterable[Place], options: Options) -> Iterator[tuple[Place, PartitionDir]]:
+def _partitions(places: Iterable[Place], options: ReadOptions) -> Iterator[tuple[Place, PartitionDir]]:
     for place, log_dir in _opened(places):
         for partition in log_dir.partitions:
             if options.wants(place.broker, partition.topic, partition.partition):
@@ -101,7 +101,7 @@ def _partitions(places: Iterable[Place], options: Options) -> Iterator[tuple[Pla
 
 
 def _by_range(
-    places: Sequence[Place], options: Options, cores: int, only: AbstractSet[Key] | None
+    places: Sequence[Place], options: ReadOptions, cores: int, only: AbstractSet[Key] | None
 ) -> list[TableTask]:
     kinds = _kinds(options.table)
     found = list(_partitions(places, options))
@@ -132,7 +132,7 @@ def _by_range(
     return [TableTask(options=options, ranges=tuple(sorted(p, key=lambda r: r.order))) for p in packed]
 
 
-def _told_by_metadata(places: Sequence[Place], options: Options) -> Callable[[str], bool | None]:
+def _told_by_metadata(places: Sequence[Place], options: ReadOptions) -> Callable[[str], bool | None]:
     """What tells whether a topic is compacted; and tells of partitions that are in none of the log dirs."""
     if options.table not in CONSUMED:
         return lambda _: None
@@ -142,7 +142,7 @@ def _told_by_metadata(places: Sequence[Place], options: Options) -> Callable[[st
     return compacts_by(dirs, [ServerConfig.load(path) for path in options.config])
 
 
-def _unread(partitions: Iterable[PartitionDir], options: Options) -> Iterator[str]:
+def _unread(partitions: Iterable[PartitionDir], options: ReadOptions) -> Iterator[str]:
     """In words: what was refused of that whose rows are wanted, or says which records were deleted."""
     dirs: dict[str, LogDir] = {}
     for each in partitions:
@@ -167,7 +167,9 @@ def _key(place: Place, of: ByteRange | PartitionDir, base_offset: int, untold: b
     return None if untold else place.cluster_id or "", place.broker, of.topic, of.partition, base_offset
 
 
-def _gone(only: AbstractSet[Key], untold: bool, found: Iterable[Found], options: Options) -> Iterator[str]:
+def _gone(
+    only: AbstractSet[Key], untold: bool, found: Iterable[Found], options: ReadOptions
+) -> Iterator[str]:
     """In words: segments that were named and are not there, as where a broker deleted them meanwhile."""
     there = {
         _key(place, partition, segment.base_offset, untold)
@@ -189,14 +191,14 @@ def _kinds(table: str) -> frozenset[str]:
     return frozenset({"cluster-metadata" if table == "cluster_metadata" else "current"})
 
 
-def _target(total: int, options: Options, cores: int) -> int:
+def _target(total: int, options: ReadOptions, cores: int) -> int:
     target = options.split_bytes or target_bytes(total, cores)
     if options.table == "records" and not options.split_bytes:
         target = max(target, min(_OF_RECORDS, total // max(1, cores)))
     return target if options.min_partitions == 1 else max(1, min(target, -(-total // options.min_partitions)))
 
 
-def _by_partition(places: Sequence[Place], options: Options, cores: int) -> list[TableTask]:
+def _by_partition(places: Sequence[Place], options: ReadOptions, cores: int) -> list[TableTask]:
     job = AuditJob(
         out="",
         run=_NO_RUN,
@@ -221,7 +223,7 @@ def _by_partition(places: Sequence[Place], options: Options, cores: int) -> list
     return [TableTask(options=options, task=Task(job=job, shares=tuple(each))) for each in packed]
 
 
-def _share(group: Sequence[Place], wanted: Iterable[Found], options: Options) -> Share:
+def _share(group: Sequence[Place], wanted: Iterable[Found], options: ReadOptions) -> Share:
     """What is wanted of one broker."""
     broker = group[0].broker
     pieces = [
@@ -269,7 +271,7 @@ def _told_by_plan(task: Task) -> set[str]:
 
 
 def _unreadable(
-    piece: ByteRange, error: Unreadable, options: Options, tally: DamageTally
+    piece: ByteRange, error: Unreadable, options: ReadOptions, tally: DamageTally
 ) -> Iterator[pa.RecordBatch]:
     """A log that cannot be opened is told once, by its first range."""
     if piece.start != piece.begin:

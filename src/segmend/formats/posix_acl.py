@@ -30,11 +30,11 @@ class AclEntry:
 
 
 @frozen
-class Acl:
+class PosixAcl:
     entries: tuple[AclEntry, ...]
 
 
-def parse(data: bytes) -> tuple[Acl | None, tuple[Damage, ...]]:
+def parse(data: bytes) -> tuple[PosixAcl | None, tuple[Damage, ...]]:
     """The entries; None where it is no such list."""
     if len(data) < _HEAD.size or (len(data) - _HEAD.size) % _ENTRY.size:
         return None, (Damage("malformed", len(data), f"{len(data)} bytes are no list of entries"),)
@@ -42,9 +42,9 @@ def parse(data: bytes) -> tuple[Acl | None, tuple[Damage, ...]]:
     if version != VERSION:
         return None, (Damage("malformed", 0, f"version {version} instead of {VERSION}"),)
     rows = _ENTRY.iter_unpack(data[_HEAD.size :])
-    return Acl(entries=tuple(AclEntry(tag=tag, permissions=bits, id=who) for tag, bits, who in rows)), ()
+    return PosixAcl(entries=tuple(AclEntry(tag=tag, permissions=bits, id=who) for tag, bits, who in rows)), ()
 
 
-def render(acl: Acl) -> bytes:
+def render(acl: PosixAcl) -> bytes:
     rows = (_ENTRY.pack(each.tag, each.permissions, each.id) for each in acl.entries)
     return _HEAD.pack(VERSION) + b"".join(rows)

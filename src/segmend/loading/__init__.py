@@ -7,7 +7,7 @@ and `LogLoader.load` take them, over a model of the directory that can be change
 from __future__ import annotations
 
 from segmend.loading.any_release import forecast_any
-from segmend.loading.prelude import Options
+from segmend.loading.prelude import ForecastOptions
 from segmend.loading.run import Forecast, forecast
 from segmend.loading.values import (
     EFFECTS,
@@ -30,9 +30,9 @@ __all__ = [
     "Effect",
     "Extent",
     "Forecast",
+    "ForecastOptions",
     "Later",
     "Losses",
-    "Options",
     "PartitionOutcome",
     "Service",
     "forecast",

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from segmend.frozen import frozen, replace
-from segmend.loading.prelude import Options
+from segmend.loading.prelude import ForecastOptions
 from segmend.loading.run import Forecast, Line
 from segmend.loading.values import (
     BrokerOutcome,
@@ -58,7 +58,7 @@ class AnyForecast(Forecast):
 
 
 def forecast_any(
-    broker: BrokerDirs, options: Options, on_progress: Callable[[int, int], None] | None = None
+    broker: BrokerDirs, options: ForecastOptions, on_progress: Callable[[int, int], None] | None = None
 ) -> Forecast:
     """What the broker would do to these dirs, whichever of the releases that it may be it is."""
     return AnyForecast(broker, options, on_progress)

@@ -31,7 +31,7 @@ from segmend.node.broker_dirs import BrokerDirs
 
 
 @frozen
-class Options:
+class ForecastOptions:
     """`clean` overrides the marker; `now_ms` is for retention; `deep` reads every batch of any disk.
 
     `whole`: these are all log dirs of the node. A check may be shown one of several.
@@ -59,7 +59,7 @@ class Options:
 class Prelude:
     """One broker before the load; each part is looked at when first asked for."""
 
-    def __init__(self, broker: BrokerDirs, options: Options, budget: Budget) -> None:
+    def __init__(self, broker: BrokerDirs, options: ForecastOptions, budget: Budget) -> None:
         self.broker = broker
         self.options = options
         self.budget = budget

@@ -33,7 +33,7 @@ from segmend.loading.expected import is_missing, made_again, made_as_followers, 
 from segmend.loading.futures import replaced
 from segmend.loading.led import aside, key_of, without_the_renamed, without_the_unled
 from segmend.loading.metadata import ANOTHER_HOME, FOLLOWS, IN_ITS_HOME, in_zookeeper
-from segmend.loading.prelude import Options, Prelude
+from segmend.loading.prelude import ForecastOptions, Prelude
 from segmend.loading.reads import Budget
 from segmend.loading.remote import assumed, untold
 from segmend.loading.replicas import Loaded, Situation, unless_cleaner_dies, unseen
@@ -67,7 +67,10 @@ class Forecast:
     """Iterate for the lines; `broker` is the last of them, once all were taken."""
 
     def __init__(
-        self, broker: BrokerDirs, options: Options, on_progress: Callable[[int, int], None] | None = None
+        self,
+        broker: BrokerDirs,
+        options: ForecastOptions,
+        on_progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self._broker = broker
         self._options = options
@@ -83,7 +86,7 @@ class Forecast:
 
 
 def forecast(
-    broker: BrokerDirs, options: Options, on_progress: Callable[[int, int], None] | None = None
+    broker: BrokerDirs, options: ForecastOptions, on_progress: Callable[[int, int], None] | None = None
 ) -> Forecast:
     """What the broker would do to these dirs, which are all of its `log.dirs`; nothing is touched."""
     return Forecast(broker, options, on_progress)
@@ -93,7 +96,7 @@ class _Run:
     """One start, from the identities to the last log."""
 
     def __init__(
-        self, broker: BrokerDirs, options: Options, progress: Callable[[int, int], None] | None
+        self, broker: BrokerDirs, options: ForecastOptions, progress: Callable[[int, int], None] | None
     ) -> None:
         self._view = None if options.user is None else AsUser(options.user)
         if self._view is not None:

@@ -22,7 +22,7 @@ from segmend.frozen import replace
 from segmend.loading.beside_a_broker import load_settled
 from segmend.loading.dirs import DirState, read_checkpoint
 from segmend.loading.metadata_log import look_at_metadata
-from segmend.loading.prelude import Options, Prelude
+from segmend.loading.prelude import ForecastOptions, Prelude
 from segmend.loading.reads import Budget
 from segmend.loading.replicas import Loaded
 from segmend.loading.values import DirectoryOutcome
@@ -39,7 +39,7 @@ class Start:
     def __init__(self, broker: BrokerDirs, reads: Budget) -> None:
         self.broker = broker
         self._reads = reads
-        self._prelude = Prelude(broker, Options(whole=False), reads)
+        self._prelude = Prelude(broker, ForecastOptions(whole=False), reads)
         self._loaded: OrderedDict[tuple[str, str], Loaded] = OrderedDict()
         self._metadata: dict[str, tuple[DirectoryOutcome, str | None]] = {}
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, ParamSpec, TypeVar
 
 from segmend.formats import posix_acl
-from segmend.formats.posix_acl import Acl
+from segmend.formats.posix_acl import PosixAcl
 from segmend.logdir import disk
 from segmend.logdir.file_system import (
     READ,
@@ -186,7 +186,7 @@ class AsUser(Files):
         return self._frozen[folder]
 
 
-def access_list(path: str) -> Acl | None:
+def access_list(path: str) -> PosixAcl | None:
     """Who else may use a file, beside its mode; None without one."""
     data = disk.access_list(path)
     return None if data is None else posix_acl.parse(data)[0]

@@ -12,7 +12,7 @@ from typing import Final
 
 from segmend.errors import UsageError
 from segmend.formats import posix_acl
-from segmend.formats.posix_acl import Acl
+from segmend.formats.posix_acl import PosixAcl
 from segmend.frozen import frozen
 
 ROOT: Final = 0
@@ -62,7 +62,7 @@ class User:
         """As people write him."""
         return f"{self.uid}:{self.gid}" if self.name is None else f"{self.name} ({self.uid}:{self.gid})"
 
-    def may(self, wanted: int, mode: int, uid: int, gid: int, acl: Acl | None = None) -> bool:
+    def may(self, wanted: int, mode: int, uid: int, gid: int, acl: PosixAcl | None = None) -> bool:
         """Whether the system lets him use a file of this mode, owner and group so. Root always may."""
         if self.uid == ROOT:
             return True
@@ -76,7 +76,7 @@ class User:
             granted = mode
         return granted & wanted == wanted
 
-    def _by_acl(self, wanted: int, mode: int, gid: int, acl: Acl) -> bool:
+    def _by_acl(self, wanted: int, mode: int, gid: int, acl: PosixAcl) -> bool:
         mask = next((each.permissions for each in acl.entries if each.tag == posix_acl.MASK), 7)
         for each in acl.entries:
             if each.tag == posix_acl.USER and each.id == self.uid:

@@ -69,7 +69,7 @@ def claims_of(replica: Replica) -> Claims:
     for epoch, first in zip(runs.column("epoch"), runs.column("first_offset"), strict=True):
         claims.setdefault(epoch, first)
     open_end = any(each.last_offset is None for each in replica.damaged) or replica.unreadable
-    leaves = _Places(runs)
+    leaves = _EpochBounds(runs)
     for epoch, start in replica.epochs:
         if start > replica.log_end_offset and not open_end:
             continue  # of a log that was cut since
@@ -78,7 +78,7 @@ def claims_of(replica: Replica) -> Claims:
     return claims
 
 
-class _Places:
+class _EpochBounds:
     """Between which offsets each epoch can begin that leaves all runs where they are."""
 
     def __init__(self, runs: Packed[Run]) -> None:

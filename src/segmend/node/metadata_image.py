@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from segmend.broker.authorizer import Acl
+from segmend.broker.authorizer import StandardAcl
 from segmend.broker.cleanup_policy import POLICY, compacted
 from segmend.frozen import dataclass, field, frozen, replace
 
@@ -64,7 +64,7 @@ class MetadataImage:
     migration: int = 0
     created: dict[str, int] = field(default_factory=dict)
     dangling: int | None = None
-    acls: dict[str, Acl] = field(default_factory=dict)
+    acls: dict[str, StandardAcl] = field(default_factory=dict)
 
     def dynamic(self, node_id: int | None) -> dict[str, str]:
         """Settings of the broker that were changed while it ran: for all brokers, then for this one."""
@@ -213,7 +213,7 @@ class MetadataImage:
         self.features[data["name"]] = data["featureLevel"]
 
     def _acl(self, data: Data) -> None:
-        self.acls[data["id"]] = Acl(
+        self.acls[data["id"]] = StandardAcl(
             resource_type=data["resourceType"], resource_name=data["resourceName"],
             pattern_type=data["patternType"], principal=data["principal"], host=data["host"],
             operation=data["operation"], permission=data["permissionType"],

@@ -23,7 +23,7 @@ from segmend.merge.spans import Spans
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue import forms
 from segmend.rescue.outlet import Folder, Line, in_words, refuse_overlap
-from segmend.rescue.request import Request
+from segmend.rescue.request import RescueRequest
 from segmend.rescue.run import Each, RescueTask, gone_whole, replicas_wanted, summary_of
 from segmend.surgery.writing.atomic import TEMPORARY
 from segmend.surgery.writing.effects import Effects, sync_dir
@@ -33,7 +33,7 @@ _BUNDLE: Final = 256 << 20
 
 
 def export(
-    request: Request,
+    request: RescueRequest,
     dirs: Sequence[LogDir],
     only: Sequence[str],
     each: Callable[[forms.Growing], Each],

@@ -48,7 +48,7 @@ class CompactionResult:
 
 
 @frozen
-class Request:
+class RescueRequest:
     """The options. Offsets and times (ms) are inclusive."""
 
     dirs: tuple[str, ...]
@@ -150,7 +150,7 @@ def home_of(dirs: Sequence[LogDir], broker: int | None) -> Home:
 class Job:
     """One partition: what is to be written of which replicas. `release` is whose rules count."""
 
-    request: Request
+    request: RescueRequest
     topic: str
     partition: int
     places: Sequence[PartitionDir]
@@ -174,7 +174,7 @@ def within(job: Job, low: int, high: int) -> Job:
     return replace(job, request=request, pieces=parts)
 
 
-def ranges_within(ranges: Sequence[Range], request: Request) -> Iterator[Range]:
+def ranges_within(ranges: Sequence[Range], request: RescueRequest) -> Iterator[Range]:
     """What is wanted of these ranges."""
     for each in ranges:
         low, high = max(each.first_offset, request.low), min(each.last_offset, request.high)

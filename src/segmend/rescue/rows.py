@@ -19,7 +19,7 @@ from segmend.merge.salvage import records_of
 from segmend.merge.spans import has, united
 from segmend.rescue.decoders import Decode
 from segmend.rescue.decoding import Decoding
-from segmend.rescue.request import Job, Request, Written
+from segmend.rescue.request import Job, RescueRequest, Written
 
 _COUNTS: Final = ("records", "aborted", "left_out", "open", "unacknowledged", "salvaged", "marked")
 
@@ -109,7 +109,7 @@ class Tally:
         )  # fmt: skip
 
 
-def wanted_of(piece: Piece, request: Request) -> WantedRecords:
+def wanted_of(piece: Piece, request: RescueRequest) -> WantedRecords:
     """Which records of a piece are wanted, as the kernel is told."""
     low, high = max(piece.first, request.low), min(piece.last, request.high)
     return WantedRecords.between(low, high, request.since, request.until)

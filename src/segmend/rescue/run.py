@@ -29,7 +29,7 @@ from segmend.rescue import forms
 from segmend.rescue.compact import compact
 from segmend.rescue.fates import fates
 from segmend.rescue.outlet import Folder, Line, open_outlet, refuse_overlap
-from segmend.rescue.request import CompactionResult, Due, Job, Request, Written, home_of, ranges_within
+from segmend.rescue.request import CompactionResult, Due, Job, RescueRequest, Written, home_of, ranges_within
 from segmend.surgery.writing.effects import Effects
 
 Told = Callable[[int, int, str], None]
@@ -45,7 +45,7 @@ _TOLD: Final = (
 
 
 def rescue(
-    request: Request,
+    request: RescueRequest,
     dirs: Sequence[LogDir],
     only: Sequence[str],
     each: Each,
@@ -95,7 +95,7 @@ def _place(line: Line) -> tuple[str, int]:
 class RescueTask:
     """One partition to write, out of the replicas in these directories."""
 
-    request: Request
+    request: RescueRequest
     places: Sequence[PartitionDir]
     release: Release
     compacted: bool | None
@@ -155,7 +155,7 @@ def written(
 
 
 def replicas_wanted(
-    request: Request, dirs: Sequence[LogDir], only: Sequence[str]
+    request: RescueRequest, dirs: Sequence[LogDir], only: Sequence[str]
 ) -> dict[tuple[str, int], Sequence[PartitionDir]]:
     """The replicas of each partition that is asked for; raises `UsageError`."""
     by_key, _ = gathered(dirs, only, ("current",))
@@ -305,7 +305,9 @@ def _sources(taken_pieces: Sequence[Piece]) -> Iterator[dict[str, Any]]:
         yield {"broker": broker, "dir": dir, "batches": batches, "bytes": size}
 
 
-def gone_whole(request: Request, dirs: Sequence[LogDir], only: Sequence[str]) -> list[dict[str, object]]:
+def gone_whole(
+    request: RescueRequest, dirs: Sequence[LogDir], only: Sequence[str]
+) -> list[dict[str, object]]:
     """The partitions asked for that no dir has; nothing where not whole dirs are read."""
     return [
         {"topic": topic, "partition": partition, "why": why}

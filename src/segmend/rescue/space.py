@@ -12,7 +12,7 @@ from segmend.errors import SegmendError
 from segmend.logdir import disk
 from segmend.logdir.tree import PartitionDir
 from segmend.rescue.decoding import Decoding
-from segmend.rescue.request import Due, Request
+from segmend.rescue.request import Due, RescueRequest
 from segmend.rescue.rows import Row, some_rows
 from segmend.surgery.writing.atomic import TEMPORARY
 
@@ -24,7 +24,7 @@ _BYTES: Final = 1 << 16
 """So many bytes of a log, or its first batch."""
 
 
-def require_space(request: Request, due: Sequence[Due], line: Line | None = None) -> None:
+def require_space(request: RescueRequest, due: Sequence[Due], line: Line | None = None) -> None:
     """Raise `SegmendError` where even the largest replica of each partition finds no room.
 
     Text takes more bytes than the log, of compressed records many times as many: how many a few of them tell.
@@ -43,7 +43,7 @@ def require_space(request: Request, due: Sequence[Due], line: Line | None = None
         )
 
 
-def _as_text(request: Request, due: Sequence[Due], line: Line) -> float:
+def _as_text(request: RescueRequest, due: Sequence[Due], line: Line) -> float:
     decoding = Decoding(request.decode)
     looked, read, written, total = 0, 0, 0, 0.0
     for each in nlargest(_SAMPLED, due, key=attrgetter("size")):

@@ -17,7 +17,7 @@ from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.rescue.forms import Form
 from segmend.rescue.outlet import Folder, Line, in_words
-from segmend.rescue.request import Request
+from segmend.rescue.request import RescueRequest
 from segmend.rescue.run import Each, RescueTask, written
 from segmend.surgery.writing.effects import Effects
 
@@ -26,7 +26,7 @@ from segmend.surgery.writing.effects import Effects
 class Sent:
     """A `RescueTask` that can go to another machine: log dirs and names of the directories."""
 
-    request: Request
+    request: RescueRequest
     places: tuple[tuple[str, str], ...]
     release: Release
     compacted: bool | None

@@ -35,7 +35,7 @@ from segmend.merge.rule import refuse_strangers
 from segmend.merge.values import Replica
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue.arrow_rows import batches, schema
-from segmend.rescue.request import Request
+from segmend.rescue.request import RescueRequest
 from segmend.rescue.rows import Tally
 from segmend.rescue.run import RescueTask, gone_whole, job_of, replicas_wanted, unread
 from segmend.rescue.spread import Sent, opened
@@ -49,7 +49,7 @@ def runs(
 
     `config` are server.properties, whose log.cleanup.policy counts where a topic has none of its own.
     """
-    sent = _sent(paths, Request(dirs=(), out="", form="", topic=topic, configs=_read_configs(config)))
+    sent = _sent(paths, RescueRequest(dirs=(), out="", form="", topic=topic, configs=_read_configs(config)))
     each = [(one, number) for one in sent for number in range(len(one.places))]
     return run_tasks(spark, each, _read, from_arrow_schema(SOUND_RUNS))
 
@@ -78,7 +78,7 @@ def rescue(
     if isolation not in ("read_uncommitted", "read_committed"):
         raise UsageError(f"isolation is read_uncommitted or read_committed, not {isolation}")
     committed = isolation == "read_committed"
-    asked = Request(
+    asked = RescueRequest(
         dirs=(), out="", form="", topic=topic, committed_only=committed, configs=_read_configs(config)
     )
     sent = _sent(paths, asked)
@@ -90,7 +90,7 @@ def _read_configs(paths: Sequence[str]) -> tuple[ServerConfig, ...]:
     return tuple(map(ServerConfig.load, [paths] if isinstance(paths, str) else paths))
 
 
-def _sent(paths: str | Sequence[str], request: Request) -> list[Sent]:
+def _sent(paths: str | Sequence[str], request: RescueRequest) -> list[Sent]:
     """The partitions that are asked for, the largest first."""
     places = find_places(absolute([paths] if isinstance(paths, str) else paths))
     tell_unread(places, PERMISSIVE)

@@ -30,7 +30,7 @@ from pyspark.sql.types import StructType
 
 from segmend.errors import UsageError
 from segmend.fleet.listing import absolute
-from segmend.fleet.options import Options, parse_options
+from segmend.fleet.options import ReadOptions, parse_options
 from segmend.fleet.tables import TableTask, open_table, read
 from segmend.frozen import replace
 from segmend.spark.stream import CORES, KafkaLogStream
@@ -56,7 +56,7 @@ class KafkaLogDataSource(DataSource):  # type: ignore[misc]
         """A reader of `schema`, whose columns must be of the table."""
         return KafkaLogReader(paths_of(self.options), self._read_of(schema, self.options))
 
-    def _read_of(self, schema: StructType, given: Mapping[str, str]) -> Options:
+    def _read_of(self, schema: StructType, given: Mapping[str, str]) -> ReadOptions:
         options = replace(parse_options(given), columns=tuple(schema.names))
         if from_arrow_schema(options.schema) != _nullable(schema):
             raise UsageError(f"the table {options.table} has other types: {options.schema}")
@@ -79,7 +79,7 @@ class KafkaLogDataSource(DataSource):  # type: ignore[misc]
 class KafkaLogReader(DataSourceReader):  # type: ignore[misc]
     """Plans on the driver, reads in tasks."""
 
-    def __init__(self, paths: list[str], options: Options) -> None:
+    def __init__(self, paths: list[str], options: ReadOptions) -> None:
         self._paths = paths
         self._options = options
 

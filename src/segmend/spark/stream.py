@@ -16,7 +16,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from segmend.errors import UsageError
 from segmend.fleet.damaged import tell_gone
-from segmend.fleet.options import Options
+from segmend.fleet.options import ReadOptions
 from segmend.fleet.tables import open_table, reached, read
 from segmend.frozen import replace
 from segmend.spark.tasks import in_a_line
@@ -31,13 +31,13 @@ CORES: Final = 8
 class KafkaLogStream(DataSourceStreamReader):  # type: ignore[misc]
     """Plans each batch where the query runs, reads it in tasks. `options` are of records, one row each."""
 
-    def __init__(self, paths: Sequence[str], options: Options) -> None:
+    def __init__(self, paths: Sequence[str], options: ReadOptions) -> None:
         self._paths = paths
         self._latest = options.starting_offsets is None and options.starting_timestamp is None
         self._from = replace(options, starting_offsets=options.starting_offsets or ())
         self._options = replace(self._from, starting_offsets=(), starting_timestamp=None)
 
-    def _reached(self, options: Options) -> dict[Key, tuple[int, int]]:
+    def _reached(self, options: ReadOptions) -> dict[Key, tuple[int, int]]:
         # Not sooner: what is raised where a stream is made Spark drowns in a fault of its own.
         if options.table != "records" or options.replicas != "best":
             raise UsageError("a stream has the records, each once: no other table, nor replicas=all")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from segmend.broker.authorizer import BY_ADDRESS, BY_OTHERS, BY_ZOOKEEPER
-from segmend.loading import BrokerOutcome, Options, forecast
+from segmend.loading import BrokerOutcome, ForecastOptions, forecast
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir
 from tests.brokers import broker_of
@@ -22,7 +22,7 @@ assert RELEASES, "the recordings are part of the repository"
 
 def told(dirs: list[Path], version: str, given: dict[str, str]) -> BrokerOutcome:
     broker = broker_of([LogDir.open(str(each)) for each in dirs], version, ServerConfig(given=given))
-    *_, last = forecast(broker, Options())
+    *_, last = forecast(broker, ForecastOptions())
     assert isinstance(last, BrokerOutcome)
     return last
 

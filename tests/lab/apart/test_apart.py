@@ -8,7 +8,7 @@ import pytest
 from segmend.checks import CheckRun
 from segmend.cluster import Nodes
 from segmend.findings import Finding, Severity
-from segmend.loading import BrokerOutcome, Options, PartitionOutcome, forecast
+from segmend.loading import BrokerOutcome, ForecastOptions, PartitionOutcome, forecast
 from segmend.logdir.config import ServerConfig
 from tests.brokers import broker_of
 from tests.cli.run import run
@@ -48,7 +48,7 @@ def found(dirs: list[Path], given: ServerConfig | None = None) -> tuple[list[Fin
 
 
 def played(dirs: list[Path], given: ServerConfig | None = None) -> tuple[BrokerOutcome, set[str]]:
-    lines = list(forecast(broker_of(dirs, config=given), Options()))
+    lines = list(forecast(broker_of(dirs, config=given), ForecastOptions()))
     assert isinstance(lines[-1], BrokerOutcome)
     return lines[-1], {line.outcome for line in lines if isinstance(line, PartitionOutcome)}
 
@@ -97,7 +97,7 @@ def test_server_properties_of_another_machine_tells_nothing(dirs: list[Path]) ->
 
 
 def test_such_a_dir_tells_nothing_of_how_the_node_stopped(dirs: list[Path]) -> None:
-    (start,) = Nodes({1: broker_of(dirs)}, Options()).starts([1], None)
+    (start,) = Nodes({1: broker_of(dirs)}, ForecastOptions()).starts([1], None)
     assert start.outcome.clean_shutdown
     for command in ("check", "forecast"):
         said = run(command, *dirs, code=0).out

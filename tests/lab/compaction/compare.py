@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from segmend.explain.compaction import Compaction, compactions
-from segmend.loading import Options
+from segmend.loading import ForecastOptions
 from segmend.loading.limits import TopicSettings
 from segmend.logdir.config import ServerConfig
 from tests.brokers import broker_of
@@ -65,7 +65,7 @@ def played(
         )
     config = ServerConfig(given={**QUIET, **kind.settings, "log.dirs": str(root)})
     told = TopicSettings(of={each.name: each.settings for each in logs}, source="in the draw")
-    options = Options(now_ms=start["started"], topics=told)
+    options = ForecastOptions(now_ms=start["started"], topics=told)
     found = compactions(broker_of([root], version, config), options, lambda _: True)
     said = {each.topic: each for each in found}
     for log, row in zip(logs, start["logs"], strict=True):

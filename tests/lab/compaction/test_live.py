@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from segmend.loading import Later, Options, forecast
+from segmend.loading import ForecastOptions, Later, forecast
 from segmend.logdir.config import ServerConfig
 from tests.brokers import broker_of
 from tests.golden.topics import Topic, create
@@ -34,7 +34,7 @@ def told(broker: Broker) -> dict[str | None, int | None]:
     """Seconds after the start, by topic."""
     version = broker.release.version
     dirs = broker_of(broker.dirs, version, ServerConfig.load(str(broker.config)))
-    lines = forecast(dirs, Options(now_ms=int(time.time() * 1000)))
+    lines = forecast(dirs, ForecastOptions(now_ms=int(time.time() * 1000)))
     return {line.topic: line.seconds for line in lines if isinstance(line, Later)}
 
 

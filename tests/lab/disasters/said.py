@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from segmend.loading import Options, forecast, replicas
+from segmend.loading import ForecastOptions, forecast, replicas
 from segmend.loading.dirs import DirState
 from segmend.loading.load import LoadedLog, load
 from segmend.loading.state import Settings
@@ -78,7 +78,7 @@ def said(
     dirs = [Path(path) for path in ServerConfig(given=settings).log_dirs]
     opened = [LogDir.open(str(path)) if path.is_dir() else LogDir(str(path), {}) for path in dirs]
     opened = [in_order(each, (order or {}).get(each.name)) for each in opened]
-    options = Options(user=None if uid is None else User.of(uid))
+    options = ForecastOptions(user=None if uid is None else User.of(uid))
     broker = broker_of(opened, version, ServerConfig(given=settings))
     with listening() as (logs, unread):
         lines = [line.to_json() for line in forecast(broker, options)]

@@ -16,7 +16,7 @@ import pytest
 from segmend.checks import CheckRun
 from segmend.explain.upgrade import here
 from segmend.findings import Severity
-from segmend.loading import BrokerOutcome, DirOutcome, Options, PartitionOutcome, forecast
+from segmend.loading import BrokerOutcome, DirOutcome, ForecastOptions, PartitionOutcome, forecast
 from segmend.loading.run import Line
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
@@ -124,7 +124,7 @@ def complaints(golden: str, keys: list[str], root: Path) -> dict[str, list[str]]
     """By start, where what is said differs from what was."""
     node, found = Node(golden, root), {}
     for user, uid in record.USERS.items():
-        options = Options(user=node.given(uid))
+        options = ForecastOptions(user=node.given(uid))
         for key in (key for key in keys if key.endswith(f" {user}")):
             started, row = key.partition(" ")[0], RECORDS[golden][key]
             future = node.future(started)
@@ -164,7 +164,7 @@ def test_a_wrong_word_is_seen(tmp_path: Path) -> None:
     """The comparison fires: for a broker that refused, lost a partition, or a dir."""
     golden = "4.3.1-clean"
     node, (key, *_) = Node(golden, tmp_path), keys_of(golden)
-    row, lines = RECORDS[golden][key], list(forecast(node.future("4.3.1"), Options()))
+    row, lines = RECORDS[golden][key], list(forecast(node.future("4.3.1"), ForecastOptions()))
     name = next(each.name for each in lines if isinstance(each, PartitionOutcome))
     assert points(node, row, lines) == []
     for wrong in (

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from segmend.checks import CheckRun, Level
-from segmend.loading import Options, PartitionOutcome, forecast
+from segmend.loading import ForecastOptions, PartitionOutcome, forecast
 from segmend.logdir.tree import LogDir
 from tests.brokers import broker_of
 from tests.conftest import GOLDEN
@@ -27,7 +27,7 @@ def test_a_consumer_misses_what_is_said_to_be_gone(name: str, tmp_path: Path) ->
     said = {each.folder: (each.offset, (each.offset or 0) + each.detail["missing"]) for each in found}
     fails = {
         line.name
-        for line in forecast(broker_of(dirs, started), Options())
+        for line in forecast(broker_of(dirs, started), ForecastOptions())
         if isinstance(line, PartitionOutcome) and any(each.effect == "reads-fail" for each in line.effects)
     }
     for partition, runs in seen.items():

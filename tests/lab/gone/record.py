@@ -20,7 +20,7 @@ from confluent_kafka import KafkaException
 
 from segmend.explain.record_times import doubt
 from segmend.explain.retention import reasons
-from segmend.loading import Options
+from segmend.loading import ForecastOptions
 from segmend.loading.limits import TopicSettings
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.user import User
@@ -127,7 +127,7 @@ def said(broker: UserBroker) -> dict[str, list[list[object]]]:
     found = {}
     config = ServerConfig.load(str(broker.config))
     dirs = broker_of([path for path in broker.dirs if path.exists()], broker.release.version, config)
-    options = Options(
+    options = ForecastOptions(
         now_ms=int(time.time() * 1000) + FIRST_LOOK,
         topics=TopicSettings(of=own, source="known"),
         user=User.of(UID),

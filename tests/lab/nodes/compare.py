@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from segmend.loading import BrokerOutcome, DirOutcome, Options, PartitionOutcome, forecast
+from segmend.loading import BrokerOutcome, DirOutcome, ForecastOptions, PartitionOutcome, forecast
 from segmend.loading.run import Line
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir
@@ -49,7 +49,7 @@ def forecasts(name: str, disaster: Disaster, source: Path, root: Path) -> Iterat
     broker = node(name, root, seat, disaster.settings)
     broker.dirs = [hurt.dirs[number] for number in disaster.given]
     for config in (None, ServerConfig(given=broker.configuration())):
-        yield list(forecast(broker_of(map(opened, broker.dirs), version_of(name), config), Options()))
+        yield list(forecast(broker_of(map(opened, broker.dirs), version_of(name), config), ForecastOptions()))
 
 
 def disagreements(seen: dict[str, Any], all_seen: dict[str, Any], lines: Sequence[Line]) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from segmend.loading import Options, forecast
+from segmend.loading import ForecastOptions, forecast
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir
 from segmend.logdir.user import User
@@ -105,7 +105,7 @@ def said(trial: Trial, b1: Path, version: str, verdict: dict[str, Any]) -> Lines
     dirs[3] = LogDir(
         dirs[3].path, {n: dirs[3].entries[n] for n in dict.fromkeys(order) if n in dirs[3].entries}
     )
-    lines = forecast(broker_of(dirs, version, given), Options(user=User.of(0)))
+    lines = forecast(broker_of(dirs, version, given), ForecastOptions(user=User.of(0)))
     return [line.to_json() for line in lines]
 
 

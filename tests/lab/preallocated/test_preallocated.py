@@ -8,7 +8,7 @@ import pytest
 
 from segmend.checks import CheckRun
 from segmend.findings import Severity
-from segmend.loading import BrokerOutcome, Options, PartitionOutcome, forecast
+from segmend.loading import BrokerOutcome, ForecastOptions, PartitionOutcome, forecast
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir
 from tests.brokers import broker_of
@@ -31,7 +31,7 @@ def test_brokers_cut_what_is_said(version: str, name: str, tmp_path: Path) -> No
     given = broker_of(
         [LogDir.open(str(each)) for each in broker.dirs], version, ServerConfig(given=broker.configuration())
     )
-    *lines, last = forecast(given, Options())
+    *lines, last = forecast(given, ForecastOptions())
     assert isinstance(last, BrokerOutcome)
     assert last.starts == (seen["outcome"] == "starts"), last.reason
     worst = min((each.severity.rank for each in CheckRun(given)), default=9)

@@ -5,7 +5,7 @@ from collections.abc import Container, Iterator
 from pathlib import Path
 
 from segmend.explain.retention import Reasons, reasons
-from segmend.loading import Options
+from segmend.loading import ForecastOptions
 from segmend.loading.limits import TopicSettings
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release as Version
@@ -39,17 +39,17 @@ def image_of(trial: Trial) -> MetadataImage:
 
 def asked(
     log_dir: Path, release: Release, trial: Trial, now: int, *, replayed: bool
-) -> tuple[BrokerDirs, Options]:
+) -> tuple[BrokerDirs, ForecastOptions]:
     """The broker, and what is known of its topics."""
     version, config = Version(release.number), ServerConfig(given={**INTERVALS, **trial.config})
     broker = BrokerDirs([LogDir.open(str(log_dir))], release=version, given=config)
     if release.mode == "kraft":
-        return broker.told(image_of(trial)) if replayed else broker, Options(now_ms=now)
+        return broker.told(image_of(trial)) if replayed else broker, ForecastOptions(now_ms=now)
     told = TopicSettings(
         of={each.name: each.settings for each in trial.topics}, source="as created",
         replicas={(each.name, 0): ((NODE,), (NODE,)) for each in trial.topics},
     )  # fmt: skip
-    return broker, Options(now_ms=now, topics=told)
+    return broker, ForecastOptions(now_ms=now, topics=told)
 
 
 def judged(

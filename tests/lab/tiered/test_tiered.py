@@ -8,7 +8,7 @@ import pytest
 
 from segmend.cluster import ClusterForecast, ClusterOutcome, Leadership, Nodes, members
 from segmend.cluster.values import Prospect
-from segmend.loading import BrokerOutcome, Options, PartitionOutcome, forecast
+from segmend.loading import BrokerOutcome, ForecastOptions, PartitionOutcome, forecast
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
@@ -41,7 +41,7 @@ def test_what_is_served_is_forecast(case, tmp_path: Path) -> None:
     used = {"remote.log.storage.system.enable": "true"} if trial.used else {}
     given = ServerConfig(given={**NODE, "log.dirs": str(root / DIR), **used})
     broker = broker_of([root / DIR], config=given, release=version)
-    *lines, outcome = forecast(broker, Options())
+    *lines, outcome = forecast(broker, ForecastOptions())
     assert isinstance(outcome, BrokerOutcome)
     seen = RECORDED[version][trial.name]
     served = {each.topic: each for each in lines if isinstance(each, PartitionOutcome)}
@@ -95,7 +95,7 @@ def test_what_three_brokers_serve_is_forecast(case, tmp_path: Path) -> None:
     }
     dirs = [LogDir.open(str(root / path)) for path in several.DIRS]
     brokers = members(dirs, Release.parse(version), configs).brokers
-    *lines, outcome = ClusterForecast(Nodes(brokers, Options()), outage.up)
+    *lines, outcome = ClusterForecast(Nodes(brokers, ForecastOptions()), outage.up)
     assert isinstance(outcome, ClusterOutcome)
     told = {line.topic: line for line in lines if isinstance(line, Leadership)}
     seen = THREE_SEEN[name][outage.name]

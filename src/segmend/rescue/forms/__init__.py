@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from segmend.node.metadata_image import MetadataImage
     from segmend.rescue.outlet import Folder, Line
     from segmend.rescue.reached import Reached
-    from segmend.rescue.request import Due, Home, Job, Request, Written
+    from segmend.rescue.request import Due, Home, Job, RescueRequest, Written
 
 GROWING: Final = ("delta", "kafka")
 """What `--as` of an export can be."""
@@ -38,7 +38,7 @@ class NamedForm(Form, Protocol):
     """One that is a choice of `--as`."""
 
     def prepare(
-        self, request: Request, outlet: Folder, due: Sequence[Due], known: MetadataImage | None
+        self, request: RescueRequest, outlet: Folder, due: Sequence[Due], known: MetadataImage | None
     ) -> None:
         """Look whether these can be written; raises `SegmendError`.
 
@@ -68,7 +68,11 @@ class GrowingForm(Protocol):
     BEGINS: frozenset[str]
 
     def grow(
-        self, request: Request, outlet: Folder, due: Sequence[Due], known: Callable[[], MetadataImage | None]
+        self,
+        request: RescueRequest,
+        outlet: Folder,
+        due: Sequence[Due],
+        known: Callable[[], MetadataImage | None],
     ) -> Growing:
         """Open what is there; raises `SegmendError` if that is something else."""
 
@@ -78,7 +82,7 @@ def names() -> list[str]:
     return [name.replace("_", "-") for name in modules_in(__path__)]
 
 
-def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: MetadataImage | None) -> None:
+def prepare(request: RescueRequest, outlet: Folder, due: Sequence[Due], known: MetadataImage | None) -> None:
     """For a form of which nobody knows how much room it needs before it is compressed."""
     del request, outlet, due, known
 

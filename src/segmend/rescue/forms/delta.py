@@ -22,14 +22,14 @@ from segmend.rescue.delta_log import delta_in_words
 from segmend.rescue.forms import prepare as prepare
 from segmend.rescue.long_names import stem
 from segmend.rescue.outlet import Folder, Line
-from segmend.rescue.request import Due, Home, Job, Request, Written
+from segmend.rescue.request import Due, Home, Job, RescueRequest, Written
 
 BEGINS: Final = frozenset({"_delta_log"})
 _INSTANT: Final = pa.timestamp("us", tz="UTC")
 
 
 def grow(
-    request: Request, outlet: Folder, due: Sequence[Due], known: Callable[[], MetadataImage | None]
+    request: RescueRequest, outlet: Folder, due: Sequence[Due], known: Callable[[], MetadataImage | None]
 ) -> Additions:
     """The table in OUT; raises `SegmendError`."""
     del due, known

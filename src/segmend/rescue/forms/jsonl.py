@@ -11,7 +11,7 @@ from segmend.rescue.forms import finish as finish
 from segmend.rescue.long_names import stem
 from segmend.rescue.outlet import Folder
 from segmend.rescue.partly import part
-from segmend.rescue.request import Due, Job, Request, Written
+from segmend.rescue.request import Due, Job, RescueRequest, Written
 from segmend.rescue.rows import Row, columns, rows
 from segmend.rescue.space import require_space
 from segmend.rescue.texts import base64, headers, instant
@@ -19,7 +19,7 @@ from segmend.rescue.texts import base64, headers, instant
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
-def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: MetadataImage | None) -> None:
+def prepare(request: RescueRequest, outlet: Folder, due: Sequence[Due], known: MetadataImage | None) -> None:
     del outlet, known
     fields = columns(request.salvage)
     require_space(request, due, lambda row, decoding: _line(row, fields, decoding))

@@ -26,7 +26,7 @@ from segmend.rescue.live import LiveCluster
 from segmend.rescue.long_names import stem
 from segmend.rescue.outlet import JOURNAL, Folder, Line
 from segmend.rescue.reached import Reached, what_is_new
-from segmend.rescue.request import Due, Job, Request, Written
+from segmend.rescue.request import Due, Job, RescueRequest, Written
 from segmend.rescue.rows import Row, Tally, rows
 
 _CLUSTER: Final = "_kafka.json"
@@ -40,7 +40,7 @@ _REPEATED: Final = 100_000
 """Librdkafka has no more records on their way."""
 
 
-def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: MetadataImage | None) -> None:
+def prepare(request: RescueRequest, outlet: Folder, due: Sequence[Due], known: MetadataImage | None) -> None:
     """Look whether all topics are there with enough partitions, and make them if that is asked for.
 
     Nor may what was sent before be gone there, so that a report that is given once more is true.
@@ -67,7 +67,11 @@ def _still_there(cluster: LiveCluster, note: _Note) -> None:
 
 
 def _make_ready(
-    cluster: LiveCluster, request: Request, outlet: Folder, due: Sequence[Due], known: MetadataImage | None
+    cluster: LiveCluster,
+    request: RescueRequest,
+    outlet: Folder,
+    due: Sequence[Due],
+    known: MetadataImage | None,
 ) -> None:
     """Have all topics there, with enough partitions; raises `SegmendError`."""
     needed: dict[str, int] = {}
@@ -111,7 +115,7 @@ def _shape(
     return max(needed, len(replicas)), min(had, nodes), settings
 
 
-def _refuse_filled(cluster: LiveCluster, request: Request, outlet: Folder, due: Sequence[Due]) -> None:
+def _refuse_filled(cluster: LiveCluster, request: RescueRequest, outlet: Folder, due: Sequence[Due]) -> None:
     """A partition with records in it may be the one that was rescued before."""
     for each in due:
         begun = _Note.read(outlet, f"{each.topic}-{each.partition}") is not None
@@ -122,7 +126,7 @@ def _refuse_filled(cluster: LiveCluster, request: Request, outlet: Folder, due: 
             )
 
 
-def _cluster(request: Request) -> LiveCluster:
+def _cluster(request: RescueRequest) -> LiveCluster:
     settings: dict[str, str] = {}
     if request.client_config is not None:
         properties, damages = parse(FileEntry.at(request.client_config).read())
@@ -268,7 +272,7 @@ def write(job: Job, outlet: Folder) -> Written:
 
 
 def grow(
-    request: Request, outlet: Folder, due: Sequence[Due], known: Callable[[], MetadataImage | None]
+    request: RescueRequest, outlet: Folder, due: Sequence[Due], known: Callable[[], MetadataImage | None]
 ) -> SentSoFar:
     """What was sent so far; raises `SegmendError`. What a broker deletes as time goes by is no fault here."""
     if disk.path_type(f"{outlet.path}/{JOURNAL}") is not None:

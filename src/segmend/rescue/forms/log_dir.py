@@ -37,7 +37,7 @@ from segmend.merge.pieces import Piece
 from segmend.merge.rows import iter_rows
 from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.outlet import Folder, Line
-from segmend.rescue.request import Due, Home, Job, Request, Written
+from segmend.rescue.request import Due, Home, Job, RescueRequest, Written
 from segmend.rescue.space import require_space
 from segmend.surgery.derive.file_bytes import joined_leader_epochs, producer_snapshot_of
 from segmend.surgery.derive.index_interval import interval_of
@@ -89,7 +89,7 @@ def roll(pieces: Iterable[Piece], cap: int, next_offset: int) -> Iterator[NewSeg
         yield NewSegment(base=next_offset, pieces=Packed(Piece))
 
 
-def prepare(request: Request, outlet: Folder, due: Sequence[Due], known: MetadataImage | None) -> None:
+def prepare(request: RescueRequest, outlet: Folder, due: Sequence[Due], known: MetadataImage | None) -> None:
     del known
     if disk.path_type(f"{outlet.path}/{LOCK}") is not None:
         raise UsageError(

@@ -8,7 +8,7 @@ from segmend.errors import SegmendError, system_words
 from segmend.logdir import disk
 from segmend.surgery.backups import backup_place
 from segmend.surgery.boundaries import refuse_inside
-from segmend.surgery.execute.journal import Run, RunState, new_run, outdated, runs
+from segmend.surgery.execute.journal import PlanRun, RunState, new_run, outdated, runs
 from segmend.surgery.execute.journal_events import FORWARD, Status
 from segmend.surgery.execute.preconditions import refuse_changed
 from segmend.surgery.execute.run import Outcome, Watch, carry_out, examine, refuse_state
@@ -55,13 +55,13 @@ def rehearse(plan: Plan, state_dir: str, backup_dir: str | None = None) -> list[
     return examine(run, FORWARD, backup_dir=backups)[0]
 
 
-def run_of(plan: Plan, state_dir: str) -> Run | None:
+def run_of(plan: Plan, state_dir: str) -> PlanRun | None:
     """The run of this very plan, None if it was never begun; of two made at one moment the one that was."""
     own = [run for run in runs(state_dir) if run.plan.sha256 == plan.sha256]
     return max(own, key=lambda run: (bool(run.events), run.number), default=None)
 
 
-def _to_go_on_with(plan: Plan, state_dir: str) -> Run | None:
+def _to_go_on_with(plan: Plan, state_dir: str) -> PlanRun | None:
     """The run of this plan, unless it was applied and all is as before: from a snapshot, by hand.
 
     One that was applied and still stands has no step left: who was killed before he read so gives the same
@@ -90,12 +90,12 @@ def _stands(plan: Plan) -> bool:
     return True
 
 
-def _imagined(plan: Plan, state_dir: str) -> Run:
+def _imagined(plan: Plan, state_dir: str) -> PlanRun:
     """A run of which nothing is on a disk yet."""
-    return Run(name="new", path=f"{state_dir}/journals/new", plan=plan)
+    return PlanRun(name="new", path=f"{state_dir}/journals/new", plan=plan)
 
 
-def _made(fx: Effects, state_dir: str, plan: Plan) -> Run:
+def _made(fx: Effects, state_dir: str, plan: Plan) -> PlanRun:
     try:
         return new_run(fx, state_dir, plan)
     except OSError as error:

@@ -61,7 +61,7 @@ class RunState(StrEnum):
 
 
 @dataclass(slots=True, kw_only=True)
-class Run:
+class PlanRun:
     """One plan that was begun: its journal, read, and the plan as it was then.
 
     `valid_bytes` of the `size` bytes of the journal are whole lines; a torn one may follow.
@@ -251,7 +251,7 @@ class Run:
 class JournalWriter:
     """The journal of a run, open for writing; each event is on the disk when `write` returns."""
 
-    def __init__(self, fx: Effects, run: Run, fd: int, now: Callable[[], float]) -> None:
+    def __init__(self, fx: Effects, run: PlanRun, fd: int, now: Callable[[], float]) -> None:
         self._fx = fx
         self._run = run
         self._fd = fd
@@ -276,7 +276,7 @@ class JournalWriter:
 
 @contextmanager
 def writing(
-    fx: Effects, run: Run, now: Callable[[], float], *, again: bool = False
+    fx: Effects, run: PlanRun, now: Callable[[], float], *, again: bool = False
 ) -> Iterator[JournalWriter]:
     """The journal open, and its name synced; a second segmend that wants it is refused.
 
@@ -308,7 +308,7 @@ def writing(
         fx.close(fd)
 
 
-def acknowledge(fx: Effects, run: Run, now: Callable[[], float]) -> None:
+def acknowledge(fx: Effects, run: PlanRun, now: Callable[[], float]) -> None:
     """Write down that the user was told; the very last thing that a command does. Raises `OSError`.
 
     Nothing follows it, not even a sync, so that no command is cut short after it. Where another segmend went
@@ -318,7 +318,7 @@ def acknowledge(fx: Effects, run: Run, now: Callable[[], float]) -> None:
         journal.write("told", run.direction, synced=False)
 
 
-def outdated(error: SegmendError, known: Run | None, now: Run | None) -> bool:
+def outdated(error: SegmendError, known: PlanRun | None, now: PlanRun | None) -> bool:
     """Whether an error may say no more than that another segmend went on with the same plan meanwhile.
 
     `known` is the run as this process knows it, None if there was none, `now` the one that there is.
@@ -329,13 +329,13 @@ def outdated(error: SegmendError, known: Run | None, now: Run | None) -> bool:
     return grown and now.last_begun.get("pid") != os.getpid()
 
 
-def runs(state_dir: str, on_problem: Callable[[SegmendError], None] = lambda _: None) -> list[Run]:
+def runs(state_dir: str, on_problem: Callable[[SegmendError], None] = lambda _: None) -> list[PlanRun]:
     """Every run of a state dir, oldest first; `on_problem` is given why one cannot be read."""
     home = _home(state_dir)
-    loaded: list[Run] = []
+    loaded: list[PlanRun] = []
     for name in _names(home):
         try:
-            loaded.append(Run.load(f"{home}/{name}"))
+            loaded.append(PlanRun.load(f"{home}/{name}"))
         except SegmendError as error:
             on_problem(error)
     return loaded
@@ -376,7 +376,7 @@ def _names(home: str) -> list[str]:
     return [name for _, name in sorted(named) if disk.path_type(f"{home}/{name}/{_PLAN}") == "file"]
 
 
-def find(state_dir: str, name: str | None) -> Run:
+def find(state_dir: str, name: str | None) -> PlanRun:
     """A run by its name, its number or its path; the one that was at work last if None.
 
     Raises `UsageError` if there is none, `SegmendError` if it cannot be read.
@@ -388,14 +388,14 @@ def find(state_dir: str, name: str | None) -> Run:
     for each in _names(home):
         number = each.partition("-")[0]
         if wanted in (each, number, number.lstrip("0")):
-            return Run.load(f"{home}/{each}")
+            return PlanRun.load(f"{home}/{each}")
     path = disk.real_path(wanted)
     if disk.path_type(f"{path}/{_PLAN}") == "file":
-        return Run.load(path)
+        return PlanRun.load(path)
     raise UsageError(f"{state_dir}: has no journal '{name}' (see `segmend journal list`)")
 
 
-def _latest(state_dir: str, home: str) -> Run:
+def _latest(state_dir: str, home: str) -> PlanRun:
     newest = _names(home)[-1:]  # before the others are read: another segmend may be making a new one
     problems: list[SegmendError] = []
     loaded = runs(state_dir, problems.append)
@@ -412,7 +412,7 @@ def _latest(state_dir: str, home: str) -> Run:
     return max(begun, key=lambda run: (run.turn, run.number))
 
 
-def new_run(fx: Effects, state_dir: str, plan: Plan) -> Run:
+def new_run(fx: Effects, state_dir: str, plan: Plan) -> PlanRun:
     """A directory for a plan that is applied for the first time; raises `OSError`."""
     home = f"{state_dir}/{_RUNS}"
     make_dirs(fx, home)
@@ -430,7 +430,7 @@ def new_run(fx: Effects, state_dir: str, plan: Plan) -> Run:
         return new_run(fx, state_dir, plan)
     sync_dir(fx, home)
     _write_private(fx, f"{path}/{_PLAN}", plan.render())
-    return Run(name=name, path=path, plan=plan, new=True)
+    return PlanRun(name=name, path=path, plan=plan, new=True)
 
 
 def _write_private(fx: Effects, path: str, data: bytes) -> None:

@@ -10,7 +10,7 @@ from segmend.errors import SegmendError
 from segmend.formats import clean_shutdown
 from segmend.frozen import replace
 from segmend.logdir import disk
-from segmend.surgery.execute.journal import Run, RunState
+from segmend.surgery.execute.journal import PlanRun, RunState
 from segmend.surgery.execute.journal_events import BACK, FORWARD, Direction, Status
 from segmend.surgery.fingerprint import Fingerprint, below, look, look_without
 from segmend.surgery.plan import Plan
@@ -30,7 +30,7 @@ _HALVED = (AppendFile, MakeDir, MoveDir)
 LOST = "of which the journal says nothing: lines of it are lost"
 
 
-def refuse_changed(plan: Plan, statuses: Sequence[Status], *, run: Run | None = None) -> None:
+def refuse_changed(plan: Plan, statuses: Sequence[Status], *, run: PlanRun | None = None) -> None:
     """Raise `SegmendError` if a file is not as the plan, and what was done of it, have left it.
 
     Who goes back, with a `run`, does not touch what was not begun, however that is; but if it is as its
@@ -47,7 +47,7 @@ def refuse_changed(plan: Plan, statuses: Sequence[Status], *, run: Run | None = 
         raise SegmendError(f"refused: {'; '.join(changes[:_SHOWN])}{more}; nothing was changed{other}")
 
 
-def _untold(run: Run, statuses: Sequence[Status]) -> Iterator[tuple[str, str]]:
+def _untold(run: PlanRun, statuses: Sequence[Status]) -> Iterator[tuple[str, str]]:
     """Paths of steps that were begun or done by the look of files, and not begun by the journal."""
     neighbours = Neighbours(run.plan.steps)
     for number, (step, status) in enumerate(zip(run.plan.steps, statuses, strict=True)):
@@ -63,7 +63,7 @@ def _untold(run: Run, statuses: Sequence[Status]) -> Iterator[tuple[str, str]]:
             yield step.paths[0], f"is as step {number + 1} leaves it"
 
 
-def untold_steps(run: Run, direction: Direction) -> list[int]:
+def untold_steps(run: PlanRun, direction: Direction) -> list[int]:
     """Steps that are where they are to be by the journal, and perhaps not by the files; in their order."""
     statuses, neighbours = run.statuses(), Neighbours(run.plan.steps)
     goal = Status.AFTER if direction == FORWARD else Status.BEFORE
@@ -81,14 +81,14 @@ def untold_steps(run: Run, direction: Direction) -> list[int]:
     return untold if direction == FORWARD else untold[::-1]
 
 
-def _hidden_by(run: Run, number: int, beside: Sequence[int], direction: Direction) -> bool:
+def _hidden_by(run: PlanRun, number: int, beside: Sequence[int], direction: Direction) -> bool:
     """Whether steps that were stopped keep one from seeing that this one, on the same file, was too."""
     if direction == BACK:
         return _is_kept(run, number)
     return all(isinstance(run.plan.steps[each], PatchFile) for each in (number, *beside))
 
 
-def _is_kept(run: Run, number: int) -> bool:
+def _is_kept(run: PlanRun, number: int) -> bool:
     """Whether old bytes of a step lie in the vault, though the journal has no line of that step.
 
     They stay there when it is undone: then who was on the way forward again may have begun it once more.
@@ -100,7 +100,7 @@ def _is_kept(run: Run, number: int) -> bool:
     return any(not name.endswith(TEMPORARY) for name in names)
 
 
-def _on_its_way(run: Run, number: int) -> list[str]:
+def _on_its_way(run: PlanRun, number: int) -> list[str]:
     """What there is in the log dirs of that which a step has there only until it is done, or undone."""
     paths = run.plan.steps[number].paths
     homes = sorted({folder(path) for path in paths})
@@ -108,7 +108,7 @@ def _on_its_way(run: Run, number: int) -> list[str]:
     return [path for path in (*(f"{path}{TEMPORARY}" for path in paths), *names) if disk.path_type(path)]
 
 
-def _removed_by_hand(run: Run, number: int, step: Step) -> bool:
+def _removed_by_hand(run: PlanRun, number: int, step: Step) -> bool:
     """Whether what a step would set aside is gone without it: the journal's place for it is empty."""
     if not isinstance(step, Quarantine) or run.last_begun is None:
         return False
@@ -201,7 +201,7 @@ def refuse_read_only(plan: Plan) -> None:
             )
 
 
-def refuse_stopped_since(run: Run) -> None:
+def refuse_stopped_since(run: PlanRun) -> None:
     """Raise `SegmendError` if a broker was stopped cleanly since: its marker is not of what would come back.
 
     The next start would not look at that, and append behind a torn end what nobody can read. What was
@@ -219,11 +219,11 @@ def refuse_stopped_since(run: Run) -> None:
             )
 
 
-def way_back(run: Run) -> str:
+def way_back(run: PlanRun) -> str:
     return f" (what can still be taken back: segmend plan reverse {run.called})"
 
 
-def refuse_lost_backups(run: Run, steps: Sequence[int]) -> None:
+def refuse_lost_backups(run: PlanRun, steps: Sequence[int]) -> None:
     """Raise `SegmendError` if the old bytes of a run are not where they went, before anything is touched."""
     begun = [number for number, status in enumerate(run.statuses()) if status is not Status.BEFORE]
     wanted = [run.vaults] if begun else []
@@ -237,7 +237,7 @@ def refuse_lost_backups(run: Run, steps: Sequence[int]) -> None:
         )
 
 
-def refuse_full(run: Run, steps: Sequence[int], vaults: str, direction: Direction) -> None:
+def refuse_full(run: PlanRun, steps: Sequence[int], vaults: str, direction: Direction) -> None:
     """Raise `SegmendError` if a file system cannot take what these steps write to it, when they do.
 
     What an earlier step brought to another file system is free by then, also on a disk that was full.
@@ -285,7 +285,7 @@ def _alone(step: Step, most: int) -> int:
     return min(most, sum(status.allocated for status in rows if status.nlink == 1))
 
 
-def _needs(run: Run, number: int, vault: str, direction: Direction) -> Iterator[Need]:
+def _needs(run: PlanRun, number: int, vault: str, direction: Direction) -> Iterator[Need]:
     """What a step still takes up: less what an earlier attempt brought there, or left to be removed first."""
     step = run.plan.steps[number]
     for need in step.needs(vault):
@@ -311,7 +311,7 @@ def _in_blocks(path: str, size: int) -> int:
     return min(size, allocated(path)) if disk.path_type(path) in ("file", "dir") else size
 
 
-def _there(run: Run, number: int, home: str) -> int:
+def _there(run: PlanRun, number: int, home: str) -> int:
     """Bytes in blocks of what a move that was stopped has in the directory it goes to."""
     own = {posixpath.basename(path) for path in run.plan.steps[number].paths}
     names = {*own, *(f"{name}{TEMPORARY}" for name in own), *leftovers(run.token(number))}

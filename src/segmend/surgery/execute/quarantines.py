@@ -16,7 +16,7 @@ from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.execute import lock
-from segmend.surgery.execute.journal import JournalWriter, Run, RunState, writing
+from segmend.surgery.execute.journal import JournalWriter, PlanRun, RunState, writing
 from segmend.surgery.execute.journal_events import FORWARD, Status
 from segmend.surgery.fingerprint import look
 from segmend.surgery.new_bytes import NewBytes
@@ -50,7 +50,7 @@ class SetAside:
     `restored`: a later plan has moved it from there.
     """
 
-    run: Run
+    run: PlanRun
     number: int
     step: Quarantine
     restored: bool = False
@@ -73,7 +73,7 @@ class SetAside:
         return SetAsideState.RESTORED if self.restored else SetAsideState.GONE
 
 
-def items(runs: Sequence[Run]) -> Iterator[SetAside]:
+def items(runs: Sequence[PlanRun]) -> Iterator[SetAside]:
     """All that is set aside by these runs, oldest first."""
     done = [(run, number, step) for run in runs for number, step in _done(run)]
     moved = {step.source for _, _, step in done if isinstance(step, MoveDir)}
@@ -83,12 +83,12 @@ def items(runs: Sequence[Run]) -> Iterator[SetAside]:
             yield replace(item, restored=item.place in moved)
 
 
-def _done(run: Run) -> Iterator[tuple[int, Step]]:
+def _done(run: PlanRun) -> Iterator[tuple[int, Step]]:
     statuses = run.statuses()
     return ((number, step) for number, step in enumerate(run.plan.steps) if statuses[number] is Status.AFTER)
 
 
-def named(runs: Sequence[Run], name: str) -> list[SetAside]:
+def named(runs: Sequence[PlanRun], name: str) -> list[SetAside]:
     """The items of a run (`0003`, or its whole name), or the one item `0003/2`; raises `UsageError`."""
     run_name, _, number = name.partition("/")
     wanted = [
@@ -101,7 +101,7 @@ def named(runs: Sequence[Run], name: str) -> list[SetAside]:
     return wanted
 
 
-def refuse_discarded(run: Run) -> None:
+def refuse_discarded(run: PlanRun) -> None:
     """Raise `SegmendError` if what an undo would bring back was given up for good."""
     statuses = run.statuses()
     gone = [run.plan.steps[n] for n in sorted(run.discarded) if statuses[n] is not Status.BEFORE]

@@ -20,7 +20,7 @@ from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.execute import lock
-from segmend.surgery.execute.journal import Run
+from segmend.surgery.execute.journal import PlanRun
 from segmend.surgery.execute.journal_events import BACK, Status
 from segmend.surgery.execute.reverse_losses import losses
 from segmend.surgery.execute.reverse_steps import Kept, Today, back
@@ -48,7 +48,7 @@ class _Group:
     names: frozenset[str]
 
 
-def reverse(run: Run, on_progress: Tell = lambda _done, _total: None) -> Plan:
+def reverse(run: PlanRun, on_progress: Tell = lambda _done, _total: None) -> Plan:
     """The plan; raises `UsageError` if nothing was done, `BrokerRunning`, `SegmendError`."""
     given = [each.path for each in run.plan.dirs]
     lock.refuse_running(given)
@@ -94,7 +94,7 @@ def reverse(run: Run, on_progress: Tell = lambda _done, _total: None) -> Plan:
     return plan
 
 
-def _done(run: Run) -> tuple[list[int], list[Left]]:
+def _done(run: PlanRun) -> tuple[list[int], list[Left]]:
     """The steps that were done, and of others that were stopped on the way how they are.
 
     Raises `UsageError` where an undo knows better.
@@ -117,7 +117,7 @@ def _done(run: Run) -> tuple[list[int], list[Left]]:
     return done, left
 
 
-def _groups(run: Run, done: Sequence[int]) -> list[_Group]:
+def _groups(run: PlanRun, done: Sequence[int]) -> list[_Group]:
     """The last first; checkpoints and clean markers apart, whose lines go with the partitions."""
     groups: list[_Group] = []
     for number in done:
@@ -134,7 +134,7 @@ def _groups(run: Run, done: Sequence[int]) -> list[_Group]:
     return groups[::-1]
 
 
-def _place(run: Run, path: str) -> str:
+def _place(run: PlanRun, path: str) -> str:
     """The partition directory of a path, or the file at the top of a log dir."""
     for home in (each.path for each in run.plan.dirs):
         if path.startswith(f"{home}/"):
@@ -160,13 +160,13 @@ def _elsewhere(step: Step, moves: Mapping[str, str]) -> Step:
     return replace(step, path=f"{moves[home]}/{name}")
 
 
-def _marker_notes(run: Run, done: Sequence[int]) -> Iterator[str]:
+def _marker_notes(run: PlanRun, done: Sequence[int]) -> Iterator[str]:
     paths = (run.plan.steps[number].paths[0] for number in done)
     if any(posixpath.basename(path) == clean_shutdown.FILE_NAME for path in paths):
         yield "the clean shutdown marker is not brought back: brokers write it anew each time"
 
 
-def _markers(run: Run, dirs: Sequence[LogDir], steps: Sequence[Step]) -> Iterator[Step]:
+def _markers(run: PlanRun, dirs: Sequence[LogDir], steps: Sequence[Step]) -> Iterator[Step]:
     """As a move does: nothing that was not stopped cleanly comes under a clean marker."""
     for log_dir in dirs:
         why = next(filter(None, (_unlooked_at(run, dirs, log_dir, step) for step in steps)), None)
@@ -175,7 +175,7 @@ def _markers(run: Run, dirs: Sequence[LogDir], steps: Sequence[Step]) -> Iterato
             yield step
 
 
-def _unlooked_at(run: Run, dirs: Sequence[LogDir], log_dir: LogDir, step: Step) -> str | None:
+def _unlooked_at(run: PlanRun, dirs: Sequence[LogDir], log_dir: LogDir, step: Step) -> str | None:
     """Why a start under the marker of a log dir takes what comes there for closed, and appends behind it."""
     path = step.paths[-1]
     if not path.startswith(f"{log_dir.path}/"):
@@ -193,13 +193,13 @@ def _unlooked_at(run: Run, dirs: Sequence[LogDir], log_dir: LogDir, step: Step) 
     return f"{path} comes back as it was when it had not been stopped cleanly"
 
 
-def _was_whole(run: Run, log: str) -> bool:
+def _was_whole(run: PlanRun, log: str) -> bool:
     """Whether batches went with the end of a log, by what the plan said was lost."""
     return any(posixpath.dirname(log) == f"{e.dir}/{e.topic}-{e.partition}" for e in run.plan.losses)
 
 
 def _lines(
-    run: Run, done: Sequence[int], dirs: Sequence[LogDir], names: set[str], way: Sequence[Step]
+    run: PlanRun, done: Sequence[int], dirs: Sequence[LogDir], names: set[str], way: Sequence[Step]
 ) -> tuple[list[Step], list[str]]:
     """Lines of what goes back: of what moved today's, of other things the old ones, if nothing came since."""
     emptied = {each.path for each in way if isinstance(each, Quarantine)}
@@ -246,13 +246,13 @@ def _of_moves(
     return changes
 
 
-def _touches(run: Run, number: int, key: Key) -> bool:
+def _touches(run: PlanRun, number: int, key: Key) -> bool:
     """Whether a step is about a partition's own files."""
     places = {_place(run, path) for path in run.plan.steps[number].paths}
     return any(_key(place) == key for place in places)
 
 
-def _changed(run: Run, done: Sequence[int], path: str) -> Mapping[Key, tuple[int | None, int | None]]:
+def _changed(run: PlanRun, done: Sequence[int], path: str) -> Mapping[Key, tuple[int | None, int | None]]:
     """What the steps on a checkpoint changed, by line: the old offset and the new one, None for no line."""
     for number in done:
         step = run.plan.steps[number]

@@ -12,7 +12,7 @@ from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.surgery.boundaries import is_beside
-from segmend.surgery.execute.journal import Run
+from segmend.surgery.execute.journal import PlanRun
 from segmend.surgery.execute.quarantines import SetAside, brought_back
 from segmend.surgery.fingerprint import hash_of, look
 from segmend.surgery.new_bytes import NewBytes
@@ -48,7 +48,7 @@ class Today:
     leaving: Set[str]
 
 
-def back(run: Run, number: int, today: Today) -> Iterator[Step]:
+def back(run: PlanRun, number: int, today: Today) -> Iterator[Step]:
     """The steps that take back the step `number` of a run; raises `Kept`."""
     step = run.plan.steps[number]
     if is_beside(step, run.plan):
@@ -56,7 +56,7 @@ def back(run: Run, number: int, today: Today) -> Iterator[Step]:
     yield from _WAYS[type(step)](step, run, number, today)
 
 
-def _aside(step: Quarantine, run: Run, number: int, today: Today) -> Iterator[Step]:
+def _aside(step: Quarantine, run: PlanRun, number: int, today: Today) -> Iterator[Step]:
     item = SetAside(run=run, number=number, step=step)
     if disk.path_type(item.place) is None:
         raise Kept(step.path, f"what was set aside is not at {item.place} any more")
@@ -88,7 +88,7 @@ def _out_of_the_way(name: str, path: str, today: Today, old: str) -> Iterator[St
         yield Quarantine.of(partition.path, "empty, and made since")
 
 
-def _moved(step: MoveDir, _run: Run, _number: int, today: Today) -> Iterator[Step]:
+def _moved(step: MoveDir, _run: PlanRun, _number: int, today: Today) -> Iterator[Step]:
     if disk.path_type(step.target) != "dir":
         raise Kept(step.target, "is not where the plan has put it")
     name = posixpath.basename(step.source)
@@ -102,7 +102,7 @@ def _moved(step: MoveDir, _run: Run, _number: int, today: Today) -> Iterator[Ste
     )  # fmt: skip
 
 
-def _cut(step: CutFile, run: Run, number: int, _today: Today) -> Iterator[Step]:
+def _cut(step: CutFile, run: PlanRun, number: int, _today: Today) -> Iterator[Step]:
     tail = _old(step.path, f"{run.vault(number)}/{TAIL}")
     now, left = look(step.path, content=False), step.after.size or 0
     if now.size != left:
@@ -114,7 +114,7 @@ def _cut(step: CutFile, run: Run, number: int, _today: Today) -> Iterator[Step]:
     )
 
 
-def _patched(step: PatchFile, run: Run, number: int, _today: Today) -> Iterator[Step]:
+def _patched(step: PatchFile, run: PlanRun, number: int, _today: Today) -> Iterator[Step]:
     old = _old(step.path, f"{run.vault(number)}/{OLD}")
     there = disk.path_type(step.path) == "file"
     if not there or hash_of(step.path, step.position, step.content.length) != step.content.sha256:
@@ -124,7 +124,7 @@ def _patched(step: PatchFile, run: Run, number: int, _today: Today) -> Iterator[
     yield PatchFile.at(step.path, step.position, NewBytes.range_of(old, 0, step.content.length), _REASON)
 
 
-def _appended(step: AppendFile, _run: Run, _number: int, _today: Today) -> Iterator[Step]:
+def _appended(step: AppendFile, _run: PlanRun, _number: int, _today: Today) -> Iterator[Step]:
     start, now = step.before.size or 0, look(step.path, content=False)
     if step.before == step.after:
         return  # It was only synced.
@@ -136,7 +136,7 @@ def _appended(step: AppendFile, _run: Run, _number: int, _today: Today) -> Itera
         yield CutFile.to(step.path, start, _REASON)
 
 
-def _replaced(step: ReplaceFile, run: Run, number: int, _today: Today) -> Iterator[Step]:
+def _replaced(step: ReplaceFile, run: PlanRun, number: int, _today: Today) -> Iterator[Step]:
     now = look(step.path)
     if now.sha256 != step.after.sha256:
         raise Kept(step.path, "is not as the plan left it: it was written anew since, and stays")
@@ -148,7 +148,7 @@ def _replaced(step: ReplaceFile, run: Run, number: int, _today: Today) -> Iterat
     yield ReplaceFile(path=step.path, before=now, after=step.before, content=content, reason=_REASON)
 
 
-def _made(step: MakeDir, _run: Run, _number: int, _today: Today) -> Iterator[Step]:
+def _made(step: MakeDir, _run: PlanRun, _number: int, _today: Today) -> Iterator[Step]:
     name = posixpath.basename(step.path)
     why = f"was made by the plan, and stays with what came since; without it: plan delete --partition {name}"
     raise Kept(step.path, why)
@@ -160,7 +160,7 @@ def _old(path: str, kept: str) -> str:
     return kept
 
 
-_WAYS: Mapping[type[Any], Callable[[Any, Run, int, Today], Iterator[Step]]] = {
+_WAYS: Mapping[type[Any], Callable[[Any, PlanRun, int, Today], Iterator[Step]]] = {
     Quarantine: _aside, MoveDir: _moved, CutFile: _cut, PatchFile: _patched, AppendFile: _appended,
     ReplaceFile: _replaced, MakeDir: _made,
 }  # fmt: skip

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from segmend.errors import SegmendError
 from segmend.logdir import disk
 from segmend.logdir.tree import LOCK
-from segmend.surgery.execute.journal import Run
+from segmend.surgery.execute.journal import PlanRun
 from segmend.surgery.execute.journal_events import Status
 from segmend.surgery.execute.lock import without_lock
 from segmend.surgery.fingerprint import below
@@ -24,7 +24,7 @@ _SHOWN = 3
 _CHANGE = os.W_OK | os.X_OK
 
 
-def refuse_without_rights(run: Run, steps: Sequence[int], vaults: str) -> None:
+def refuse_without_rights(run: PlanRun, steps: Sequence[int], vaults: str) -> None:
     """Raise `SegmendError` if this user lacks a right that one of these steps needs, forward or back."""
     dirs = [each.path for each in run.plan.dirs]
     # Where a .lock is missing it is made, and taken away again.

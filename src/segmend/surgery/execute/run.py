@@ -21,7 +21,15 @@ from segmend.frozen import field, frozen
 from segmend.logdir import disk
 from segmend.surgery.boundaries import refuse_inside, refuse_no_log_dir, refuse_outside
 from segmend.surgery.execute import lock
-from segmend.surgery.execute.journal import JournalWriter, Run, RunState, make_dirs, next_turn, runs, writing
+from segmend.surgery.execute.journal import (
+    JournalWriter,
+    PlanRun,
+    RunState,
+    make_dirs,
+    next_turn,
+    runs,
+    writing,
+)
 from segmend.surgery.execute.journal_events import BACK, FORWARD, Direction, Event, Status
 from segmend.surgery.execute.preconditions import (
     LOST,
@@ -76,7 +84,7 @@ class Watch:
 class Outcome:
     """What was done: `state` of the run, number of `steps` that were carried out this time."""
 
-    run: Run
+    run: PlanRun
     steps: int
 
     @property
@@ -85,7 +93,7 @@ class Outcome:
         return self.run.state
 
 
-def refuse_state(plan: Plan, *, begun: Run | None = None) -> None:
+def refuse_state(plan: Plan, *, begun: PlanRun | None = None) -> None:
     """Raise `SegmendError` if the log dirs are others, or a broker or another plan was there, since then.
 
     Of a plan that has `begun` its own files are looked at step by step, and the others here.
@@ -102,8 +110,8 @@ def refuse_state(plan: Plan, *, begun: Run | None = None) -> None:
 
 
 def carry_out(
-    fx: Effects, run: Run, direction: Direction, watch: Watch, *, backup_dir: str | None = None,
-    make: Callable[[], Run] | None = None,
+    fx: Effects, run: PlanRun, direction: Direction, watch: Watch, *, backup_dir: str | None = None,
+    make: Callable[[], PlanRun] | None = None,
 ) -> Outcome:  # fmt: skip
     """Bring a run to its end in a direction. Raises `BrokerRunning`, `SegmendError`, `Cancelled`.
 
@@ -133,7 +141,7 @@ def carry_out(
     return Outcome(run=run, steps=len(todo))
 
 
-def examine(run: Run, direction: Direction, *, backup_dir: str | None = None) -> tuple[list[int], str]:
+def examine(run: PlanRun, direction: Direction, *, backup_dir: str | None = None) -> tuple[list[int], str]:
     """The steps to take, in their order, and where the old bytes go; raises what would keep one from it.
 
     Nothing is written, made or locked.
@@ -162,14 +170,14 @@ def examine(run: Run, direction: Direction, *, backup_dir: str | None = None) ->
     return todo, vaults
 
 
-def _vaults(run: Run, backup_dir: str | None) -> str:
+def _vaults(run: PlanRun, backup_dir: str | None) -> str:
     """Where the old bytes go: where they went, unless none has and another place is given."""
     if backup_dir is not None:
         return f"{backup_dir}/{run.name}-steps"
     return run.vaults
 
 
-def _begin(fx: Effects, run: Run, journal: JournalWriter, direction: Direction, vaults: str) -> None:
+def _begin(fx: Effects, run: PlanRun, journal: JournalWriter, direction: Direction, vaults: str) -> None:
     """Write down how the folders are before anything is touched, and where the old bytes will be."""
     make_dirs(fx, vaults, known=run.path if run.new else None)
     paths = {p for s in run.plan.steps for p in s.paths}
@@ -189,13 +197,13 @@ def _begin(fx: Effects, run: Run, journal: JournalWriter, direction: Direction, 
     )  # fmt: skip
 
 
-def _last_begun(run: Run) -> Event:
+def _last_begun(run: PlanRun) -> Event:
     assert run.last_begun is not None
     return run.last_begun
 
 
 @contextmanager
-def _folder_times(fx: Effects, run: Run) -> Iterator[None]:
+def _folder_times(fx: Effects, run: PlanRun) -> Iterator[None]:
     """Directories keep their times: in the end, or if nothing could be done."""
     well = False
     try:
@@ -221,8 +229,8 @@ def _set_time(fx: Effects, path: str, mtime_ns: int) -> None:
 
 
 def _take_steps(
-    fx: Effects, run: Run, journal: JournalWriter, direction: Direction, watch: Watch, todo: Sequence[int],
-    locks: lock.Locks,
+    fx: Effects, run: PlanRun, journal: JournalWriter, direction: Direction, watch: Watch,
+    todo: Sequence[int], locks: lock.Locks,
 ) -> None:  # fmt: skip
     amounts = {number: _amount(run, number) for number in todo}
     rounds = list(_rounds(run.plan.steps, amounts))
@@ -283,19 +291,19 @@ def _rounds(steps: Sequence[Step], amounts: Mapping[int, int]) -> Iterator[list[
         yield together
 
 
-def _protect(run: Run, number: int, work: Workplace) -> None:
+def _protect(run: PlanRun, number: int, work: Workplace) -> None:
     with _at(run.plan.steps[number]):
         _refuse_step(run, number)
         run.plan.steps[number].protect(work)
 
 
-def _change(run: Run, number: int, direction: Direction, work: Workplace) -> None:
+def _change(run: PlanRun, number: int, direction: Direction, work: Workplace) -> None:
     step = run.plan.steps[number]
     with _at(step):
         step.do(work) if direction == FORWARD else step.undo(work)
 
 
-def _take_untold(fx: Effects, run: Run, direction: Direction) -> None:
+def _take_untold(fx: Effects, run: PlanRun, direction: Direction) -> None:
     """Take the steps that the journal has where they are to be, and the files do not: it has lost lines.
 
     No line tells of this. A step that is there finds nothing to do but what it has only on its way.
@@ -317,7 +325,7 @@ def _make_vaults(fx: Effects, vaults: Collection[str]) -> frozenset[str]:
     return frozenset(vaults)
 
 
-def _refuse_step(run: Run, number: int) -> None:
+def _refuse_step(run: PlanRun, number: int) -> None:
     """Look once more: of two steps on one file, the second could not be looked at before."""
     step = run.plan.steps[number]
     why = not_before(step) if run.status(number) is Status.BEFORE else None
@@ -329,7 +337,7 @@ def _refuse_step(run: Run, number: int) -> None:
     raise SegmendError(f"{step.paths[0]}: {why}; stopped before step {number + 1}; {_ways(run)}")
 
 
-def _amount(run: Run, number: int) -> int:
+def _amount(run: PlanRun, number: int) -> int:
     """About how many bytes a step writes; not the blocks of a move, of which small files are a part."""
     step = run.plan.steps[number]
     needs = list(step.needs(run.vault(number)))
@@ -360,7 +368,7 @@ class _Counter:
         self._watch.progress(done, self._ends[-1])
 
 
-def _checker(watch: Watch, run: Run, taken: int, total: int) -> Callable[[], None]:
+def _checker(watch: Watch, run: PlanRun, taken: int, total: int) -> Callable[[], None]:
     def check() -> None:
         if watch.stopped():
             raise Cancelled(f"stopped after {taken} of {total} steps; {_ways(run)}")
@@ -368,7 +376,7 @@ def _checker(watch: Watch, run: Run, taken: int, total: int) -> Callable[[], Non
     return check
 
 
-def _ways(run: Run) -> str:
+def _ways(run: PlanRun) -> str:
     if not run.events:
         return "nothing was changed: the same command goes on"
     return (
@@ -389,7 +397,7 @@ def _at(step: Step) -> Iterator[None]:
 
 
 @contextmanager
-def _said(run: Run) -> Iterator[None]:
+def _said(run: PlanRun) -> Iterator[None]:
     """Turn what the system refuses into one line that says how to go on."""
     try:
         yield

@@ -6,7 +6,7 @@ import os
 
 from segmend.errors import SegmendError
 from segmend.logdir.tree import LOCK
-from segmend.surgery.execute.journal import Run, RunState, outdated, runs
+from segmend.surgery.execute.journal import PlanRun, RunState, outdated, runs
 from segmend.surgery.execute.journal_events import BACK, FORWARD, Direction, Status
 from segmend.surgery.execute.quarantines import refuse_discarded
 from segmend.surgery.execute.run import Outcome, Watch, carry_out, examine
@@ -15,7 +15,7 @@ from segmend.surgery.writing.effects import Effects
 from segmend.surgery.writing.work import folder
 
 
-def direction_of(run: Run) -> Direction:
+def direction_of(run: PlanRun) -> Direction:
     """Where an undo of this run goes: back, or forward again if it was taken back and that was told.
 
     Who was interrupted before he was told says `undo` again to have it done, not to have it undone.
@@ -23,7 +23,7 @@ def direction_of(run: Run) -> Direction:
     return FORWARD if run.state is RunState.UNDONE and run.told else BACK
 
 
-def _refuse_built_upon(run: Run) -> None:
+def _refuse_built_upon(run: PlanRun) -> None:
     """Raise `SegmendError` if a later plan that is not taken back changed what this one had left."""
     later = [other for other in runs(folder(folder(run.path))) if other.number > run.number]
     mine = [step for step, status in zip(run.plan.steps, run.statuses(), strict=True) if _done(status)]
@@ -42,7 +42,7 @@ def _done(status: Status) -> bool:
     return status is not Status.BEFORE
 
 
-def undo(run: Run, *, fx: Effects | None = None, watch: Watch | None = None) -> Outcome:
+def undo(run: PlanRun, *, fx: Effects | None = None, watch: Watch | None = None) -> Outcome:
     """Take a run back, wholly or as far as it got; one that was taken back is applied again.
 
     Raises as `apply`; refused if a file is not as the run left it, which says a broker was there.
@@ -53,13 +53,13 @@ def undo(run: Run, *, fx: Effects | None = None, watch: Watch | None = None) -> 
             _refuse(run, direction)
             return carry_out(fx or Effects(), run, direction, watch or Watch())
         except SegmendError as error:
-            now = Run.load(run.path)
+            now = PlanRun.load(run.path)
             if not outdated(error, run, now):
                 raise
             run = now
 
 
-def not_told(run: Run) -> str | None:
+def not_told(run: PlanRun) -> str | None:
     """What an undo cannot know of, where the journal has no line; None if it has.
 
     It was stopped before the first one, or has lost them. The files of the steps tell which, but not how the
@@ -76,14 +76,14 @@ def not_told(run: Run) -> str | None:
     )
 
 
-def rehearse(run: Run) -> list[int]:
+def rehearse(run: PlanRun) -> list[int]:
     """The steps that `undo` would take now, in their order; raises what would keep it from that."""
     direction = direction_of(run)
     _refuse(run, direction)
     return examine(run, direction)[0]
 
 
-def _refuse(run: Run, direction: Direction) -> None:
+def _refuse(run: PlanRun, direction: Direction) -> None:
     refuse_discarded(run)
     if direction == BACK:
         _refuse_built_upon(run)

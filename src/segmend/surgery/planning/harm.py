@@ -12,7 +12,7 @@ from typing import Any
 
 from segmend.formats.names import parse_dir_name
 from segmend.frozen import field, frozen, replace
-from segmend.loading import Options, forecast
+from segmend.loading import ForecastOptions, forecast
 from segmend.loading.values import WHOLE, PartitionOutcome
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.plan import Left, Plan
@@ -59,7 +59,7 @@ class HarmOfStart:
         only: frozenset[str] | None = None,
     ) -> HarmOfStart:  # fmt: skip
         """Of the dirs as they are, or only of some partitions by their names: then the line says so."""
-        run = forecast(broker, Options(only=only), on_progress)
+        run = forecast(broker, ForecastOptions(only=only), on_progress)
         harm = {
             (line.dir, line.name): Harm(
                 fails=line.failure is not None,

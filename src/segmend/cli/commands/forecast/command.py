@@ -30,8 +30,8 @@ from segmend.loading import (
     DirectoryOutcome,
     DirOutcome,
     Forecast,
+    ForecastOptions,
     Later,
-    Options,
     PartitionOutcome,
     forecast_any,
 )
@@ -102,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
     clean = True if args.clean else False if args.unclean else None
     cores = len(os.sched_getaffinity(0))
     machine = Machine(cores=cores, read_speed=args.read_speed)
-    options = Options(
+    options = ForecastOptions(
         clean=clean,
         deep=args.deep,
         now_ms=time.time_ns() // 1_000_000,
@@ -181,7 +181,7 @@ def run_cluster(args: argparse.Namespace) -> ExitCode:
     only = chosen_nodes(args.only, brokers)
     clean = True if args.clean else False if args.unclean else None
     topics = told_settings(args.topic_config)
-    options = Options(clean=clean, deep=args.deep, now_ms=time.time_ns() // 1_000_000, topics=topics)
+    options = ForecastOptions(clean=clean, deep=args.deep, now_ms=time.time_ns() // 1_000_000, topics=topics)
     with telling() as tell:
         nodes = Nodes(brokers, options, args.as_user, tell)
         lines = [*ClusterForecast(nodes, only, cluster.unplaced, zookeeper)]

@@ -9,7 +9,7 @@ from segmend.cli.output import emit_asked, note, style
 from segmend.cli.plans import add_state_option
 from segmend.report import text
 from segmend.report.table import columns, table
-from segmend.surgery.execute.journal import Run, runs
+from segmend.surgery.execute.journal import PlanRun, runs
 from segmend.surgery.execute.journal_events import Status
 
 EXAMPLES = """\
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _object(run: Run) -> dict[str, object]:
+def _object(run: PlanRun) -> dict[str, object]:
     begun = run.begun or {}
     return {
         "type": "journal", "journal": run.name, "path": run.path, "operation": run.plan.operation,
@@ -45,7 +45,7 @@ def _object(run: Run) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _row(run: Run) -> list[str]:
+def _row(run: PlanRun) -> list[str]:
     begun = run.begun or {}
     cells = [
         run.name, run.state, f"{_applied(run)} of {len(run.plan.steps)}",
@@ -55,5 +55,5 @@ def _row(run: Run) -> list[str]:
     return [text.clean(cell) for cell in cells]
 
 
-def _applied(run: Run) -> int:
+def _applied(run: PlanRun) -> int:
     return sum(status is Status.AFTER for status in run.statuses())

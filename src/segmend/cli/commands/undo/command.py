@@ -20,7 +20,7 @@ from segmend.cli.surgery import (
 from segmend.errors import ExitCode
 from segmend.report import text
 from segmend.report.plan import plan_lines, step_lines
-from segmend.surgery.execute.journal import Run, find
+from segmend.surgery.execute.journal import PlanRun, find
 from segmend.surgery.execute.journal_events import FORWARD
 from segmend.surgery.execute.run import Outcome
 from segmend.surgery.execute.undo import direction_of, not_told, rehearse, undo
@@ -73,7 +73,7 @@ def _tell(args: argparse.Namespace, outcome: Outcome, *, again: bool, unknown: s
     emit([f"{words}: {steps} of {run.name}{left}; the other way: {undo_command(run)}"])
 
 
-def _what(earlier: Run, *, again: bool) -> Iterator[str]:
+def _what(earlier: PlanRun, *, again: bool) -> Iterator[str]:
     if again:
         yield f"{earlier.name} was taken back already; this applies it again:"
     else:

@@ -81,7 +81,7 @@ def plan(request: Request[Options]) -> Plan:
     items = [_item(partition, overview, number, options.days) for partition, overview, number in rows]
     problem = BalanceProblem([v.disk for v in systems], items, spread=options.spread, reserve=options.reserve)
     balance = solve(problem)
-    places = _Places(systems)
+    places = _FreestDirs(systems)
     moves = [
         Move(partition=rows[n][0], target=places.take(rows[n][0], target, items[n].size))
         for n, target in balance.moves
@@ -122,7 +122,7 @@ def _item(partition: PartitionDir, overview: PartitionOverview, number: int, day
     return Movable(name=partition.name, size=overview.allocated, disk=number, growth=growth(overview, days))
 
 
-class _Places:
+class _FreestDirs:
     """Which log dir of a disk gets a partition: the one that holds, and got, least."""
 
     def __init__(self, systems: Sequence[FileSystem]) -> None:

@@ -121,7 +121,7 @@ def _look(request: Request[Options]) -> _Freeable:
     same = [log_dir for log_dir in request.dirs if disk.file_stat(log_dir.path).device == device]
     metadata = broker.metadata
     now = time.time_ns() // 1_000_000 if options.now is None else options.now
-    lines = list(loading.forecast(broker, loading.Options(now_ms=now), request.on_progress))
+    lines = list(loading.forecast(broker, loading.ForecastOptions(now_ms=now), request.on_progress))
     later = [line for line in lines if isinstance(line, Later)]
     known = config is not None and (metadata is not None or options.broker_retention)
     compacted = {} if metadata is not None else {d.path: d.cleaner_offsets for d in request.dirs}

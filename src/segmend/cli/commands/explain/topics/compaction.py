@@ -48,7 +48,7 @@ from segmend.cli.selection import asked, is_wanted
 from segmend.cli.topic_config import told_settings
 from segmend.errors import ExitCode
 from segmend.explain.compaction import compactions
-from segmend.loading import Options
+from segmend.loading import ForecastOptions
 from segmend.report.compaction import json_lines, lines
 
 NAME = "compaction"
@@ -58,7 +58,7 @@ OPTIONS = ("topic", "partition", "at", "topic_config")
 
 def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     """Say of each compacted partition how dirty it is and what becomes of it."""
-    options = Options(
+    options = ForecastOptions(
         now_ms=now_ms() if args.at is None else args.at, topics=told_settings(args.topic_config)
     )
     broker = asked(args, paths)

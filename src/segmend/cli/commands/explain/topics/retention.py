@@ -58,7 +58,7 @@ from segmend.cli.selection import asked, is_wanted
 from segmend.cli.topic_config import told_settings
 from segmend.errors import ExitCode, SegmendError, UsageError, system_words
 from segmend.explain.retention import Reasons, reasons
-from segmend.loading import Options
+from segmend.loading import ForecastOptions
 from segmend.logdir import disk
 from segmend.logdir.as_user import user_of
 from segmend.logdir.tree import LogDir
@@ -108,7 +108,7 @@ def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
         now_ms=now_ms() if args.at is None else args.at, at=args.at is not None, user=user,
         timeline=bool(args.timeline), width=columns(),
     )  # fmt: skip
-    options = Options(now_ms=question.now_ms, topics=told, user=user)
+    options = ForecastOptions(now_ms=question.now_ms, topics=told, user=user)
     failures: list[Reasons] = []
     judged = _watched(reasons(broker, options, lambda each: is_wanted(args, each)), failures)
     chosen = bool(args.all or args.timeline) or args.partition is not None

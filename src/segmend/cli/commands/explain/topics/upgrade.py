@@ -51,7 +51,7 @@ from segmend.cli.output import emit_asked, style
 from segmend.cli.targets import broker_of, open_log_dirs
 from segmend.errors import ExitCode, UsageError
 from segmend.explain.upgrade import Here, here, upgrade
-from segmend.loading import Options
+from segmend.loading import ForecastOptions
 from segmend.logdir.release import NEWEST, Release
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.report.progress import telling
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     mode = Mode.KRAFT if present.kraft else Mode.ZOOKEEPER
     modes = frozenset({mode, Mode.KRAFT if future.kraft else Mode.ZOOKEEPER})
     with telling() as tell:
-        start = here(present, future, Options(now_ms=time.time_ns() // 1_000_000), tell)
+        start = here(present, future, ForecastOptions(now_ms=time.time_ns() // 1_000_000), tell)
     _tell(args, present.release, to, modes, start)
     return ExitCode.NOTHING_WRONG if start.outcome.nothing_lost else ExitCode.FINDINGS
 
