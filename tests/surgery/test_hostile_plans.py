@@ -146,6 +146,29 @@ def test_what_is_no_log_dir_is_refused(world: World) -> None:
     assert not (world.root / "etc" / "cron.d").exists()
 
 
+@pytest.mark.parametrize("path", ["a\0b", "\ud800", "{root}/a"])
+def test_a_log_dir_that_cannot_be_one_is_refused(world: World, path: str) -> None:
+    data = plan_of(world).to_json()
+    data["dirs"][1]["path"] = path.replace("{root}", str(world.root))
+    code, err = _apply(world, data)
+    assert (code, "refused: " in err) == (8, True), err
+    assert not world.state.exists()
+
+
+def test_what_a_step_cannot_leave_is_refused_before_the_first_step(world: World) -> None:
+    """Else it is seen when the file is written already, and is neither as before nor as after."""
+    before, whole = world.tree(), plan_of(world).to_json()
+    for number, step in enumerate(whole["steps"]):
+        for key, odd in (("kind", "missing"), ("kind", "link"), ("size", 1), ("sha256", "0" * 64)):
+            if key in step.get("after", {}):
+                data = copy.deepcopy(whole)
+                data["steps"][number]["after"][key] = odd
+                code, err = _apply(world, data)
+                assert code in (8, 16), (step["kind"], key, err)
+                assert world.tree() == before
+                assert not world.state.exists()
+
+
 ODD: list[Any] = [
     None, True, -1, 0, 1 << 63, 10**400, 1.5, "", "x", "../../etc/passwd", "/etc/passwd", "a\0b", "\ud800",
     [], {}, [[]], {"kind": "file"}, "{root}/etc/passwd", "{root}/etc/new", "{root}/a", "{root}/a/x",

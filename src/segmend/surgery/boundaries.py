@@ -34,6 +34,13 @@ _BRANCH: Final = re.compile(r"branch-\d{1,9}", re.ASCII)
 _LOG: Final = re.compile(r"\d{20}\.log", re.ASCII)
 
 
+def refuse_other_dirs(plan: Plan) -> None:
+    """Raise `SegmendError` if a log dir of the plan is none that one can open, or there twice."""
+    why = next(_wrong_dirs(plan), None)
+    if why is not None:
+        raise SegmendError(f"refused: {why}; nothing was changed")
+
+
 def refuse_outside(plan: Plan, vaults: Callable[[], Iterable[str]]) -> None:
     """Raise `SegmendError` if a step would change anything but what is in the log dirs.
 
@@ -83,8 +90,8 @@ def _touched(plan: Plan, home: str) -> set[str]:
 
 
 def _wrong_places(plan: Plan, vaults: Callable[[], Iterable[str]]) -> Iterator[str]:
+    yield from _wrong_dirs(plan)
     homes = [each.path for each in plan.dirs]
-    yield from (why for path in homes if (why := _no_directory(path)) is not None)
     real = functools.cache(os.path.realpath)
     steps = [step for step in plan.steps if not is_beside(step, plan)]
     outside = _misplaced(steps, homes)
@@ -93,6 +100,12 @@ def _wrong_places(plan: Plan, vaults: Callable[[], Iterable[str]]) -> Iterator[s
     if outside is not None:
         yield outside
     yield from (why for step in plan.steps if (why := _through_link(step, real)) is not None)
+
+
+def _wrong_dirs(plan: Plan) -> Iterator[str]:
+    homes = [each.path for each in plan.dirs]
+    yield from (why for path in homes if (why := _no_directory(path)) is not None)
+    yield from (f"{path}: the plan has this log dir twice" for path in homes if homes.count(path) > 1)
 
 
 def is_beside(step: Step, plan: Plan) -> bool:

@@ -83,6 +83,11 @@ class Fingerprint:
         needed = {"missing": (), "file": ("size", "mtime_ns", *_OWN), "dir": ("sha256", *_OWN)}.get(self.kind)
         return needed is not None and all(getattr(self, name) is not None for name in needed)
 
+    def must_be(self, kind: str) -> None:
+        """Raise `ValueError` for another kind: a step that leaves a file can end with nothing else."""
+        if self.kind != kind:
+            raise ValueError(f"it would leave {_a(self.kind)}, not {_a(kind)}")
+
     def but(self, **changes: Any) -> Self:
         """The same with other values."""
         return replace(self, **changes)

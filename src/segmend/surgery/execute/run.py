@@ -19,7 +19,7 @@ from typing import Final
 from segmend.errors import OUT_OF_MEMORY, Cancelled, SegmendError, system_words
 from segmend.frozen import field, frozen
 from segmend.logdir import disk
-from segmend.surgery.boundaries import refuse_inside, refuse_no_log_dir, refuse_outside
+from segmend.surgery.boundaries import refuse_inside, refuse_no_log_dir, refuse_other_dirs, refuse_outside
 from segmend.surgery.execute import lock
 from segmend.surgery.execute.journal import (
     JournalWriter,
@@ -118,6 +118,7 @@ def carry_out(
     As long as no step was begun the log dirs must be as they were when the plan was made. A run of which
     nothing is on a disk yet leaves no trace where it is refused; else `make` gives the one that is there.
     """
+    refuse_other_dirs(run.plan)
     dirs = [each.path for each in run.plan.dirs]
     with lock.alone(fx, dirs):
         # Under this lock: what another segmend did, perhaps of the same plan, is seen before a line of ours.

@@ -39,6 +39,7 @@ class AppendFile(OnePath):
     content: NewBytes
 
     def __post_init__(self) -> None:
+        self.after.must_be("file")
         if (self.before.size or 0) + self.content.length != self.after.size:
             raise ValueError("sizes that do not add up")
 

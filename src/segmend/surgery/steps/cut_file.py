@@ -34,6 +34,7 @@ class CutFile(OnePath):
     tail_sha256: str
 
     def __post_init__(self) -> None:
+        self.after.must_be("file")
         if (
             self.before.size is None
             or self.after.size is None

@@ -26,6 +26,9 @@ class MakeDir(StepValue):
     after: Fingerprint
     reason: str
 
+    def __post_init__(self) -> None:
+        self.after.must_be("dir")
+
     @classmethod
     def like(cls, path: str, model: str, reason: str) -> Self:
         """The step for a directory with owner, mode and attributes of another; raises `Unreadable`."""

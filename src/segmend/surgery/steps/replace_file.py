@@ -61,6 +61,10 @@ class ReplaceFile(OnePath):
     def __post_init__(self) -> None:
         if self.before.kind == "file" and self.before.sha256 is None:
             raise ValueError("an old file without a hash, which an undo needs")
+        self.after.must_be("file")
+        content = self.content
+        if content is not None and (content.length, content.sha256) != (self.after.size, self.after.sha256):
+            raise ValueError("content that is not what comes out")
 
     @classmethod
     def with_bytes(cls, path: str, data: bytes, reason: str, *, like: Fingerprint | None = None) -> Self:
@@ -165,7 +169,7 @@ class ReplaceFile(OnePath):
     def _data(self, release: Release, files: Files) -> bytes:
         made = self.recipe is None or (self.made_of is not None and self.made_of == self._source())
         data = self.content.read() if self.content is not None and made else self._cook(release, files)
-        if hash_bytes(data) != self.after.sha256:
+        if (len(data), hash_bytes(data)) != (self.after.size, self.after.sha256):
             raise SegmendError(f"{self.path}: '{self.recipe}' gives other bytes than it did for the plan")
         return data
 
