@@ -64,12 +64,13 @@ def by_retention(
     Records are counted by offsets: to count them exactly, all that is deleted would be read. What goes
     only if the high watermark moves is told without a time.
     """
-    if _all_stay(loaded, after, retention.limits, now_ms):
+    stay, oldest = _all_stay(loaded, after, retention.limits, now_ms)
+    if stay:
         return
     limits = limits_of(loaded, after, retention, checkpoint)
     reads = limits.compact and limits.looked_at and SETS_ASIDE.of(loaded.state.settings.release)
     thrown = thrown_over(loaded) if reads else None
-    kept = retained(loaded, after, limits, now_ms)
+    kept = retained(loaded, after, limits, now_ms, oldest=oldest)
     look = look_of(loaded, after, limits, mark, now_ms)
     gone, start = 0, look.log_start
     for number, deleted in enumerate(looks(kept, limits, look)):
@@ -144,16 +145,20 @@ def look_of(loaded: LoadedLog, after: Extent, limits: Limits, mark: Watermark, n
     )  # fmt: skip
 
 
-def _all_stay(loaded: LoadedLog, after: Extent, limits: Limits, now_ms: int) -> bool:
-    """Whether the oldest segment stays, and so all do: most partitions of most brokers."""
+def _all_stay(
+    loaded: LoadedLog, after: Extent, limits: Limits, now_ms: int
+) -> tuple[bool, tuple[int, Clock] | None]:
+    """Whether the oldest segment stays, and so all do: most partitions of most brokers; and how old it is,
+    if that was to be read."""
     segments, rules = loaded.state.segments, rules_of(limits, loaded.state.settings.release)
     if RetentionLimit.SIZE in rules:
-        return False
+        return False, None
     if len(segments) > 1 and segments[1].base_offset <= (after.log_start_offset or 0):
-        return False
+        return False, None
     if RetentionLimit.TIME not in rules:
-        return True
-    return now_ms - _largest_timestamp(loaded, segments[0], now_ms)[0] <= limits.retention_ms
+        return True, None
+    oldest = _largest_timestamp(loaded, segments[0], now_ms)
+    return now_ms - oldest[0] <= limits.retention_ms, oldest
 
 
 def retained(
@@ -164,10 +169,12 @@ def retained(
     *,
     every: bool = False,
     running: bool = False,
+    oldest: tuple[int, Clock] | None = None,
 ) -> list[Retained]:
     """The segments in order; timestamps are read as far as time retention may look, or of `every` one.
 
-    `running`: the log was not closed; its active segment is judged by its end, not by the zeros of its index.
+    `oldest` is that of the first, where it is known. `running`: the log was not closed; its active segment
+    is judged by its end, not by the zeros of its index.
     """
     segments = loaded.state.segments
     ends = [each.base_offset for each in segments[1:]] + [after.log_end_offset or 0]
@@ -178,7 +185,8 @@ def retained(
         if looking:
             unclosed = running and segment is segments[-1]
             read = _newest if unclosed else _largest_timestamp
-            stamp, clock = read(loaded, segment, now_ms)
+            stamp, clock = oldest or read(loaded, segment, now_ms)
+            oldest = None
             goes = now_ms - stamp > limits.retention_ms or end <= (after.log_start_offset or 0)
             looking = every or goes or RetentionLimit.SIZE in rules
         kept.append(

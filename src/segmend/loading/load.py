@@ -408,7 +408,7 @@ def _before(state: LoadState) -> Extent:
     try:
         opened = {s.log.name: s for s in state.segments if s.log is not None}
         size = sum(_size(partition, name, opened) for name in logs.values())
-        entry = partition.file(logs[last])
+        entry = _entry(partition, logs[last], opened)
         segment = Segment(base_offset=last, log=entry, size=entry.stat().size if entry else 0)
         end = _end_before(state, segment, opened.get(logs[last]))
     except Unreadable:
@@ -418,9 +418,13 @@ def _before(state: LoadState) -> Extent:
 
 
 def _size(partition: PartitionDir, name: str, opened: dict[str, Segment]) -> int:
-    segment = opened.get(name)
-    entry = partition.file(name) if segment is None else segment.log
+    entry = _entry(partition, name, opened)
     return entry.stat().size if entry is not None else 0
+
+
+def _entry(partition: PartitionDir, name: str, opened: dict[str, Segment]) -> FileEntry | None:
+    segment = opened.get(name)
+    return partition.file(name) if segment is None else segment.log
 
 
 def _end_before(state: LoadState, disk: Segment, loaded: Segment | None) -> int:

@@ -149,6 +149,7 @@ class LoadState:
     scanned_segments: int = 0
     replayed_bytes: int = 0
     replayed_batches: int = 0
+    _found: dict[str, FileEntry] = field(default_factory=dict)
 
     def ending(self, suffix: str) -> list[str]:
         """The files of that kind that are left, by name."""
@@ -175,9 +176,14 @@ class LoadState:
         return SEARCH.of(self.settings.release)
 
     def file(self, name: str) -> FileEntry | None:
-        """A file that is left, by the name it has by now."""
+        """A file that is left, by the name it has by now; one value each, so that each is looked at once."""
         on_disk = self.names.get(name)
-        return None if on_disk is None else self.partition.file(on_disk)
+        if on_disk is None:
+            return None
+        found = self._found.get(on_disk) or self.partition.file(on_disk)
+        if found is not None:
+            self._found[on_disk] = found
+        return found
 
     def swap_log(self, base: int) -> FileEntry | None:
         """What is opened for a `.log.swap` of that number: an empty one is made where it is not padded."""

@@ -154,7 +154,7 @@ class LogDir:
         replicas = [PartitionDir(self, name, p) for name, p in parsed]
         return sorted(replicas, key=lambda p: (p.topic, p.partition, p.name))
 
-    @property
+    @cached_property
     def current(self) -> list[PartitionDir]:
         """Those that a broker serves."""
         return [partition for partition in self.partitions if partition.kind == "current"]
