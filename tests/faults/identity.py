@@ -160,6 +160,17 @@ def made_by_root(patient: Patient) -> None:
     os.chown(patient.file("first", "index"), 0, 0)
 
 
+def a_link_to_roots(patient: Patient) -> None:
+    """One lies on another disk, behind a link, and belongs to root there."""
+    path = patient.file("first", "index")
+    there = patient.log_dir.parent / "moved away.index"
+    path.rename(there)
+    path.symlink_to(there)
+    given_away(patient)
+    os.chown(there, 0, 0)
+    there.chmod(0o600)
+
+
 def open_to_all(patient: Patient) -> None:
     """The same, but anybody may write it."""
     made_by_root(patient)
@@ -275,5 +286,6 @@ FAULTS = [
         "", "0..54", under("3.0", "K19+", "0..54"), base=clean_dir, on="u-0", release="3.1"),
     written("file-of-a-closed-mode", closed_to_its_owner, "K13+", "0..220", root=True),
     written("file-of-another-owner", made_by_root, "K13+", "0..220", root=True),
+    written("link-to-a-file-of-another-owner", a_link_to_roots, "K13+", "0..220", root=True),
     written("file-open-to-all", open_to_all, "", "0..220", root=True),
 ]  # fmt: skip

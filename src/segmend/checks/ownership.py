@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from segmend.broker.failures import NOT_READABLE
 from segmend.findings import Finding, Remedy, Where
 from segmend.logdir.as_user import access_list
-from segmend.logdir.file_system import READ, SEARCH, WRITE, FileStat
+from segmend.logdir.file_system import FILES, READ, SEARCH, WRITE, FileStat
 from segmend.logdir.tree import LOCK, LogDir, PartitionDir
 from segmend.logdir.user import ROOT, User
 
@@ -43,25 +45,35 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     if user is None or user.uid == ROOT:
         return
     unusable = list(_unusable(log_dir, context, user))
+    for linked in (each for each in unusable if each.linked):
+        remedy = remedies.advice(f"readlink -f {shlex.quote(f'{context.path}/{linked.name}')}")
+        yield _finding(context, linked, user, remedy)
     for mended in (True, False):
-        alike = [each for each in unusable if (each[1].uid == user.uid) is mended]
-        remedy = _remedy(context, [name for name, _, _ in alike], user, owned=mended)
-        for name, status, partition in alike:
-            yield _finding(context, name, status, user, partition, remedy)
+        here = (each for each in unusable if not each.linked)
+        alike = [each for each in here if (each.status.uid == user.uid) is mended]
+        remedy = _remedy(context, [each.name for each in alike], user, owned=mended)
+        for each in alike:
+            yield _finding(context, each, user, remedy)
 
 
-Unusable = tuple[str, FileStat, PartitionDir | None]
+class _Unusable(NamedTuple):
+    """A path in the log dir, its status, its partition; `linked`: of what a link leads to."""
+
+    name: str
+    status: FileStat
+    partition: PartitionDir | None = None
+    linked: bool = False
 
 
-def _unusable(log_dir: LogDir, context: DirContext, user: User) -> Iterator[Unusable]:
+def _unusable(log_dir: LogDir, context: DirContext, user: User) -> Iterator[_Unusable]:
     if not may_use(context.path, context.stat(), user):
-        yield "", context.stat(), None
+        yield _Unusable("", context.stat())
     for name in log_dir.others:
         entry = log_dir.entry(name)
-        if entry is None or entry.type != "file" or name == LOCK:
+        if entry is None or entry.type not in FILES or name == LOCK:
             continue
         if not may_use(f"{context.path}/{name}", entry.stat(), user):
-            yield name, entry.stat(), None
+            yield _Unusable(name, entry.stat(), linked=entry.type != "file")
     for partition in log_dir.partitions:
         yield from _partition(partition, context, user)
 
@@ -76,19 +88,19 @@ def _remedy(context: DirContext, names: list[str], user: User, *, owned: bool) -
     return remedies.chown(path, user.uid, user.gid, whole=whole)
 
 
-def _partition(partition: PartitionDir, context: DirContext, user: User) -> Iterator[Unusable]:
+def _partition(partition: PartitionDir, context: DirContext, user: User) -> Iterator[_Unusable]:
     status = context.stat(partition.name)
     if not may_use(partition.path, status, user):
-        yield partition.name, status, None
+        yield _Unusable(partition.name, status)
     if context.level == Level.STARTUP:
         return
     shown = 0
     for name, entry in sorted(partition.files.items()):
         if shown == MAX_SHOWN:
             break
-        if entry.type == "file" and not may_use(f"{partition.path}/{name}", entry.stat(), user):
+        if entry.type in FILES and not may_use(f"{partition.path}/{name}", entry.stat(), user):
             shown += 1
-            yield f"{partition.name}/{name}", entry.stat(), partition
+            yield _Unusable(f"{partition.name}/{name}", entry.stat(), partition, linked=entry.type != "file")
 
 
 def may_use(path: str, status: FileStat, user: User) -> bool:
@@ -98,21 +110,16 @@ def may_use(path: str, status: FileStat, user: User) -> bool:
     return user.may(wanted, status.mode, status.uid, status.gid, acl)
 
 
-def _finding(
-    context: DirContext,
-    name: str,
-    status: FileStat,
-    user: User,
-    partition: PartitionDir | None,
-    remedy: Remedy,
-) -> Finding:
+def _finding(context: DirContext, found: _Unusable, user: User, remedy: Remedy) -> Finding:
+    name, status = found.name, found.status
     owned = status.uid == user.uid
-    what = f"{'' if owned else f'owner {status.uid}, '}mode {status.mode & 0o7777:04o}"
+    led = "where it leads to: " if found.linked else ""
+    what = f"{led}{'' if owned else f'owner {status.uid}, '}mode {status.mode & 0o7777:04o}"
     return context.finding(
         "K13",
         f"the broker's user {user.uid} cannot read and write it ({what})",
         Where(name or None),
-        of=partition.key if partition else None,
+        of=found.partition.key if found.partition else None,
         broker_says=NOT_READABLE.format(f"{context.path}/{name}" if name else context.path),
         remedy=remedy,
     )

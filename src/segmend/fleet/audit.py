@@ -39,7 +39,10 @@ from segmend.wording import plural
 
 SCANNED = ("log_dirs", "partitions", "segments", "checkpoints", "findings", "digests", "scans")
 SKIPPED = {
-    Level.STARTUP: ("batches", "indexes against batches", "CRCs", "records", "replicas against each other"),
+    Level.STARTUP: (
+        *("owners of files", "batches", "indexes against batches", "CRCs", "records"),
+        "replicas against each other",
+    ),
     Level.DEFAULT: ("CRCs", "records"),
     Level.DEEP: (),
 }

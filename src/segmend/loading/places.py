@@ -38,7 +38,9 @@ def enter(state: DirState, release: Release) -> None:
         state.unknown.append(FULL.format(path))
     if log_dir.files.denial(path, READ) is not None:
         state.never_live = True
-        state.leave_out(f"{CANNOT_CREATE.format(path)}: {NO_READABLE_DIR.format(path)}")
+        says = NO_READABLE_DIR.format(path)
+        alone = IO_ERROR.of(release) is Fate.DIR
+        state.leave_out(f"{CANNOT_CREATE.format(path)}: {says}" if alone else says)
         return
     closed = log_dir.files.denial(path, WRITE | SEARCH)
     locked_out = log_dir.files.denial(f"{path}/{LOCK}", WRITE) if LOCK in log_dir.entries else closed

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
+from segmend.broker.failures import IO_ERROR, NO_READABLE_DIR, Fate
 from segmend.broker.identity import UNEXPECTED_METADATA, Identity, IdentityVerdict, verify
 from segmend.broker.log_dirs import Place, list_refusal
 from segmend.broker.server_names import MIGRATION
@@ -80,6 +81,15 @@ class Prelude:
             if unreadable is not None and unreadable.forbidden:
                 state.unknown.append(str(unreadable))
         return states
+
+    @property
+    def failed(self) -> str | None:
+        """Why a broker of before 1.0 ends (`LogManager.createAndValidateLogDirs`): it has no dir to spare."""
+        if IO_ERROR.of(self.broker.release) is not Fate.BROKER:
+            return None
+        failed = (state for state in self.states if state.unread)
+        words = (NO_READABLE_DIR.format(x.path) if x.log_dir.unreadable else x.offline for x in failed)
+        return next(words, None)
 
     def _made_in(self, log_dir: LogDir) -> Iterator[str]:
         """Directories that the broker makes in this dir before it loads it: a log dir, or the way to one."""

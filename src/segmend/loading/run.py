@@ -115,7 +115,7 @@ class _Run:
     def lines(self) -> Iterator[Line]:
         prelude, broker = self._prelude, self._broker
         states = prelude.states
-        self._refusal = refused_server(broker) or prelude.verdict.refusal
+        self._refusal = refused_server(broker) or prelude.verdict.refusal or prelude.failed
         gate = None if self._refusal else refused_metadata(broker)
         self._others.extend(prelude.read_metadata_logs(self._refuse))
         self._refuse(gate)

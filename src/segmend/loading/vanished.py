@@ -22,6 +22,8 @@ LONE_FUTURE: Final = (
     "{0}: whether ZooKeeper has {1} here; the broker makes it anew then, and empties this one; the dir goes "
     "offline if it is made in it"
 )
+_EMPTIED = "which partitions were in this empty dir (ZooKeeper knows); they are made again, empty"
+_NOT_SERVED = "which partitions are or were in this dir (ZooKeeper knows); no client gets them"
 _ENDS = (RECOVERY_POINT, HIGH_WATERMARK)
 
 
@@ -60,10 +62,11 @@ def only_zookeeper_knows(
     loaded: Sequence[Loaded], states: Sequence[DirState], absent: Sequence[str]
 ) -> Iterator[str]:
     """What lay in dirs that are empty or not there, or in whose partitions' places something else lies."""
-    lived_in = [state for state in states if not state.log_dir.meta_properties.missing]
-    new = [state.path for state in states if not (state in lived_in or state.log_dir.partitions)]
-    for path in dict.fromkeys((*new, *absent)) if lived_in else ():
-        yield f"{path}: which partitions were in this empty dir (ZooKeeper knows); they are made again, empty"
+    blank = [each for each in states if each.log_dir.meta_properties.missing and not each.log_dir.partitions]
+    becomes = {each.path: _NOT_SERVED if each.offline else _EMPTIED for each in blank}
+    becomes |= dict.fromkeys(absent, _EMPTIED)
+    if len(blank) < len(states):
+        yield from (f"{path}: {words}" for path, words in becomes.items())
     for state in states:
         for name in state.log_dir.others:
             if parse_dir_name(name).kind == "current":

@@ -1,0 +1,43 @@
+"""Something else than a directory lies where a log dir was: a mount that is not there, a link in a circle.
+
+Played on 0.8.2.2, 0.10.2.2 and 0.11.0.3, which end, and on 1.0.2, which goes on without the dir (KIP-112).
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.brokers import broker_of
+from tests.faults.written import two_dirs, with_zookeeper
+from tests.loading.test_outcomes import online
+
+from segmend.loading import Options, forecast
+from segmend.logdir.tree import LogDir
+
+PLACES: dict[str, Callable[[Path], object]] = {
+    "file": Path.touch,
+    "loop": lambda path: path.symlink_to(path.name),
+    "pipe": os.mkfifo,
+}
+
+
+@pytest.mark.parametrize("identified", [True, False])
+@pytest.mark.parametrize("what", PLACES)
+@pytest.mark.parametrize("release", ["0.8.2", "0.10.2", "0.11", "1.0", "2.8"])
+def test_a_log_dir_that_is_none(release: str, what: str, identified: bool, tmp_path: Path) -> None:
+    """Whether or not the other dir has a meta.properties, which brokers write since 0.9."""
+    dirs = two_dirs(tmp_path)
+    with_zookeeper(dirs)
+    if not identified:
+        (dirs[0] / "meta.properties").unlink()
+    dirs[1].rename(tmp_path / "kept")
+    PLACES[what](dirs[1])
+    lines = [*forecast(broker_of([LogDir.attempt(str(path)) for path in dirs], release), Options())]
+    last = lines[-1]
+    assert online(lines) == [True, False]
+    assert any(str(dirs[1]) in each for each in last.unknown), "what lay in it is not known"
+    assert last.starts == (release in ("1.0", "2.8"))
+    if not last.starts:
+        assert last.reason == f"{dirs[1]} is not a readable log directory."
+        assert all(line.unserved for line in lines if hasattr(line, "unserved") and line is not last)
