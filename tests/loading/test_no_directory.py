@@ -12,7 +12,7 @@ from tests.brokers import broker_of
 from tests.faults.written import two_dirs, with_zookeeper
 from tests.loading.test_outcomes import online
 
-from segmend.loading import Options, forecast
+from segmend.loading import ForecastOptions, forecast
 from segmend.logdir.tree import LogDir
 
 PLACES: dict[str, Callable[[Path], object]] = {
@@ -33,7 +33,7 @@ def test_a_log_dir_that_is_none(release: str, what: str, identified: bool, tmp_p
         (dirs[0] / "meta.properties").unlink()
     dirs[1].rename(tmp_path / "kept")
     PLACES[what](dirs[1])
-    lines = [*forecast(broker_of([LogDir.attempt(str(path)) for path in dirs], release), Options())]
+    lines = [*forecast(broker_of([LogDir.attempt(str(path)) for path in dirs], release), ForecastOptions())]
     last = lines[-1]
     assert online(lines) == [True, False]
     assert any(str(dirs[1]) in each for each in last.unknown), "what lay in it is not known"
