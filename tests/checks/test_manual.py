@@ -11,6 +11,7 @@ import pytest
 import segmend
 from segmend.checks import Consequence, all_checks, known_codes
 from segmend.checks.manual import REFUSES, SLOW, WARNING, Code, Page, entries
+from segmend.fleet import refused
 from segmend.fleet.cross import cross_checks, whole_manual
 
 CODES = whole_manual()
@@ -56,7 +57,10 @@ def test_a_page_quotes_a_broker_as_the_rules_do() -> None:
 
 
 def test_a_code_has_one_owner() -> None:
-    tables = [*(check.codes for check in all_checks()), *(module.CODES for module in cross_checks())]
+    tables = [
+        *(check.codes for check in all_checks()),
+        *(module.CODES for module in (*cross_checks(), refused)),
+    ]
     counts = Counter(code.name for codes in tables for code in codes)
     assert [code for code, count in counts.items() if count > 1] == []
     assert counts.keys() == CODES.keys()

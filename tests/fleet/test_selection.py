@@ -396,7 +396,7 @@ def test_segments_that_are_named_and_gone_are_told(
     (home / f"{bases[1]:020d}.log").unlink()
     assert {row["topic"] for work in works for some in read(work) for row in some.to_pylist()} == {"t", "u"}
     assert caplog.messages == [
-        "kafka-log: 1 damaged place cost records (unreadable 1) in t-0; the table damage names them"
+        "kafka-log: 1 log is gone since the read was planned, in t-0; no row comes of what is nowhere else"
     ]
     caplog.clear()
     open_table([str(tmp_path)], parse_options(options | {"topics": "u"}), cores=1, only=named)

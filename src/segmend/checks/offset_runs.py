@@ -156,7 +156,7 @@ class HeaderWalk:
 
     def _told_by_index(self) -> dict[int, int]:
         """By batch the number that is right behind it, where the entry made for it tells another offset."""
-        index = offset_index.parse(self.view.offset_index or b"")[0]
+        index = offset_index.parse(self.view.readable_offset_index or b"")[0]
         by_last, by_first, doubtful = 0, 0, []
         for relative, position in index:
             row = bisect_left(self._positions, position)

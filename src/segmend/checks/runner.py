@@ -29,7 +29,7 @@ from .segment_view import SegmentView
 
 if TYPE_CHECKING:
     from segmend.kernel.types import SegmentScan
-    from segmend.logdir.tree import PartitionDir
+    from segmend.logdir.tree import LogDir, PartitionDir
     from segmend.logdir.user import User
     from segmend.node.broker_dirs import BrokerDirs
 
@@ -73,6 +73,7 @@ class Summary:
     bytes: int = 0
     skipped: list[str] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
+    vanished: list[str] = field(default_factory=list)
     dirs_not_given: int = 0
     metadata_unseen: bool = False
     blank: list[str] = field(default_factory=list)
@@ -99,6 +100,7 @@ class Summary:
             "bytes": self.bytes,
             "skipped": [*self.skipped, *([METADATA_UNSEEN] if self.metadata_unseen else []), *self.blank],
             "unreadable": self.unreadable,
+            "vanished": self.vanished,
             "dirs_not_given": self.dirs_not_given,
             "clean_shutdown": self.clean,
             "broker_running": self.running,
@@ -281,6 +283,9 @@ class CheckRun:
                 yield from check.run(failure, context)
             if failure.errno in (errno.EACCES, errno.EPERM):
                 self.summary.unreadable.append(f"{context.path}/{failure.file}")
+            # A broker may delete what was listed; where a link leads nowhere nothing ever was.
+            elif failure.errno == errno.ENOENT and not _is_broken_link(context.log_dir, failure.file):
+                self.summary.vanished.append(f"{context.path}/{failure.file}")
 
     def _sizes(self, context: PartitionContext) -> list[int]:
         """Of the logs that are looked into; zeros where nobody asks."""
@@ -368,6 +373,13 @@ class CheckRun:
             partitions = (p for d in self._broker.dirs for p in d.partitions if p.kind in SCANNED_KINDS)
             self._total_bytes = sum(p.size for p in partitions)
         return self._total_bytes
+
+
+def _is_broken_link(log_dir: LogDir, file: str) -> bool:
+    folder, _, name = file.rpartition("/")
+    partition = log_dir.partition(folder) if folder else None
+    entries = log_dir.entries if partition is None else partition.entries
+    return entries.get(name) == "link-broken"
 
 
 def _not_given(broker: BrokerDirs) -> int:

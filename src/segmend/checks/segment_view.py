@@ -13,7 +13,7 @@ from segmend.formats import offset_index, time_index
 from segmend.formats.names import file_prefix
 from segmend.frozen import dataclass, field, replace
 from segmend.kernel.scan import ScanTask, iter_batches, next_offset_from, scan_log
-from segmend.logdir.file_system import OpenFile, or_none
+from segmend.logdir.file_system import OpenFile, Unreadable, or_none
 from segmend.logdir.files import FileEntry
 from segmend.logdir.index_file import LIMIT_BYTES, LastEntry, last_entry, read_index
 from segmend.logdir.scans import checked_scan, known_scan
@@ -48,6 +48,8 @@ class SegmentView:
     next_base: int | None
     _kept: dict[str, Any] = field(default_factory=dict)
     _files: dict[str, FileEntry | None] = field(default_factory=dict)
+    index_unread: bool = False
+    """Whether an index could not be read: then the scan was not compared with it."""
 
     @property
     def base_offset(self) -> int:
@@ -62,11 +64,6 @@ class SegmentView:
     def offset_index(self) -> bytes | None:
         """The bytes of `.index` without most of its zero tail; None when the file is missing."""
         return self._index("index", offset_index.ENTRY_SIZE)[0]
-
-    @property
-    def time_index(self) -> bytes | None:
-        """The bytes of `.timeindex` without most of its zero tail; None when the file is missing."""
-        return self._index("timeindex", time_index.ENTRY_SIZE)[0]
 
     @property
     def txn_index(self) -> bytes | None:
@@ -111,6 +108,24 @@ class SegmentView:
             self._kept[name] = (None, 0) if entry is None else read_index(entry, entry_size, exact=exact)
         kept: tuple[bytes | None, int] = self._kept[name]
         return kept
+
+    def _given_index(self, name: str, entry_size: int) -> tuple[bytes | None, int]:
+        """The same; of one that cannot be read that is noted, for the log is there all the same."""
+        try:
+            return self._index(name, entry_size)
+        except Unreadable as error:
+            self.context.dir.note(error)
+            self.index_unread = True
+            return None, 0
+
+    @property
+    def readable_offset_index(self) -> bytes | None:
+        """`offset_index`; None where it cannot be read, too, which is noted."""
+        return self._given_index("index", offset_index.ENTRY_SIZE)[0]
+
+    @property
+    def _readable_time_index(self) -> bytes | None:
+        return self._given_index("timeindex", time_index.ENTRY_SIZE)[0]
 
     def is_hidden(self, name: str, entry_size: int) -> bool:
         """Whether levels below DEEP do not see all entries of an index: zeros in its middle hide some."""
@@ -167,7 +182,9 @@ class SegmentView:
 
     def _known(self) -> SegmentScan | None:
         """What somebody else has read: only without indexes to compare, and nothing asked of records."""
-        if self.context.level >= Level.DEEP or self.offset_index is not None or self.time_index is not None:
+        if self.context.level >= Level.DEEP:
+            return None
+        if self.readable_offset_index is not None or self._readable_time_index is not None:
             return None
         return known_scan(self.log, base_offset=self.base_offset, crc=False)
 
@@ -177,16 +194,16 @@ class SegmentView:
             self.log,
             base_offset=self.base_offset,
             deep=self.context.level >= Level.DEEP,
-            offset_index=self.offset_index,
-            time_index=self.time_index,
+            offset_index=self.readable_offset_index,
+            time_index=self._readable_time_index,
             stretches=None if ask is None else ask(self),
         )
 
     def _with_padding(self, scan: SegmentScan) -> SegmentScan:
         """The scan, with the zero entries counted that were not read."""
         offsets, times = scan.offset_index, scan.time_index
-        more_offsets = self._index("index", offset_index.ENTRY_SIZE)[1]
-        more_times = self._index("timeindex", time_index.ENTRY_SIZE)[1]
+        more_offsets = self._given_index("index", offset_index.ENTRY_SIZE)[1]
+        more_times = self._given_index("timeindex", time_index.ENTRY_SIZE)[1]
         if more_offsets and offsets:
             offsets = replace(offsets, padding=offsets.padding + more_offsets)
         if more_times and times:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import accumulate, groupby
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from segmend.checks import Level
 from segmend.errors import ExitCode
@@ -98,10 +98,12 @@ def audit(request: AuditRequest, driver: Driver, progress: OnProgress = lambda *
     known = carried.files(job.out, earlier)
     plan = make_plan(request.paths, job, driver, request.release, known)
     results = _scan(plan, driver, progress)
+    # Tasks of one broker meet the same.
+    unreadable = tuple(dict.fromkeys(path for result in results for path in result.unreadable))
     parts = [part for result in results for part in result.parts]
     delta.commit(request.out, run, "scan", SCANNED, parts)
     progress(0, 0, "comparing replicas")
-    compared = _compare(plan, driver, parts)
+    compared = _compare(plan, driver, parts, unreadable)
     delta.commit(request.out, run, "join", ("findings", "replicas"), compared.parts)
     row = _run_row(request, driver, plan, results, compared.codes)
     row |= _carried(request, plan.places, results, earlier, time.monotonic() - started)
@@ -111,7 +113,6 @@ def audit(request: AuditRequest, driver: Driver, progress: OnProgress = lambda *
     by_code: Counter[str] = Counter()
     for (code, _), count in codes.items():
         by_code[code] += count
-    unreadable = tuple(path for result in results for path in result.unreadable)
     return AuditOutcome(run=run, row=row, codes=dict(sorted(by_code.items())), unreadable=unreadable)
 
 
@@ -132,7 +133,9 @@ class _Compared:
     codes: Counter[tuple[str, str]]
 
 
-def _compare(plan: AuditPlan, driver: Driver, parts: Sequence[DeltaFile]) -> _Compared:
+def _compare(
+    plan: AuditPlan, driver: Driver, parts: Sequence[DeltaFile], unreadable: Sequence[str]
+) -> _Compared:
     """The joins, a look at the bytes of what they suspect, and what is wrong after that."""
     files: dict[str, list[str]] = {}
     for part in parts:
@@ -142,20 +145,28 @@ def _compare(plan: AuditPlan, driver: Driver, parts: Sequence[DeltaFile]) -> _Co
         looked_at = pack(_suspects(suspects(sql), places), cores=driver.cores, target=256 << 20)
         verdicts = driver.run(confirm, looked_at)
         diverged = {verdict[:3]: verdict[3] for each in verdicts for verdict in each if verdict[3]}
-        judged = list(sql.each_partition(partial(_judged, plan.job, diverged, places)))
+        unread = frozenset(each for path in unreadable for each in (path, os.path.dirname(path)))
+        judged = list(sql.each_partition(partial(_judged, plan.job, _BesideRows(diverged, unread), places)))
     return _Compared(
         parts=[part for each in judged for part in each.parts], codes=_add_up(each.codes for each in judged)
     )
 
 
+class _BesideRows(NamedTuple):
+    """What is known of replicas beside their rows: where they differ, and directories not read as a whole."""
+
+    diverged: Diverged
+    unread: frozenset[str]
+
+
 def _judged(
-    job: AuditJob, diverged: Diverged, places: Mapping[int, Place], replicas: Iterable[Row]
+    job: AuditJob, told: _BesideRows, places: Mapping[int, Place], replicas: Iterable[Row]
 ) -> _Compared:
     """What is said of each group of replicas; no more of them are in memory than one table's file has."""
     spool = Spool(job.out, job.run)
     codes: Counter[tuple[str, str]] = Counter()
     by_path = {place.path: place for place in places.values()}
-    for group in _groups(replicas, diverged, places, spool):
+    for group in _groups(replicas, told, places, spool):
         for finding in cross_findings(group):
             spool.add("findings", rows.finding_row(finding, by_path[finding.dir], "join"))
             codes[finding.code, finding.severity.value] += 1
@@ -184,18 +195,20 @@ def _suspects(doubted: Sequence[Row], places: Mapping[int, Place]) -> list[Suspe
 
 
 def _groups(
-    replicas: Iterable[Row], diverged: Diverged, places: Mapping[int, Place], spool: Spool
+    replicas: Iterable[Row], told: _BesideRows, places: Mapping[int, Place], spool: Spool
 ) -> Iterable[Group]:
     clusters = _clusters(places.values())
     for (cluster, topic, partition), same in groupby(replicas, itemgetter(*PARTITION)):
         group = list(same)
+        doubtful = _is_unread(group[0], told, places)
         for row in group:
-            spool.add("replicas", _replica_row(row, diverged))
+            unread = doubtful or _is_unread(row, told, places)
+            spool.add("replicas", _replica_row(row, told.diverged, unread=unread))
         yield Group(
             cluster=clusters[cluster],
             topic=topic,
             partition=partition,
-            replicas=[_replica(row, diverged, places) for row in group],
+            replicas=[_replica(row, told.diverged, places) for row in group],
             expected_replicas=group[0]["expected_replicas"],
         )
 
@@ -226,9 +239,13 @@ def _replica(row: Row, diverged: Diverged, places: Mapping[int, Place]) -> Liste
     )
 
 
-def _replica_row(row: Row, diverged: Diverged) -> dict[str, Any]:
+def _is_unread(row: Row, told: _BesideRows, places: Mapping[int, Place]) -> bool:
+    return f"{places[row['log_dir_id']].path}/{row['dir_name']}" in told.unread
+
+
+def _replica_row(row: Row, diverged: Diverged, *, unread: bool) -> dict[str, Any]:
     difference = diverged.get((row["log_dir_id"], row["topic"], row["partition"]))
-    status = "diverged" if difference else "behind" if row["behind"] else "in-step"
+    status = "diverged" if difference else "behind" if row["behind"] else "unread" if unread else "in-step"
     shown = {name: row[name] for name in REPLICAS.names if name in row}
     return shown | {"diverged_at": difference.offset if difference else None, "status": status}
 
@@ -294,7 +311,7 @@ def _not_looked_at(level: Level, places: Sequence[Place], results: Iterable[Resu
     if (alone := compared_with_nobody(places)) is not None:
         yield alone
     unseen: dict[str, list[str]] = {}
-    for words, whose in sorted(each for result in results for each in result.unseen):
+    for words, whose in sorted({each for result in results for each in result.unseen}):
         unseen.setdefault(words, []).append(whose)
     for words, of in unseen.items():
         yield words.format(of[0] + (f" and {len(of) - 1:,} more" if len(of) > 1 else ""))

@@ -198,7 +198,8 @@ class Readings:
         log_dir = absolute([context.dir.path])[0]
         for view, scan in zip(context.views, scans, strict=True):
             mark = self._marks.get(view.log.path)
-            if scan is None or mark is None:
+            # Another user may read the indexes, and nothing of the files will have changed.
+            if scan is None or mark is None or view.index_unread:
                 continue
             if mark_of(settled.of(view.segment), self._began_ns) != mark:
                 continue

@@ -66,17 +66,17 @@ def confirm(suspects: Sequence[Suspect]) -> list[Verdict]:
 
 
 def _first_difference(suspect: Suspect) -> Divergence | None:
-    try:
-        mine, other = _partition(suspect.path, suspect), _partition(suspect.reference_path, suspect)
-        for bucket in suspect.buckets:
-            low = max(bucket * DIGEST_OFFSETS, suspect.comparable_from)
-            high = (bucket + 1) * DIGEST_OFFSETS
+    mine, other = _partition(suspect.path, suspect), _partition(suspect.reference_path, suspect)
+    for bucket in suspect.buckets:
+        low = max(bucket * DIGEST_OFFSETS, suspect.comparable_from)
+        high = (bucket + 1) * DIGEST_OFFSETS
+        try:
             difference = differ(list(_batches(mine, low, high)), list(_batches(other, low, high)))
-            if difference is not None:
-                return _divergence(*difference, suspect.reference)
-    except Unreadable:
-        # Already a finding of its own; a replica that cannot be read cannot be compared.
-        return None
+        except Unreadable:
+            # Already a finding of its own; what cannot be read cannot be compared, and the rest can.
+            continue
+        if difference is not None:
+            return _divergence(*difference, suspect.reference)
     return None
 
 

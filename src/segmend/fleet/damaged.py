@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from segmend.errors import SegmendError
@@ -17,13 +17,14 @@ from segmend.logdir.file_system import Unreadable
 from segmend.wording import plural
 
 LOG = logging.getLogger("segmend.fleet")
+VANISHED: Final = "vanished"
 _QUIET = ("header-fragment", "zero-tail")
 _SHOWN = 3
 
 
 @frozen
 class DamagedPlace:
-    """A damaged place of a log, or of a log that cannot be read at all (`unreadable`).
+    """A damaged place of a log, or of a log that cannot be read at all (`unreadable`, `vanished`).
 
     `first_offset` is the first one that is lost with it, None if nothing tells; `last_offset` is
     None at the end of a log, where nothing tells how many there were.
@@ -40,6 +41,8 @@ class DamagedPlace:
     @property
     def text(self) -> str:
         path = f"{self.piece.place.path}/{self.piece.log_name}"
+        if self.kind == VANISHED:
+            return f"{path}: {self.reason}"
         return f"{path}: byte {self.position}: {self.kind}: {self.reason}"
 
 
@@ -69,15 +72,15 @@ def damage_of(
 def unreadable(
     piece: ByteRange, error: Unreadable, first_offset: int | None, last_offset: int | None
 ) -> DamagedPlace:
-    """What the system refused to read."""
+    """What the system refused to read, or what is there no more: a broker may delete what was listed."""
     return DamagedPlace(
         piece=piece,
-        kind="unreadable",
+        kind=VANISHED if error.missing else "unreadable",
         position=piece.start,
         end=piece.end,
         first_offset=first_offset,
         last_offset=last_offset,
-        reason=error.reason,
+        reason="gone since it was listed" if error.missing else error.reason,
     )
 
 
@@ -96,30 +99,47 @@ def missing(piece: ByteRange, size: int, first_offset: int, last_offset: int) ->
 
 @dataclass(slots=True)
 class DamageTally:
-    """What one task met, by the mode of the read; `tell` writes the warning."""
+    """What one task met, by the mode of the read and that for what is gone; `tell` writes the warnings."""
 
     mode: str
+    gone_mode: str
+    vanished: dict[str, str] = field(default_factory=dict)
     kinds: Counter[str] = field(default_factory=Counter)
     partitions: set[str] = field(default_factory=set)
 
     def report(self, damage: DamagedPlace) -> None:
-        """Count it; SegmendError with FAILFAST."""
-        if self.mode == FAILFAST:
-            raise SegmendError(f"{damage.text} (mode FAILFAST)")
+        """Count it; SegmendError with FAILFAST, and with `failOnDataLoss` if it is gone."""
+        mode = self.gone_mode if damage.kind == VANISHED else self.mode
+        if mode in _FAILS:
+            raise SegmendError(f"{damage.text} ({_FAILS[mode]})")
+        name = f"{damage.piece.topic}-{damage.piece.partition}"
+        if damage.kind == VANISHED:
+            self.vanished[f"{damage.piece.place.path}/{damage.piece.log_name}"] = name
+            return
         self.kinds[damage.kind] += 1
-        self.partitions.add(f"{damage.piece.topic}-{damage.piece.partition}")
+        self.partitions.add(name)
 
     def tell(self) -> None:
-        """A line in the log of the task, if there is anything to say and the mode wants it said."""
-        if not self.kinds or self.mode != PERMISSIVE:
+        """Lines in the log of the task, if there is anything to say and the mode wants it said."""
+        if self.mode != PERMISSIVE:
             return
-        kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(self.kinds.items()))
-        named = sorted(self.partitions)
-        more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
-        LOG.warning(
-            "kafka-log: %s cost records (%s) in %s%s; the table damage names them",
-            plural(self.kinds.total(), "damaged place"), kinds, ", ".join(named[:_SHOWN]), more,
-        )  # fmt: skip
+        if self.kinds:
+            kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(self.kinds.items()))
+            LOG.warning(
+                "kafka-log: %s cost records (%s) in %s; the table damage names them",
+                plural(self.kinds.total(), "damaged place"), kinds, _some(self.partitions),
+            )  # fmt: skip
+        if self.vanished:
+            LOG.warning(
+                "kafka-log: %s gone since the read was planned, in %s; no row comes of what is nowhere else",
+                plural(len(self.vanished), "log is", "logs are"), _some(self.vanished.values()),
+            )  # fmt: skip
+
+
+def _some(names: Iterable[str]) -> str:
+    named = sorted(set(names))
+    more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
+    return ", ".join(named[:_SHOWN]) + more
 
 
 _FAILS: Final = {FAILFAST: "mode FAILFAST", FAIL_ON_LOSS: FAIL_ON_LOSS}
@@ -134,12 +154,14 @@ def tell_gone(why: Iterable[str], mode: str) -> None:
             LOG.warning("kafka-log: %s", words)
 
 
-def tell_refused(paths: Sequence[str]) -> None:
-    """Files that the system did not let a task read, of which its rows say nothing."""
-    if paths:
-        more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
-        shown = ", ".join(paths[:_SHOWN])
-        LOG.warning("kafka-log: could not be read with this user's permissions: %s%s", shown, more)
+def tell_unseen(refused: Iterable[str], vanished: Iterable[str]) -> None:
+    """Files that the system did not let a task read, or that are gone: its rows say nothing of them."""
+    for words, paths in (
+        ("could not be read with this user's permissions", list(refused)),
+        ("gone since the read was planned", list(vanished)),
+    ):
+        if paths:
+            LOG.warning("kafka-log: %s: %s", words, _some(paths))
 
 
 def tell_unread(places: Iterable[Place], mode: str) -> None:

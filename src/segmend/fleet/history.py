@@ -1,21 +1,23 @@
 """The runs of one OUT, and what changed between two of them.
 
 A finding that a later run does not have is gone only where that run looked as deep into the same
-log dir; else nobody knows, and it is called unseen.
+log dir, and nothing there was refused to it; else nobody knows, and it is called unseen.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow.compute as pc
 
 from segmend.checks import Level
 from segmend.errors import SegmendError, UsageError
 from segmend.fleet import delta
+from segmend.fleet.refused import REFUSED
 from segmend.frozen import frozen
 
 Kept: TypeAlias = npt.NDArray[np.bool_]
@@ -26,12 +28,16 @@ SECOND: Final = len("20260101T000000")
 
 @frozen
 class LookedAt:
-    """What a run looked at: how deep, the log dirs that it knew of, and those of them that it could list."""
+    """What a run looked at: how deep, the log dirs that it knew of, and those of them that it could list.
+
+    `refused` has (log dir, name in it) of what was refused to it in whole or in part, and (topic, partition).
+    """
 
     run_id: str
     level: Level
     known: frozenset[str]
     dirs: frozenset[str]
+    refused: frozenset[tuple[str, str | int]] = frozenset()
 
 
 @frozen
@@ -47,7 +53,23 @@ def sight(out: str, run_id: str, level: Level) -> LookedAt:
     """What the run looked at; `level` as its row in `runs` has it."""
     rows = delta.read(out, "log_dirs", run_id=run_id, columns=["path", "partitions"]).to_pylist()
     dirs = frozenset(row["path"] for row in rows if row["partitions"] is not None)
-    return LookedAt(run_id=run_id, level=level, known=frozenset(row["path"] for row in rows), dirs=dirs)
+    known = frozenset(row["path"] for row in rows)
+    return LookedAt(
+        run_id=run_id, level=level, known=known, dirs=dirs, refused=frozenset(_refused(out, run_id))
+    )
+
+
+def _refused(out: str, run_id: str) -> Iterator[tuple[str, str | int]]:
+    names = ("code", "dir", "file", "topic", "partition")
+    for part in delta.parts(out, "findings", run_id=run_id, columns=names):
+        for row in part.filter(pc.equal(part["code"], REFUSED)).to_pylist():
+            yield row["dir"], _first_name(row["file"])
+            if row["topic"] is not None:
+                yield row["topic"], row["partition"]
+
+
+def _first_name(file: str | None) -> str:
+    return (file or "").partition("/")[0]
 
 
 def changes(out: str, before: LookedAt, after: LookedAt) -> Changes:
@@ -55,8 +77,8 @@ def changes(out: str, before: LookedAt, after: LookedAt) -> Changes:
     # Of a replica that is behind nothing is known once those that it was compared with cannot be read.
     told = before.dirs <= after.dirs
     then, now = (
-        _Findings.of(out, before, both, after.dirs, told),
-        _Findings.of(out, after, both, after.dirs, told),
+        _Findings.of(out, before, both, after, told),
+        _Findings.of(out, after, both, after, told),
     )
     left = then.without(now)
     looked = then.looked if after.level >= before.level else np.zeros_like(left)
@@ -77,18 +99,18 @@ class _Findings:
     looked: Kept
 
     @classmethod
-    def of(
-        cls, out: str, run: LookedAt, both: Collection[str], seen: Collection[str], compared: bool
-    ) -> _Findings:
+    def of(cls, out: str, run: LookedAt, both: Collection[str], later: LookedAt, compared: bool) -> _Findings:
         """Those of a run: of a million no more than these numbers are kept."""
-        names = ("fingerprint", "dir", "offset", "message", "source")
+        names = ("fingerprint", "dir", "offset", "message", "source", "file", "topic", "partition")
         keys, same, looked = (array(code) for code in "qqb")
         for part in delta.parts(out, "findings", run_id=run.run_id, columns=names):
             columns = (part[name].to_pylist() for name in names)
-            for fingerprint, path, offset, message, source in zip(*columns, strict=True):
+            for fingerprint, path, offset, message, source, file, *of in zip(*columns, strict=True):
                 keys.append(hash((fingerprint, path if path in both else None)))
                 same.append(hash((fingerprint, path, offset, message)))
-                looked.append(path in seen and (compared or source != "join"))
+                seen = path in later.dirs and (path, _first_name(file)) not in later.refused
+                joined = compared and tuple(of) not in later.refused
+                looked.append(seen and (joined or source != "join"))
         once: Kept = np.zeros(len(same), bool)
         once[np.unique(np.array(same, np.int64), return_index=True)[1]] = True
         return cls(keys=np.array(keys, np.int64), once=once, looked=np.array(looked, bool))

@@ -175,7 +175,7 @@ DAMAGE: Final = pa.schema(
         *_SEGMENT,
         ("dir", pa.string()),  # the log dir
         ("file", pa.string()),  # the log, relative to dir
-        ("kind", pa.string()),  # see `segmend.kernel.types.KINDS`; or unreadable
+        ("kind", pa.string()),  # see `segmend.kernel.types.KINDS`; or unreadable, vanished, missing
         ("position", pa.int64()),
         ("end", pa.int64()),  # where reading goes on
         ("first_offset", pa.int64()),  # the first that may be lost; null: nothing tells
@@ -301,7 +301,10 @@ REPLICAS: Final = pa.schema(
         ("max_log_end_offset", pa.int64()),
         ("behind", pa.int64()),  # max_log_end_offset - log_end_offset
         ("diverged_at", pa.int64()),  # first offset that differs from the most advanced replica
-        ("status", pa.string()),  # in-step | behind | diverged
+        (
+            "status",
+            pa.string(),
+        ),  # in-step | unread: of it or the reference not all could be | behind | diverged
         ("bytes", pa.int64()),
         ("max_timestamp_ms", pa.int64()),
     ]

@@ -72,7 +72,7 @@ def summarize_task(work: TableTask, *, by_day: bool) -> pa.RecordBatch:
     """The rows of one task; without `by_day` the day is null."""
     forget()
     rows: dict[tuple[str | None, str, int, int | None], _Row] = {}
-    tally = DamageTally(work.options.mode)
+    tally = DamageTally(work.options.mode, work.options.gone_mode)
     for piece in work.ranges:
         try:
             with piece.file(".log").reader() as reader:
@@ -80,7 +80,7 @@ def summarize_task(work: TableTask, *, by_day: bool) -> pa.RecordBatch:
                     key = piece.place.cluster_id, piece.topic, piece.partition, day
                     rows.setdefault(key, _Row()).add(row)
         except Unreadable as error:
-            if piece.start == piece.begin:
+            if piece.start == piece.begin or error.missing:
                 tally.report(unreadable(piece, error, piece.base_offset, None))
     tally.tell()
     cells = [(*key, *row.values(), cluster) for (cluster, *key), row in rows.items()]
@@ -194,7 +194,7 @@ class _RangeRows:
                     self._tally.report(told)
 
     def _patched(self, patch: Patch, copy: ReplicaDir) -> Iterator[tuple[int | None, _Row]]:
-        partition, unheard = copy.opened(), DamageTally(PERMISSIVE)
+        partition, unheard = copy.opened(), DamageTally(PERMISSIVE, PERMISSIVE)
         wanted = self._piece.wanted & WantedRange(low=patch.first_offset, high=patch.last_offset)
         for segment in partition.segments if partition else ():
             for each in ranges_of(segment, copy.place, target=LONG_MAX, wanted=wanted):

@@ -20,7 +20,7 @@ from segmend.cluster.newest_metadata import compacts_by
 from segmend.cluster.vanished import vanished
 from segmend.errors import UsageError
 from segmend.fleet import columns, filling, rows
-from segmend.fleet.damaged import DamageTally, tell_gone, tell_refused, tell_unread, unreadable
+from segmend.fleet.damaged import DamageTally, tell_gone, tell_unread, tell_unseen, unreadable
 from segmend.fleet.delta import AuditRun
 from segmend.fleet.internal_topics import as_records, said
 from segmend.fleet.listing import Place, brokers, find_places
@@ -31,7 +31,7 @@ from segmend.fleet.ranges import ByteRange, ranges_of
 from segmend.fleet.records import instead
 from segmend.fleet.schemas import DECODED
 from segmend.fleet.selection import Found, lacking, reach, wanted_logs
-from segmend.fleet.task import AuditJob, Share, Task, TaskPiece, gather
+from segmend.fleet.task import VANISHED, AuditJob, Share, Task, TaskPiece, gather
 from segmend.formats.names import file_prefix
 from segmend.formats.offset_checkpoint import LOG_START_OFFSET
 from segmend.frozen import frozen
@@ -242,11 +242,12 @@ def read(work: TableTask) -> Iterator[pa.RecordBatch]:
     if work.task is not None:
         gathered = gather(work.task)
         told = _told_by_plan(work.task)
-        tell_refused([path for path in gathered.unreadable if path not in told])
+        refused = (path for path in gathered.unreadable if path not in told)
+        tell_unseen(refused, (path for words, path in gathered.unseen if words == VANISHED))
         found = rows.table(options.table, gathered.rows[options.table])
         yield from found.select(options.schema.names).to_batches()
         return
-    tally = DamageTally(options.mode)
+    tally = DamageTally(options.mode, options.gone_mode)
     filling.forget()
     for piece in work.ranges:
         try:
@@ -273,11 +274,13 @@ def _told_by_plan(task: Task) -> set[str]:
 def _unreadable(
     piece: ByteRange, error: Unreadable, options: ReadOptions, tally: DamageTally
 ) -> Iterator[pa.RecordBatch]:
-    """A log that cannot be opened is told once, by its first range."""
-    if piece.start != piece.begin:
-        return
+    """A log that cannot be opened is told once, by its first range; it may have gone after that was read."""
     last = None if piece.next_base is None else piece.next_base - 1
     damage = unreadable(piece, error, piece.base_offset, last)
+    if piece.start != piece.begin:
+        if error.missing:
+            tally.report(damage)
+        return
     if options.table not in CONSUMED:
         tally.report(damage)
     elif options.table == "records":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from itertools import groupby
 
@@ -23,16 +24,20 @@ from segmend.fleet.delta import AuditRun, DeltaFile, write_part
 from segmend.fleet.digest import PartitionDigest
 from segmend.fleet.listing import Place
 from segmend.fleet.pack import FILE_COST
+from segmend.fleet.refused import refused
 from segmend.fleet.settled import Settled
+from segmend.formats.names import parse_dir_name
 from segmend.frozen import dataclass, field, frozen
 from segmend.kernel.types import SegmentScan
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.release import Guess
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.tree import PARTITION_KINDS, LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 
 OTHER_DIRS = "other log dirs of {}, of which its metadata tells"
 METADATA = "the cluster's metadata as {} has it"
+NOT_ALLOWED = "{}: could not be read with this user's permissions"
+VANISHED = "{}: gone between being listed and being read"
 COMPARED_KINDS = frozenset({"current", "cluster-metadata"})
 _INNER = frozenset({Scope.PARTITION, Scope.SEGMENT, Scope.FAILURE})
 _OUTER = frozenset({Scope.BROKER, Scope.DIR, Scope.FAILURE})
@@ -183,7 +188,10 @@ def _run_broker(job: AuditJob, share: Share, sink: Sink) -> None:
     known = carried.known(job.out, share.earlier, places, names, job.level)
     readings = carried.Readings(job.run, job.level, known)
 
+    gone = {f"{path}/{name}" for path, name in names if path not in unlisted}
+
     def take(context: PartitionContext) -> None:
+        gone.discard(context.partition.path)
         _partition_rows(job, by_path[context.dir.path], context, sink, readings)
 
     # All in one run: a finding of a whole dir may be the cause of what is found in its partitions.
@@ -197,13 +205,29 @@ def _run_broker(job: AuditJob, share: Share, sink: Sink) -> None:
         run = kind(checked, level=job.level, wanted=wanted, keeper=keeper)
         for finding in run:
             _add(finding, by_path[finding.dir], sink, readings.of_finding(finding))
+        for path in run.summary.unreadable:
+            place = _place_of(path, places)
+            if _is_ours(path, place, names, whole=whole):
+                _add(refused(path, place), place, sink)
         sink.unreadable.extend(run.summary.unreadable)
+        sink.unseen += [(NOT_ALLOWED, path) for path in run.summary.unreadable]
+        sink.unseen += [(VANISHED, path) for path in (*run.summary.vanished, *sorted(gone))]
         whose = f"broker {next(iter(by_path.values())).broker}"
         sink.unseen += [(OTHER_DIRS, whose)] if run.summary.dirs_not_given else []
         sink.unseen += [(METADATA, whose)] if run.summary.metadata_unseen else []
         sink.unseen += [("{}", words) for words in run.summary.blank]
     if whole:
         _dir_rows(share, dirs, sink)
+
+
+def _is_ours(path: str, place: Place, names: AbstractSet[tuple[str, str]], *, whole: bool) -> bool:
+    """Whether it lies in a partition of this task, or in none: several tasks of a broker meet the same."""
+    name = path.removeprefix(place.path).lstrip("/").partition("/")[0]
+    return (place.path, name) in names if parse_dir_name(name).kind in PARTITION_KINDS else whole
+
+
+def _place_of(path: str, places: Sequence[Place]) -> Place:
+    return next(place for place in places if path.startswith(f"{place.path}/"))
 
 
 def _add(finding: Finding, place: Place, sink: Sink, source: str | None = None) -> None:

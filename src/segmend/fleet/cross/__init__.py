@@ -15,6 +15,7 @@ from segmend.checks import known_codes
 from segmend.checks.manual import Entry, entries
 from segmend.discovery import modules_in
 from segmend.findings import Finding
+from segmend.fleet import refused
 from segmend.fleet.cross.replica import Group
 
 
@@ -27,8 +28,8 @@ def cross_checks() -> tuple[ModuleType, ...]:
 
 @functools.cache
 def whole_manual() -> Mapping[str, Entry]:
-    """Every code there is, with its page: those of one broker's disks and those of replicas side by side."""
-    cross = (entry for module in cross_checks() for entry in entries(module, "fleet"))
+    """Every code there is, with its page: of one broker, of replicas side by side, of what is refused."""
+    cross = (entry for module in (*cross_checks(), refused) for entry in entries(module, "fleet"))
     return MappingProxyType({**known_codes(), **dict(cross)})
 
 

@@ -16,7 +16,7 @@ from .columns import NUMBER, Row, Tables, broker_name, broker_order, folded, num
 from .units import count, percent, share
 
 ROWS: Final = 60
-STATUSES: Final = ("diverged", "missing", "behind", "in-step")
+STATUSES: Final = ("diverged", "missing", "behind", "unread", "in-step")
 _OFFSETS: Final = (
     "log_start_offset",
     "log_end_offset",
@@ -120,7 +120,7 @@ def _keys(table: pa.Table) -> list[_Key]:
 def _judged(tables: Tables) -> pa.Table:
     """A row a partition: how many copies there should be, how far one is behind, its status by number."""
     named = (_told(_named(part)) for part in parts(tables, "replicas", [*_KEY, *_JUDGED_BY]))
-    how = {"expected_replicas": "max", "behind": "max", **dict.fromkeys(("diverged", "lag"), "max")}
+    how = {"expected_replicas": "max", "behind": "max", **dict.fromkeys(("diverged", "lag", "unread"), "max")}
     judged = folded(named, _KEY, how)
     copies = pc.max_element_wise(judged[NUMBER], pc.fill_null(judged["expected_replicas"], 0))
     status = pc.case_when(
@@ -128,6 +128,7 @@ def _judged(tables: Tables) -> pa.Table:
             pc.greater(judged["diverged"], 0),
             pc.greater(copies, judged[NUMBER]),
             pc.greater(judged["lag"], 0),
+            pc.greater(judged["unread"], 0),
         ),
         *(pa.scalar(number, pa.int64()) for number in range(len(STATUSES))),
     )
@@ -138,7 +139,7 @@ def _judged(tables: Tables) -> pa.Table:
 
 def _told(table: pa.Table) -> pa.Table:
     status = table["status"].cast(pa.string())
-    for name, meant in (("diverged", "diverged"), ("lag", "behind")):
+    for name, meant in (("diverged", "diverged"), ("lag", "behind"), ("unread", "unread")):
         said = pc.fill_null(pc.equal(status, meant), fill_value=False)
         table = table.append_column(name, said.cast(pa.int64()))
     return table
@@ -200,4 +201,6 @@ def _replica(row: Row, bottom: int, top: int) -> ReplicaRow:
 def _note(row: Row) -> str:
     if row["diverged_at"] is not None:
         return f"differs from {count(row['diverged_at'])}"
-    return f"{count(row['behind'])} behind" if number(row["behind"]) else ""
+    if number(row["behind"]):
+        return f"{count(row['behind'])} behind"
+    return "not all could be read" if row["status"] == "unread" else ""

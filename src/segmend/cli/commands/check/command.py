@@ -187,6 +187,8 @@ def _summary_lines(summary: Summary, rules: str) -> Iterator[str]:
     if summary.dirs_not_given:
         missing = plural(summary.dirs_not_given, "more log dir")
         yield f"not given: {missing} of this broker, as its metadata says; of what lies there nothing is said"
+    if summary.vanished:
+        yield f"not looked at: gone before it was read: {_first_few(summary.vanished)}"
     if summary.unreadable:
         yield f"could not be read with this user's permissions: {_first_few(summary.unreadable)}"
 

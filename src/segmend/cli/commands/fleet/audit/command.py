@@ -88,10 +88,6 @@ def lines(groups: Sequence[tuple[dict[str, Any], int]], outcome: AuditOutcome, l
     if groups:
         yield ""
     yield from _totals(outcome.row, "in what could be read of" if outcome.unreadable else "in")
-    if outcome.unreadable:
-        shown = ", ".join(map(text.clean, outcome.unreadable[:3]))
-        more = f" and {len(outcome.unreadable) - 3} more" if len(outcome.unreadable) > 3 else ""
-        yield f"could not be read with this user's permissions: {shown}{more}"
 
 
 def _told_by(finding: Mapping[str, Any]) -> str:
