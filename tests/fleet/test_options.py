@@ -1,9 +1,17 @@
 """Options say what is read; what is none of them is named in one line."""
 
+import argparse
+import random
+from collections.abc import Callable
+
 import pytest
+from tests.cli.run import run
+from tests.seeds import SEED, sampled
 
 from segmend.checks import Level
+from segmend.cli.moment import moment
 from segmend.errors import UsageError
+from segmend.explain.timestamp_units import now_ms, other_unit
 from segmend.fleet.options import parse_options
 from segmend.fleet.schemas import KAFKA_RECORD, KAFKA_RECORD_WITH_HEADERS, TABLES
 
@@ -55,15 +63,60 @@ def test_wants(broker: int, topic: str, partition: int, wanted: bool) -> None:
 def test_a_bad_instant_is_told_with_what_would_be_one(name: str, text: str) -> None:
     with pytest.raises(UsageError) as error:
         parse_options({name: text})
-    assert str(error.value).startswith(f"option {name}: '{text.strip()}' is no instant such as 2026-11-21, ")
+    assert str(error.value).startswith(f"option {name}: '{text.strip()}' is no time such as 2026-11-21, ")
 
 
 def test_each_instant_that_is_named_as_a_form_is_one() -> None:
     with pytest.raises(UsageError) as error:
         parse_options({"since": "yesterday"})
     *forms, last = str(error.value).partition("such as ")[2].replace(" or ", ", ").split(", ")
-    assert [parse_options({"since": form}).since for form in forms] == [1795219200000, *[1795255200000] * 2]
-    assert parse_options({"since": last.removesuffix(" (ms)")}).since == 1795255200000
+    read = [parse_options({"since": form.removesuffix(" (ms)")}).since for form in forms]
+    assert read == [1795219200000, *[1795255200000] * 3]
+    ago = parse_options({"since": last}).since or 0
+    assert 0 <= now_ms() - 86_400_000 - ago < 60_000
+
+
+@pytest.mark.parametrize(
+    ("text", "looks"),
+    [
+        ("20261121", "a date"), ("2026", "a date"), ("202611", "a date"), ("20261121100000", "a date"),
+        ("1795255200", "seconds"), ("1795255200000000", "microseconds"),
+        ("1795255200000000000", "nanoseconds"),
+    ],
+)  # fmt: skip
+def test_a_number_that_may_be_something_else_is_refused_everywhere(text: str, looks: str) -> None:
+    """One meaning: as an option, and on every command line."""
+    words = f"'{text}' looks like {looks}: it is no time such as 2026-11-21, "
+    with pytest.raises(UsageError, match=f"option since: {words}"):
+        parse_options({"since": text})
+    for command in (("show", "x", "--records"), ("rescue", "x", "--out", "y", "--as", "jsonl")):
+        told = run(*command, "--since", text, code=16)
+        assert words in told.err
+
+
+@pytest.mark.parametrize("number", range(sampled(400, 100)))
+def test_all_who_take_a_time_read_it_alike(number: int) -> None:
+    draw = random.Random(SEED * 1000 + number)
+    digits = "".join(draw.choices("0123456789", k=draw.randint(1, 20)))
+    text = draw.choice(
+        [digits, f"-{digits[:4]}d", f"{digits[:4]}-11-21T10:00", str(draw.randrange(4 * 10**12))]
+    )
+
+    def read(take: Callable[[str], object]) -> object:
+        try:
+            return take(text)
+        except (UsageError, argparse.ArgumentTypeError) as error:
+            return str(error).removeprefix("option since: ")
+
+    as_option, as_argument = read(lambda each: parse_options({"since": each}).since), read(moment)
+    if isinstance(as_option, int) and isinstance(as_argument, int):
+        assert 0 <= as_argument - as_option < 60_000
+        if text.isdecimal():
+            assert as_option == int(text)
+            assert other_unit(as_option) is None
+    else:
+        assert as_option == as_argument
+        assert "such as 2026-11-21" in str(as_option)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import re
 import warnings
 from typing import Final
 
-from segmend.explain.timestamp_units import stated_ms
 from segmend.formats.java_number import LONG_MAX
 
 EARLIEST: Final = -2
@@ -72,17 +71,6 @@ def offset_range(text: str) -> tuple[int | None, int | None]:
     if not (low or high) or (first is not None and last is not None and first > last):
         raise ValueError(f"'{text}' is no range such as 100, 100..200, 100.. or ..200")
     return first, last
-
-
-def instant(text: str) -> int:
-    """Milliseconds since the epoch, given as such or as a date and time (UTC unless it says otherwise)."""
-    if text.isascii() and text.isdecimal() and len(text) < 19:
-        return int(text)
-    try:
-        return stated_ms(text)
-    except (ValueError, OverflowError):
-        forms = "2026-11-21, 2026-11-21T10:00:00Z, 2026-11-21T12:00+02:00 or 1795255200000 (ms)"
-        raise ValueError(f"'{text}' is no instant such as {forms}") from None
 
 
 def flag(text: str) -> bool:

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from segmend.checks import Level
 from segmend.errors import UsageError
+from segmend.explain.timestamp_units import FORMS, stated_ms
 from segmend.fleet import option_values as values
 from segmend.fleet.listing import Place
 from segmend.fleet.option_values import TopicOffsets
@@ -209,10 +210,9 @@ OPTIONS: Final = (
      "internal topics too; by default only of tables other than records, or where they are named"),
     ReadOption(name="offsets", tables=_RANGED, values="A..B", parse=_offsets,
      meaning="offsets, both ends included; either may be left out"),
-    _read("since", _RANGED, "an instant", values.instant,
-     "not older: 2026-11-21T10:00:00Z, or milliseconds since the epoch; of batches those that have such a "
-     "record"),
-    _read("until", _CONSUMED, "an instant", values.instant, "not younger; the instant itself included"),
+    _read("since", _RANGED, "a time", stated_ms,
+     f"not older: {FORMS}; of batches those that have such a record"),
+    _read("until", _CONSUMED, "a time", stated_ms, "not younger; the instant itself included"),
     _read("startingOffsets", _RECORDS, 'earliest, latest or {"orders":{"0":23,"1":-2}}',
      values.starting_offsets,
      "as in Spark: where to begin; every partition must be named, -2 is the earliest; latest is for streams, "

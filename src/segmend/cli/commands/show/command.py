@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from segmend.cli.commands.show.file import kinds, show_file
 from segmend.cli.commands.show.partition import open_partition, show_partition
-from segmend.cli.commands.show.select import moment, positive, selection
+from segmend.cli.commands.show.select import positive, selection
+from segmend.cli.moment import moment
 from segmend.cli.options import add_output_options, add_release_option, number_range
 from segmend.cli.output import emit_asked, note, style
 from segmend.cli.targets import broker_of, open_log_dirs

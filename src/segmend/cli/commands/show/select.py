@@ -1,27 +1,12 @@
-"""Selection options of `show`: moments in time, and what is selected."""
+"""Selection options of `show`: what is selected."""
 
 from __future__ import annotations
 
 import argparse
-from datetime import UTC, datetime
 
 from segmend.errors import UsageError
 from segmend.formats.java_number import LONG_MAX, LONG_MIN
 from segmend.logdir.walk import Selection
-
-
-def moment(value: str) -> int:
-    """Milliseconds since the epoch: given as such, or as a date and time (UTC unless it says otherwise)."""
-    if value.isdecimal():
-        return int(value)
-    try:
-        parsed = datetime.fromisoformat(value)
-    except ValueError:
-        reason = f"'{value}' is no time such as 2026-01-31, 2026-01-31T14:05:00 or 1761955200000 (ms)"
-        raise argparse.ArgumentTypeError(reason) from None
-    if parsed.tzinfo is None:
-        parsed = parsed.replace(tzinfo=UTC)
-    return round(parsed.timestamp() * 1000)
 
 
 def positive(value: str) -> int:

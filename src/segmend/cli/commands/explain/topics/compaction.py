@@ -42,12 +42,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from segmend.cli.moment import now_ms
 from segmend.cli.output import emit_asked, style
 from segmend.cli.selection import asked, is_wanted
 from segmend.cli.topic_config import told_settings
 from segmend.errors import ExitCode
 from segmend.explain.compaction import compactions
+from segmend.explain.timestamp_units import now_ms
 from segmend.loading import ForecastOptions
 from segmend.report.compaction import json_lines, lines
 

@@ -51,13 +51,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Iterator, Sequence
 
-from segmend.cli.moment import moment, now_ms
+from segmend.cli.moment import moment
 from segmend.cli.output import emit, emit_json, style
 from segmend.cli.parser import columns
 from segmend.cli.selection import asked, is_wanted
 from segmend.cli.topic_config import told_settings
 from segmend.errors import ExitCode, SegmendError, UsageError, system_words
 from segmend.explain.retention import Reasons, reasons
+from segmend.explain.timestamp_units import now_ms
 from segmend.loading import ForecastOptions
 from segmend.logdir import disk
 from segmend.logdir.as_user import user_of
