@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.cli.run import run
 from tests.conftest import examples
 from tests.memory import swift
-from tests.seeds import sampled
+from tests.seeds import SEED, sampled, some_of
 from tests.surgery.picture import picture
 from tests.surgery.world import World, make, plan_of, steps
 
@@ -177,6 +177,9 @@ ODD: list[Any] = [
 ]  # fmt: skip
 
 
+_GONE = object()
+
+
 def _places(data: Any) -> Iterator[tuple[Any, Any]]:
     """Every container with every key in it."""
     keys = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
@@ -197,8 +200,7 @@ def _mutated(data: dict[str, Any], draw: st.DataObject, root: Path) -> dict[str,
             other, name = places[draw.draw(st.integers(0, len(places) - 1))]
             holder[key] = copy.deepcopy(other[name]) if name in other or isinstance(other, list) else None
         else:
-            value = copy.deepcopy(draw.draw(st.sampled_from(ODD)))
-            holder[key] = value.replace("{root}", str(root)) if isinstance(value, str) else value
+            holder[key] = _here(draw.draw(st.sampled_from(ODD)), root)
     return data
 
 
@@ -212,18 +214,44 @@ def test_any_plan_at_all(draw: st.DataObject) -> None:
         root.mkdir()
         world = _world(root)
         data = _mutated(plan_of(world).to_json(), draw, root)
-        before, outside = world.tree(), _elsewhere(world)
-        shown = root / "plan.json"
-        shown.write_bytes(_signed(data))
-        left = 4 if data.get("left") else 0
-        assert run("plan", "show", shown).code in (left, 8, 16)
-        shown.unlink()
-        code, err = _apply(world, data)
-        assert code in (left + bool(data.get("steps")), 8, 16), err
-        assert _elsewhere(world) == outside
-        undone = run("undo", "--yes", "--state-dir", world.state)
-        assert undone.code in ((0,) if code == left + 1 else (0, 16)), (err, undone.err)
-        assert world.tree() == before
+        _leaves_no_harm(world, data)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)  # the whole of it in a sweep
+def test_each_value_of_a_plan() -> None:
+    """Each one left out, and each odd one put into the place of each."""
+    with swift() as home:
+        whole = list(_places(plan_of(_world(Path(os.path.realpath(home)))).to_json()))
+    cells = [(place, odd) for place in range(len(whole)) for odd in (_GONE, *ODD)]
+    for place, odd in some_of(cells, each=101, first=SEED):
+        with swift() as home:
+            world = _world(Path(os.path.realpath(home)))
+            data = plan_of(world).to_json()
+            holder, key = list(_places(data))[place]
+            holder[key] = _here(odd, world.root)
+            if odd is _GONE:
+                del holder[key]
+            _leaves_no_harm(world, data)
+
+
+def _here(odd: Any, root: Path) -> Any:
+    return odd.replace("{root}", str(root)) if isinstance(odd, str) else copy.deepcopy(odd)
+
+
+def _leaves_no_harm(world: World, data: dict[str, Any]) -> None:
+    before, outside = world.tree(), _elsewhere(world)
+    shown = world.root / "plan.json"
+    shown.write_bytes(_signed(data))
+    left = 4 if data.get("left") else 0
+    assert run("plan", "show", shown).code in (left, 8, 16)
+    shown.unlink()
+    code, err = _apply(world, data)
+    assert code in (left + bool(data.get("steps")), 8, 16), err
+    assert _elsewhere(world) == outside
+    undone = run("undo", "--yes", "--state-dir", world.state)
+    assert undone.code in ((0,) if code == left + 1 else (0, 16)), (err, undone.err)
+    assert world.tree() == before
 
 
 @examples(60, suppress_health_check=list(HealthCheck))

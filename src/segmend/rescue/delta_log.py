@@ -17,6 +17,10 @@ def delta_in_words(path: str) -> Iterator[None]:
     """What the library of tables raises for the table in `path` becomes a `SegmendError`."""
     try:
         yield
+    except UnicodeEncodeError:
+        raise SegmendError(
+            f"{path}: no table of Delta can lie under a name that is no UTF-8; give another --out"
+        ) from None
     except DeltaError as error:
         torn = torn_commit(path)
         if torn is not None:

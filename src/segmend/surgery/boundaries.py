@@ -28,7 +28,7 @@ from segmend.surgery.plan import SIDE, Plan
 from segmend.surgery.step import Step
 from segmend.surgery.steps.append_file import AppendFile
 from segmend.surgery.steps.make_dir import MakeDir
-from segmend.surgery.writing.work import folder
+from segmend.surgery.writing.work import folder, is_plain
 
 _BRANCH: Final = re.compile(r"branch-\d{1,9}", re.ASCII)
 _LOG: Final = re.compile(r"\d{20}\.log", re.ASCII)
@@ -110,10 +110,10 @@ def _wrong_dirs(plan: Plan) -> Iterator[str]:
 
 def is_beside(step: Step, plan: Plan) -> bool:
     """Whether it makes a log, or a directory for one, in the plan's place for what it leaves out."""
-    if not isinstance(step, MakeDir | AppendFile) or step.before.kind != "missing" or not _plain(step.path):
+    if not isinstance(step, MakeDir | AppendFile) or step.before.kind != "missing" or not is_plain(step.path):
         return False
     for side in (each for each in plan.said(SIDE) if isinstance(each, str)):
-        if not _plain(side) or not _is_side(side, plan):
+        if not is_plain(side) or not _is_side(side, plan):
             continue
         if step.path == side:
             return isinstance(step, MakeDir)
@@ -155,7 +155,7 @@ def _through_link(step: Step, real: Callable[[str], str]) -> str | None:
 
 
 def _no_directory(path: str) -> str | None:
-    if not _plain(path):
+    if not is_plain(path):
         return f"{path!r} is no plain, absolute path"
     if os.path.realpath(path) != path:
         return f"{path}: there is a symbolic link on the way by now; the plan was made for another directory"
@@ -167,7 +167,7 @@ def _no_directory(path: str) -> str | None:
 def _misplaced(steps: Sequence[Step], homes: Sequence[str]) -> str | None:
     below = tuple(f"{home}/" for home in homes)
     for path in (path for step in steps for path in step.paths):
-        if not _plain(path):
+        if not is_plain(path):
             return f"{path!r} is no plain, absolute path"
         if posixpath.basename(path) == LOCK:
             return f"{path}: the lock of a broker is no file to be changed"
@@ -176,12 +176,3 @@ def _misplaced(steps: Sequence[Step], homes: Sequence[str]) -> str | None:
                 f"{path}: lies in none of the plan's log dirs, nor with what this --state-dir has set aside"
             )
     return None
-
-
-def _plain(path: str) -> bool:
-    """Absolute and without detours; also something that a system call takes."""
-    try:
-        os.fsencode(path)
-    except UnicodeEncodeError:
-        return False
-    return path.startswith("/") and posixpath.normpath(path) == path and "\0" not in path and path[1:2] != "/"

@@ -16,7 +16,7 @@ from segmend.surgery.fingerprint import hash_bytes, hash_of
 from segmend.surgery.typed_json import require_types
 from segmend.surgery.writing import copying
 from segmend.surgery.writing.atomic import Fill
-from segmend.surgery.writing.work import Workplace
+from segmend.surgery.writing.work import Workplace, is_plain
 
 MOST_INLINE: Final = 1 << 20
 """A plan stays a file that one can read: more bytes than this come from a recipe or another file."""
@@ -67,7 +67,8 @@ class NewBytes:
             made_of=data.get("made_of"),
         )  # fmt: skip
         require_types(new_bytes)
-        if new_bytes.source is None or min(new_bytes.length, new_bytes.position) < 0:
+        source = new_bytes.source
+        if source is None or not is_plain(source) or min(new_bytes.length, new_bytes.position) < 0:
             raise ValueError("a range of a file that is none")
         return new_bytes
 

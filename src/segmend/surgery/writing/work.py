@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 from collections.abc import Callable
 
@@ -46,3 +47,12 @@ def device_of(path: str) -> int:
 
 def folder(path: str) -> str:
     return posixpath.dirname(path)
+
+
+def is_plain(path: str) -> bool:
+    """Whether it is absolute and without detours; also something that a system call takes."""
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+    return path.startswith("/") and posixpath.normpath(path) == path and "\0" not in path and path[1:2] != "/"
