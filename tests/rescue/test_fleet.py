@@ -1,14 +1,25 @@
 """On the fleet's drivers diff, rescue and export tell what they tell alone."""
 
 import random
+import shutil
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.run import Ran, run
+from tests.fleet.build import three_brokers
 from tests.golden.shared import golden
 from tests.rescue.drawn import BROKERS, Trial, brokers, content
-from tests.rescue.replicas import hurt, replicas
+from tests.rescue.replicas import hurt
+from tests.rescue.replicas import replicas as copies
 from tests.seeds import SEED
+
+from segmend.fleet.driver import LocalDriver
+from segmend.logdir.file_system import Unreadable
+from segmend.logdir.tree import PartitionDir
+from segmend.merge import compared, replicas
+from segmend.merge.values import Merged, Replica
 
 
 def lines(ran: Ran) -> list[object]:
@@ -20,7 +31,7 @@ def lines(ran: Ran) -> list[object]:
 @pytest.mark.parametrize("form", ["log-dir", pytest.param("parquet", marks=pytest.mark.slow)])
 def test_it_gives_the_same(driver: str, form: str, tmp_path: Path) -> None:
     draw = random.Random(1)
-    dirs = replicas(golden("4.3.1-killed"), tmp_path / "brokers", ("codec-zstd-0", "txn-0", "nulls-0"))
+    dirs = copies(golden("4.3.1-killed"), tmp_path / "brokers", ("codec-zstd-0", "txn-0", "nulls-0"))
     hurt(dirs, draw, lambda: {draw.randrange(3)})
     alone = run("rescue", *dirs, "--out", tmp_path / "alone", "--as", form, "--json")
     there = run(
@@ -38,3 +49,81 @@ def test_of_hurt_brokers_drawn_all_that_is_told_and_written_is_the_same(tmp_path
     whole = {name: brokers(name, tmp_path / name) for name in BROKERS}
     for number in range(2):
         assert Trial(SEED, number, whole.__getitem__, tmp_path / str(number), "local").play() == []
+
+
+GOES: dict[str, Callable[[list[Path]], object]] = {
+    "one replica": lambda dirs: shutil.rmtree(dirs[0] / "orders-0"),
+    "all replicas": lambda dirs: [shutil.rmtree(each / "orders-0") for each in dirs],
+    "a disk": lambda dirs: dirs[0].rename(dirs[0].with_name("elsewhere")),
+    "all disks": lambda dirs: [each.rename(each.with_name("elsewhere")) for each in dirs],
+}
+
+
+@pytest.mark.parametrize("goes", GOES)
+@pytest.mark.parametrize("command", [("diff",), ("rescue", "--as", "jsonl"), ("export",)], ids=lambda c: c[0])
+def test_a_source_that_is_gone_once_the_tasks_begin_ends_no_run(
+    command: tuple[str, ...], goes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each partition it is told what could not be read of it."""
+    root = three_brokers(tmp_path / "fleet")
+    dirs, really = sorted(path.parent for path in root.rglob("meta.properties")), LocalDriver.run
+
+    def late(driver: LocalDriver, *more: Any, **named: Any) -> Iterator[Any]:
+        GOES[goes](dirs)
+        return really(driver, *more, **named)
+
+    monkeypatch.setattr(LocalDriver, "run", late)
+    out = () if command == ("diff",) else ("--out", tmp_path / "out")
+    ran = run("fleet", *command, root, *out, "--topic", "orders", "--json", "--driver", "local", code=12)
+    first, second = sorted(ran.of("partition"), key=lambda line: str(line["partition"]))
+    said = str([*first["doubts"], *first.get("unread", ())])
+    assert f"{dirs[0]}/orders-0: no such file or directory" in said
+    assert first["missing"] == ([[0, 119]] if goes == "all replicas" else [])
+    assert bool(second["doubts"]) == ("disk" in goes)
+    if command != ("diff",):
+        whole = {
+            "one replica": [120, 120],
+            "a disk": [120, 120],
+            "all replicas": [0, 120],
+            "all disks": [0, 0],
+        }
+        assert [first["records"], second["records"]] == whole[goes]
+
+
+@pytest.mark.parametrize("command", [("diff",), ("rescue", "--as", "jsonl"), ("export",)], ids=lambda c: c[0])
+def test_a_replica_that_goes_while_it_is_read_is_one_that_cannot_be_read(
+    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not a reason to leave out what the other replicas have, nor to end the run."""
+    root = three_brokers(tmp_path / "fleet")
+    dirs, really = sorted(path.parent for path in root.rglob("meta.properties")), replicas.begin_runs
+
+    def late(partition: PartitionDir, **named: Any) -> Callable[[], Replica]:
+        assert partition.segments
+        assert partition.partition_metadata.value
+        shutil.rmtree(dirs[0] / "orders-0", ignore_errors=True)
+        return really(partition, **named)
+
+    monkeypatch.setattr(replicas, "begin_runs", late)
+    out = () if command == ("diff",) else ("--out", tmp_path / "out")
+    ran = run(*command, *dirs, *out, "--topic", "orders", "--json", code=12)
+    first, second = ran.of("partition")
+    assert (first["missing"], bool(first["doubts"]), second["doubts"]) == ([], True, [])
+
+
+def test_what_ends_the_comparison_of_one_partition_is_told_of_that_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = three_brokers(tmp_path / "fleet")
+    dirs, really = sorted(path.parent for path in root.rglob("meta.properties")), compared.merge
+
+    def refused(read: Sequence[Replica], *more: Any, **named: Any) -> Merged:
+        if read[0].partition == 0:
+            raise Unreadable.nothing_at("a log")
+        return really(read, *more, **named)
+
+    monkeypatch.setattr(compared, "merge", refused)
+    ran = run("diff", *dirs, "--topic", "orders", "--json", code=8)
+    assert [(each["verdict"], each.get("reason")) for each in ran.of("partition")] == [
+        ("refused", "a log: no such file or directory"), ("equal", None),
+    ]  # fmt: skip

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from segmend.errors import SegmendError
 from segmend.fleet.driver import Driver
 from segmend.fleet.pack import FILE_COST, pack
 from segmend.fleet.remote import files_of
 from segmend.frozen import frozen, replace
-from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.compared import Compared, compared
 from segmend.merge.gathered import Key
@@ -45,24 +43,23 @@ def _piece(key: Key, partitions: Sequence[PartitionDir], compacted: bool | None)
 
 def compare_group(group: Sequence[ReplicaDirs]) -> list[Compared]:
     """What one task does. Of the runs travels what they are, without the marks within."""
-    opened = {path: _opened(path) for path in {path for each in group for path, _ in each.places}}
-    partitions = {each.key: [_there(opened[path], name) for path, name in each.places] for each in group}
+    opened: dict[str, LogDir] = {}
+    partitions = {each.key: places_now(each.places, opened) for each in group}
     compacts = {each.key[0]: each.compacted for each in group}.get
     return [_slim(each) for each in compared(partitions, jobs=1, compacts=compacts)]
 
 
-def _opened(path: str) -> LogDir:
-    try:
-        return LogDir.open(path, files_of(path))
-    except Unreadable as error:
-        raise SegmendError(f"{path}: {error.reason}") from error
+def places_now(
+    places: Sequence[tuple[str, str]], opened: dict[str, LogDir] | None = None
+) -> list[PartitionDir]:
+    """In a task: these directories, as (log dir, name); `opened` keeps log dirs for who asks again.
 
-
-def _there(log_dir: LogDir, name: str) -> PartitionDir:
-    partition_dir = log_dir.partition(name)
-    if partition_dir is None:
-        raise SegmendError(f"{log_dir.path}/{name} vanished; give the same command again")
-    return partition_dir
+    One that is gone since it was listed cannot be read, and says so: there are others.
+    """
+    dirs = {} if opened is None else opened
+    for path in {path for path, _ in places} - dirs.keys():
+        dirs[path] = LogDir.attempt(path, files_of(path))
+    return [dirs[path].partition(name) or PartitionDir.forced(dirs[path], name) for path, name in places]
 
 
 def _slim(partition: Compared) -> Compared:

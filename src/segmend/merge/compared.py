@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from segmend.errors import UsageError
+from segmend.errors import PartitionError, UsageError
 from segmend.frozen import frozen
 from segmend.logdir.tree import PartitionDir
 from segmend.merge.gathered import Key
@@ -70,4 +70,7 @@ def _compared(
             return Compared(topic=topic, partition=number, replicas=replicas, merged=None, refused=str(error))
         return Compared(topic=topic, partition=number, replicas=replicas, merged=told)
 
-    return while_it_runs(partitions, merged)
+    try:
+        return while_it_runs(partitions, merged)
+    except PartitionError as error:
+        return Compared(topic=topic, partition=number, replicas=(), merged=None, refused=str(error))

@@ -14,7 +14,7 @@ from segmend.formats.names import file_prefix, parse_file_name
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET
 from segmend.frozen import replace
 from segmend.kernel.types import DECODE_LIMIT, BatchRange, Problem
-from segmend.logdir.file_system import Unreadable
+from segmend.logdir.file_system import Unreadable, or_none
 from segmend.logdir.files import FileEntry
 from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.tree import PartitionDir
@@ -121,7 +121,7 @@ def _believed(partition: PartitionDir, watermark: int | None, end: int) -> tuple
         return watermark, ()
     if partition.log_dir.broker_running():
         return end, ()  # It was read after the log, or is of a topic of this name before: none is beyond it.
-    if mark_is_older(partition, None) is False:
+    if or_none(mark_is_older, partition, None) is False:
         return watermark, ()
     return None, (DOUBTFUL_MARK.format(partition.path, end, watermark - 1),)
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from segmend.errors import SegmendError, UsageError
+from segmend.fleet.compare import places_now
 from segmend.fleet.driver import Driver
 from segmend.fleet.listing import Place
-from segmend.fleet.remote import files_of
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.rescue.forms import Form
 from segmend.rescue.outlet import Folder, Line, in_words
 from segmend.rescue.request import RescueRequest
@@ -41,10 +40,11 @@ class Sent:
         )
 
     def opened(self) -> RescueTask:
-        """It again, where it runs; raises `SegmendError`."""
+        """It again, where it runs."""
         return RescueTask(
-            request=self.request, places=opened(self.places), release=self.release, compacted=self.compacted
-        )
+            request=self.request, places=places_now(self.places), release=self.release,
+            compacted=self.compacted,
+        )  # fmt: skip
 
 
 @frozen
@@ -89,14 +89,3 @@ def write_one(sent: Sent) -> Line | RefusedTask:
             return written(task, Folder(out, Effects()), form=sent.form)
     except SegmendError as error:
         return RefusedTask(words=str(error), usage=isinstance(error, UsageError))
-
-
-def opened(places: Sequence[tuple[str, str]]) -> list[PartitionDir]:
-    """In a task: these directories, as (log dir, name); raises `SegmendError`."""
-    places_opened = []
-    for path, name in places:
-        place = LogDir.open(path, files_of(path)).partition(name)
-        if place is None:
-            raise SegmendError(f"{path}/{name}: is gone")
-        places_opened.append(place)
-    return places_opened

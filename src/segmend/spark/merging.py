@@ -21,7 +21,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from segmend.cluster.newest_metadata import compacts_by
-from segmend.errors import UsageError
+from segmend.errors import SegmendError, UsageError
+from segmend.fleet.compare import places_now
 from segmend.fleet.damaged import tell_gone, tell_unread
 from segmend.fleet.listing import absolute, find_places
 from segmend.fleet.merge_schemas import MERGED_RANGES, RUN, SOUND_RUNS
@@ -38,7 +39,7 @@ from segmend.rescue.arrow_rows import batches, schema
 from segmend.rescue.request import RescueRequest
 from segmend.rescue.rows import Tally
 from segmend.rescue.run import RescueTask, gone_whole, job_of, replicas_wanted, unread
-from segmend.rescue.spread import Sent, opened
+from segmend.rescue.spread import Sent
 from segmend.spark.tasks import run_tasks
 
 
@@ -110,7 +111,8 @@ def _sent(paths: str | Sequence[str], request: RescueRequest) -> list[Sent]:
 
 def _read(one: tuple[Sent, int]) -> Iterator[pa.RecordBatch]:
     sent, number = one
-    replica = read_replica(opened([sent.places[number]])[0], compacted=sent.compacted)
+    place = _there(places_now(sent.places[number : number + 1]))[0]
+    replica = read_replica(place, compacted=sent.compacted)
     row = {
         "topic": replica.topic, "partition": replica.partition, "number": number, "broker": replica.broker,
         "dir": replica.dir, "dir_name": replica.name, "log_start_offset": replica.log_start_offset,
@@ -122,11 +124,19 @@ def _read(one: tuple[Sent, int]) -> Iterator[pa.RecordBatch]:
     yield pa.RecordBatch.from_pylist([row], SOUND_RUNS)
 
 
+def _there(places: Sequence[PartitionDir]) -> Sequence[PartitionDir]:
+    """These; raises `SegmendError` for one that is gone, for a DataFrame has no line that tells of it."""
+    for each in places:
+        if each.unreadable is not None and each.unreadable.missing:
+            raise SegmendError(f"{each.path}: is gone")
+    return places
+
+
 def _merge(table: pa.Table) -> pa.Table:
     """In a task: one partition with all its replicas, in the order of their directories."""
     rows = sorted(table.to_pylist(), key=lambda row: row["number"])
     replicas = [pickle.loads(zlib.decompress(row["replica"])) for row in rows]
-    places = opened([(row["dir"], row["dir_name"]) for row in rows])
+    places = _there(places_now([(row["dir"], row["dir_name"]) for row in rows]))
     common = {"topic": rows[0]["topic"], "partition": rows[0]["partition"]}
     ranges = _ranges(replicas, places, rows[0]["compacted"])
     return pa.Table.from_pylist([{**common, **each} for each in ranges], MERGED_RANGES)
@@ -162,4 +172,6 @@ def _offsets(each: Any) -> dict[str, int]:
 
 def _records(wanted: pa.Schema, sent: Sent) -> Iterator[pa.RecordBatch]:
     """In a task: the records of one partition."""
-    yield from batches(job_of(sent.opened()), wanted, Tally(), lambda _: None)
+    task = sent.opened()
+    _there(task.places)
+    yield from batches(job_of(task), wanted, Tally(), lambda _: None)
