@@ -51,6 +51,9 @@ def test_releases_compare_by_number_with_each_other_and_with_tuples() -> None:
         ({".kafka_cleanshutdown": '{"version":0,"brokerEpoch":5}'}, "4.4", "a broker epoch in"),
         ({"meta.properties": "version=1\nnode.id=1\ncluster.id=c\ndirectory.id=d\n"}, "4.4", "directory.id"),
         ({"meta.properties": "version=0\nbroker.id=1\ncluster.id=c\ndirectory.id=d\n"}, "3.9", "ZooKeeper"),
+        ({"meta.properties": "#directory.id=d\nversion=0\nbroker.id=1\n"}, "0.10.0", "is written by 0.9"),
+        ({"meta.properties": "version : 1\nnode.id 1\ncluster.id = c\n"}, "3.6", "version 1 of meta"),
+        ({"meta.properties": "version=10\nnode.id=1\ncluster.id=c\n"}, "2.7", "cluster.id in"),
         ({f"t-0.{'a' * 32}-stray/x": ""}, "4.4", "a -stray directory"),
     ],
 )  # fmt: skip

@@ -7,10 +7,11 @@ Follows `LogCleanerManager.cleanableOffsets`, `calculateCleanableBytes`, `maxCom
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from segmend.broker.rule import Words, new_in
+from segmend.formats.java_number import parse_double, parse_int, parse_long
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
 
@@ -244,6 +245,18 @@ def _due(view: CleanerView, limits: CleanerLimits, release: Release, first: int)
     dated = [stamp for stamp in stamps if stamp is not None and stamp > 0]
     due = min(dated) + max(limits.max_lag_ms, 0) if dated else 2**63
     return due if due < 2**63 else None
+
+
+def offset_maps(given: Mapping[str, str]) -> tuple[int, int, float | None]:
+    """By server.properties: the bytes of all offset maps, the threads that share them, and the load factor.
+
+    The load factor is None where it is no number.
+    """
+    size, threads, load = (
+        given.get(f"log.cleaner.{name}", usual).strip()
+        for name, usual in (("dedupe.buffer.size", ""), ("threads", ""), ("io.buffer.load.factor", "0.9"))
+    )
+    return parse_long(size) or 128 << 20, max(parse_int(threads) or 1, 1), parse_double(load)
 
 
 def map_slots(buffer_bytes: int, threads: int, load: float) -> int:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from segmend.formats.names import CONSUMER_OFFSETS, TRANSACTION_STATE
+
 POLICY: Final = "log.cleanup.policy"
 """Of a broker: it counts for a topic without a cleanup.policy of its own."""
-COMPACTED_TOPICS: Final = ("__consumer_offsets", "__transaction_state")
+COMPACTED_TOPICS: Final = (CONSUMER_OFFSETS, TRANSACTION_STATE)
 """What a broker makes compacted by itself."""
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from segmend.broker.authorizer import ACL_AUTHORIZER, AUTHORIZER, SIMPLE, STANDARD, super_users
-from segmend.broker.cleaner import map_load
+from segmend.broker.cleaner import map_load, offset_maps
 from segmend.broker.rule import Rule, Words, gone_in, new_in
 from segmend.broker.server_listeners import LISTENERS, ROLES, Server
 from segmend.broker.server_rules import ELSEWHERE, ZOOKEEPER, is_whole
-from segmend.formats.java_number import INT_MAX, parse_double, parse_int, parse_long
+from segmend.formats.java_number import INT_MAX, parse_int
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
 
@@ -107,9 +107,7 @@ def _of_ports(server: Server) -> Iterator[str | None]:
 
 def _of_cleaner(given: Mapping[str, str], release: Release) -> Iterator[str | None]:
     """What its threads are made of, once all logs are loaded."""
-    size = parse_long(given.get("log.cleaner.dedupe.buffer.size", "")) or 128 << 20
-    threads = max(parse_int(given.get("log.cleaner.threads", "")) or 1, 1)
-    load = parse_double(given.get("log.cleaner.io.buffer.load.factor", "0.9"))
+    size, threads, load = offset_maps(given)
     if size // threads > _MOST_BYTES:
         yield NO_SUCH_ARRAY
     elif load is not None and not map_load(size, threads, load) > 1:

@@ -9,6 +9,7 @@ from segmend.findings import Remedy, Safety
 from segmend.frozen import replace
 
 _BY_RULES = ("segmend plan ", "segmend check ", "segmend forecast ")
+_REPAIR = "segmend plan repair "
 _TO_FILE = " -o plan.json"
 _OF_THE_CLUSTER = "--bootstrap-server HOST:9092"
 
@@ -17,14 +18,17 @@ def repair(log_dir: str, partition: str | None = None, *, deep: bool = False) ->
     """Plan the mending of a whole log dir, or of one partition directory in it."""
     target = shlex.quote(f"{log_dir.rstrip('/')}/{partition}" if partition else log_dir)
     how = " --deep" if deep else ""
-    return Remedy(command=f"segmend plan repair {target}{how} -o plan.json", safety=Safety.SAFE)
+    return Remedy(command=f"{_REPAIR}{target}{how} -o plan.json", safety=Safety.SAFE)
+
+
+def repairs(remedy: Remedy | None) -> bool:
+    """Whether it is `plan repair`, in any way."""
+    return remedy is not None and remedy.command.startswith(_REPAIR)
 
 
 def repair_together(*log_dirs: str) -> Remedy:
     """Plan the mending of all log dirs of a broker, where one of them tells what is right in another."""
-    return Remedy(
-        command=f"segmend plan repair {' '.join(map(shlex.quote, log_dirs))} -o plan.json", safety=Safety.SAFE
-    )
+    return Remedy(command=f"{_REPAIR}{' '.join(map(shlex.quote, log_dirs))} -o plan.json", safety=Safety.SAFE)
 
 
 def trim(log_dir: str, partition: str) -> Remedy:
@@ -35,13 +39,13 @@ def trim(log_dir: str, partition: str) -> Remedy:
 def blank(log_dir: str, partition: str) -> Remedy:
     """Plan to give damaged batches up; it says how many records, and does nothing until that is agreed to."""
     target = shlex.quote(f"{log_dir.rstrip('/')}/{partition}")
-    return Remedy(command=f"segmend plan repair {target} --blank -o plan.json", safety=Safety.LOSSY)
+    return Remedy(command=f"{_REPAIR}{target} --blank -o plan.json", safety=Safety.LOSSY)
 
 
 def from_replica(log_dir: str, partition: str) -> Remedy:
     """Plan to take damaged batches from another replica; where its files are a human must say."""
     target = shlex.quote(f"{log_dir.rstrip('/')}/{partition}")
-    return advice(f"segmend plan repair {target} --from REPLICA_PARTITION_DIR -o plan.json")
+    return advice(f"{_REPAIR}{target} --from REPLICA_PARTITION_DIR -o plan.json")
 
 
 def graft(

@@ -20,12 +20,13 @@ from segmend.broker.cleaner import (
     again_ratio,
     judge,
     map_slots,
+    offset_maps,
 )
 from segmend.broker.retention import Retained, looks
 from segmend.explain.cleaned_size import CleanedSize, CleaningWork, cleaned_size
 from segmend.explain.cleaner_blockers import Blocker, Held, blockers, first_timestamp
 from segmend.explain.standing import standing
-from segmend.formats.java_number import LONG_MAX, parse_double, parse_long
+from segmend.formats.java_number import LONG_MAX, parse_long
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK
 from segmend.frozen import frozen, replace
 from segmend.loading.cleaner_reads import READ_AT_MOST, Spoiled, stats_fault
@@ -165,7 +166,7 @@ def _cleaned(state: DirState) -> Container[tuple[str, int]]:
 
 def _in_turn(looks: Sequence[CleaningLook], situation: Situation, budget: Budget) -> list[Compaction]:
     """What becomes of logs that one cleaner looks after."""
-    threads = max(_given(situation.broker.config, "log.cleaner.threads", 1), 1)
+    _, threads, _ = offset_maps(situation.broker.config.given)
     ratios = sorted((each.first.ratio for each in looks if each.first.taken), reverse=True)
     waits_too = LAST_STABLE.of(situation.broker.release)
     told = []
@@ -338,16 +339,8 @@ def _without(view: CleanerView, gone: int) -> CleanerView:
 
 
 def _slots(config: ServerConfig) -> int:
-    load_factor = parse_double(config.given.get("log.cleaner.io.buffer.load.factor", "")) or 0.9
-    buffer = _given(config, "log.cleaner.dedupe.buffer.size", 128 << 20)
-    return map_slots(
-        buffer, _given(config, "log.cleaner.threads", 1), 0.9 if load_factor is None else load_factor
-    )
-
-
-def _given(config: ServerConfig, name: str, default: int) -> int:
-    number = parse_long(config.given.get(name, "").strip())
-    return default if number is None else number
+    size, threads, load = offset_maps(config.given)
+    return map_slots(size, threads, load or 0.9)
 
 
 def _limits(compaction: Compaction) -> CleanerLimits:

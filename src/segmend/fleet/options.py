@@ -22,14 +22,14 @@ from segmend.fleet import option_values as values
 from segmend.fleet.listing import Place
 from segmend.fleet.option_values import TopicOffsets
 from segmend.fleet.schemas import DECODED, KAFKA_RECORD, KAFKA_RECORD_WITH_HEADERS, RECORDS, TABLES
+from segmend.formats.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from segmend.frozen import frozen
 
 PERMISSIVE, DROPMALFORMED, FAILFAST = "PERMISSIVE", "DROPMALFORMED", "FAILFAST"
 FAIL_ON_LOSS: Final = "failOnDataLoss"
 MODES: Final = (PERMISSIVE, DROPMALFORMED, FAILFAST)
 DAMAGE_COLUMN: Final = "_damage"
-INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
-"""`Topic.INTERNAL_TOPICS`, and the share coordinator's (KIP-932)."""
+INTERNAL_TOPICS: Final = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE})
 
 _LEVELS: Final = {level.name.lower(): level for level in Level}
 

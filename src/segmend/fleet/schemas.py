@@ -23,6 +23,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from segmend.formats import names
 from segmend.kernel.arrow import BATCH_SCHEMA
 
 _INSTANT = pa.timestamp("us", tz="UTC")
@@ -387,9 +388,9 @@ TABLES: Final[dict[str, pa.Schema]] = {
 """What `kafka-log` reads."""
 
 DECODED: Final = {
-    "consumer_offsets": "__consumer_offsets",
-    "transactions": "__transaction_state",
-    "cluster_metadata": "__cluster_metadata",
+    "consumer_offsets": names.CONSUMER_OFFSETS,
+    "transactions": names.TRANSACTION_STATE,
+    "cluster_metadata": names.CLUSTER_METADATA_TOPIC,
 }
 """Tables of what the records of one internal topic say."""
 

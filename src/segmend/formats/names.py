@@ -17,6 +17,10 @@ CLUSTER_METADATA = f"{CLUSTER_METADATA_TOPIC}-0"
 """The directory of the metadata log of a KRaft node, in its `metadata.log.dir`."""
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 REMOTE_INDEX_CACHE = "remote-log-index-cache"
+CONSUMER_OFFSETS = "__consumer_offsets"
+TRANSACTION_STATE = "__transaction_state"
+SHARE_GROUP_STATE = "__share_group_state"
+"""The share coordinator's (KIP-932); with the two before `Topic.INTERNAL_TOPICS`."""
 MAX_TOPIC_LENGTH = 249
 _LEGAL_TOPIC = re.compile(r"[A-Za-z0-9._-]+")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from segmend.formats.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from segmend.formats.record import iter_records
 from segmend.kernel.scan import iter_batches
 from segmend.loading.values import WHOLE, Concerned, PartitionOutcome
@@ -18,9 +19,9 @@ from segmend.logdir.tree import PartitionDir
 from segmend.topics import decoder_for
 
 _HOLDERS: Final = {
-    "__consumer_offsets": "groups",
-    "__share_group_state": "share groups",
-    "__transaction_state": "transactional ids",
+    CONSUMER_OFFSETS: "groups",
+    SHARE_GROUP_STATE: "share groups",
+    TRANSACTION_STATE: "transactional ids",
 }
 _FIELDS: Final = ("group", "groupId", "transactionalId")
 _READ: Final = 256 << 20

@@ -20,11 +20,12 @@ from segmend.broker.retention import (
     Limits,
 )
 from segmend.formats.java_number import parse_long
+from segmend.formats.names import SHARE_GROUP_STATE
 from segmend.frozen import as_dict, field, frozen
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import NEWEST
 
-_NEVER_REMOTE = (*COMPACTED_TOPICS, "__share_group_state", METADATA_TOPIC)
+_NEVER_REMOTE = (*COMPACTED_TOPICS, SHARE_GROUP_STATE, METADATA_TOPIC)
 _LOCAL = {"retention.ms": "local.retention.ms", "retention.bytes": "local.retention.bytes"}
 _SAME_AS_TOTAL = -2
 _FIRST_DELAY = "log.initial.task.delay.ms"

@@ -10,7 +10,7 @@ them whose traces would look like this. server.log and server.properties beside 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import total_ordering
 from typing import Final
 
@@ -200,10 +200,10 @@ def guess_release(log_dirs: Iterable[LogDir], registered: int | None, told: Told
 
 def _ceiling(dirs: Iterable[LogDir], newest: _Trace, guess: Release) -> Release:
     """The newest release that leaves no more than these traces: each start writes meta.properties anew."""
-    identities = [log_dir.meta_properties.data for log_dir in dirs if log_dir.meta_properties.data]
+    identities = [found for log_dir in dirs if (found := _properties(log_dir))]
     if newest.since >= (3, 7) or (not identities and newest.since >= (0, 9)):
         return guess if guess == _LAST_WITH_ZOOKEEPER else NEWEST
-    if any(b"cluster.id=" in properties for properties in identities):
+    if any(meta_properties.CLUSTER_ID in properties for properties in identities):
         return _last_of(Release((3, 6)))
     return _last_of(max(guess, Release((2, 3))) if newest.since >= (0, 11) else guess)
 
@@ -257,15 +257,21 @@ def _identity_traces(log_dir: LogDir) -> Iterator[_Trace]:
         yield _Trace((3, 9), "version 1 of quorum-state")
     if (log_dir.clean_shutdown.data or b"").strip():
         yield _Trace((3, 7), "a broker epoch in .kafka_cleanshutdown")
-    properties = log_dir.meta_properties.data or b""
-    if b"directory.id=" in properties:
+    properties = _properties(log_dir)
+    if meta_properties.DIRECTORY_ID in properties:
         yield _Trace((3, 7), "directory.id in meta.properties")
-    if b"version=1" in properties:
+    if properties.get(meta_properties.VERSION, "").strip() == "1":
         yield _Trace((2, 8), "version 1 of meta.properties")
-    if b"cluster.id=" in properties:
+    if meta_properties.CLUSTER_ID in properties:
         yield _Trace((2, 4), "cluster.id in meta.properties")
 
 
 def _written_with_zookeeper(log_dir: LogDir) -> bool:
-    properties = log_dir.meta_properties.data or b""
-    return b"broker.id=" in properties and b"node.id=" not in properties
+    properties = _properties(log_dir)
+    return meta_properties.BROKER_ID in properties and meta_properties.NODE_ID not in properties
+
+
+def _properties(log_dir: LogDir) -> Mapping[str, str]:
+    """What meta.properties says; nothing where it is not there, or cannot be read."""
+    value = log_dir.meta_properties.value
+    return {} if value is None else value.properties.as_dict()

@@ -44,6 +44,14 @@ class Piece:
     without: frozenset[int] = frozenset()
     salvaged: tuple[Span, ...] = ()
 
+    def with_next(self, other: Piece) -> Piece:
+        """Both as one; `other` begins where this one ends."""
+        assert self.stop == other.start, "bytes that nobody chose lie between two batches"
+        return replace(
+            self, stop=other.stop, last=other.last, batches=self.batches + other.batches,
+            records=self.records + other.records,
+        )  # fmt: skip
+
     @property
     def size(self) -> int:
         return self.stop - self.start
@@ -96,11 +104,7 @@ def _of_run(replica: Replica, log: FileEntry, run: Run, wanted: Range) -> Iterat
         if piece is None:
             continue
         if current is not None and not current.cut and not piece.cut:
-            assert current.stop == piece.start, "bytes that nobody chose lie between two batches"
-            current = replace(
-                current, stop=piece.stop, last=piece.last, batches=current.batches + 1,
-                records=current.records + piece.records,
-            )  # fmt: skip
+            current = current.with_next(piece)
             continue
         if current is not None:
             yield current

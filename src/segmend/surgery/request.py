@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from segmend.errors import UsageError
+from segmend.errors import SegmendError, UsageError
+from segmend.formats.names import DirName, parse_dir_name
 from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
+from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 
 Tell = Callable[[int, int], None]
@@ -39,6 +40,24 @@ class Request(Generic[OptionsType]):
     def release(self) -> Release:
         """The release whose rules count."""
         return self.broker.release
+
+    def replica_called(self, option: str) -> tuple[DirName, PartitionDir | None]:
+        """The name that `--partition` gives, TOPIC-N, and its directory; None if no log dir has it.
+
+        Raises `UsageError` for what no broker replicates, `SegmendError` where two log dirs have it.
+        """
+        name = parse_dir_name(option.rstrip("/").rpartition("/")[2])
+        if name.kind != "current":
+            raise UsageError(
+                f"--partition {name.name}: is no partition that a broker replicates; give TOPIC-N"
+            )
+        found = (log_dir.partition(name.name) for log_dir in self.dirs)
+        here = [each for each in found if each is not None and each.kind == "current"]
+        if len(here) > 1:
+            raise SegmendError(
+                f"{here[0].path}: is in {here[1].log_dir.path} too; set one of them aside first"
+            )
+        return name, here[0] if here else None
 
     def dir_called(self, path: str, option: str) -> LogDir:
         """The log dir that an option names; raises `UsageError` if it is none of those given."""

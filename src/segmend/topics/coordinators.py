@@ -12,6 +12,7 @@ from typing import Any
 
 from segmend.formats.cursor import Cursor, Malformed
 from segmend.formats.envelope import keyed
+from segmend.formats.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from segmend.formats.schema import messages, read
 
 _SUBSCRIPTION, _ASSIGNMENT = 0, 1
@@ -181,4 +182,4 @@ CONSUMER_PROTOCOL = """
     assignedPartitions:[]{topic:string partitions:[]i32} userData:bytes?
 """
 
-DECODERS = {"__consumer_offsets": decode_offsets, "__transaction_state": decode_transaction}
+DECODERS = {CONSUMER_OFFSETS: decode_offsets, TRANSACTION_STATE: decode_transaction}

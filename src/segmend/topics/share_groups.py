@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from segmend.formats.envelope import keyed
+from segmend.formats.names import SHARE_GROUP_STATE
 
 
 def decode(key: bytes | None, value: bytes | None) -> Mapping[str, Any]:
@@ -34,4 +35,4 @@ VALUES = """
     stateBatches:[]{firstOffset:i64 lastOffset:i64 deliveryState:i8 deliveryCount:i16}
 """
 
-DECODERS = {"__share_group_state": decode}
+DECODERS = {SHARE_GROUP_STATE: decode}

@@ -55,8 +55,7 @@ class LogsFirst:
 
     def after_its_log(self, finding: Finding) -> Finding:
         """The finding; with the command for its log, if that is to be mended before it."""
-        command = "" if finding.remedy is None else finding.remedy.command
-        if not command.startswith("segmend plan repair ") or finding.name.endswith(".log"):
+        if not remedies.repairs(finding.remedy) or finding.name.endswith(".log"):
             return finding
         remedy = self._of_the_log(finding)
         return finding if remedy is None else replace(finding, remedy=remedy)

@@ -18,6 +18,11 @@ from segmend.surgery.steps.replace_file import ReplaceFile
 CURRENT = "current"
 
 
+NO_METADATA = "no metadata on these disks: whether the cluster has this id for the topic cannot be told here"
+NO_TOPIC_IDS = "Kafka {} knows no topic ids; they came with 2.8"
+EVEN_STRAY = "also if the metadata on these disks does not expect such a replica"
+
+
 @frozen
 class ExpectedReplica:
     """A replica as it is to be served: topic and number, and the topic id in its partition.metadata."""

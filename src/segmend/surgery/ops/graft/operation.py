@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from segmend.broker.checkpoints import LEADER_EPOCHS
 from segmend.broker.strays import STRAYS, StrayHandling, stray_reason
 from segmend.errors import SegmendError, UsageError
-from segmend.formats.names import parse_dir_name
 from segmend.formats.offset_checkpoint import FILE_NAMES, HIGH_WATERMARK, RECOVERY_POINT
 from segmend.frozen import frozen
 from segmend.logdir import disk
@@ -84,19 +83,12 @@ def plan(request: Request[Options]) -> Plan:
 
 
 def _site(request: Request[Options]) -> Site:
-    name = request.options.partition.rstrip("/").rpartition("/")[2]
-    parsed = parse_dir_name(name)
-    if parsed.kind != "current":
-        raise UsageError(f"--partition {name}: is no partition that a broker replicates; give TOPIC-N")
-    leader = Leader.open(request.options.from_, parsed.topic, parsed.partition)
-    here = [p for p in (d.partition(name) for d in request.dirs) if p is not None and p.kind == "current"]
-    if len(here) > 1:
-        raise SegmendError(f"{here[0].path}: is in {here[1].log_dir.path} too; set one of them aside first")
-    if any(disk.real_path(p.path) == leader.path for p in here):
+    named, target = request.replica_called(request.options.partition)
+    leader = Leader.open(request.options.from_, named.topic, named.partition)
+    if target is not None and disk.real_path(target.path) == leader.path:
         raise UsageError(f"--from {request.options.from_}: is the replica that is to be restored")
-    target = here[0] if here else None
-    log_dir = target.log_dir if target is not None else _home(request, name, leader)
-    return Site(log_dir=log_dir, name=name, target=target, leader=leader, release=request.release)
+    log_dir = target.log_dir if target is not None else _home(request, named.name, leader)
+    return Site(log_dir=log_dir, name=named.name, target=target, leader=leader, release=request.release)
 
 
 def _home(request: Request[Options], name: str, leader: Leader) -> LogDir:

@@ -7,7 +7,6 @@ from typing import Final
 
 from segmend.cluster.newest_metadata import compacts_by
 from segmend.errors import SegmendError, UsageError
-from segmend.formats.names import parse_dir_name
 from segmend.frozen import frozen, replace
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
@@ -127,18 +126,13 @@ def _paths(places: Sequence[PartitionDir]) -> set[str]:
 
 
 def _target(request: Request[object], partition: str) -> PartitionDir:
-    name = partition.rstrip("/").rpartition("/")[2]
-    if parse_dir_name(name).kind != "current":
-        raise UsageError(f"--partition {name}: is no partition that a broker replicates; give TOPIC-N")
-    here = [p for p in (d.partition(name) for d in request.dirs) if p is not None and p.kind == "current"]
-    if not here:
+    named, target = request.replica_called(partition)
+    if target is None:
         raise UsageError(
-            f"--partition {name}: is in none of the log dirs; a replica that is not there any more is copied "
-            "from one that is sound: segmend plan graft"
+            f"--partition {named.name}: is in none of the log dirs; a replica that is not there any more is "
+            "copied from one that is sound: segmend plan graft"
         )
-    if len(here) > 1:
-        raise SegmendError(f"{here[0].path}: is in {here[1].log_dir.path} too; set one of them aside first")
-    return here[0]
+    return target
 
 
 def _other(path: str, target: PartitionDir) -> Leader:

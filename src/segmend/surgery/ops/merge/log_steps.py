@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from segmend.errors import SegmendError
 from segmend.formats.names import file_prefix
-from segmend.frozen import frozen, replace
+from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.merge.cut import recut
 from segmend.merge.pieces import Piece
@@ -126,10 +126,7 @@ def joined(pieces: Sequence[Piece]) -> Iterator[Piece]:
     held: Piece | None = None
     for piece in pieces:
         if held is not None and _goes_on(held, piece):
-            held = replace(
-                held, stop=piece.stop, last=piece.last, batches=held.batches + piece.batches,
-                records=held.records + piece.records,
-            )  # fmt: skip
+            held = held.with_next(piece)
             continue
         if held is not None:
             yield held

@@ -25,7 +25,15 @@ from segmend.surgery.options import arguments_of, flag, option, required
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning import assembly, selection
 from segmend.surgery.planning.assembly import Draft
-from segmend.surgery.planning.expected import CURRENT, ExpectedReplica, topic_id_step, wished_id
+from segmend.surgery.planning.expected import (
+    CURRENT,
+    EVEN_STRAY,
+    NO_METADATA,
+    NO_TOPIC_IDS,
+    ExpectedReplica,
+    topic_id_step,
+    wished_id,
+)
 from segmend.surgery.planning.topic_dirs import replaced
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
@@ -63,7 +71,7 @@ class Options:
         "leave the partitions where they are, and make copies (blocks are shared if they can be)"
     )
     replace: bool = flag("set empty partitions of the new name aside")
-    even_stray: bool = flag("also if the metadata on these disks does not expect such a replica")
+    even_stray: bool = flag(EVEN_STRAY)
 
 
 def plan(request: Request[Options]) -> Plan:
@@ -134,7 +142,7 @@ def _notes(request: Request[Options], names: Sequence[NewName]) -> Iterator[str]
         topics = ", ".join(sorted({each.topic for each in names}))
         yield f"ZooKeeper, not these disks, tells whether {topics} is there, with replicas on this node"
     elif request.broker.metadata is None:
-        yield "no metadata on these disks: whether the cluster has this id for the topic cannot be told here"
+        yield NO_METADATA
     for log_dir in request.dirs:
         if any(each.partition.log_dir is log_dir for each in names):
             yield (
@@ -272,9 +280,7 @@ def _id(request: Request[object], topic: str, wish: str) -> str | None:
     """The id to write; None where the broker finds it out by itself, as with ZooKeeper, or knows none."""
     if not TOPIC_IDS.of(request.release):
         if wish != CURRENT:
-            raise UsageError(
-                f"--topic-id {wish}: Kafka {request.release} knows no topic ids; they came with 2.8"
-            )
+            raise UsageError(f"--topic-id {wish}: {NO_TOPIC_IDS.format(request.release)}")
         return None
     if wish == CURRENT and not request.broker.kraft:
         return None

@@ -21,7 +21,14 @@ from segmend.surgery.options import arguments_of, flag, option, required
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning import assembly, selection
 from segmend.surgery.planning.assembly import Draft
-from segmend.surgery.planning.expected import CURRENT, ExpectedReplica, wished_id
+from segmend.surgery.planning.expected import (
+    CURRENT,
+    EVEN_STRAY,
+    NO_METADATA,
+    NO_TOPIC_IDS,
+    ExpectedReplica,
+    wished_id,
+)
 from segmend.surgery.request import Request
 from segmend.surgery.steps.replace_file import ReplaceFile
 
@@ -44,7 +51,7 @@ class Options:
         "ID",
         default=CURRENT,
     )
-    even_stray: bool = flag("also if the metadata on these disks does not expect such a replica")
+    even_stray: bool = flag(EVEN_STRAY)
 
 
 @frozen
@@ -61,7 +68,7 @@ def plan(request: Request[Options]) -> Plan:
     options = request.options
     assembly.refuse_strangers(request.dirs, request.given)
     if not TOPIC_IDS.of(request.release):
-        raise UsageError(f"Kafka {request.release} knows no topic ids; they came with 2.8")
+        raise UsageError(NO_TOPIC_IDS.format(request.release))
     chosen = selection.by_topic(request, options.topic)
     stamps = [_stamp(request, partition) for partition in chosen]
     if options.topic_id != CURRENT and len(topics := sorted({p.topic for p in chosen})) > 1:
@@ -120,4 +127,4 @@ def _notes(request: Request[Options], stamps: Sequence[_Stamp], changed: Sequenc
         if len(each.after.nodes) > 1:
             yield f"{path}: the log of its leader decides: as a follower this one is cut to agree with it"
     if request.broker.metadata is None and changed:
-        yield "no metadata on these disks: whether the cluster has this id for the topic cannot be told here"
+        yield NO_METADATA
