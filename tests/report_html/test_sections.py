@@ -7,6 +7,7 @@ from tests.report_html import sample
 from tests.report_html.sample import NOW, NOW_MS, table
 
 from segmend.checks import Consequence
+from segmend.loading.values import EFFECTS
 from segmend.report.html.brokers import fleet, verdict
 from segmend.report.html.columns import told_apart
 from segmend.report.html.consequences import of
@@ -109,12 +110,35 @@ def test_consequences_follow_the_catalogue(
         ("M01", "stray-renamed", 0, Consequence.NONE),
         ("C10b", "tail-truncated", 0, Consequence.WRONG),
         ("N27", "log-recreated-empty", 0, Consequence.LOSES),
+        ("M01", "partition-unserved", 0, Consequence.WRONG),
+        ("Q06", "metadata-lost", 0, Consequence.LOSES),
+        ("K14", "none", 0, Consequence.FAILING),
     ],
 )
 def test_what_the_start_does_goes_before_the_catalogue(
     code: str, effect: str, lost: int, expected: Consequence
 ) -> None:
     assert of(code, "error", clean=True, effect=effect, records_lost=lost) is expected
+
+
+COUNTED = {
+    "tail-truncated", "segment-emptied", "segments-deleted", "segment-skipped", "directory-deleted",
+    "stray-renamed", "log-start-moved",
+}  # fmt: skip
+"""Effects that lose something where they say how many records."""
+
+
+def test_no_effect_is_passed_over() -> None:
+    """What leaves readers all that they had, and takes no time: the start is as if nothing were wrong."""
+    said = {effect: of("X99", "warning", clean=True, effect=effect) for effect in EFFECTS}
+    assert {effect for effect, worst in said.items() if worst is Consequence.NONE} == {
+        "index-created", "index-trimmed", "file-deleted", "swap-completed", "snapshot-rebuilt",
+        "snapshot-deleted", "epochs-rewritten", "high-watermark-reset", "checkpoint-reset",
+        *COUNTED,
+    }  # fmt: skip
+    assert {of("X99", "warning", clean=True, effect=each, records_lost=1) for each in COUNTED} == {
+        Consequence.LOSES
+    }
 
 
 # The fleet

@@ -16,6 +16,8 @@ _EFFECTS: Final = {
     "broker-refuses": Consequence.REFUSES,
     "dir-offline": Consequence.OFFLINE,
     "reads-fail": Consequence.WRONG,
+    "partition-unserved": Consequence.WRONG,
+    "metadata-lost": Consequence.LOSES,
     "index-rebuilt": Consequence.SLOW,
     "recovery-scan": Consequence.SLOW,
     **dict.fromkeys(
@@ -23,11 +25,11 @@ _EFFECTS: Final = {
          "stray-renamed", "log-recreated-empty", "log-start-moved"), Consequence.LOSES
     ),
 }  # fmt: skip
-# Of a directory that is gone nobody knows what was in it.
-_NOT_COUNTED: Final = "log-recreated-empty"
+# Of a directory that is gone nobody knows what was in it, and metadata is no record of a topic.
+_NOT_COUNTED: Final = frozenset({"log-recreated-empty", "metadata-lost"})
 _ENDING: Final = frozenset({Consequence.REFUSES, Consequence.OFFLINE})
 # What the table may say of a start that was forecast to do nothing of the kind.
-_NOT_AT_THE_START: Final = frozenset({Consequence.LOSES, Consequence.WRONG})
+_NOT_AT_THE_START: Final = frozenset({Consequence.LOSES, Consequence.WRONG, Consequence.FAILING})
 
 
 def of(
@@ -41,7 +43,7 @@ def of(
     if severity == "info":
         return Consequence.NONE
     told = _EFFECTS.get(effect or "")
-    if told is Consequence.LOSES and not records_lost and effect != _NOT_COUNTED:
+    if told is Consequence.LOSES and not records_lost and effect not in _NOT_COUNTED:
         told = None
     if told is not None or records_lost:
         return Consequence.LOSES if records_lost and told not in _ENDING else told or Consequence.LOSES
