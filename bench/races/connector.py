@@ -31,7 +31,7 @@ from bench.table import Target, show
 from segmend.fleet.driver import Driver, LocalDriver
 from segmend.logdir.tree import LogDir
 from segmend.rescue.export import export
-from segmend.rescue.request import Request
+from segmend.rescue.request import RescueRequest
 from segmend.rescue.spread import spread
 from segmend.spark.driver import SparkDriver
 from segmend.spark.session import session
@@ -133,7 +133,7 @@ class _Races:
         return Contender(name, function=once, clock=self._cpu)
 
     def _export(self, driver: Driver, out: Path) -> None:
-        request = Request(dirs=(str(self._folder),), out=str(out), form="delta")
+        request = RescueRequest(dirs=(str(self._folder),), out=str(out), form="delta")
         dirs = [LogDir.open(str(self._folder))]
         *_, summary = export(
             request, dirs, (), lambda table: spread(driver, (), _unheard, table.elsewhere), bundle=None
