@@ -11,7 +11,10 @@ from tests.lab.outages.base import HERE as BASES
 from tests.lab.settings import KRAFT
 from tests.lab.upgrade import ARCHIVES
 
+from segmend.broker.server_odds import odd_settings, shut_out_by
 from segmend.loading.values import Effect
+from segmend.logdir.config import ServerConfig
+from segmend.logdir.release import Release
 
 LISTENING = {
     "broker": "PLAINTEXT://h:2",
@@ -147,6 +150,9 @@ def test_memory_for_large_buffers_is_assumed(tmp_path: Path) -> None:
     assert [*told.values()] == [True, False] * 3
 
 
+OVERRIDDEN = "max.connections.per.ip.overrides=127.0.0.1:100"
+
+
 @pytest.mark.parametrize(
     ("line", "kafka", "reason", "unknown"),
     [
@@ -161,15 +167,25 @@ def test_memory_for_large_buffers_is_assumed(tmp_path: Path) -> None:
         ("num.network.threads=100000", "4.3.1", "", "the machine may not have the threads"),
         ("num.recovery.threads.per.data.dir=100000", "4.3.1", "", "metrics of each thread"),
         ("num.recovery.threads.per.data.dir=100", "4.3.1", "", ""),
-        ("max.connections=0", "4.3.1", "", "may get no connection"),
-        ("socket.request.max.bytes=10", "4.3.1", "", "may be longer, and is refused then"),
-        ("controller.socket.timeout.ms=1", "4.3.1", "", "may answer in that time"),
-        ("controller.quorum.append.linger.ms=100000", "4.3.1", "", "waits as long"),
-        ("initial.broker.registration.timeout.ms=1", "4.3.1", "", "takes longer to let it in"),
-        ("broker.session.timeout.ms=100", "4.3.1", "", "fence a broker between two heartbeats"),
+        ("max.connections=0", "4.3.1", "more connections to its own controller", ""),
+        ("max.connections=1", "4.3.1", "more connections to its own controller", ""),
+        ("max.connections=2", "4.3.1", "", "may get no connection"),
+        ("max.connections.per.ip=1", "4.3.1", "more connections to its own controller", ""),
+        (f"{OVERRIDDEN}\nmax.connections.per.ip=1", "4.3.1", "", "may get no connection"),
+        ("queued.max.requests=2147483646", "4.3.1", "Requested array size exceeds VM limit", ""),
+        ("queued.max.requests=2147483645", "4.3.1", "", "the JVM may not have the memory (-Xmx)"),
+        ("socket.request.max.bytes=80", "4.3.1", "its own controller refuses it", ""),
+        ("socket.request.max.bytes=400", "4.3.1", "", "may be longer, and is refused then"),
+        ("controller.socket.timeout.ms=1", "4.3.1", "does not answer in that time", ""),
+        ("controller.socket.timeout.ms=2", "4.3.1", "", "may answer in that time"),
+        ("controller.quorum.append.linger.ms=60000", "4.3.1", "waits as long to be written", ""),
+        ("controller.quorum.append.linger.ms=20000", "4.3.1", "", "waits as long"),
+        ("initial.broker.registration.timeout.ms=10", "4.3.1", "takes longer to let it in", ""),
+        ("initial.broker.registration.timeout.ms=200", "4.3.1", "", "takes longer to let it in"),
+        ("broker.session.timeout.ms=501", "4.3.1", "", "fence a broker between two heartbeats"),
         ("broker.session.timeout.ms=18000", "4.3.1", "", ""),
         ("broker.heartbeat.interval.ms=5000", "4.3.1", "", ""),
-        ("broker.heartbeat.interval.ms=100000", "4.3.1", "", "fence a broker between two heartbeats"),
+        ("broker.heartbeat.interval.ms=30000", "4.3.1", "", "fence a broker between two heartbeats"),
     ],
 )  # fmt: skip
 def test_numbers_that_a_configuration_takes_and_a_start_does_not(
@@ -185,6 +201,43 @@ def test_numbers_that_a_configuration_takes_and_a_start_does_not(
         [True] if unknown else [],
     )
     assert ran.code == (4 if reason or unknown else 0)
+
+
+@pytest.mark.parametrize(
+    ("kafka", "setting", "ends"),
+    [
+        ("3.6.2", "max.connections=1", False),
+        ("3.7.2", "max.connections=1", True),
+        ("3.6.2", "max.connections.per.ip=1", False),
+        ("3.7.2", "max.connections.per.ip=1", True),
+        ("3.3.2", "max.connections=0", True),
+        ("3.3.2", "controller.socket.timeout.ms=1", True),
+        ("3.3.2", "socket.request.max.bytes=80", True),
+        ("3.3.2", "num.io.threads=100000", False),
+    ],
+)
+def test_what_a_broker_needs_of_its_own_controller(kafka: str, setting: str, ends: bool) -> None:
+    """As each release was started with it, a node that is all: since 3.7 it needs two connections."""
+    name, value = setting.split("=")
+    config = ServerConfig(given={"process.roles": "broker,controller", name: value})
+    release = Release.parse(kafka)
+    assert len([*shut_out_by(config, release)]) == ends
+    assert [*odd_settings(config, release)]
+
+
+@pytest.mark.parametrize("line", ["broker.session.timeout.ms=500", "broker.heartbeat.interval.ms=36000"])
+def test_a_broker_that_is_fenced_most_of_the_time_serves_nothing(tmp_path: Path, line: str) -> None:
+    """4.3.1 led its partitions at 205 of 2,066 looks: a session of 100 ms, and a heartbeat each second."""
+    dirs = sorted(unpack(ARCHIVES / "3.9.2.tar.xz", tmp_path).glob("b1/d*"))
+    ran = run(
+        "forecast", *dirs, "--config", configured(tmp_path, dirs, line), "--json", "--kafka", "4.3.1", code=4
+    )
+    served = [each for each in ran.of("partition") if each["outcome"] in ("served", "empty")]
+    assert (served, ran.json[-1]["outcome"]) == ([], "starts")
+    assert ran.json[-1]["unserved"] == len(ran.of("partition")) > 0
+    assert {each["reason"].partition(":")[0] for each in ran.of("partition")} == {
+        "Fencing broker 1 because its session has timed out"
+    }
 
 
 def test_a_log_dir_that_is_made_in_another_one(tmp_path: Path) -> None:

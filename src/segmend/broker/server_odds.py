@@ -1,6 +1,7 @@
 """Numbers in server.properties that `KafkaConfig` takes, and on which a start depends all the same.
 
-What comes of them is decided by the JVM, its machine, or a race: no file of a broker tells it.
+What comes of them is decided by the JVM, its machine, or a race: no file of a broker tells it. But there are
+numbers with which no node comes up that has nobody but itself to be registered by.
 """
 
 from __future__ import annotations
@@ -29,13 +30,19 @@ COMES_UP: Final = "whether it comes up, and serves, with"
 
 @frozen
 class Odd:
-    """`odd` is asked with the numbers of `names` (with defaults), of a node with any of the `roles`."""
+    """`odd` is asked with the numbers of `names` (with defaults), of a node with any of the `roles`.
+
+    `shuts_out` is asked with the release and the same numbers, of a broker that is the only controller, too:
+    no machine is so quick that it is registered then, because of `surely`.
+    """
 
     names: Mapping[str, int]
     odd: Callable[..., bool]
     why: str
     roles: str = ""
     applies: Rule[bool] | None = None
+    shuts_out: Callable[..., bool] | None = None
+    surely: str = ""
 
 
 def _beyond(
@@ -46,19 +53,41 @@ def _beyond(
     most: int = LONG_MAX,
     roles: str = "",
     applies: Rule[bool] | None = None,
+    never: tuple[int | Rule[int], str] | None = None,
 ) -> Odd:
-    """One number outside of what an ordinary start was seen with."""
+    """One number outside of what an ordinary start was seen with; `never` with one up to that, and why."""
 
     def odd(number: int) -> bool:
         return not least <= number <= most
 
-    return Odd(names={name: least}, odd=odd, why=why, roles=roles, applies=applies)
+    def shuts_out(release: Release, number: int) -> bool:
+        if never is None:
+            return False
+        up_to = never[0].of(release) if isinstance(never[0], Rule) else never[0]
+        return number <= up_to
+
+    return Odd(
+        names={name: least}, odd=odd, why=why, roles=roles, applies=applies, shuts_out=shuts_out,
+        surely=never[1] if never else "",
+    )  # fmt: skip
 
 
 _CROWD: Final = 1_000
 _NO_ROOM: Final = "the JVM may not have the memory (-Xmx)"
 _TOO_MANY: Final = "the machine may not have the threads, files and memory, or take long to make them"
 _NO_CONNECTION: Final = "brokers and clients may get no connection"
+_CONNECTED_BY: Final = Rule(
+    "BrokerLifecycleManager, and ControllerRegistrationManager beside it; KIP-919", (((0, 8), 0), ((3, 7), 1))
+)
+"""So many connections to its own controller are not enough for a broker."""
+_MORE: Final = "it needs more connections to its own controller"
+_REGISTERED_IN: Final = "initial.broker.registration.timeout.ms"
+_OVERRIDES: Final = ".overrides"
+_SESSION: Final = {"broker.session.timeout.ms": 9_000, "broker.heartbeat.interval.ms": 2_000}
+_MOSTLY: Final = 4
+"""It is led for less than one in so many seconds."""
+FENCED: Final = "Fencing broker {} because its session has timed out"
+"""`ReplicationControlManager`, of a broker whose heartbeats come too late."""
 _ODDS: Final = (
     *(_beyond(name, _NO_ROOM, most=TOO_MUCH) for name in HELD_AT_ONCE),
     *(_beyond(name, _TOO_MANY, most=_CROWD) for name in ("num.network.threads", "num.io.threads")),
@@ -68,24 +97,30 @@ _ODDS: Final = (
     ),
     _beyond(
         "socket.request.max.bytes", "what brokers and clients ask may be longer, and is refused then",
-        least=16 << 10,
+        least=16 << 10, never=(80, "its registration is longer, and its own controller refuses it"),
     ),
     _beyond(
-        "max.connections", _NO_CONNECTION, least=16,
+        "max.connections", _NO_CONNECTION, least=16, never=(_CONNECTED_BY, _MORE),
         applies=new_in("SocketServer.ConnectionQuotas; KIP-402", (2, 3)),
     ),
-    _beyond("max.connections.per.ip", _NO_CONNECTION, least=8),
-    _beyond("controller.socket.timeout.ms", "no controller may answer in that time", least=1_000),
+    _beyond("max.connections.per.ip", _NO_CONNECTION, least=8, never=(_CONNECTED_BY, _MORE)),
     _beyond(
-        "controller.quorum.append.linger.ms", "what the quorum writes waits as long, and brokers wait for it",
-        most=1_000, roles="controller",
-    ),
-    _beyond(
-        "initial.broker.registration.timeout.ms", "it ends if the controller takes longer to let it in",
-        least=10_000, roles="broker",
+        "controller.socket.timeout.ms", "no controller may answer in that time", least=1_000,
+        never=(1, "its own controller does not answer in that time"),
     ),
     Odd(
-        names={"broker.session.timeout.ms": 9_000, "broker.heartbeat.interval.ms": 2_000},
+        names={"controller.quorum.append.linger.ms": 25, _REGISTERED_IN: 60_000},
+        odd=lambda linger, _timeout: linger > 1_000,
+        why="what the quorum writes waits as long, and brokers wait for it", roles="controller",
+        shuts_out=lambda _release, linger, timeout: linger >= timeout,
+        surely="its registration waits as long to be written",
+    ),
+    _beyond(
+        _REGISTERED_IN, "it ends if the controller takes longer to let it in", least=10_000, roles="broker",
+        never=(10, "its own controller takes longer to let it in"),
+    ),
+    Odd(
+        names=_SESSION,
         odd=lambda session, heartbeat: session < heartbeat + 1_000,
         why="controllers may fence a broker between two heartbeats, and nobody leads its partitions then",
         roles="broker,controller",
@@ -105,16 +140,40 @@ def much_memory(config: ServerConfig) -> list[str]:
 
 def odd_settings(config: ServerConfig, release: Release) -> Iterator[str]:
     """What a start depends on that no file tells, by the settings that make it so."""
+    return (f"{COMES_UP} {told}: {each.why}" for each, told, _ in _given(config, release))
+
+
+def shut_out_by(config: ServerConfig, release: Release) -> Iterator[str]:
+    """Why a broker that is its own and only controller is never registered by it, whatever the machine."""
+    for each, told, numbers in _given(config, release):
+        overridden = any(config.given.get(f"{name}{_OVERRIDES}") for name in each.names)
+        if each.shuts_out is not None and each.shuts_out(release, *numbers) and not overridden:
+            yield f"with {told} {each.surely}"
+
+
+def fenced_by(config: ServerConfig, node_id: int | None) -> str | None:
+    """Why a broker that is its own and only controller leads nothing most of the time."""
+    session, heartbeat = (
+        parse_long(config.given.get(name, "").strip()) or usual for name, usual in _SESSION.items()
+    )
+    if session * _MOSTLY > heartbeat:
+        return None
+    numbers = f"{session} ms after each heartbeat, the next of which comes after {heartbeat} ms"
+    return f"{FENCED.format(node_id)}: {', '.join(_SESSION)}: that is {numbers}"
+
+
+def _given(config: ServerConfig, release: Release) -> Iterator[tuple[Odd, str, tuple[int, ...]]]:
+    """Each that concerns the node and of which something is set; what that is, and the numbers."""
     given, roles = config.given, {*entries_of(config.given.get(ROLES, ""))}
     for each in _ODDS:
         numbers = {name: parse_long(given.get(name, "").strip()) for name in each.names}
         set_here = {name: number for name, number in numbers.items() if number is not None}
         if not config.cleaner_runs and min(each.names).startswith("log.cleaner."):
             continue
+        values = tuple({**each.names, **set_here}.values())
         asked = not each.roles or roles & {*entries_of(each.roles)}
-        if not (asked and set_here and each.odd(*({**each.names, **set_here}).values())):
+        if not (asked and set_here and each.odd(*values)):
             continue
         # The release is asked only where it makes a difference: each other one is played, too.
         if each.applies is None or each.applies.of(release):
-            told = ", ".join(f"{name}={number}" for name, number in set_here.items())
-            yield f"{COMES_UP} {told}: {each.why}"
+            yield each, ", ".join(f"{name}={number}" for name, number in set_here.items()), values

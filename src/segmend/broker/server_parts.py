@@ -55,8 +55,8 @@ UNTOLD_PORT = Words.since(
 )
 _MOST_PORT: Final = (1 << 16) - 1
 NO_SUCH_ARRAY: Final = "java.lang.OutOfMemoryError: Requested array size exceeds VM limit"
-"""`SkimpyOffsetMap`, whatever heap the JVM has: a log cleaner's thread has one map."""
-_MOST_BYTES: Final = INT_MAX - 2
+"""`SkimpyOffsetMap` (a log cleaner's thread has one map) or `RequestChannel`, whatever heap the JVM has."""
+_LONGEST: Final = INT_MAX - 2
 _OWN_CLASSES: Final = {
     SIMPLE: gone_in("SimpleAclAuthorizer; KIP-504", (3, 0)),
     ACL_AUTHORIZER: Rule(
@@ -86,6 +86,8 @@ def part_refusals(config: ServerConfig, release: Release) -> Iterator[str]:
     size, least = (parse_int(given.get(name, str(8 << 20))) for name in _METADATA_SEGMENT)
     if roles and size is not None and least is not None and size < least:
         said.append(SMALL_METADATA.say(release, least, size))
+    if (parse_int(given.get("queued.max.requests", "")) or 0) > _LONGEST:
+        said.append(NO_SUCH_ARRAY)
     if config.cleaner_runs and "log.cleaner.threads" not in config.provided:
         said += _of_cleaner(given, release)
     if LISTENERS not in config.provided:
@@ -108,7 +110,7 @@ def _of_ports(server: Server) -> Iterator[str | None]:
 def _of_cleaner(given: Mapping[str, str], release: Release) -> Iterator[str | None]:
     """What its threads are made of, once all logs are loaded."""
     size, threads, load = offset_maps(given)
-    if size // threads > _MOST_BYTES:
+    if size // threads > _LONGEST:
         yield NO_SUCH_ARRAY
     elif load is not None and not map_load(size, threads, load) > 1:
         yield SMALL_MAP.of(release)

@@ -2,7 +2,8 @@
 
 Follows `ReplicaManager.maybeAddLogDirFetchers`, `ReplicaAlterLogDirsThread` and
 `Partition.maybeReplaceCurrentWithFutureReplica`. What is left to copy is copied; what the future replica
-lacks below its own end is not, and goes with the current one.
+lacks below its own end is not, and goes with the current one. Beside an empty log that takes the place of
+one that is gone, it is emptied as well.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ def _replaced(one: Loaded, future: Loaded | None, budget: Budget) -> Loaded:
     if (
         one.dir_state.offline
         or not isinstance(outcome, PartitionOutcome)
-        or outcome.outcome != Service.SERVED
+        or outcome.outcome not in (Service.SERVED, Service.EMPTY)
     ):
         return one
     theirs = future.dir_state.log_dir.partition(future.outcome.name)
     mine = one.dir_state.log_dir.partition(outcome.name)
-    if theirs is None or mine is None:
+    if theirs is None:
         return one
     says = REPLACED.format(outcome.name)
     move = Later(
@@ -50,6 +51,8 @@ def _replaced(one: Loaded, future: Loaded | None, budget: Budget) -> Loaded:
         partition=outcome.partition, broker_says=says,
     )  # fmt: skip
     one = replace(one, later=(*one.later, move))
+    if mine is None or outcome.outcome == Service.EMPTY:
+        return one  # It is cut to what the log has that was made anew: to nothing.
     try:
         if not budget.takes(_size(mine) + _size(theirs)):
             words = (

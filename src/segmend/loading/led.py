@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from segmend.broker.election import RESTARTED, Leaves
 from segmend.broker.failures import UNASSIGNED
 from segmend.broker.leading import ENDS_AT_OFFLINE, MADE_ASIDE, NOT_APPLIED, NOT_AVAILABLE, leading_order
+from segmend.broker.server_odds import fenced_by
 from segmend.broker.strays import NO_DIR_IDS, UNLED_HERE
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from segmend.frozen import replace
@@ -87,6 +88,23 @@ def without_the_renamed(
         home = image.directory(image.ids.get(outcome.topic, ""), outcome.partition, broker.node_id)
         waits = home not in homes and image.alone(outcome.topic, outcome.partition)
         return unserved(one, says.format(home)) if waits else one
+
+    return [told(one) for one in loaded]
+
+
+def without_the_fenced(
+    loaded: Sequence[Loaded], image: MetadataImage | None, broker: BrokerDirs
+) -> list[Loaded]:
+    """The same, without service where its own controller, the only one, fences the broker all the time."""
+    says = fenced_by(broker.config, broker.node_id) if broker.others == () else None
+    if image is None or says is None:
+        return list(loaded)
+
+    def told(one: Loaded) -> Loaded:
+        outcome = one.outcome
+        if not isinstance(outcome, PartitionOutcome) or outcome.unserved:
+            return one
+        return unserved(one, says) if image.alone(outcome.topic, outcome.partition) else one
 
     return [told(one) for one in loaded]
 

@@ -31,7 +31,7 @@ from segmend.loading.coordinator_state import concerned
 from segmend.loading.dirs import DirState
 from segmend.loading.expected import is_missing, made_again, made_as_followers, missing_replicas
 from segmend.loading.futures import replaced
-from segmend.loading.led import aside, key_of, without_the_renamed, without_the_unled
+from segmend.loading.led import aside, key_of, without_the_fenced, without_the_renamed, without_the_unled
 from segmend.loading.metadata import ANOTHER_HOME, FOLLOWS, IN_ITS_HOME, in_zookeeper
 from segmend.loading.prelude import ForecastOptions, Prelude
 from segmend.loading.reads import Budget
@@ -129,7 +129,7 @@ class _Run:
         spare_the_unasked(self._loaded, states)
         self._loaded = without_the_unled(self._loaded, image, broker.node_id, broker.release)
         self._loaded = without_the_renamed(self._loaded, image, broker)
-        self._loaded = without_the_unmarked(self._loaded, image)
+        self._loaded = without_the_fenced(without_the_unmarked(self._loaded, image), image, broker)
         self._duplicates()
         self._futures()
         for state in states:

@@ -19,6 +19,7 @@ from segmend.broker.authorizer import (
 )
 from segmend.broker.gates import metadata_refusals, migration_refusal, topic_refusals
 from segmend.broker.server_listeners import ROLES
+from segmend.broker.server_odds import shut_out_by
 from segmend.broker.server_parts import part_refusals
 from segmend.broker.server_rules import server_refusals
 from segmend.broker.settings import Refused
@@ -61,9 +62,14 @@ def metadata_reasons(broker: BrokerDirs) -> Iterator[str]:
 
 def shut_out(broker: BrokerDirs) -> str | None:
     """Why the broker is never registered: its own controller, the only one, does not let it in."""
-    alone, roles = broker.others == (), broker.config.given.get(ROLES, "")
-    refused = alone and "broker" in roles and _admission(broker) == Admission.NO
-    return NOT_LET_IN.format(REGISTERING.of(broker.release)) if refused else None
+    roles = broker.config.given.get(ROLES, "")
+    if broker.others != () or "broker" not in roles:
+        return None
+    registering = REGISTERING.of(broker.release)
+    if _admission(broker) == Admission.NO:
+        return NOT_LET_IN.format(registering)
+    odd = shut_out_by(broker.config, broker.release) if "controller" in roles else iter(())
+    return next((f"{registering}: {each}" for each in odd), None)
 
 
 def perhaps_shut_out(broker: BrokerDirs) -> Iterator[str]:
