@@ -79,6 +79,31 @@ def test_batches_that_claim_too_much_are_named_and_the_rest_is_there(tmp_path: P
         assert (ran.code, ran.of("summary")[0]["records"]) == ((0, 2) if number == 1 else (4, 1)), number
 
 
+@pytest.mark.parametrize("codec", [1, 2, 3, 4])
+def test_a_batch_that_inflates_is_named_with_what_keeps_it_alone_as_in_the_fleet(
+    codec: int, tmp_path: Path
+) -> None:
+    home = tmp_path / "d" / "t-0"
+    home.mkdir(parents=True)
+    zeros = compress(codec, bytes(DECODE_LIMIT + 9))
+    header = build_batch([NewRecord(value=b"", timestamp=1)], base_offset=1, codec=codec)[:61]
+    good, end = (build_batch([NewRecord(key=b"a", value=b"1")], base_offset=at) for at in (0, 2))
+    bomb = rewritten(header[:8] + struct.pack(">i", 49 + len(zeros)) + header[12:] + zeros)
+    (home / f"{0:020}.log").write_bytes(good + bomb + end)
+    told = [
+        run(*command, "--out", tmp_path / command[0], "--as", "jsonl", "--json", code=4)
+        for command in (("rescue", home.parent), ("fleet", "rescue", home.parent, "--driver", "local"))
+    ]
+    (line,), (again,) = (ran.of("partition") for ran in told)
+    where = f"t-0/{0:020}.log", len(good), "too-large", str(home.parent)
+    assert (line["records"], line["unreadable"], line) == (2, [[*where]], again)
+    assert [ran.of("summary")[0]["unreadable"] for ran in told] == [1, 1]
+    text = (tmp_path / "rescue" / "_rescue.txt").read_text()
+    assert f"unreadable: {home}/{0:020}.log at byte {len(good)}: its records were not looked at" in text
+    assert "--as log-dir keeps it as it is" in text
+    assert "no offset missing; 1 batch unreadable" in text
+
+
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "delta", "log-dir", "export"])
 def test_a_topic_with_the_longest_name_there_can_be(form: str, tmp_path: Path) -> None:
     """Names of files have 255 bytes, and what is being written has an ending more."""

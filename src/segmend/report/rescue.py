@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from segmend.kernel.types import DECODE_LIMIT, KINDS, WINDOW_LIMIT
 from segmend.report import text
 from segmend.report.style import Style
 from segmend.wording import plural
@@ -15,6 +16,14 @@ _TAKEN = {
     "lost": "Kafka's default cleanup.policy (delete) was taken, by which offsets that nobody has are lost",
     "compacted": "nobody tells the cleanup.policy, so offsets that nobody has were taken for compacted",
 }
+_TOO_LARGE = (
+    f"its records were not looked at, for it has more than {text.size(WINDOW_LIMIT)}, or more than "
+    f"{text.size(DECODE_LIMIT)} once decompressed"
+)
+_AS_IT_IS = (
+    "what cannot be read of a batch is not in OUT, though no offset of it counts as missing; "
+    "rescue --as log-dir keeps it as it is"
+)
 
 
 def lines_of(line: Mapping[str, Any], look: Style) -> Iterator[str]:
@@ -44,8 +53,7 @@ def _remarks(line: Mapping[str, Any]) -> Iterator[str]:
     for each in line["conflicts"]:
         where = f"{each['first_offset']} to {each['last_offset']}"
         yield f"conflict: replicas have other sound bytes at offsets {where}; taken by {each['because']}"
-    for file, position, kind in line["unreadable"][:_SHOWN]:
-        yield f"unreadable: {text.clean(file)} at byte {position}: {kind}"
+    yield from _unreadable(line["unreadable"])
     yield from (f"doubt: {text.clean(each)}" for each in line["doubts"])
     yield from _compacted(line.get("compacted"))
     for side, counts in line.get("decoded", {}).items():
@@ -64,6 +72,17 @@ def _remarks(line: Mapping[str, Any]) -> Iterator[str]:
     if line["unacknowledged"]:
         records = plural(line["unacknowledged"], "record")
         yield f"{records} above the high watermark on one replica only, marked"
+
+
+def _unreadable(batches: Sequence[Sequence[Any]]) -> Iterator[str]:
+    """An earlier release's journal does not tell the dirs."""
+    for file, position, kind, *dir in batches[:_SHOWN]:
+        path = text.clean("/".join((*dir, file)))
+        why = _TOO_LARGE if kind == "too-large" else KINDS.get(kind, kind)
+        yield f"unreadable: {path} at byte {position}: {why}"
+    if batches:
+        more = f"unreadable: {plural(len(batches) - _SHOWN, 'batch')} more; " if len(batches) > _SHOWN else ""
+        yield f"{more}{_AS_IT_IS}"
 
 
 def _salvaged(spans: Sequence[Sequence[int]]) -> Iterator[str]:
@@ -102,6 +121,8 @@ def summary_line(line: Mapping[str, Any], out: str) -> str:
     lost = plural(line["missing"], "offset") if line["missing"] else "no offset"
     salvaged = f", {line['salvaged']:,} of them salvaged" if line.get("salvaged") else ""
     said = f"{counted} in {text.clean(out)}, {text.size(line['bytes'])}; {lost} missing{salvaged}"
+    if line.get("unreadable"):
+        said += f"; {plural(line['unreadable'], 'batch', 'batches')} unreadable"
     refused = line.get("refused", 0)
     return said + (f"; {plural(refused, 'partition')} not written" if refused else "")
 

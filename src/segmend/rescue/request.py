@@ -185,14 +185,17 @@ def ranges_within(ranges: Sequence[Range], request: RescueRequest) -> Iterator[R
             )  # fmt: skip
 
 
+Undecodable = tuple[str, int, str, str]
+"""A batch whose records could not be read after all: file, position, kind, log dir."""
+
+
 @frozen
 class Written:
     """What became of the records: `records` are in OUT, `left_out` are those of aborted transactions.
 
     `aborted` are all records of aborted transactions, `open` those whose transaction has no known end,
     `unacknowledged` those that no high watermark reaches, `salvaged` those of batches whose checksum fails;
-    `marked` is any of these. `undecodable` are batches that could not be
-    read after all: file, position, kind. `decoded` is what became of keys and values that were to be decoded,
+    `marked` is any of these. `decoded` is what became of keys and values that were to be decoded,
     `facts` what the form itself has to remember.
     """
 
@@ -204,6 +207,6 @@ class Written:
     unacknowledged: int = 0
     salvaged: int = 0
     marked: int = 0
-    undecodable: tuple[tuple[str, int, str], ...] = ()
+    undecodable: tuple[Undecodable, ...] = ()
     decoded: Mapping[str, Any] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)

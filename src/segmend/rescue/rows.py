@@ -19,7 +19,7 @@ from segmend.merge.salvage import records_of
 from segmend.merge.spans import has, united
 from segmend.rescue.decoders import Decode
 from segmend.rescue.decoding import Decoding
-from segmend.rescue.request import Job, RescueRequest, Written
+from segmend.rescue.request import Job, RescueRequest, Undecodable, Written
 
 _COUNTS: Final = ("records", "aborted", "left_out", "open", "unacknowledged", "salvaged", "marked")
 
@@ -65,7 +65,7 @@ class Tally:
         self.decoding = Decoding(decode)
         self.records = self.aborted = self.left_out = self.open = self.unacknowledged = self.marked = 0
         self.salvaged = 0
-        self.undecodable: list[tuple[str, int, str]] = []
+        self.undecodable: list[Undecodable] = []
         self._told = frozenset[tuple[str, int, str]]()
 
     def add(
@@ -86,7 +86,7 @@ class Tally:
         def take(problem: Problem) -> None:
             place = piece.file, problem.position, problem.kind
             if place not in self._told:
-                self.undecodable.append(place)
+                self.undecodable.append((*place, piece.replica.dir))
 
         return take
 
@@ -98,8 +98,10 @@ class Tally:
         """Stand where another one stood; what it was told already does not count twice."""
         for name in _COUNTS:
             setattr(self, name, counts[name])
-        self.undecodable = [(file, position, kind) for file, position, kind in counts["undecodable"]]
-        self._told = frozenset(self.undecodable)
+        # An earlier release did not note the dir.
+        noted = [(*each, "")[:4] for each in counts["undecodable"]]
+        self.undecodable = [(file, position, kind, dir) for file, position, kind, dir in noted]
+        self._told = frozenset((file, position, kind) for file, position, kind, _ in noted)
 
     def written(self, bytes: int, **facts: Any) -> Written:
         return Written(

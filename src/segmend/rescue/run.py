@@ -325,6 +325,7 @@ def summary_of(
     """
     refused = sum(bool(line.get("refused")) for line in lines)
     lines = [line for line in lines if not line.get("refused")]
+    undecodable = sum(len(line["unreadable"]) for line in lines)
     gapped = sorted({line["topic"] for line in lines if line.get("gaps")})
     untold = {topic: policies(topic) for topic in gapped if not policies.is_told(topic)}
     return {
@@ -340,6 +341,7 @@ def summary_of(
         "strays": list(beside.strays),
         "unread": list(beside.broken),
         **({"refused": refused} if refused else {}),
+        **({"unreadable": undecodable} if undecodable else {}),
         "policy_untold": [
             {"topic": topic, "gaps": "lost" if compacts is False else "compacted"}
             for topic, compacts in untold.items()

@@ -34,8 +34,9 @@ A partition that cannot be written is told (`refused`), and the others are; the 
 
 With --json its line has `refused`, why, and null for all else; `unread` of another line lists what of its
 replicas could not be read, `conflicts` where they have other sound bytes (by what one was taken, and of which
-brokers). `read` = `records` + `left_out` + `duplicates` + `not_asked_for`, and what --compact took, less what
---salvage added. The summary has `not_looked_at`, directories beside the replicas that no broker serves
+brokers), `unreadable` the batches whose records could not be read: file, position, kind and dir (exit code 4;
+--as log-dir keeps them). `read` = `records` + `left_out` + `duplicates` + `not_asked_for`, and what --compact
+took, less what --salvage added. The summary has `not_looked_at`, directories beside the replicas that no broker serves
 (-stray, -delete, -future), `strays`, those of them that were set aside and may have records that no replica
 has (exit code 4), and `unread`, replicas that are links to nothing.
 
