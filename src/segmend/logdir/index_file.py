@@ -63,7 +63,7 @@ def read_index(index: FileEntry, entry_size: int, *, exact: bool) -> tuple[bytes
     """The bytes of an index and the number of zero entries left out at its end.
 
     One zero entry and what makes no whole entry stay, so that a tail still shows. `exact` finds
-    zeros in the middle as well, by reading the whole tail.
+    zeros in the middle as well, by reading the whole tail. Of more than `LIMIT_BYTES` the first are read.
     """
     with index.reader() as reader:
         if reader.size < _PREALLOCATED_BYTES:
@@ -71,7 +71,7 @@ def read_index(index: FileEntry, entry_size: int, *, exact: bool) -> tuple[bytes
         whole, rest = divmod(reader.size, entry_size)
         used = (_used_entries_exactly if exact else _used_entries)(reader, entry_size)
         left_out = max(whole - used - 1, 0)
-        if not left_out:
+        if not left_out or used * entry_size >= LIMIT_BYTES:
             return reader.read(LIMIT_BYTES), 0
         return reader.read((used + 1) * entry_size) + reader.read(rest, whole * entry_size), left_out
 
@@ -91,16 +91,22 @@ def _used_entries(reader: OpenFile, entry_size: int) -> int:
 
 
 def _used_entries_exactly(reader: OpenFile, entry_size: int) -> int:
-    """The same by reading the whole tail, for an index may also have zeros in its middle."""
+    """The same by reading the whole tail, for an index may also have zeros in its middle; holes are zeros."""
+    for begin, end in reversed([*reader.extents()]):
+        used = _used_bytes(reader, begin, end)
+        if used > begin:
+            return min(-(-used // entry_size), reader.size // entry_size)
+    return 0
+
+
+def _used_bytes(reader: OpenFile, begin: int, end: int) -> int:
+    """Where the zeros at the end of these bytes begin."""
     block = bytearray(len(_ZEROS))
-    end = reader.size
-    while end > 0:
-        start = max(end - len(block), 0)
+    while end > begin:
+        start = max(end - len(block), begin)
         part = memoryview(block)[: end - start]
         reader.read_into(part, start)
         if part.tobytes() != _ZEROS[: end - start]:
-            break
+            return start + nonzero_size(part)
         end = start
-    first = max(end - len(block), 0)
-    used = first + nonzero_size(reader.read(end - first, first))
-    return min(-(-used // entry_size), reader.size // entry_size)
+    return begin
