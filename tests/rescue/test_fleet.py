@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.beside import broker_on
 from tests.cli.run import Ran, run
 from tests.fleet.build import three_brokers
 from tests.golden.shared import golden
@@ -127,3 +128,25 @@ def test_what_ends_the_comparison_of_one_partition_is_told_of_that_one(
     assert [(each["verdict"], each.get("reason")) for each in ran.of("partition")] == [
         ("refused", "a log: no such file or directory"), ("equal", None),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", [("diff",), ("rescue", "--as", "jsonl"), ("export",)], ids=lambda c: c[0])
+@pytest.mark.parametrize("fleet", [(), ("fleet",)], ids=["alone", "fleet"])
+def test_a_broker_that_runs_on_a_source_is_named(
+    command: tuple[str, ...], fleet: tuple[str, ...], tmp_path: Path
+) -> None:
+    """What is read there may be older a moment later."""
+    root = three_brokers(tmp_path / "fleet")
+    dirs = sorted(path.parent for path in root.rglob("meta.properties"))
+    driver = ("--driver", "local") if fleet else ()
+
+    def told(out: str) -> Ran:
+        into = () if command == ("diff",) else ("--out", tmp_path / out)
+        return run(*fleet, *command, *dirs, *into, "--topic", "orders", *driver, "--json", code=0)
+
+    with broker_on(dirs[1]):
+        assert told("o").of("summary")[0]["running"] == [str(dirs[1])]
+        if not fleet:
+            into = () if command == ("diff",) else ("--out", tmp_path / "text")
+            assert f"a broker runs on {dirs[1]}: " in run(*command, *dirs, *into).out
+    assert told("later").of("summary")[0]["running"] == []

@@ -16,10 +16,10 @@ from segmend.cluster.members import members
 from segmend.cluster.newest_metadata import compacts_by, newest_image
 from segmend.cluster.vanished import vanished
 from segmend.errors import ExitCode
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.logdir.tree import LogDir
 from segmend.merge.compared import Compared
-from segmend.merge.gathered import PassedOver, passed_over
+from segmend.merge.gathered import PassedOver, passed_over, running_on
 from segmend.node.metadata_image import MetadataImage
 from segmend.report.diff import (
     partition_json,
@@ -72,7 +72,7 @@ def tell(
     `every` compares that `number` of them, and is given what tells whether a topic is compacted. `whole`: the
     dirs were given, and not some partitions in them.
     """
-    begun = time.monotonic()
+    begun, running = time.monotonic(), running_on(dirs)
     cluster = members(dirs)
     metadata = _Metadata(image=newest_image(cluster.brokers.values()), brokers=frozenset(cluster.brokers))
     counts: Counter[str] = Counter(partitions=0, replicas=0, batches=0, bytes=0, alone=0, doubtful=0)
@@ -96,6 +96,7 @@ def tell(
     counts["vanished"] = len(gone)
     notes = [*_notes(metadata), *_untold(args, metadata, unlike)]
     beside = passed_over(dirs if whole else (), args.topic)
+    beside = replace(beside, running=running_on(dirs, running))
     _end(args, counts, gone, notes, beside, time.monotonic() - begun)
     return code | ExitCode.of(left=gone or beside.strays, unread=beside.broken)
 
@@ -172,5 +173,5 @@ def _end(
     if args.json:
         emit_json([summary_json(counts, [*gone, *notes], beside, seconds)])
         return
-    besides = passed_over_lines(beside.aside, beside.strays, beside.broken)
+    besides = passed_over_lines(beside.aside, beside.strays, beside.broken, beside.running)
     emit([summary_line(counts, seconds, style(args)), *vanished_lines(gone), *besides, *notes])

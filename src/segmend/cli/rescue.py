@@ -129,7 +129,7 @@ def _text(line: Line, request: RescueRequest, look: Style) -> Iterator[str]:
         yield summary_line(line, request.out)
         yield from untold_lines(line.get("policy_untold", ()))
         yield from vanished_lines([each["why"] for each in line.get("vanished", ())])
-        beside = (line.get(each, ()) for each in ("not_looked_at", "strays", "unread"))
+        beside = (line.get(each, ()) for each in ("not_looked_at", "strays", "unread", "running"))
         yield from passed_over_lines(*beside)
     else:
         yield from lines_of(line, look)

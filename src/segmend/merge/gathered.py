@@ -44,12 +44,19 @@ class PassedOver:
 
     `aside` are directories that no broker serves: of a replica that is being deleted or moved, or was set
     aside. `strays` are those of them that were set aside and may have records that no replica has. `broken`
-    are links to nothing where a replica should be.
+    are links to nothing where a replica should be. `running` are log dirs on which a broker runs or ran
+    meanwhile: what it wrote since they were read is not looked at either.
     """
 
     aside: tuple[str, ...] = ()
     strays: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
+    running: tuple[str, ...] = ()
+
+
+def running_on(dirs: Iterable[LogDir], before: Iterable[str] = ()) -> tuple[str, ...]:
+    """The paths of those on which a broker runs, and of those on which one ran `before`."""
+    return tuple(dict.fromkeys((*before, *(each.path for each in dirs if each.broker_running()))))
 
 
 def passed_over(dirs: Sequence[LogDir], topic: str | None) -> PassedOver:

@@ -25,6 +25,8 @@ from segmend.merge.spans import Span, Spans, common, has, united
 from segmend.merge.values import Damaged, Merged, Replica
 
 KIND: Final = "crc-mismatch"
+MOST_RECORDS: Final = 1 << 20
+"""Few bytes may say that they are more: held in memory they would take gigabytes."""
 _MOST: Final = 64
 """So often may one take the place of another among batches that have offsets in common."""
 
@@ -53,8 +55,10 @@ def salvaged(replicas: Sequence[Replica], dirs: Sequence[PartitionDir], merged: 
         yield from _chosen(together, replicas, dirs, merged)
 
 
-def records_of(log: FileEntry, start: int, stop: int) -> tuple[RecordBatch, list[Record]]:
-    """The header of a broken batch, and what can be read of it, in order of offsets."""
+def records_of(
+    log: FileEntry, start: int, stop: int, most: int = MOST_RECORDS
+) -> tuple[RecordBatch, list[Record]]:
+    """The header of a broken batch, and what can be read of it, in order of offsets: the first `most`."""
     with log.reader() as reader:
         data = reader.read(stop - start, start)
     if len(data) < stop - start:
@@ -63,6 +67,8 @@ def records_of(log: FileEntry, start: int, stop: int) -> tuple[RecordBatch, list
     records = () if batch.is_control else iter_records(data, batch, damages, limit=DECODE_LIMIT)
     salvaged_records: list[Record] = []
     for record in records:
+        if len(salvaged_records) == most:
+            break
         if batch.magic < 2 and batch.codec and damages:
             break  # its offsets are counted back from the last one, which is not known
         last = (

@@ -270,7 +270,8 @@ def summary_json(
 ) -> dict[str, object]:
     return {
         "type": "summary", **counts, "notes": list(notes), "not_looked_at": list(beside.aside),
-        "strays": list(beside.strays), "unread": list(beside.broken), "seconds": round(seconds, 3),
+        "strays": list(beside.strays), "unread": list(beside.broken), "running": list(beside.running),
+        "seconds": round(seconds, 3),
     }  # fmt: skip
 
 
@@ -295,7 +296,9 @@ def vanished_lines(gone: Sequence[str]) -> Iterator[str]:
         yield f"and {len(gone) - SHOWN} more (--json names all)"
 
 
-def passed_over_lines(aside: Sequence[str], strays: Sequence[str], broken: Sequence[str]) -> Iterator[str]:
+def passed_over_lines(
+    aside: Sequence[str], strays: Sequence[str], broken: Sequence[str], running: Sequence[str]
+) -> Iterator[str]:
     """What lies beside the replicas and was not looked at, for people."""
     if aside:
         yield (
@@ -309,6 +312,11 @@ def passed_over_lines(aside: Sequence[str], strays: Sequence[str], broken: Seque
         )
     if broken:
         yield f"could not be read: {_few(broken)}: links to nothing (a disk that is not mounted?)"
+    if running:
+        yield (
+            f"a broker runs on {_few(running)}: each replica there was read at another moment, and what came "
+            "since is not looked at; stop the brokers for an answer that stands"
+        )
 
 
 def _few(paths: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import replace
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
-from segmend.merge.gathered import passed_over
+from segmend.merge.gathered import passed_over, running_on
 from segmend.merge.spans import Spans
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue import forms
@@ -49,6 +49,7 @@ def export(
     refuse_overlap(request.out, (log_dir.path for log_dir in dirs))
     wanted, fx = replicas_wanted(request, dirs, only), fx or Effects()
     brokers, compacts = BrokerDirs(dirs, release=request.release), compacts_by(dirs, request.configs)
+    running = running_on(dirs)
     with _opened(request.out, form, fx):
         folder = Folder(request.out, fx)
         tasks = [
@@ -74,7 +75,7 @@ def export(
                 yield from _commit(table, pending, request.out, fx)
                 told, pending = told + pending, []
         yield from _commit(table, pending, request.out, fx)
-        beside = passed_over(() if only else dirs, request.topic)
+        beside = replace(passed_over(() if only else dirs, request.topic), running=running_on(dirs, running))
         yield summary_of(told + pending, gone_whole(request, dirs, only), compacts, beside)
 
 

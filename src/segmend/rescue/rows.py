@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from segmend.formats.batch import RecordBatch
+from segmend.formats.batch import SMALLEST_RECORD, RecordBatch
 from segmend.formats.record import Record
 from segmend.kernel.columns import RecordColumns, WantedRecords, numbers
 from segmend.kernel.decode import record_columns
-from segmend.kernel.types import BatchRange, Problem
+from segmend.kernel.types import DECODE_LIMIT, BatchRange, Problem
 from segmend.logdir.files import FileEntry
 from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.tree import PartitionDir
 from segmend.merge.pieces import Piece, require_whole
 from segmend.merge.rows import iter_rows
-from segmend.merge.salvage import records_of
+from segmend.merge.salvage import MOST_RECORDS, records_of
 from segmend.merge.spans import has, united
 from segmend.rescue.decoders import Decode
 from segmend.rescue.decoding import Decoding
 from segmend.rescue.request import Job, RescueRequest, Undecodable, Written
 
 _COUNTS: Final = ("records", "aborted", "left_out", "open", "unacknowledged", "salvaged", "marked")
+_SAMPLED: Final = 1000
+"""So many records of a batch tell how those of it are; a megabyte may hold millions."""
 
 
 class Row(NamedTuple):
@@ -153,20 +155,28 @@ def salvaged_rows(piece: Piece, job: Job, tally: Tally) -> Iterator[Row]:
         )  # fmt: skip
 
 
-def some_rows(place: PartitionDir, segment: LogSegment, least: int) -> Iterator[tuple[int, Iterator[Row]]]:
-    """Of the first sound batches of a log, of so many bytes at least: their sizes and records."""
+def some_rows(place: PartitionDir, segment: LogSegment, least: int) -> Iterator[tuple[float, list[Row]]]:
+    """Of the first sound batches of a log, of so many bytes at least: records, and of how many bytes."""
     log, size = segment.log, 0
     for batch, sound in () if log is None else iter_rows(log, base_offset=segment.base_offset):
         if log is not None and sound:
-            yield batch.size, _sample(place, log, batch)
+            sample = [*_sample(place, log, batch)]
+            of = len(sample) if batch.magic < 2 else max(batch.records_held, len(sample))
+            yield (batch.size * len(sample) / of if sample else 0), sample
             size += batch.size
         if size >= least:
             break
 
 
 def _sample(place: PartitionDir, log: FileEntry, batch: RecordBatch) -> Iterator[Row]:
-    """The records of a batch as rows that are as wide as theirs will be."""
-    for each in records_of(log, batch.position, batch.end)[1]:
+    """Records of a batch as rows that are as wide as theirs will be; none where they are too many to be read.
+
+    A header of the old formats does not tell how many there are, so all of them are taken.
+    """
+    if batch.magic >= 2 and batch.records_held * SMALLEST_RECORD > DECODE_LIMIT:
+        return
+    most = MOST_RECORDS if batch.magic < 2 else _SAMPLED
+    for each in records_of(log, batch.position, batch.end, most)[1]:
         yield Row(
             topic=place.topic, partition=place.partition, **_told(batch, each), aborted=False,
             unacknowledged=False, broker=0, dir=place.log_dir.path, file=f"{place.name}/{log.name}",

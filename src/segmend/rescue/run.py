@@ -15,7 +15,7 @@ from segmend.errors import ExitCode, PartitionError, UsageError
 from segmend.frozen import frozen, replace
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
-from segmend.merge.gathered import PassedOver, gathered, passed_over
+from segmend.merge.gathered import PassedOver, gathered, passed_over, running_on
 from segmend.merge.look import Second
 from segmend.merge.packed import Packed
 from segmend.merge.pieces import Piece, pieces
@@ -62,7 +62,7 @@ def rescue(
     form, home = forms.form(request.form), home_of(dirs, request.broker)
     wanted = replicas_wanted(request, dirs, only)
     brokers, compacts = BrokerDirs(dirs, release=request.release), compacts_by(dirs, request.configs)
-    release = brokers.release
+    release, running = brokers.release, running_on(dirs)
     with open_outlet(request.out, request.identity, fx or Effects()) as outlet:
         done = {(line["topic"], line["partition"]) for line in outlet.done if line is not outlet.summary}
         todo = [
@@ -80,7 +80,7 @@ def rescue(
             yield line
         form.finish(home, outlet, sorted(outlet.done, key=_place))
         lines = sorted([*outlet.done, *refused], key=_place)
-        beside = passed_over(() if only else dirs, request.topic)
+        beside = replace(passed_over(() if only else dirs, request.topic), running=running_on(dirs, running))
         lines.append(summary_of(lines, gone_whole(request, dirs, only), compacts, beside))
         outlet.lay(REPORT, "".join(f"{line}\n" for line in text(lines)).encode("utf-8", "backslashreplace"))
         outlet.settle() if refused else outlet.record(lines[-1])
@@ -340,6 +340,7 @@ def summary_of(
         "not_looked_at": list(beside.aside),
         "strays": list(beside.strays),
         "unread": list(beside.broken),
+        "running": list(beside.running),
         **({"refused": refused} if refused else {}),
         **({"unreadable": undecodable} if undecodable else {}),
         "policy_untold": [

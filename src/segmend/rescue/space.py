@@ -45,9 +45,9 @@ def require_space(request: RescueRequest, due: Sequence[Due], line: Line | None 
 
 def _as_text(request: RescueRequest, due: Sequence[Due], line: Line) -> float:
     decoding = Decoding(request.decode)
-    looked, read, written, total = 0, 0, 0, 0.0
+    looked, read, written, total = 0, 0.0, 0, 0.0
     for each in nlargest(_SAMPLED, due, key=attrgetter("size")):
-        size, text = (0, 0) if each.place is None else _sampled(each.place, decoding, line)
+        size, text = (0.0, 0) if each.place is None else _sampled(each.place, decoding, line)
         if size:
             looked, read, written = looked + each.size, read + size, written + text
             total += each.size * text / size
@@ -55,10 +55,10 @@ def _as_text(request: RescueRequest, due: Sequence[Due], line: Line) -> float:
     return total + left * (written / read if read else 1)
 
 
-def _sampled(place: PartitionDir, decoding: Decoding, line: Line) -> tuple[int, int]:
+def _sampled(place: PartitionDir, decoding: Decoding, line: Line) -> tuple[float, int]:
     """Bytes of its first, middle and last log, and how many they take as text."""
     segments = [each for each in place.segments if each.log is not None and each.log.known_size]
-    read = written = 0
+    read, written = 0.0, 0
     for at in {0, len(segments) // 2, len(segments) - 1} if segments else ():
         with suppress(SegmendError):
             for size, rows in some_rows(place, segments[at], _BYTES):
