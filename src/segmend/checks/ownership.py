@@ -7,8 +7,9 @@ import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from segmend.broker.failures import NOT_READABLE
+from segmend.broker.failures import CANNOT_LOCK, NOT_READABLE
 from segmend.findings import Finding, Remedy, Where
+from segmend.formats.names import SEGMENT_SUFFIXES
 from segmend.logdir.as_user import access_list
 from segmend.logdir.file_system import FILES, READ, SEARCH, WRITE, FileStat
 from segmend.logdir.tree import LOCK, LogDir, PartitionDir
@@ -24,8 +25,9 @@ CODES = (
 )  # fmt: skip
 PAGE = Page(
     meaning="""
-        A broker opens every .log and index for reading and writing and renames them, so it must own them or
-        be let in by their mode or access list. A tool run as root leaves files behind that it cannot open.
+        A broker opens every .log and index for reading and writing, so it must own them or be let in by
+        their mode or access list. Other files it reads, and renames a new one into their place. A tool run
+        as root leaves files behind that it cannot open.
         The user is the one of `--as-user`, else the owner of the log dir or, if that is root, of most of what
         lies in it.""",
     broker="The whole log dir goes offline; in `__cluster_metadata-0` the process ends.",
@@ -37,6 +39,9 @@ LEVEL = Level.STARTUP
 
 # As many as this a directory: after `chown -R` the next would say the same.
 MAX_SHOWN = 100
+# What would be four more looks for each segment.
+_OF_SEGMENTS = (*SEGMENT_SUFFIXES, ".snapshot")
+_WRITTEN_IN_PLACE = (*SEGMENT_SUFFIXES, ".swap", ".tmp", f"/{LOCK}")
 
 
 def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
@@ -68,9 +73,10 @@ class _Unusable(NamedTuple):
 def _unusable(log_dir: LogDir, context: DirContext, user: User) -> Iterator[_Unusable]:
     if not may_use(context.path, context.stat(), user):
         yield _Unusable("", context.stat())
+    foreign = {*log_dir.foreign_files}
     for name in log_dir.others:
         entry = log_dir.entry(name)
-        if entry is None or entry.type not in FILES or name == LOCK:
+        if entry is None or entry.type not in FILES or name in foreign:
             continue
         if not may_use(f"{context.path}/{name}", entry.stat(), user):
             yield _Unusable(name, entry.stat(), linked=entry.type != "file")
@@ -92,20 +98,23 @@ def _partition(partition: PartitionDir, context: DirContext, user: User) -> Iter
     status = context.stat(partition.name)
     if not may_use(partition.path, status, user):
         yield _Unusable(partition.name, status)
-    if context.level == Level.STARTUP:
-        return
+    startup = context.level == Level.STARTUP
+    files = (name for name, type in partition.entries.items() if type in FILES)
     shown = 0
-    for name, entry in sorted(partition.files.items()):
+    for name in sorted(name for name in files if not (startup and name.endswith(_OF_SEGMENTS))):
         if shown == MAX_SHOWN:
             break
-        if entry.type in FILES and not may_use(f"{partition.path}/{name}", entry.stat(), user):
+        entry = partition.entry(name)
+        if not may_use(entry.path, entry.stat(), user):
             shown += 1
             yield _Unusable(f"{partition.name}/{name}", entry.stat(), partition, linked=entry.type != "file")
 
 
 def may_use(path: str, status: FileStat, user: User) -> bool:
-    """Whether he may read and write it and, if it is a directory, enter."""
-    wanted = READ | WRITE | (SEARCH if status.type == "dir" else 0)
+    """Whether he may read it, write it if a broker does that in place and, if it is a directory, enter."""
+    wanted = READ | WRITE | SEARCH if status.type == "dir" else READ
+    if path.endswith(_WRITTEN_IN_PLACE):
+        wanted |= WRITE
     acl = None if status.uid == user.uid else access_list(path)
     return user.may(wanted, status.mode, status.uid, status.gid, acl)
 
@@ -120,6 +129,8 @@ def _finding(context: DirContext, found: _Unusable, user: User, remedy: Remedy) 
         f"the broker's user {user.uid} cannot read and write it ({what})",
         Where(name or None),
         of=found.partition.key if found.partition else None,
-        broker_says=NOT_READABLE.format(f"{context.path}/{name}" if name else context.path),
+        broker_says=CANNOT_LOCK.format(context.path)
+        if name == LOCK
+        else NOT_READABLE.format(f"{context.path}/{name}" if name else context.path),
         remedy=remedy,
     )

@@ -46,7 +46,7 @@ SLICES_AHEAD = 4
 SCANNED_KINDS = frozenset({"current", "future", "stray", "cluster-metadata"})
 
 _SKIPPED = {
-    Level.STARTUP: ("owners of files", "batches", "indexes against batches", "CRCs", "records"),
+    Level.STARTUP: ("owners of segments' files", "batches", "indexes against batches", "CRCs", "records"),
     Level.DEFAULT: ("CRCs", "records"),
     Level.DEEP: (),
 }
