@@ -119,9 +119,10 @@ def test_a_dir_with_a_wrong_node_id_is_still_the_brokers(tmp_path: Path) -> None
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_one_chown_is_one_finding(tmp_path: Path) -> None:
     dirs = two_dirs(tmp_path)
+    (dirs[0] / ".lock").touch()
     for path in [dirs[0], *dirs[0].rglob("*")]:
         os.chown(path, 1234, 1234)
-    for path in [dirs[0] / "t-0", *(dirs[0] / "t-0").iterdir(), dirs[0] / "meta.properties"]:
+    for path in [dirs[0] / "t-0", *(dirs[0] / "t-0").iterdir(), dirs[0] / ".lock"]:
         os.chown(path, 0, 0)
     findings = found(dirs[:1])
     assert len(findings) > 10

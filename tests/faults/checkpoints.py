@@ -1,7 +1,7 @@
 """Faults in the text checkpoints of a log dir and in its clean shutdown marker (catalogue 6.5)."""
 
 from tests.faults.hands import longer
-from tests.faults.hurts import Hurt, both, edited, file, gone, instead
+from tests.faults.hurts import Hurt, both, edited, file, gone, instead, linked
 from tests.faults.patient import CLEANER, HIGH, RECOVERY, START, Patient, put
 from tests.faults.table import alone, fault, killed, under, written
 from tests.faults.written import clean_dir
@@ -84,6 +84,13 @@ FAULTS = [
         under("2.7", "N01", "refuses")),
     alone("marker-a-full-folder", instead(MARKER, "x"), "N01", "offline"),
     alone("marker-empty", file(MARKER, ""), "", "0..220"),
+    written("recovery-a-link-to-nothing", linked(RECOVERY), "N32", "refuses offline"),
+    written("high-watermark-a-link-to-nothing", linked(HIGH), "N32", "offline"),
+    written("marker-a-link-to-nothing", linked(MARKER), "N32 C13", "recovery-scan 0..220"),
+    written("marker-a-loop", linked(MARKER, MARKER), "N32 C13", "recovery-scan 0..220"),
+    written("lock-a-link-to-nothing", linked(".lock"), "N32", "refuses offline"),
+    written("lock-a-loop", linked(".lock", ".lock"), "N32", "refuses offline"),
+    written("lock-a-link-to-come", linked(".lock", "../lock"), "", "0..220"),
     written("markers-differ", lambda p: put(p.dirs[1] / MARKER, '{"version":0,"brokerEpoch":8}'),
         "C14", "0..220"),
     fault("checkpoint-tmp-left", lambda p: put(p.log_dir / f"{RECOVERY}.tmp", "x"), "", "0..220"),

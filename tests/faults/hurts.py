@@ -86,6 +86,17 @@ def instead(name: str, inside: str = "") -> Hurt:
     return hurt
 
 
+def linked(name: str, target: str = "/nowhere/at/all") -> Hurt:
+    """A symbolic link in place of a file of the log dir."""
+
+    def hurt(patient: Patient) -> None:
+        path = patient.log_dir / name
+        path.unlink(missing_ok=True)
+        path.symlink_to(target)
+
+    return hurt
+
+
 def renamed(suffix: str) -> Hurt:
     """The directory renamed."""
     return lambda patient: patient.partition.rename(f"{patient.partition}{suffix}")

@@ -11,7 +11,7 @@ from tests.checks import build_metadata
 from tests.checks import build_partition as build
 from tests.checks.build_metadata import cluster
 from tests.faults.hands import Change, flipped, positions, resealed
-from tests.faults.hurts import METADATA, Hurt, file, instead, unhurt
+from tests.faults.hurts import METADATA, Hurt, file, instead, linked, unhurt
 from tests.faults.patient import CLEANER, Patient, put
 from tests.faults.table import Fault, Other, alone, under, written
 from tests.faults.written import (
@@ -31,7 +31,7 @@ KRAFT = (3, 0)
 IDS = (3, 7)
 SMALL_SEGMENTS = build_metadata.topic_setting("u", "segment.bytes", "65536")
 TOPIC_ID, NEIGHBOURS = "partition.metadata", f"version: 0\ntopic_id: {build.topic_id('u')}"
-BOOTSTRAP = "bootstrap.checkpoint"
+BOOTSTRAP, EPOCHS = "bootstrap.checkpoint", "leader-epoch-checkpoint"
 SNAPSHOT = f"{METADATA}/{20:020d}-{2:010d}.checkpoint"
 
 
@@ -171,6 +171,20 @@ def a_link_to_roots(patient: Patient) -> None:
     there.chmod(0o600)
 
 
+def kept_by_root(name: str, mode: int) -> Hurt:
+    """One file, of the partition if it is there, else of its log dir, belongs to root."""
+
+    def hurt(patient: Patient) -> None:
+        given_away(patient)
+        there = patient.partition / name
+        path = there if there.exists() else patient.log_dir / name
+        path.touch()
+        os.chown(path, 0, 0)
+        path.chmod(mode)
+
+    return hurt
+
+
 def open_to_all(patient: Patient) -> None:
     """The same, but anybody may write it."""
     made_by_root(patient)
@@ -237,6 +251,8 @@ FAULTS = [
         "K26", "refuses", base=known_and_formatted),
     written("bootstrap-gone", lambda p: (p.dirs[0] / BOOTSTRAP).unlink(),
         "", "0..220", base=known_and_formatted),
+    written("bootstrap-a-link-to-nothing", linked(BOOTSTRAP), "N32", "0..220", base=known_and_formatted),
+    kraft("meta-a-link-to-nothing", linked(META), "N32 K01", "refuses", says="have you run"),
     written("quorum-state-of-kip-853", file(f"{METADATA}/quorum-state", QUORUM_STATE),
         "K19+", "0..220", base=with_metadata(cluster(["t", "u"], level=19)), release="3.8"),
     written("remote-cache-length", file(f"{CACHE}.index", bytes(15)), "K16", "0..220"),
@@ -288,4 +304,7 @@ FAULTS = [
     written("file-of-another-owner", made_by_root, "K13+", "0..220", root=True),
     written("link-to-a-file-of-another-owner", a_link_to_roots, "K13+", "0..220", root=True),
     written("file-open-to-all", open_to_all, "", "0..220", root=True),
+    written("small-file-of-another-owner", kept_by_root(EPOCHS, 0o644), "", "0..220", root=True),
+    written("small-file-closed", kept_by_root(EPOCHS, 0o600), "K13", "0..220", root=True),
+    written("lock-of-another-owner", kept_by_root(".lock", 0o644), "K13", "0..220", root=True),
 ]  # fmt: skip

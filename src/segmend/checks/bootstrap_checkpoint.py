@@ -33,7 +33,7 @@ LEVEL = Level.STARTUP
 
 def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     """In the dir of the metadata log, the only one where it is read; raises `Unreadable`."""
-    broker, file = context.broker_dirs, log_dir.entry(BOOTSTRAP_CHECKPOINT)
+    broker, file = context.broker_dirs, log_dir.bootstrap
     if file is None or not READS_BOOTSTRAP.of(context.release):
         return
     if not broker.kraft or broker.metadata_dir is not log_dir:

@@ -97,7 +97,7 @@ def _content(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
             "C14", damage.reason, Where(_MARKER, position=damage.position), broker_says=says
         )
     first = context.broker.dirs[0]
-    value = first.clean_shutdown.readable().value
+    value = first.clean_shutdown.value
     other = None if value is None else value.broker_epoch
     if marker.broker_epoch is not None and other is not None and marker.broker_epoch != other:
         message = f"the marker has broker epoch {marker.broker_epoch}, that of {first.path} has {other}"

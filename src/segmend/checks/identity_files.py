@@ -42,12 +42,12 @@ SCOPE = Scope.DIR
 LEVEL = Level.STARTUP
 
 
-def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
+def run(_log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     """Missing, reserved, or its first other damage."""
     remedy = _remedy(context)
     file = context.identity
     if file.value is None:
-        if context.broker_dirs.kraft and FILE_NAME not in log_dir.entries:
+        if context.broker_dirs.kraft and file.missing:
             message = f"{FILE_NAME} is missing: the broker does not know whose disk this is"
             says = UNFORMATTED.format(context.path)
             yield context.finding("K01", message, Where(FILE_NAME), broker_says=says, remedy=remedy)
@@ -118,7 +118,9 @@ def _to_be_said(broker: BrokerContext) -> dict[str, str]:
     wanted = {}
     if broker.broker_dirs.kraft and not any(each.cluster_id for each in kept):
         wanted["cluster_id"] = _one_of((each.cluster_id for each in damaged), "CLUSTER_ID", _is_uuid)
-    if broker.broker_dirs.config.node_id is None and not any(each.node_id is not None for each in kept):
+    if broker.broker_dirs.config.node_id is None and not any(
+        each.node_id is not None and each.node_id >= 0 for each in kept
+    ):
         wanted["node_id"] = _one_of((_node(each) for each in damaged), "NODE_ID")
     return wanted
 

@@ -68,7 +68,7 @@ def look_at_home(log_dir: LogDir, broker: BrokerDirs) -> str | None:
     place = f"{log_dir.path}/{CLUSTER_METADATA}"
     if log_dir.entries.get(CLUSTER_METADATA) in FILES:
         return ALREADY_A_FILE.format(place)
-    bootstrap = log_dir.entry(BOOTSTRAP_CHECKPOINT)
+    bootstrap = log_dir.bootstrap
     if bootstrap is not None and READS_BOOTSTRAP.of(broker.release) and bootstrap_level(bootstrap) is None:
         return NO_FEATURE_LEVEL.format(f"{log_dir.path}/{BOOTSTRAP_CHECKPOINT}")
     return None

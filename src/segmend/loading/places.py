@@ -30,20 +30,21 @@ FULL = f"how long {{}} serves: its file system is full; {UNWRITTEN}; {EMPTIED_UN
 
 def enter(state: DirState, release: Release) -> None:
     """What the user is refused at the dir itself."""
-    log_dir, path = state.log_dir, state.path
+    log_dir, path, files = state.log_dir, state.path, state.log_dir.files
     if log_dir.unreadable is not None and log_dir.unreadable.forbidden:
         state.unknown.append(str(log_dir.unreadable))
     state.unknown.extend(f"{path}/{name}: {NO_FILE}" for name in log_dir.no_files)
     if _has_no_room(log_dir):
         state.unknown.append(FULL.format(path))
-    if log_dir.files.denial(path, READ) is not None:
+    if files.denial(path, READ) is not None:
         state.never_live = True
         says = NO_READABLE_DIR.format(path)
         alone = IO_ERROR.of(release) is Fate.DIR
         state.leave_out(f"{CANNOT_CREATE.format(path)}: {says}" if alone else says)
         return
-    closed = log_dir.files.denial(path, WRITE | SEARCH)
-    locked_out = log_dir.files.denial(f"{path}/{LOCK}", WRITE) if LOCK in log_dir.entries else closed
+    closed = files.denial(path, WRITE | SEARCH)
+    there = LOCK in log_dir.entries
+    locked_out = log_dir.lock_refusal or (files.denial(f"{path}/{LOCK}", WRITE) if there else closed)
     if locked_out is not None:
         _fail(state, f"{CANNOT_LOCK.format(path)}: {path}/{LOCK} ({locked_out})", release)
         state.doubtful = state.doubtful or state.offline

@@ -11,6 +11,7 @@ files are segments).
 from __future__ import annotations
 
 import errno
+import os
 from functools import cached_property
 
 from segmend.formats import (
@@ -178,8 +179,29 @@ class LogDir:
     @property
     def no_files(self) -> list[str]:
         """FIFOs, sockets and devices that are named like what a start opens here, or writes beside it."""
-        others = (name for name, type in self.entries.items() if type == "other")
-        return [name for name in others if name.removesuffix(_TMP) in (*LOG_DIR_FILES, LOCK)]
+        return self._ours_of("other")
+
+    @property
+    def dangling(self) -> list[str]:
+        """Links to nothing that are named like that."""
+        return self._ours_of("link-broken")
+
+    @property
+    def lock_refusal(self) -> str | None:
+        """Why no `.lock` can be made where a link to nothing has the name: it is followed."""
+        if LOCK not in self.dangling:
+            return None
+        path = f"{self.path}/{LOCK}"
+        try:
+            self.files.file_stat(path)
+        except Unreadable as refused:
+            home = os.path.dirname(self.files.real_path(path))
+            return None if refused.missing and self.files.path_type(home) == "dir" else refused.reason
+        return None
+
+    def _ours_of(self, type: EntryType) -> list[str]:
+        found = (name for name, each in self.entries.items() if each == type)
+        return sorted(name for name in found if name.removesuffix(_TMP) in (*LOG_DIR_FILES, LOCK))
 
     @property
     def is_metadata_apart(self) -> bool:
@@ -217,12 +239,17 @@ class LogDir:
 
     @cached_property
     def meta_properties(self) -> LoadedFile[MetaProperties]:
-        """meta.properties: whose dir this is. A directory of that name is there, and cannot be read."""
+        """meta.properties: whose dir this is. A directory of that name is there, and cannot be read.
+
+        A link to nothing is taken for no file, as each broker does.
+        """
         type, name = self.entries.get(meta_properties.FILE_NAME), meta_properties.FILE_NAME
         entry = None if type is None else FileEntry(self.files, self.path, name, type)
         if entry is not None and entry.known_size > _META_PROPERTIES_BYTES:
             return LoadedFile(entry=entry, unreadable=Unreadable(entry.path, "file too large", errno.EFBIG))
-        return load(entry, meta_properties.parse)
+        loaded = load(entry, meta_properties.parse)
+        gone = loaded.unreadable is not None and loaded.unreadable.missing
+        return LoadedFile() if gone else loaded
 
     @property
     def directory_id(self) -> str | None:
@@ -230,10 +257,15 @@ class LogDir:
         value = self.meta_properties.value
         return None if value is None else value.directory_id
 
+    @property
+    def bootstrap(self) -> FileEntry | None:
+        """bootstrap.checkpoint; a link to nothing is none (`Files.exists`)."""
+        return None if BOOTSTRAP_CHECKPOINT in self.dangling else self.entry(BOOTSTRAP_CHECKPOINT)
+
     @cached_property
     def clean_shutdown(self) -> LoadedFile[CleanShutdown]:
         """The content of the marker of a clean stop."""
-        return load(self.entry(clean_shutdown.FILE_NAME), clean_shutdown.parse)
+        return load(self.entry(clean_shutdown.FILE_NAME) if self.is_clean else None, clean_shutdown.parse)
 
     @property
     def is_clean(self) -> bool:

@@ -20,7 +20,7 @@ from segmend.loading.dirs import DirState
 from segmend.loading.metadata_log import look_at_home
 from segmend.loading.start import Start
 from segmend.loading.values import Effect
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.tree import LOCK, PartitionDir
 
 from . import words
 
@@ -74,6 +74,8 @@ def _of_dir(finding: Finding, start: Start, state: DirState) -> BrokerEffect:
         return _of_identity(finding, start, state)
     if name == BOOTSTRAP_CHECKPOINT and (why := look_at_home(state.log_dir, start.broker)):
         return words.refusal(why)
+    if name == LOCK and state.offline:
+        return _offline(start, state, state.offline)
     return _of_checkpoint(finding, start, state) if name in _CHECKPOINTS else _manual(finding)
 
 
