@@ -19,6 +19,8 @@ from segmend.surgery.plan import Left, Plan
 from segmend.surgery.step import Step
 from segmend.wording import plural
 
+_GONE_BEFORE = "high-watermark-reset"
+"""No start takes these records: they are in no file, one that can load the log just says so."""
 Place = tuple[str, str]
 """Log dir and name of a partition directory."""
 
@@ -63,7 +65,7 @@ class HarmOfStart:
         harm = {
             (line.dir, line.name): Harm(
                 fails=line.failure is not None,
-                records=line.records_lost,
+                records=sum(each.records_lost for each in line.effects if each.effect != _GONE_BEFORE),
                 whole=sum(effect.records_lost for effect in line.effects if effect.effect in WHOLE),
             )
             for line in run

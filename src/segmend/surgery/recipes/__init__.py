@@ -17,7 +17,7 @@ import functools
 import importlib
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from segmend.discovery import modules_in
 from segmend.errors import SegmendError
@@ -27,6 +27,8 @@ from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.derive import Arguments
 
 Build = Callable[[LogDir, str, Arguments, Release], bytes]
+OF_INDEXES: Final = {"index": "offset-index", "timeindex": "time-index"}
+"""The recipe of an index, by its suffix; the arguments of both are the same."""
 
 
 def names() -> list[str]:

@@ -20,9 +20,11 @@ from segmend.errors import SegmendError, UsageError
 from segmend.formats.offset_checkpoint import FILE_NAMES, HIGH_WATERMARK, RECOVERY_POINT
 from segmend.frozen import frozen
 from segmend.logdir import disk
+from segmend.logdir.beyond_end import beyond_end
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
+from segmend.surgery.derive.index_interval import interval_of
 from segmend.surgery.ops.graft.decision import Splice
 from segmend.surgery.ops.graft.graft_steps import Graft, steps_of
 from segmend.surgery.ops.graft.preparation import Site, lines, look_at, make
@@ -31,11 +33,13 @@ from segmend.surgery.plan import Loss, Plan
 from segmend.surgery.planning import assembly
 from segmend.surgery.planning.assembly import Draft
 from segmend.surgery.planning.topic_dirs import check_target
+from segmend.surgery.recipes import OF_INDEXES, Rebuild
 from segmend.surgery.replicas.comparison import Comparison
 from segmend.surgery.replicas.leader import Leader
 from segmend.surgery.replicas.registered import heard_of
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
+from segmend.surgery.steps.replace_file import ReplaceFile
 
 NAME = "graft"
 EXAMPLES = """\
@@ -71,7 +75,7 @@ def plan(request: Request[Options]) -> Plan:
     arguments = {"partition": site.name, "from": options.from_}
     if cut is None:
         note = f"both replicas end at offset {comparison.shared.end}: nothing is missing"
-        steps = list(_too_high(site, comparison.shared.end))
+        steps = [*_too_high(site, comparison.shared.end), *_beyond(site, comparison.shared.end)]
         return assembly.make(NAME, arguments, request, Draft(steps=steps, notes=[note]))
     graft = make(site, cut)
     draft = Draft(
@@ -128,6 +132,23 @@ def _too_high(site: Site, end: int | None) -> Iterator[Step]:
         if end is not None and site.log_dir.checkpointed(name).get(site.key, 0) > end:
             reason = f"{site.name} ends at offset {end}, as its leader does"
             yield from assembly.checkpoint_step(site.log_dir, name, {site.key: end}, reason)
+
+
+def _beyond(site: Site, end: int | None) -> Iterator[Step]:
+    """Indexes that go on behind that end likewise, made anew: a leader says what the disk alone does not."""
+    partition = site.target
+    if partition is None or end is None or not partition.segments:
+        return
+    last = partition.segments[-1]
+    beyond = None if last.log is None else beyond_end(last, last.log.size, end)
+    earlier = [base for base in partition.base_offsets if base != last.base_offset]
+    for name in () if beyond is None else beyond.files:
+        recipe = OF_INDEXES.get(name.rpartition(".")[2])
+        if recipe is not None:
+            interval = interval_of(partition, earlier, None)
+            wanted = Rebuild.within(partition, name, recipe, base_offset=last.base_offset, interval=interval)
+            reason = f"the log ends at offset {end}, as its leader's does"
+            yield ReplaceFile.with_recipe(wanted, reason, site.release)
 
 
 def _unexpected(request: Request[Options], site: Site) -> Iterator[str]:

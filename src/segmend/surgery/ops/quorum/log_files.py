@@ -20,7 +20,7 @@ from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.metadata_copy import MetadataCopy, MetadataRun, MetadataStanding, SoundBytes
 from segmend.surgery.fingerprint import MISSING, Fingerprint, hash_bytes, look
-from segmend.surgery.recipes import Rebuild
+from segmend.surgery.recipes import OF_INDEXES, Rebuild
 from segmend.surgery.step import Step
 from segmend.surgery.steps.append_file import AppendFile
 from segmend.surgery.steps.cut_file import CutFile
@@ -28,7 +28,6 @@ from segmend.surgery.steps.make_dir import MakeDir
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
 
-_INDEXES: Final = {"index": "offset-index", "timeindex": "time-index"}
 _INTERVAL: Final = 4096
 """index.interval.bytes, which the metadata log has as by default."""
 
@@ -151,7 +150,7 @@ def indexes(home: LogDir, after: LogDir, steps: Sequence[Step], release: Release
     new = {step.path for step in steps if isinstance(step, AppendFile) and step.before.kind == "missing"}
     for base, name in sorted(partition.layout.logs.items()):
         path = f"{home.path}/{CLUSTER_METADATA}/{name}"
-        for suffix, recipe in _INDEXES.items() if path in new else ():
+        for suffix, recipe in OF_INDEXES.items() if path in new else ():
             file = f"{file_prefix(base)}.{suffix}"
             made = Rebuild.within(partition, file, recipe, base_offset=base, interval=_INTERVAL)
             data = made.build(release)

@@ -11,7 +11,7 @@ from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.tree import PartitionDir
 from segmend.surgery.ops.repair.scene import BeyondRepair, Scene
 from segmend.surgery.ops.repair.undamaged import require_undamaged
-from segmend.surgery.recipes import Rebuild
+from segmend.surgery.recipes import OF_INDEXES, Rebuild
 
 CODES = frozenset(
     ("I01", "I02", "I03", "I04", "I05", "I06", "I07", "I08", "I09", "I10", "I11", "I12", "I13", "I14", "I15",
@@ -19,7 +19,6 @@ CODES = frozenset(
 )  # fmt: skip
 
 _OF_THE_SEGMENT = ("I25",)
-_RECIPES = {"index": "offset-index", "timeindex": "time-index"}
 
 
 def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
@@ -38,12 +37,12 @@ def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
     wanted = {suffix, *_missing(partition, base)}
     if "index" in wanted or finding.code in _OF_THE_SEGMENT:
         wanted |= set(_refused(partition, base, scene))
-    wanted &= _RECIPES.keys()
+    wanted &= OF_INDEXES.keys()
     if not TIME_INDEX.of(scene.release):
         wanted.discard("timeindex")
     for each in sorted(wanted):
-        interval = scene.interval(partition)
-        yield Rebuild.within(partition, f"{stem}.{each}", _RECIPES[each], base_offset=base, interval=interval)
+        recipe, interval = OF_INDEXES[each], scene.interval(partition)
+        yield Rebuild.within(partition, f"{stem}.{each}", recipe, base_offset=base, interval=interval)
 
 
 def _refused(partition: PartitionDir, base: int, scene: Scene) -> Iterator[str]:
