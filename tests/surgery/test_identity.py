@@ -3,6 +3,7 @@
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.checks.build_partition import META_V1, seal
@@ -45,10 +46,13 @@ def test_says_so_if_nothing_is_wrong(shelf: Desk) -> None:
     assert ran.of("plan")[0]["left"] == []
 
 
-def command_of(desk: Desk, code: str) -> list[str]:
+def found(desk: Desk, *options: str) -> list[dict[str, Any]]:
+    return desk.run("check", *desk.dirs, "--startup", *options, "--json").of("finding")
+
+
+def command_of(desk: Desk, code: str, *options: str) -> list[str]:
     """The next command of the first such finding, as it is pasted."""
-    found = desk.run("check", *desk.dirs, "--startup", "--json").of("finding")
-    command = next(row["remedy"]["command"] for row in found if row["code"] == code)
+    command = next(row["remedy"]["command"] for row in found(desk, *options) if row["code"] == code)
     return shlex.split(command.replace("plan.json", shlex.quote(str(desk.plan_file))))[1:]
 
 
@@ -242,6 +246,17 @@ def test_zookeeper_s_files_keep_their_version(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("content", ["broker.id=1\n-7\n", "version=0\nbroker.id=-1\n"])
+def test_what_an_old_broker_requires_is_put_in(tmp_path: Path, content: str) -> None:
+    """The command that K02 names for a file without a version had no steps, for an id below 0 it failed."""
+    desk = Desk(golden("1.1.0-clean") / "b1", tmp_path)
+    (desk.dirs[0] / "meta.properties").write_text(content)
+    words = [*command_of(desk, "K02", "--kafka", "1.1.0"), "--json"]
+    assert desk.run(*words).code == 0
+    desk.apply()
+    assert not {"K02", "K03"} & {row["code"] for row in found(desk, "--kafka", "1.1.0")}
+
+
 def test_zookeeper_s_file_among_kraft_s_needs_a_word(desk: Desk) -> None:
     second = desk.dirs[1]
     cluster_id = identity(second).cluster_id

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from segmend.broker.identity import Identity
+from segmend.broker.old_identity import READING, Reading
 from segmend.errors import UsageError
 from segmend.formats import java_properties, meta_properties
 from segmend.formats.java_properties import JavaProperties
@@ -22,12 +23,16 @@ from segmend.surgery.plan import Left
 
 @frozen
 class Volume:
-    """One log dir. `kraft` is that of the broker; `version` the one a new file would have."""
+    """One log dir. `kraft` is that of the broker; `version` the one a new file would have.
+
+    `strict`: a file without a version is refused (up to 2.7).
+    """
 
     log_dir: LogDir
     identity: Identity
     kraft: bool
     version: int
+    strict: bool
 
     @property
     def path(self) -> str:
@@ -86,7 +91,7 @@ def volumes(broker: BrokerDirs) -> list[Volume]:
     return [
         Volume(
             log_dir=log_dir, identity=identity_of(log_dir, broker.release, is_metadata_dir=log_dir is home),
-            kraft=kraft, version=version,
+            kraft=kraft, version=version, strict=READING.of(broker.release) == Reading.STRICT,
         )
         for log_dir in broker.dirs
     ]  # fmt: skip
@@ -111,7 +116,9 @@ def agreed_node(all_volumes: Sequence[Volume], broker: BrokerDirs) -> int | None
     """
     configured = broker.config.node_id
     said = [] if configured is None else [("server.properties", configured)]
-    said += [(v.path, v.value.node_id) for v in all_volumes if v.value and v.value.node_id is not None]
+    values = ((volume.path, volume.value) for volume in all_volumes)
+    ids = ((path, value.node_id) for path, value in values if value is not None)
+    said += [(path, node_id) for path, node_id in ids if node_id is not None and node_id >= 0]
     for path, node_id in said:
         if node_id != said[0][1]:
             raise UsageError(
@@ -144,6 +151,8 @@ def new_properties(
         volume.version if volume.kraft else value.version or 0, cluster_id, node_id, directory_id
     )
     wanted = {key: text for key, text in wanted.items() if text is not None or key != CLUSTER_ID}
+    if volume.strict and value.properties.get(VERSION) is None:
+        wanted[VERSION] = "0"
     if value.version == 0 and volume.kraft:
         wanted[BROKER_ID] = None
     changes = {key: text for key, text in wanted.items() if value.properties.get(key) != text}
