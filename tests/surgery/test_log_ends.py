@@ -1,10 +1,10 @@
-"""A few of `python -m tests.surgery.log_ends` and of `journals` there, and what they found."""
+"""A few of `python -m tests.surgery.log_ends`, and of `small_files` and `journals` there; what they found."""
 
 from pathlib import Path
 
 import pytest
 from tests.seeds import SEED, sampled
-from tests.surgery import journals, log_ends
+from tests.surgery import journals, log_ends, small_files
 
 pytestmark = pytest.mark.slow
 FOUND = [
@@ -16,6 +16,8 @@ FOUND = [
     (700, 25),
 ]
 """By seed and number: a command that did nothing, or ended with a traceback."""
+FOUND_ANYWHERE = [(904, 85), (905, 65), (905, 101), (905, 130), (907, 157)]
+"""The same of damage anywhere in a partition."""
 
 
 def test_commands_that_check_names_do_what_they_say(
@@ -32,6 +34,22 @@ def test_commands_that_once_did_nothing(
 ) -> None:
     told = log_ends.play([number], seed, log_ends.GOLDENS, tmp_path, at_end=True)
     assert told == {"ok": 1}, capfd.readouterr().out
+
+
+@pytest.mark.parametrize(("seed", "number"), FOUND_ANYWHERE)
+def test_commands_that_once_did_nothing_elsewhere(
+    seed: int, number: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    told = log_ends.play([number], seed, log_ends.GOLDENS, tmp_path, at_end=False)
+    assert told == {"ok": 1}, capfd.readouterr().out
+
+
+def test_commands_that_check_names_for_small_files_do_what_they_say(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    count = sampled(200, 3)
+    told = small_files.play(range(count), SEED, log_ends.GOLDENS, tmp_path)
+    assert told == {"ok": count}, capfd.readouterr().out
 
 
 def test_a_damaged_journal_is_no_word_for_what_is_not_so(
