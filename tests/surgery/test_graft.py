@@ -2,7 +2,9 @@
 
 import json
 import os
+import shlex
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -198,6 +200,24 @@ def test_a_lost_replica(fleet: Fleet, name: str) -> None:
     assert {path.stat().st_mode for path in mine.glob("*.log")} == {log_mode}
     assert fleet.findings() == []
     fleet.undo()
+
+
+@pytest.mark.parametrize("what", ["file", "link", "pipe"])
+def test_what_has_the_name_of_a_lost_replica_is_moved_away_first(fleet: Fleet, what: str) -> None:
+    """The next command of its finding gives it another name, then comes the graft, refused before."""
+    mine = fleet.replica("orders-1")
+    shutil.rmtree(mine)
+    {"file": Path.touch, "link": lambda path: path.symlink_to("nowhere"), "pipe": os.mkfifo}[what](mine)
+    shown = fleet.graft("orders-1")
+    assert (shown.code, fleet.plan_file.exists()) == (8, False)
+    assert shown.err.startswith(f"segmend: {mine}: ")
+    found = fleet.run("check", *fleet.dirs, "--json").of("finding")
+    (command,) = (row["remedy"]["command"] for row in found if row["code"] == "N27")
+    subprocess.run(shlex.split(command), check=True)
+    found = fleet.run("check", *fleet.dirs, "--json").of("finding")
+    (command,) = (row["remedy"]["command"] for row in found if row["code"] == "N27")
+    assert command.startswith("segmend plan graft ")
+    assert fleet.graft("orders-1").code == 0
 
 
 @pytest.mark.slow

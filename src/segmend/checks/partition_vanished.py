@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from segmend.broker.checkpoints import EMPTY_DIR_KEEPS_ITS_LINES
-from segmend.findings import Finding, Severity, Where
+from segmend.findings import Finding, Remedy, Safety, Severity, Where
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 
 from . import remedies
@@ -76,7 +76,7 @@ def _emptied(context: DirContext, key: Key) -> Finding:
         "whether it had records",
         Where(name),
         of=key,
-        remedy=remedies.graft(context.path, name),
+        remedy=_way_back(context, name),
         severity=Severity.WARNING,
     )
 
@@ -109,8 +109,9 @@ def _reached(context: DirContext, key: Key) -> int:
 
 def _finding(broker: BrokerContext, key: Key, context: DirContext) -> Finding:
     name, reached = f"{key[0]}-{key[1]}", _reached(context, key)
+    taken = "; what has its name is no directory" if name in context.log_dir.entries else ""
     known = {each: offsets[key] for each in _CHECKPOINTS if key in (offsets := _lines(context, each))}
-    message = f"{name} is in none of the log dirs, but its lines are here: it reached offset {reached}"
+    message = f"{name} is in none of the log dirs, but its lines are here: it reached offset {reached}{taken}"
     severity, unlisted = None, broker.broker_dirs.unlisted
     if unlisted:
         severity = Severity.WARNING
@@ -125,10 +126,17 @@ def _finding(broker: BrokerContext, key: Key, context: DirContext) -> Finding:
         message,
         Where(name, offset=reached),
         of=key,
-        remedy=None if unlisted else remedies.graft(context.path, name),
+        remedy=None if unlisted else _way_back(context, name),
         severity=severity,
         detail=known,
     )
+
+
+def _way_back(context: DirContext, name: str) -> Remedy:
+    """The leader's log, once nothing else has the name: nobody makes a directory there before."""
+    if name in context.log_dir.entries:
+        return remedies.rename(context.path, name, f"{name}.old", safety=Safety.ADVICE)
+    return remedies.graft(context.path, name)
 
 
 def _doubt(broker: BrokerContext, context: DirContext, known: dict[str, int]) -> Severity | None:

@@ -92,6 +92,8 @@ def _site(request: Request[Options]) -> Site:
     if target is not None and disk.real_path(target.path) == leader.path:
         raise UsageError(f"--from {request.options.from_}: is the replica that is to be restored")
     log_dir = target.log_dir if target is not None else _home(request, named.name, leader)
+    if target is None and named.name in log_dir.entries:
+        raise SegmendError(f"{log_dir.path}/{named.name}: is no directory; give it another name first")
     return Site(log_dir=log_dir, name=named.name, target=target, leader=leader, release=request.release)
 
 
