@@ -23,10 +23,13 @@ from segmend.formats.codec_write import compress
 from segmend.kernel.types import DECODE_LIMIT
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
+from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogDir
+from segmend.merge import salvage
 from segmend.rescue.forms import log_dir
 from segmend.rescue.outlet import Line
 from segmend.rescue.request import Due, RescueRequest
+from segmend.rescue.rows import some_rows
 from segmend.rescue.run import Told, here, rescue
 from segmend.rescue.space import require_space
 from segmend.surgery.replicas.derived import Derived
@@ -139,8 +142,18 @@ def test_other_clusters_are_refused_and_other_releases_are_not(fleet: Sequence[P
 
 
 def test_a_directory_under_several_names_counts_once(fleet: Sequence[Path], tmp_path: Path) -> None:
-    twice = run("rescue", fleet[0], f"{fleet[0]}/", "--out", tmp_path / "no")
-    assert (twice.code, "the same directory as" in twice.err) == (16, True)
+    once = run("diff", fleet[0], fleet[1], "--json", code=0).of("partition")
+    (tmp_path / "other").symlink_to(fleet[0])
+    for again in (f"{fleet[0]}/", tmp_path / "other"):
+        twice = run("diff", fleet[0], fleet[1], again, "--json", code=0)
+        assert twice.err == f"segmend: {again}: the same directory as {fleet[0]}; counted once\n"
+        assert twice.of("partition") == once
+        there = run("fleet", "diff", fleet[0], fleet[1], again, "--json", "--driver", "local", code=0)
+        assert there.of("partition") == once
+        for command in (("rescue", "--as", "jsonl"), ("export",)):
+            out = tmp_path / f"{command[0]} {Path(again).name}"
+            ran = run(*command, fleet[0], again, "--out", out, "--topic", "orders", "--json", code=0)
+            assert [line["read"] for line in ran.of("partition")] == [120, 120]
     (tmp_path / "links").mkdir()
     (tmp_path / "links" / "orders-0").symlink_to(fleet[0] / "orders-0")
     ran = run(
@@ -282,3 +295,24 @@ def test_a_disk_with_room_for_the_log_alone_is_too_small_for_its_text(
         ran = run("rescue", *dirs, "--out", out, "--as", form, "--topic", "[cop]*")
         assert ("bytes are free there" in ran.err) is not fits, ran.err
         shutil.rmtree(out)
+
+
+@pytest.mark.parametrize("magic", [1, 2])
+def test_the_look_for_room_reads_a_thousand_records_of_a_batch(magic: int, tmp_path: Path) -> None:
+    """A megabyte may hold millions, and all of them were held in memory; old headers tell no number."""
+    home = tmp_path / "d" / "t-0"
+    home.mkdir(parents=True)
+    batch = build_batch([NewRecord(value=b"v", timestamp=1)] * 5000, magic=magic, codec=1)
+    (home / f"{0:020}.log").write_bytes(batch)
+    place = LogDir.open(str(home.parent)).partitions[0]
+    ((size, rows),) = some_rows(place, place.segments[0], 1)
+    assert (len(rows), round(size)) == ((1000, round(len(batch) / 5)) if magic == 2 else (5000, len(batch)))
+
+
+def test_of_a_batch_whose_checksum_fails_the_first_records_are_held(tmp_path: Path) -> None:
+    """As many as memory has room for."""
+    log = tmp_path / "log"
+    log.write_bytes(build_batch([NewRecord(value=b"v", timestamp=1)] * 50))
+    entry = FileEntry.at(str(log))
+    assert len(salvage.records_of(entry, 0, entry.size)[1]) == 50
+    assert len(salvage.records_of(entry, 0, entry.size, 7)[1]) == 7

@@ -8,12 +8,21 @@ from fnmatch import fnmatchcase
 
 from segmend.cli.output import note
 from segmend.cli.selection import refuse_topic
-from segmend.cli.targets import open_targets
+from segmend.cli.targets import Targets, open_targets
 from segmend.cluster.members import members
 from segmend.errors import UsageError
 from segmend.formats.names import CLUSTER_METADATA_TOPIC
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.gathered import Key, gathered
+
+
+def targets_of(paths: Sequence[str]) -> Targets:
+    """What the paths stand for; a directory that is given twice counts once, as in the fleet."""
+    return open_targets(paths, twice=_counted_once)
+
+
+def _counted_once(same: str) -> None:
+    note(f"{same}; counted once")
 
 
 def replicas_asked(
@@ -23,7 +32,7 @@ def replicas_asked(
 
     Raises `SegmendError`, and `UsageError` where the dirs are of more than one cluster.
     """
-    targets = open_targets(paths)
+    targets = targets_of(paths)
     return targets.dirs, replicas_in(args, targets.dirs, targets.places)
 
 
@@ -36,7 +45,7 @@ def replicas_in(
     metadata = ("cluster-metadata",) if args.topic == CLUSTER_METADATA_TOPIC else ()
     groups, twice = gathered(dirs, places, ("current", *metadata))
     for each in twice:
-        note(f"{each}; counted once")
+        _counted_once(each)
     only = getattr(args, "partition", None)
     chosen = {
         key: replicas

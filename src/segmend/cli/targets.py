@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from segmend.errors import UsageError
 from segmend.formats.names import parse_dir_name, parse_file_name
@@ -28,10 +28,13 @@ class Targets:
     files: frozenset[str] = frozenset()
 
 
-def open_targets(paths: Sequence[str], *, blank: bool = False) -> Targets:
+def open_targets(
+    paths: Sequence[str], *, blank: bool = False, twice: Callable[[str], None] | None = None
+) -> Targets:
     """Open what the paths stand for; raises `Unreadable` for what is no log dir.
 
-    With `blank` an empty directory may be beside one: a disk that was replaced, or is not mounted.
+    With `blank` an empty directory may be beside one: a disk that was replaced, or is not mounted. `twice` is
+    as of `open_log_dirs`.
     """
     kinds = [disk.path_type(path) for path in paths]
     files = [path for path, kind in zip(paths, kinds, strict=True) if kind == "file"]
@@ -40,20 +43,23 @@ def open_targets(paths: Sequence[str], *, blank: bool = False) -> Targets:
     if not partitions and files:
         raise UsageError(f"{files[0]}: not in a partition directory; give the log dir instead")
     if not partitions:
-        return Targets(dirs=_proved(open_log_dirs(paths), blank=blank))
+        return Targets(dirs=_proved(open_log_dirs(paths, twice), blank=blank))
     if len(partitions) != len(folders):
         raise UsageError("give either log dirs or partition directories, not both")
     parents = dict.fromkeys(_folder(path) for path in folders)
     return Targets(
-        dirs=open_log_dirs(list(parents)),
+        dirs=open_log_dirs(list(parents), twice),
         names=frozenset(_name(path) for path in folders),
         places=frozenset(f"{_folder(path)}/{_name(path)}" for path in folders),
         files=frozenset(f"{_name(_folder(path))}/{_name(path)}" for path in files),
     )
 
 
-def open_log_dirs(paths: Sequence[str]) -> list[LogDir]:
-    """The log dirs of one broker; raises `UsageError` for what is no directory, or given twice."""
+def open_log_dirs(paths: Sequence[str], twice: Callable[[str], None] | None = None) -> list[LogDir]:
+    """The log dirs; raises `UsageError` for what is no directory, or given twice.
+
+    With `twice` that counts once, and is told in words: among many brokers links and mounts lead anywhere.
+    """
     seen: dict[object, str] = {}
     log_dirs = []
     for path in paths:
@@ -66,7 +72,11 @@ def open_log_dirs(paths: Sequence[str]) -> list[LogDir]:
             raise UsageError(f"{path}: not a directory; give the log dir that holds it")
         place = place_of(disk, path)
         if place in seen:
-            raise UsageError(f"{path}: the same directory as {seen[place]}")
+            same = f"{path}: the same directory as {seen[place]}"
+            if twice is None:
+                raise UsageError(same)
+            twice(same)
+            continue
         seen[place] = path
         log_dirs.append(LogDir.open(path))
     return log_dirs

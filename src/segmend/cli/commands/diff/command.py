@@ -8,8 +8,7 @@ from functools import partial
 
 from segmend.cli.differences import tell
 from segmend.cli.options import add_diff_options, add_output_options
-from segmend.cli.replicas import replicas_in
-from segmend.cli.targets import open_targets
+from segmend.cli.replicas import replicas_in, targets_of
 from segmend.merge.compared import compared
 
 EXAMPLES = """\
@@ -46,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compare, tell, and say by the exit code whether all are equal."""
-    targets = open_targets(args.paths)
+    targets = targets_of(args.paths)
     groups = replicas_in(args, targets.dirs, targets.places)
     every = partial(compared, groups, jobs=args.jobs if args.jobs > 0 else len(os.sched_getaffinity(0)))
     whole = not targets.names

@@ -6,9 +6,9 @@ import argparse
 import sys
 
 from segmend.cli.options import add_output_options
+from segmend.cli.replicas import targets_of
 from segmend.cli.rescue import export_request, tell
 from segmend.cli.rescue_options import DECODES, add_export_options, add_live_options
-from segmend.cli.targets import open_targets
 from segmend.report.progress import Progress
 from segmend.rescue import forms
 from segmend.rescue.export import export
@@ -61,7 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Add what is new, and say by the exit code whether all is there."""
     request = export_request(args, args.paths)
-    targets = open_targets(args.paths)
+    targets = targets_of(args.paths)
     progress = Progress(sys.stderr)
 
     def each(table: forms.Growing) -> Each:

@@ -6,9 +6,9 @@ import argparse
 import sys
 
 from segmend.cli.options import add_output_options
+from segmend.cli.replicas import targets_of
 from segmend.cli.rescue import request_of, tell
 from segmend.cli.rescue_options import DECODES, add_rescue_options
-from segmend.cli.targets import open_targets
 from segmend.report.progress import Progress
 from segmend.rescue.run import here, rescue
 
@@ -81,7 +81,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Merge, write, and say by the exit code whether all is there."""
     request = request_of(args, args.paths)
-    targets = open_targets(args.paths)
+    targets = targets_of(args.paths)
     progress = Progress(sys.stderr)
     each = here(progress.update)
     return tell(
