@@ -176,6 +176,65 @@ def test_a_read_that_would_end_before_it_begins_is_refused(
         assert rows_of(tmp_path, **given) == []
 
 
+BY_TIME = "startingOffsetsByTimestamp"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({BY_TIME: '{"t":{"0":1700000001000}}'}, range(3, 120)),
+        ({BY_TIME: '{"t":{"0":1700000001001}}'}, range(4, 120)),
+        ({BY_TIME: '{"t":{"0":0}}', "endingOffsetsByTimestamp": '{"t":{"0":1700000002000}}'}, range(6)),
+        # A time for all wins, then one by partition, then offsets, which nobody looks at any more.
+        ({BY_TIME: '{"t":{"0":1700000001000}}', "startingTimestamp": "0"}, range(120)),
+        ({BY_TIME: '{"t":{"0":1700000001000}}', "startingOffsets": '{"t":{"0":99}}'}, range(3, 120)),
+        (
+            {"endingOffsetsByTimestamp": '{"t":{"0":9999999999999}}', "endingOffsets": '{"t":{"0":5}}'},
+            range(120),
+        ),
+        ({BY_TIME: '{"t":{"0":9999999999999}}', f"{BY_TIME}Strategy": "latest"}, range(0)),
+        ({"startingTimestamp": "9999999999999", f"{BY_TIME}Strategy": "latest"}, range(0)),
+        # The earliest is not compared with where a read ends, whatever that is.
+        ({"startingOffsets": '{"t":{"0":-2}}', "endingOffsets": '{"t":{"0":0}}'}, range(0)),
+    ],
+)
+def test_times_by_partition_mean_what_they_mean_in_spark(
+    given: dict[str, str], expected: range, tmp_path: Path
+) -> None:
+    write_broker(tmp_path, 1, [plain("t", 0)])
+    assert offsets(rows_of(tmp_path, **given)) == [*expected]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({BY_TIME: '{"t":{"1":5}}'}, f"option {BY_TIME} does not name t-0"),
+        ({BY_TIME: '{"t":{"0":9999999999999}}'}, f"option {BY_TIME}: t-0 has no record of 9999999999999"),
+        (
+            {BY_TIME: '{"t":{"0":9}}', "endingOffsetsByTimestamp": '{"t":{"0":8}}'},
+            "t-0 would begin at 9, behind the endingOffsetsByTimestamp 8",
+        ),
+        ({BY_TIME: '{"t":{"0":-1}}'}, "t-0: -1 is no time"),
+        ({BY_TIME: "0"}, "'0' is not of the form"),
+        ({f"{BY_TIME}Strategy": "first"}, "'first' is none of error, latest"),
+        (
+            {
+                "startingTimestamp": "9999999999999",
+                f"{BY_TIME}Strategy": "latest",
+                "endingOffsets": '{"t":{"0":9}}',
+            },
+            "t-0 would begin at 120, behind where it is to end: 9",
+        ),
+    ],
+)
+def test_times_by_partition_that_make_no_sense_are_one_line(
+    given: dict[str, str], words: str, tmp_path: Path
+) -> None:
+    write_broker(tmp_path, 1, [plain("t", 0)])
+    with pytest.raises(UsageError, match=re.escape(words)):
+        rows_of(tmp_path, **given)
+
+
 def test_internal_topics_are_there_for_who_names_them(tmp_path: Path) -> None:
     write_broker(tmp_path, 1, [plain("t", 0), plain("__consumer_offsets", 0)])
     for options, topics in (

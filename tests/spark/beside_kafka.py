@@ -30,43 +30,66 @@ Partitions = Mapping[tuple[str, int], Sequence[int]]
 
 def draw(random_: random.Random, there: Partitions, times: Sequence[int]) -> dict[str, str]:
     """Options of one read."""
-    pick, topics = random_.choice, sorted({topic for topic, _ in there})
-    options: dict[str, str] = {}
-    wanted = sorted(there)
-    which = pick(("subscribe", "subscribePattern", "assign"))
-    if which == "subscribe":
-        some = random_.sample(topics, random_.randint(1, min(4, len(topics))))
-        wanted, options[which] = [key for key in wanted if key[0] in some], ",".join(some)
-    elif which == "subscribePattern":
-        ends = "|".join(map(re.escape, random_.sample(topics, 2)))
-        pattern = pick((".*", f"{topics[0][:3]}.*", ends, f"^({ends})$", "[a-m].*", ".*-.*", "[0-9]$"))
-        wanted, options[which] = [key for key in wanted if re.search(pattern, key[0])], pattern
-    else:
-        wanted = random_.sample(wanted, random_.randint(1, min(5, len(wanted))))
-        named: dict[str, list[int]] = {}
-        for topic, partition in wanted:
-            named.setdefault(topic, []).append(partition)
-        options[which] = json.dumps(named)
+    wanted, options = _topics(random_, there)
     for name, time, other in (
         ("startingOffsets", "startingTimestamp", -2), ("endingOffsets", "endingTimestamp", -1),
     ):  # fmt: skip
-        how = random_.random()
-        if how < 0.35 and wanted:
-            offsets: dict[str, dict[str, int]] = {}
+        if random_.random() < 0.4 and wanted:
+            options[name] = json.dumps(_offsets(random_, there, wanted, other))
+        elif random_.random() < 0.2:
+            options[name] = "earliest" if other == -2 else "latest"
+        if random_.random() < 0.15:
+            options[time] = str(random_.choice(times) + random_.choice((-1, 0, 1)))
+        if random_.random() < 0.2 and wanted:
+            when: dict[str, dict[str, int]] = {}
             for topic, partition in wanted:
-                first, last = there[topic, partition][0], there[topic, partition][-1]
-                places = (first, random_.randint(first, last), last, last + 1, other)
-                offsets.setdefault(topic, {})[str(partition)] = pick(places)
-            options[name] = json.dumps(offsets)
-        elif how < 0.5:
-            options[time] = str(pick(times) + pick((-1, 0, 1)))
+                near = random_.choice(times) + random_.choice((-1, 0, 0, 1))
+                when.setdefault(topic, {})[str(partition)] = near
+            options[f"{name}ByTimestamp"] = json.dumps(when)
     for name, values in (
+        ("startingOffsetsByTimestampStrategy", ("latest", "latest", "error")),
         ("kafka.isolation.level", ("read_committed", "read_uncommitted")), ("includeHeaders", ("true",)),
-        ("minPartitions", ("1", "3", "17", "40")), ("failOnDataLoss", ("true", "false")),
+        ("minPartitions", ("1", "2", "3", "17", "40", "200")), ("failOnDataLoss", ("true", "false")),
     ):  # fmt: skip
         if random_.random() < 0.35:
-            options[name] = pick(values)
+            options[name] = random_.choice(values)
     return options
+
+
+def _topics(random_: random.Random, there: Partitions) -> tuple[list[tuple[str, int]], dict[str, str]]:
+    """The partitions of a read, and how they are said."""
+    pick, topics, wanted = random_.choice, sorted({topic for topic, _ in there}), sorted(there)
+    which = pick(("subscribe", "subscribePattern", "assign"))
+    if which == "subscribe":
+        some = random_.sample(topics, random_.randint(1, min(4, len(topics))))
+        return [key for key in wanted if key[0] in some], {which: ",".join(some)}
+    if which == "subscribePattern":
+        ends = "|".join(map(re.escape, random_.sample(topics, 2)))
+        pattern = pick((".*", f"{topics[0][:3]}.*", ends, f"^({ends})$", "[a-m].*", ".*-.*", "[0-9]$"))
+        return [key for key in wanted if re.search(pattern, key[0])], {which: pattern}
+    wanted = random_.sample(wanted, random_.randint(1, min(5, len(wanted))))
+    named: dict[str, list[int]] = {}
+    for topic, partition in wanted:
+        named.setdefault(topic, []).append(partition)
+    return wanted, {which: json.dumps(named)}
+
+
+def _offsets(
+    random_: random.Random, there: Partitions, wanted: Sequence[tuple[str, int]], other: int
+) -> dict[str, dict[str, int]]:
+    """Of each partition one, also deleted ones and such as are not there yet; seldom one too few or many."""
+    offsets: dict[str, dict[str, int]] = {}
+    for topic, partition in wanted:
+        first, last = there[topic, partition][0], there[topic, partition][-1]
+        middle = random_.randint(first, last)
+        odd = random_.choice(((), (), (0, last + 2, first // 2)))
+        places = (first, middle, middle, last, last + 1, other, other, *odd)
+        offsets.setdefault(topic, {})[str(partition)] = random_.choice(places)
+    if random_.random() < 0.08:
+        offsets.pop(random_.choice(sorted(offsets)))
+    elif random_.random() < 0.08:
+        offsets.setdefault(sorted(offsets)[0], {})["7"] = 3
+    return offsets
 
 
 def rows(frame: DataFrame) -> list[dict[str, Any]]:

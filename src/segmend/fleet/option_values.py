@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
+from collections.abc import Callable
 from typing import Final
 
 from segmend.formats.java_number import LONG_MAX
@@ -18,7 +19,7 @@ LATEST: Final = -1
 """In `endingOffsets`: the end of the log."""
 
 TopicOffsets = tuple[tuple[tuple[str, int], int], ...]
-"""((topic, partition), offset) pairs."""
+"""((topic, partition), offset) pairs; or times in their place."""
 
 
 def columns(text: str) -> tuple[str, ...]:
@@ -130,15 +131,24 @@ def ending_offsets(text: str) -> TopicOffsets:
     return _offsets(text, other=LATEST)
 
 
+def times(text: str) -> TopicOffsets:
+    """Milliseconds since 1970 by partition."""
+    return _by_partition(text, '{"orders":{"0":1795255200000}}', lambda value: value >= 0, "time")
+
+
 def _offsets(text: str, *, other: int) -> TopicOffsets:
     form = f'{{"orders":{{"0":23,"1":{other}}}}}'
+    return _by_partition(text, form, lambda value: value == other or value >= 0, f"offset, nor {other}")
+
+
+def _by_partition(text: str, form: str, fits: Callable[[int], bool], what: str) -> TopicOffsets:
     offsets: dict[tuple[str, int], int] = {}
     for topic, partitions in _object(text, form).items():
         if not isinstance(partitions, dict):
             raise ValueError(f"'{text}' is not of the form {form}")
         for partition, offset in partitions.items():
-            if type(offset) is not int or not (offset == other or 0 <= offset <= LONG_MAX):
-                raise ValueError(f"{topic}-{partition}: {offset} is no offset, nor {other}")
+            if type(offset) is not int or not fits(offset) or offset > LONG_MAX:
+                raise ValueError(f"{topic}-{partition}: {offset} is no {what}")
             offsets[topic, integer(partition)] = offset
     if not offsets:
         raise ValueError(f"'{text}' names no partition")

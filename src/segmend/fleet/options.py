@@ -55,6 +55,9 @@ class ReadOptions:
     ending_offsets: TopicOffsets = ()
     starting_timestamp: int | None = None
     ending_timestamp: int | None = None
+    starting_times: TopicOffsets = ()
+    ending_times: TopicOffsets = ()
+    unmatched_start: str = "error"
     replicas: str = "best"
     isolation: str = "read_uncommitted"
     mode: str = PERMISSIVE
@@ -89,6 +92,26 @@ class ReadOptions:
     def gone_mode(self) -> str:
         """The mode for what is not there any more, of which no reader of bytes can tell."""
         return FAIL_ON_LOSS if self.fail_on_data_loss else self.mode
+
+    def start_time(self, key: tuple[str, int]) -> int | None:
+        """The time (ms) at which a partition's records begin, by Spark's options; the one for all wins."""
+        return (
+            dict(self.starting_times).get(key) if self.starting_timestamp is None else self.starting_timestamp
+        )
+
+    def end_time(self, key: tuple[str, int]) -> int | None:
+        """The same for where they end."""
+        return dict(self.ending_times).get(key) if self.ending_timestamp is None else self.ending_timestamp
+
+    @property
+    def begins_by_time(self) -> bool:
+        """Whether times say where to begin, so that nobody looks at `startingOffsets`."""
+        return self.starting_timestamp is not None or bool(self.starting_times)
+
+    @property
+    def ends_by_time(self) -> bool:
+        """The same for `endingOffsets`."""
+        return self.ending_timestamp is not None or bool(self.ending_times)
 
     @property
     def consumes(self) -> bool:
@@ -223,6 +246,14 @@ OPTIONS: Final = (
      "as in Spark: begin at the first offset with such a time or a later one; wins over startingOffsets"),
     _read("endingTimestamp", _RECORDS, "milliseconds", values.integer,
      "as in Spark: end before the first offset with such a time or a later one; wins over endingOffsets"),
+    _read("startingOffsetsByTimestamp", _RECORDS, '{"orders":{"0":1795255200000}}', values.times,
+     "as in Spark: the same by partition; every one must be named; wins over startingOffsets",
+     "starting_times"),
+    _read("endingOffsetsByTimestamp", _RECORDS, '{"orders":{"0":1795255200000}}', values.times,
+     "as in Spark: the same by partition; every one must be named; wins over endingOffsets", "ending_times"),
+    _choice("startingOffsetsByTimestampStrategy", _RECORDS, ("error", "latest"),
+     "as in Spark: of a partition without such a record; the default is an error, latest begins at its end",
+     "unmatched_start"),
     _choice("replicas", _CONSUMED, ("best", "all"),
      "one row a record (the default), or one a replica, then with broker and dir"),
     _choice("isolation", _CONSUMED, _ISOLATION,

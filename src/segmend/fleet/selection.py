@@ -41,12 +41,18 @@ def wanted_logs(everything: Sequence[Found], options: ReadOptions) -> list[Wante
     """
     groups = grouped(everything, lambda found: (found[0].cluster_id or "", *found[1].key))
     # As in Spark nobody looks at them where a time wins.
-    if options.starting_timestamp is None and options.starting_offsets is None:
+    if not options.begins_by_time and options.starting_offsets is None:
         raise UsageError("option startingOffsets: a batch read cannot start at the latest offset")
-    if options.starting_timestamp is None:
+    if not options.begins_by_time:
         _all_named("startingOffsets", options.starting_offsets or (), groups)
-    if options.ending_timestamp is None:
+    elif options.starting_timestamp is None:
+        _all_named("startingOffsetsByTimestamp", options.starting_times, groups)
+    if not options.ends_by_time:
         _all_named("endingOffsets", options.ending_offsets, groups)
+    elif options.ending_timestamp is None:
+        _all_named("endingOffsetsByTimestamp", options.ending_times, groups)
+    if options.starting_timestamp is None and options.ending_timestamp is None:
+        _in_order(options.starting_times, options.ending_times)
     logs: list[WantedLog] = []
     for replicas in groups.values():
         if options.consumes and options.replicas == "best":
@@ -153,13 +159,16 @@ def _wanted_log(
 
 
 def _start(partition: PartitionDir, options: ReadOptions) -> int:
-    if options.starting_timestamp is not None:
-        offset = _offset_at(partition, options.starting_timestamp)
+    time = options.start_time(partition.key)
+    if time is not None:
+        offset = _offset_at(partition, time)
+        if offset is None and options.unmatched_start == "latest":
+            return tail(partition.segments[-1]).next_offset if partition.segments else 0
         if offset is None:
-            raise UsageError(
-                f"option startingTimestamp: {partition.name} has no record of {options.starting_timestamp} "
-                "or later; `since` takes what there is"
-            )
+            every = options.starting_timestamp is not None
+            name = "startingTimestamp" if every else "startingOffsetsByTimestamp"
+            words = f"has no record of {time} or later; `since` takes what there is"
+            raise UsageError(f"option {name}: {partition.name} {words}")
         return offset
     return _asked_start(partition.key, options) or 0
 
@@ -167,12 +176,13 @@ def _start(partition: PartitionDir, options: ReadOptions) -> int:
 def _asked_start(key: tuple[str, int], options: ReadOptions) -> int | None:
     """The offset that is named; None if it is the earliest, or a time is given."""
     given = dict(options.starting_offsets or ()).get(key, EARLIEST)
-    return None if given == EARLIEST or options.starting_timestamp is not None else given
+    return None if given == EARLIEST or options.begins_by_time else given
 
 
 def _end(partition: PartitionDir, options: ReadOptions) -> int:
-    if options.ending_timestamp is not None:
-        offset = _offset_at(partition, options.ending_timestamp)
+    time = options.end_time(partition.key)
+    if time is not None:
+        offset = _offset_at(partition, time)
         return LONG_MAX if offset is None else offset
     asked = _asked_end(partition.key, options)
     return LONG_MAX if asked is None else asked
@@ -180,7 +190,7 @@ def _end(partition: PartitionDir, options: ReadOptions) -> int:
 
 def _asked_end(key: tuple[str, int], options: ReadOptions) -> int | None:
     given = dict(options.ending_offsets).get(key, LATEST)
-    return None if given == LATEST or options.ending_timestamp is not None else given
+    return None if given == LATEST or options.ends_by_time else given
 
 
 def _offset_at(partition: PartitionDir, time: int) -> int | None:
@@ -207,6 +217,17 @@ def _offset_in(segment: LogSegment, time: int, low: int) -> int | None:
             return offset_by_time(segment.log, reader, time, low=low)
     except Unreadable:
         return None
+
+
+def _in_order(starting: TopicOffsets, ending: TopicOffsets) -> None:
+    """As in Spark times are compared before the offsets that they stand for."""
+    ends = dict(ending)
+    for (topic, partition), begin in starting:
+        if begin > ends.get((topic, partition), begin):
+            raise UsageError(
+                f"option startingOffsetsByTimestamp: {topic}-{partition} would begin at {begin}, behind the "
+                f"endingOffsetsByTimestamp {ends[topic, partition]}"
+            )
 
 
 def _all_named(option: str, given: TopicOffsets, groups: Iterable[tuple[str, str, int]]) -> None:

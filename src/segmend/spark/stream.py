@@ -33,15 +33,15 @@ class KafkaLogStream(DataSourceStreamReader):  # type: ignore[misc]
 
     def __init__(self, paths: Sequence[str], options: ReadOptions) -> None:
         self._paths = paths
-        self._latest = options.starting_offsets is None and options.starting_timestamp is None
+        self._latest = options.starting_offsets is None and not options.begins_by_time
         self._from = replace(options, starting_offsets=options.starting_offsets or ())
-        self._options = replace(self._from, starting_offsets=(), starting_timestamp=None)
+        self._options = replace(self._from, starting_offsets=(), starting_timestamp=None, starting_times=())
 
     def _reached(self, options: ReadOptions) -> dict[Key, tuple[int, int]]:
         # Not sooner: what is raised where a stream is made Spark drowns in a fault of its own.
         if options.table != "records" or options.replicas != "best":
             raise UsageError("a stream has the records, each once: no other table, nor replicas=all")
-        if options.ending_offsets or options.ending_timestamp is not None:
+        if options.ending_offsets or options.ends_by_time:
             raise UsageError("a stream has no end: no endingOffsets, nor endingTimestamp")
         return reached(self._paths, options)
 
