@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from tests.checks.build_partition import PartitionWriter
 from tests.conftest import GOLDEN, examples
 from tests.fleet.build import mixed, plain, story, three_brokers, write_broker
 from tests.fleet.refused import refuse, refuse_files
@@ -233,6 +234,45 @@ def test_times_by_partition_that_make_no_sense_are_one_line(
     write_broker(tmp_path, 1, [plain("t", 0)])
     with pytest.raises(UsageError, match=re.escape(words)):
         rows_of(tmp_path, **given)
+
+
+def _old_and_new(root: Path, *, low: int = 0) -> Path:
+    """Three segments of 30 offsets; the first one's second batch is the youngest of all by a day."""
+    writer = PartitionWriter("t", 0)
+    for number in range(30):
+        if number and number % 10 == 0:
+            writer.roll()
+        clock = writer.clock
+        writer.clock += 86_400_000 if number == 1 else 0
+        writer.append(3)
+        writer.clock = clock + 1000
+    home = write_broker(root, 1, [writer])
+    (home / "log-start-offset-checkpoint").write_text(f"0\n1\nt 0 {low}\n")
+    return home / "t-0"
+
+
+def test_a_time_is_looked_for_in_the_first_segment_that_reaches_it_and_in_no_other(tmp_path: Path) -> None:
+    """As seen of Kafka 4.3.1 (`UnifiedLog.searchOffsetInLocalLog`), whatever lies behind it."""
+    _old_and_new(tmp_path, low=9)
+    with pytest.raises(UsageError, match="has no record of 1700000015000 or later, as a broker looks for it"):
+        rows_of(tmp_path, startingTimestamp="1700000015000")
+    assert offsets(rows_of(tmp_path, endingTimestamp="1700000015000")) == [*range(9, 90)]
+    assert offsets(rows_of(tmp_path, since="1700000015000")) == [*range(45, 90)]
+    _old_and_new(tmp_path / "whole", low=0)
+    assert offsets(rows_of(tmp_path / "whole", startingTimestamp="1700000015000")) == [*range(3, 90)]
+
+
+@pytest.mark.parametrize(("changed", "stop"), [(1_600_000_000, 45), (1_800_000_000, 90)])
+def test_a_segment_that_compaction_emptied_reaches_as_far_as_its_file_is_young(
+    changed: int, stop: int, tmp_path: Path
+) -> None:
+    """`LogSegment.largestTimestamp`: so a live Kafka 4.3.1 answers for a compacted topic."""
+    home = _old_and_new(tmp_path)
+    for file in home.glob(f"{0:020d}.*"):
+        if file.suffix != ".snapshot":
+            file.write_bytes(b"")
+    os.utime(home / f"{0:020d}.log", (changed, changed))
+    assert offsets(rows_of(tmp_path, endingTimestamp="1700000015000")) == [*range(30, stop)]
 
 
 def test_internal_topics_are_there_for_who_names_them(tmp_path: Path) -> None:

@@ -98,6 +98,20 @@ def rows(frame: DataFrame) -> list[dict[str, Any]]:
     return sorted(found, key=lambda row: (row["topic"], row["partition"], row["offset"]))
 
 
+def apart(mine: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> str:
+    """The partitions that differ: rows, and the first and last offset, on either side."""
+    sides: list[dict[str, list[int]]] = [{}, {}]
+    for side, found in zip(sides, (mine, theirs), strict=True):
+        for row in found:
+            side.setdefault(f"{row['topic']}-{row['partition']}", []).append(row["offset"])
+    told = {
+        name: [(len(at), at[0], at[-1]) if (at := side.get(name)) else 0 for side in sides]
+        for name in sorted({*sides[0], *sides[1]})
+        if sides[0].get(name) != sides[1].get(name)
+    }
+    return str(told or "other columns than offset")
+
+
 def main(words: list[str]) -> int:
     """The number of reads that differ."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -134,7 +148,8 @@ def main(words: list[str]) -> int:
             if mine != theirs and not (isinstance(mine, str) and isinstance(theirs, str)):
                 differ += 1
                 said = [each if isinstance(each, str) else f"{len(each)} rows" for each in told]
-                print(f"{json.dumps(options)}: ours {said[0]}; Spark's {said[1]}", flush=True)
+                where = "" if isinstance(mine, str) or isinstance(theirs, str) else f" {apart(mine, theirs)}"
+                print(f"{json.dumps(options)}: ours {said[0]}; Spark's {said[1]}{where}", flush=True)
         print(f"seed {given.seed}: {given.count} reads, {differ} differ")
         spark.stop()
     return min(differ, 1)

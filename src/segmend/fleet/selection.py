@@ -15,7 +15,7 @@ from segmend.grouping import grouped
 from segmend.kernel.scan import ScanTask, scan_log
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.log_segment import LogSegment
-from segmend.logdir.seek import newest_by_index, offset_by_time
+from segmend.logdir.seek import ByTime, newest_by_index, offset_by_time
 from segmend.logdir.tail import tail
 from segmend.logdir.transactions import last_stable_offset
 from segmend.logdir.tree import PartitionDir
@@ -167,7 +167,7 @@ def _start(partition: PartitionDir, options: ReadOptions) -> int:
         if offset is None:
             every = options.starting_timestamp is not None
             name = "startingTimestamp" if every else "startingOffsetsByTimestamp"
-            words = f"has no record of {time} or later; `since` takes what there is"
+            words = f"has no record of {time} or later, as a broker looks for it; `since` takes what there is"
             raise UsageError(f"option {name}: {partition.name} {words}")
         return offset
     return _asked_start(partition.key, options) or 0
@@ -194,29 +194,30 @@ def _asked_end(key: tuple[str, int], options: ReadOptions) -> int | None:
 
 
 def _offset_at(partition: PartitionDir, time: int) -> int | None:
-    """The first offset with this time (ms) or a later one (`UnifiedLog.fetchOffsetByTimestamp`)."""
+    """The first offset with this time (ms) or a later one (`UnifiedLog.searchOffsetInLocalLog`)."""
     low = place_start(partition)
     for segment in partition.segments:
         following = segment.next_base_offset
         if following is None or following > low:
-            offset = _offset_in(segment, time, low)
-            if offset is not None:
-                return offset
+            found = _offset_in(segment, time, low)
+            if found.reached:
+                return found.offset
     return None
 
 
-def _offset_in(segment: LogSegment, time: int, low: int) -> int | None:
+def _offset_in(segment: LogSegment, time: int, low: int) -> ByTime:
+    nothing = ByTime(None, reached=False)
     if segment.log is None:
-        return None
+        return nothing
     try:
         with segment.log.reader() as reader:
             if not segment.is_active:
                 newest = newest_by_index(segment.log, reader)
                 if newest is not None and newest < time:
-                    return None
+                    return nothing
             return offset_by_time(segment.log, reader, time, low=low)
     except Unreadable:
-        return None
+        return nothing
 
 
 def _in_order(starting: TopicOffsets, ending: TopicOffsets) -> None:

@@ -8,6 +8,7 @@ an answer. Of times there is no such hint for an end: later records may be older
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from typing import NamedTuple
 
 from segmend.formats import offset_index, time_index
 from segmend.formats.batch import RecordBatch
@@ -85,19 +86,33 @@ def newest_by_index(log: FileEntry, reader: OpenFile) -> int | None:
     return time if confirmed and end == reader.size else None
 
 
-def offset_by_time(log: FileEntry, reader: OpenFile, since: int, *, low: int = 0) -> int | None:
+class ByTime(NamedTuple):
+    """What a segment says of a time: the first offset of it or of a later one, and whether it reaches so far.
+
+    A broker looks into the first segment that does, and into none behind it, whatever it finds there.
+    """
+
+    offset: int | None
+    reached: bool
+
+
+def offset_by_time(log: FileEntry, reader: OpenFile, since: int, *, low: int = 0) -> ByTime:
     """The first offset from `low` on with a time (ms) of `since` or later.
 
-    Follows `LogSegment.findOffsetByTimestamp`.
+    Follows `LogSegment.findOffsetByTimestamp`, and `largestTimestamp`: that of batches, also below `low` and
+    without records, and where none has any when the file was changed.
     """
-    start = max(position_by_time(log, reader, since), position_of(log, reader, low))
+    start, largest = position_by_time(log, reader, since), -1
     for batch in iter_batches(reader, start=start, resync=True, base_offset=log.parsed.base_offset or 0):
+        largest = max(largest, batch.max_timestamp)
         if batch.max_timestamp < since or batch.last_offset < low or batch.size > DECODE_LIMIT:
             continue
         for record in iter_records(reader.read(batch.size, batch.position), batch, [], limit=DECODE_LIMIT):
             if record.timestamp >= since and record.offset >= low:
-                return record.offset
-    return None
+                return ByTime(record.offset, reached=True)
+    if start == 0 and largest < 0:
+        largest = log.stat().mtime_ns // 1_000_000
+    return ByTime(None, reached=largest >= since)
 
 
 def position_by_time(log: FileEntry, reader: OpenFile, since: int) -> int:
