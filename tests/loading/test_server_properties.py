@@ -172,6 +172,12 @@ OVERRIDDEN = "max.connections.per.ip.overrides=127.0.0.1:100"
         ("max.connections=2", "4.3.1", "", "may get no connection"),
         ("max.connections.per.ip=1", "4.3.1", "more connections to its own controller", ""),
         (f"{OVERRIDDEN}\nmax.connections.per.ip=1", "4.3.1", "", "may get no connection"),
+        ("metadata.log.segment.ms=0", "4.3.1", "Invalid value 0 for configuration segment.ms", ""),
+        ("metadata.log.segment.ms=1", "4.3.1", "", ""),
+        ("server.max.startup.time.ms=10", "4.3.1", "Timed out while waiting for controller", ""),
+        ("server.max.startup.time.ms=30000", "4.3.1", "", "it ends if it takes longer to start"),
+        ("broker.heartbeat.interval.ms=1", "4.3.1", "", "may not be done with one before the next"),
+        ("broker.heartbeat.interval.ms=10", "4.3.1", "", ""),
         ("queued.max.requests=2147483646", "4.3.1", "Requested array size exceeds VM limit", ""),
         ("queued.max.requests=2147483645", "4.3.1", "", "the JVM may not have the memory (-Xmx)"),
         ("socket.request.max.bytes=80", "4.3.1", "its own controller refuses it", ""),
@@ -256,6 +262,19 @@ def test_a_replica_on_its_way_that_is_alone(tmp_path: Path) -> None:
     found.rename(found.with_name(f"plain-0.{'7' * 32}-future"))
     ran = run("forecast", *root.glob("b1/d*"), "--json", "--kafka", "2.8.2", code=4)
     assert any("whether ZooKeeper has plain-0 here" in each for each in ran.json[-1]["unknown"])
+
+
+def test_a_replica_on_its_way_beside_one_that_is_made_anew(tmp_path: Path) -> None:
+    """3.6.2 emptied it, and let it take the place of the empty log that it had made."""
+    root = unpack(ARCHIVES / "3.3.2.tar.xz", tmp_path)
+    (found,) = root.glob("b1/d*/plain-0")
+    other = next(path for path in sorted(root.glob("b1/d*")) if path != found.parent)
+    future = found.rename(other / f"plain-0.{'7' * 32}-future")
+    ran = run("forecast", *sorted(root.glob("b1/d*")), "--json", "--kafka", "3.6.2", code=4)
+    told = [each["why"] for each in ran.of("later") if each["file"] == "plain-0"]
+    assert told == [f"a move goes on: {future} is emptied, and takes its place"]
+    (mine,) = (each for each in ran.of("partition") if each["file"] == "plain-0")
+    assert (mine["outcome"], mine["effects"][-1]["records_lost"]) == ("empty", 25)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from segmend.broker.authorizer import REGISTERING
 from segmend.broker.rule import Rule, gone_in, new_in
 from segmend.broker.server_listeners import ROLES, entries_of
 from segmend.formats.java_number import LONG_MAX, parse_long
@@ -43,6 +44,8 @@ class Odd:
     applies: Rule[bool] | None = None
     shuts_out: Callable[..., bool] | None = None
     surely: str = ""
+    ends: str = ""
+    """Kafka's words, where they are not those of a broker that is never registered."""
 
 
 def _beyond(
@@ -54,6 +57,7 @@ def _beyond(
     roles: str = "",
     applies: Rule[bool] | None = None,
     never: tuple[int | Rule[int], str] | None = None,
+    ends: str = "",
 ) -> Odd:
     """One number outside of what an ordinary start was seen with; `never` with one up to that, and why."""
 
@@ -68,7 +72,7 @@ def _beyond(
 
     return Odd(
         names={name: least}, odd=odd, why=why, roles=roles, applies=applies, shuts_out=shuts_out,
-        surely=never[1] if never else "",
+        surely=never[1] if never else "", ends=ends,
     )  # fmt: skip
 
 
@@ -82,6 +86,7 @@ _CONNECTED_BY: Final = Rule(
 """So many connections to its own controller are not enough for a broker."""
 _MORE: Final = "it needs more connections to its own controller"
 _REGISTERED_IN: Final = "initial.broker.registration.timeout.ms"
+_TIMED_OUT: Final = "Timed out while waiting for controller quorum voters future"
 _OVERRIDES: Final = ".overrides"
 _SESSION: Final = {"broker.session.timeout.ms": 9_000, "broker.heartbeat.interval.ms": 2_000}
 _MOSTLY: Final = 4
@@ -119,6 +124,15 @@ _ODDS: Final = (
         _REGISTERED_IN, "it ends if the controller takes longer to let it in", least=10_000, roles="broker",
         never=(10, "its own controller takes longer to let it in"),
     ),
+    _beyond(
+        "broker.heartbeat.interval.ms", "a controller may not be done with one before the next", least=10,
+        roles="broker",
+    ),
+    _beyond(
+        "server.max.startup.time.ms", "it ends if it takes longer to start", least=600_000,
+        roles="broker,controller", never=(10, "it takes longer to start"), ends=_TIMED_OUT,
+        applies=new_in("FutureUtils.waitWithLogging", (3, 5)),
+    ),
     Odd(
         names=_SESSION,
         odd=lambda session, heartbeat: session < heartbeat + 1_000,
@@ -148,7 +162,7 @@ def shut_out_by(config: ServerConfig, release: Release) -> Iterator[str]:
     for each, told, numbers in _given(config, release):
         overridden = any(config.given.get(f"{name}{_OVERRIDES}") for name in each.names)
         if each.shuts_out is not None and each.shuts_out(release, *numbers) and not overridden:
-            yield f"with {told} {each.surely}"
+            yield f"{each.ends or REGISTERING.of(release)}: with {told} {each.surely}"
 
 
 def fenced_by(config: ServerConfig, node_id: int | None) -> str | None:

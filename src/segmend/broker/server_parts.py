@@ -10,6 +10,7 @@ from segmend.broker.cleaner import map_load, offset_maps
 from segmend.broker.rule import Rule, Words, gone_in, new_in
 from segmend.broker.server_listeners import LISTENERS, ROLES, Server
 from segmend.broker.server_rules import ELSEWHERE, ZOOKEEPER, is_whole
+from segmend.broker.settings import refusal
 from segmend.formats.java_number import INT_MAX, parse_int
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
@@ -21,6 +22,7 @@ SMALL_METADATA = Words.since(
     ((4, 1), None),
 )
 _METADATA_SEGMENT: Final = "metadata.log.segment.bytes", "metadata.log.segment.min.bytes"
+_METADATA_ROLL: Final = "metadata.log.segment.ms"
 ASKS_ZOOKEEPER = Words.since(
     "AclAuthorizer.configure: its ACLs are in ZooKeeper, and it is not told where",
     (
@@ -83,9 +85,8 @@ def part_refusals(config: ServerConfig, release: Release) -> Iterator[str]:
     remote = given.get("remote.log.storage.system.enable", "").lower() == "true"
     if remote and is_whole(given) and not given.get("remote.log.storage.manager.class.name"):
         said.append(REMOTE_WITHOUT_CLASS.of(release))
-    size, least = (parse_int(given.get(name, str(8 << 20))) for name in _METADATA_SEGMENT)
-    if roles and size is not None and least is not None and size < least:
-        said.append(SMALL_METADATA.say(release, least, size))
+    if roles:
+        said += _of_metadata(given, release)
     if (parse_int(given.get("queued.max.requests", "")) or 0) > _LONGEST:
         said.append(NO_SUCH_ARRAY)
     if config.cleaner_runs and "log.cleaner.threads" not in config.provided:
@@ -93,6 +94,15 @@ def part_refusals(config: ServerConfig, release: Release) -> Iterator[str]:
     if LISTENERS not in config.provided:
         said += _of_ports(Server(given, release))
     yield from filter(None, said)
+
+
+def _of_metadata(given: Mapping[str, str], release: Release) -> Iterator[str | None]:
+    """What its log is made of: `KafkaMetadataLog.createLog` takes settings of topics."""
+    size, least = (parse_int(given.get(name, str(8 << 20))) for name in _METADATA_SEGMENT)
+    if size is not None and least is not None and size < least:
+        yield SMALL_METADATA.say(release, least, size)
+    if _METADATA_ROLL in given:
+        yield refusal("segment.ms", given[_METADATA_ROLL], release, topic=True)
 
 
 def _of_ports(server: Server) -> Iterator[str | None]:

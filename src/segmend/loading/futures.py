@@ -45,14 +45,15 @@ def _replaced(one: Loaded, future: Loaded | None, budget: Budget) -> Loaded:
     if theirs is None:
         return one
     says = REPLACED.format(outcome.name)
+    anew = mine is None or outcome.outcome == Service.EMPTY
     move = Later(
         dir=one.dir_state.path, file=outcome.name, what="directory replaced", seconds=None,
-        why=f"a move goes on: {future.path} takes its place", topic=outcome.topic,
+        why=f"a move goes on: {future.path} {'is emptied, and ' * anew}takes its place", topic=outcome.topic,
         partition=outcome.partition, broker_says=says,
     )  # fmt: skip
     one = replace(one, later=(*one.later, move))
-    if mine is None or outcome.outcome == Service.EMPTY:
-        return one  # It is cut to what the log has that was made anew: to nothing.
+    if mine is None or anew:
+        return one  # Of the log that is made anew there is nothing to copy.
     try:
         if not budget.takes(_size(mine) + _size(theirs)):
             words = (

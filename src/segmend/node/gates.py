@@ -65,11 +65,9 @@ def shut_out(broker: BrokerDirs) -> str | None:
     roles = broker.config.given.get(ROLES, "")
     if broker.others != () or "broker" not in roles:
         return None
-    registering = REGISTERING.of(broker.release)
     if _admission(broker) == Admission.NO:
-        return NOT_LET_IN.format(registering)
-    odd = shut_out_by(broker.config, broker.release) if "controller" in roles else iter(())
-    return next((f"{registering}: {each}" for each in odd), None)
+        return NOT_LET_IN.format(REGISTERING.of(broker.release))
+    return next(shut_out_by(broker.config, broker.release), None) if "controller" in roles else None
 
 
 def perhaps_shut_out(broker: BrokerDirs) -> Iterator[str]:

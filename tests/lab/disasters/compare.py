@@ -34,6 +34,9 @@ NOT_TOLD = "not told: "
 """Before a point that it names as unknown: not what the broker did, and no agreement either."""
 NAMED = "named as unknown: "
 """Before what it names so, whether anything hung on that or not."""
+NOT_COMPARED = "not compared: "
+"""Before a point that is passed over, and the reason; `known` lists the records that need that."""
+ON_ITS_WAY = "a race decides when a future replica takes the place of another"
 LISTED = tuple(words.partition("{}")[2] for words in (BY_LISTING, SWAP_ORDER))
 """What it says of files of one number; the disaster may lie on another file system now."""
 CAPPED = 210
@@ -53,7 +56,7 @@ def wrong(points: Sequence[str]) -> list[str]:
 
 def differing(points: Sequence[str]) -> list[str]:
     """Those that are not what the broker did, whether it is wrong or has left them open."""
-    return [each for each in points if not each.startswith(NAMED)]
+    return [each for each in points if not each.startswith((NAMED, NOT_COMPARED))]
 
 
 def left_open(said: Said, name: str = "") -> str:
@@ -63,19 +66,16 @@ def left_open(said: Said, name: str = "") -> str:
 
 
 def disagreements(verdict: Verdict, before: Tree, said: Said) -> list[str]:
-    """Every point in which the forecast is not what the broker did; nothing if it is right."""
-    found = points(verdict, before, said)
-    if any(each.startswith(COMES_UP) for each in said.broker["unknown"]):
-        found = [f"{NOT_TOLD}{each.removeprefix(NOT_TOLD)}" for each in found]
-    return found
+    """Every point in which the forecast is not what the broker did; nothing if it is right.
 
-
-def points(verdict: Verdict, before: Tree, said: Said) -> list[str]:
-    """The same, as if a number in server.properties were nothing to start or fall by."""
+    Where a number in server.properties is something to start or fall by, whether it starts and serves is left
+    open, what becomes of the files is not.
+    """
+    odd = NOT_TOLD if any(each.startswith(COMES_UP) for each in said.broker["unknown"]) else ""
     found = [*of_contract(said)]
     starts = verdict["outcome"] == "starts"
     if starts != (said.broker["outcome"] == "starts"):
-        mark = NOT_TOLD if any(each.endswith(LISTED) for each in said.broker["unknown"]) else ""
+        mark = NOT_TOLD if any(each.endswith(LISTED) for each in said.broker["unknown"]) else odd
         words = f"{verdict['outcome']} ({verdict.get('fatal')}), said {said.broker['outcome']}"
         return [*found, f"{mark}outcome: {words}"]
     if not starts:
@@ -86,8 +86,7 @@ def points(verdict: Verdict, before: Tree, said: Said) -> list[str]:
     if differing_dirs:  # what it does not know of one dir says nothing of the other
         open_ = NOT_TOLD if all(left_open(said, name) for name in differing_dirs) else ""
         return [*found, f"{open_}offline: {verdict.get('offline', [])}, said {offline}"]
-    found += of_service(verdict, said)
-    found += of_reads(verdict, said)
+    found += (f"{odd}{each}" for each in (*of_service(verdict, said), *of_reads(verdict, said)))
     for name in (name for name in ("d0", "d1") if name in verdict["files"] and name not in offline):
         found += of_high_watermarks(name, verdict["files"][name], said)
     for name in (name for name in ("d0", "d1") if name in before and name not in offline):
@@ -97,8 +96,9 @@ def points(verdict: Verdict, before: Tree, said: Said) -> list[str]:
         log_dir, _, name = place.partition("/")
         if log_dir in said.unread:
             found += [f"{place}: touched, said offline from the beginning"] * (place in verdict["files"])
-        elif name and name != META and plain(name) not in moving:
-            found += (f"{place}: {each}" for each in of_place(place, verdict, before, said))
+        elif name and name != META:
+            mark = passed_over(plain(name), verdict, said) if plain(name) in moving else ""
+            found += (f"{mark}{place}: {each}" for each in of_place(place, verdict, before, said))
     return [marked(each) for each in found]
 
 
@@ -114,6 +114,24 @@ def moved(said: Said) -> set[str]:
     }
 
 
+def passed_over(name: str, verdict: Verdict, said: Said) -> str:
+    """The mark of what became of a partition with a future replica, where it is what its end can be.
+
+    It has the place of the current one, which is gone, or it is set aside with it, or it is emptied already,
+    to take the place of one that was made anew: a race decides what is in there then.
+    """
+    files = verdict["files"]
+    for place in (place for place in files if place.endswith("-future")):
+        log_dir, _, whole = place.partition("/")
+        now, did = files.get(f"{log_dir}/{name}", {}), files[place]
+        took = did.get("removed") and (now.get("made") or str(now.get("renamed", "")).endswith("-stray"))
+        sizes = [what[0] for file, what in did.get("changed", {}).items() if is_log(file)]
+        emptied = recreated(said, name) and sizes == [0]
+        if plain(whole) == name and (took or emptied):
+            return f"{NOT_COMPARED}{ON_ITS_WAY}: "
+    return NOT_TOLD if any(f"/{name}." in each for each in said.broker["unknown"]) else ""
+
+
 def plain(name: str) -> str:
     """`f000-0` of `f000-0.<hex>-future`."""
     return name.partition(".")[0] if name.endswith("-future") else name
@@ -121,7 +139,8 @@ def plain(name: str) -> str:
 
 def marked(point: str) -> str:
     """With its mark in front."""
-    return f"{NOT_TOLD}{point.replace(NOT_TOLD, '')}" if NOT_TOLD in point else point
+    mark = next((each for each in (NOT_COMPARED, NOT_TOLD) if each in point), "")
+    return mark + point.replace(NOT_TOLD, "").replace(NOT_COMPARED, "")
 
 
 def of_contract(said: Said) -> Iterator[str]:
@@ -267,10 +286,10 @@ def of_place(place: str, verdict: Verdict, before: Tree, said: Said) -> Iterator
     effects = {each["effect"] for each in line.get("effects", ())}
     stray = "stray-renamed" in effects or line.get("outcome") == "stray-renamed"
     capped = bool(did.get("removed")) and len(place) > CAPPED  # it goes on under the beginning of its name
-    if stray != (capped or str(did.get("renamed", "")).endswith("-stray")):
+    if stray != (capped or str(renamed(place, verdict)).endswith("-stray")):
         yield f"renamed to {did.get('renamed')}, said {sorted(effects)}"
         return
-    if capped:
+    if capped or (stray and place.endswith("-future")):
         return
     removed = bool(did.get("removed")) or str(did.get("renamed", "")).endswith("-delete")
     if removed or "directory-deleted" in effects:
@@ -286,10 +305,19 @@ def of_place(place: str, verdict: Verdict, before: Tree, said: Said) -> Iterator
         return
     yield from of_files(was, did, log)
     yield from of_epochs(was, did, log)
-    yield from of_snapshots(after(was, did), did, log)
+    yield from of_snapshots(was, after(was, did), did, log)
     yield from of_indexes(was, did, log)
     yield from of_transactions(was, did, log)
     yield from of_changes(was, did, line, {stem(each.name) for each in log.state.segments if not each.log})
+
+
+def renamed(place: str, verdict: Verdict) -> str | None:
+    """Its new name; a future replica loses what makes it one, and was not recorded under the name of both."""
+    did, log_dir = verdict["files"].get(place, {}), place.partition("/")[0]
+    name = f"{log_dir}/{plain(place.partition('/')[2])}"
+    if place.endswith("-future") and did.get("removed") and name not in verdict["files"]:
+        return f"{name}.HEX-stray"
+    return did.get("renamed")
 
 
 def recreated(said: Said, name: str) -> bool:

@@ -12,14 +12,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from segmend.formats import producer_snapshot
+from segmend.formats import producer_snapshot, txn_index
 from segmend.formats.names import file_prefix, is_found, parse_file_name
 from segmend.formats.producer_snapshot import ProducerSnapshot, ProducerStateEntry
+from segmend.formats.txn_index import TransactionIndex
 from segmend.loading.load import LoadedLog
 from segmend.loading.segment import Segment
+from segmend.loading.state import States
 from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
+from segmend.surgery.derive.sources import replayed, segment_of
 from segmend.surgery.recipes import offset_index, time_index, transaction_index
 from tests.lab.base import STORY
 from tests.lab.disasters.bases import TOPICS
@@ -40,6 +43,12 @@ ONE_STABLE_OFFSET = (2, 8)
 TRIMS = (3, 0)
 """Before it the indexes of a segment that was cut are not those of what is left."""
 Written = dict[str, Any]
+
+
+class Over(dict[int, ProducerStateEntry]):
+    """The producers of a snapshot, written over what was `under` them."""
+
+    under: FileEntry | States | None
 
 
 def written(did: dict[str, Any]) -> Written:
@@ -98,7 +107,7 @@ def of_transactions(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -
     A log of an old format is recovered as if no transaction had begun before each segment.
     """
     state, found, end = log.state, written(did), 0
-    if state.settings.log_start or state.settings.drops_epochs or state.settings.release < ONE_STABLE_OFFSET:
+    if state.settings.log_start or state.settings.release < ONE_STABLE_OFFSET:
         return
     for segment in state.segments:
         base = file_prefix(segment.base_offset)
@@ -108,11 +117,19 @@ def of_transactions(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -
         end = next_offset(seen.data)
         what = found.get(f"{base}.txnindex")
         if segment.recovered and segment.in_order and what is not None:
-            arguments = {"base_offset": segment.base_offset, "snapshot": None}
-            mine = state.partition
-            data = transaction_index.build(mine.log_dir, mine.name, arguments, state.settings.release)
+            data = aborted_in(log, segment)
             if differs(what, data):
                 yield f"{base}.txnindex is {what}, built {Seen(len(data), data).short()}"
+
+
+def aborted_in(log: LoadedLog, segment: Segment) -> bytes:
+    """The index of aborted transactions that a recovery of the segment writes."""
+    mine, base = log.state.partition, segment.base_offset
+    if log.state.settings.drops_epochs:
+        entries = replayed(segment_of(mine, base), ()).aborted
+        return txn_index.render(TransactionIndex(entries=entries))
+    arguments = {"base_offset": base, "snapshot": None}
+    return transaction_index.build(mine.log_dir, mine.name, arguments, log.state.settings.release)
 
 
 def next_offset(data: bytes) -> int:
@@ -129,7 +146,9 @@ def next_offset(data: bytes) -> int:
     return end if at == len(data) else -1
 
 
-def of_snapshots(left: dict[str, int], did: dict[str, Any], log: LoadedLog) -> Iterator[str]:
+def of_snapshots(
+    was: dict[str, Seen], left: dict[str, int], did: dict[str, Any], log: LoadedLog
+) -> Iterator[str]:
     """Producer snapshots: which ones, and the rows of those that are written anew, in any order.
 
     Not where there are several of one offset: which of them goes is as the directory was listed then.
@@ -148,9 +167,13 @@ def of_snapshots(left: dict[str, int], did: dict[str, Any], log: LoadedLog) -> I
     for file, kept in wanted.items():
         if file not in there or isinstance(kept, FileEntry):
             continue
-        if log.state.settings.drops_epochs and not kept:
-            continue  # written over the rows that were there, and not cut behind itself
         data = rendered(kept.values())
+        if not kept and isinstance(kept, Over):
+            old = was.get(file, Seen(0, b""))
+            what = found.get(file, [old.size, old.short()])
+            if all(differs(what, each) for each in over(kept, old.data)):
+                yield f"{file} is {what}, said no rows"
+            continue
         expired = sum(state.timestamp < OLD or forgetful for state in kept.values())
         if not len(data) - expired * ROW <= left[file] <= len(data):
             yield f"{file}: {left[file]} bytes, said {len(data)}"
@@ -173,6 +196,16 @@ def can_be(size: int, digits: str, states: tuple[ProducerStateEntry, ...]) -> bo
         for some in itertools.combinations(others, missing)
         for rows in itertools.permutations((*kept, *some))
     )
+
+
+def over(kept: FileEntry | States | None, old: bytes) -> Iterator[bytes]:
+    """What a snapshot can hold: a broker writes over what is there, and does not cut it behind itself."""
+    if kept is None or isinstance(kept, FileEntry):
+        yield old if kept else b""
+        return
+    for rows in itertools.permutations(kept.values()):
+        data = rendered(rows)
+        yield from (data + each[len(data) :] for each in over(getattr(kept, "under", None), old))
 
 
 def rendered(rows: Iterable[ProducerStateEntry]) -> bytes:

@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
+from segmend.formats.names import file_prefix
 from segmend.loading import ForecastOptions, forecast, replicas
 from segmend.loading.dirs import DirState
 from segmend.loading.load import LoadedLog, load
-from segmend.loading.state import Settings
+from segmend.loading.state import Settings, Snapshots, States
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.logdir.user import User
 from tests.brokers import broker_of
+from tests.lab.disasters.contents import Over
 from tests.lab.disasters.judge import Judge
 from tests.lab.disasters.scene import Scene
 
@@ -98,7 +100,7 @@ def listening() -> Iterator[tuple[dict[str, LoadedLog], set[str]]]:
     """Keep the model of each log that is loaded meanwhile, by its path, and the dirs that are not read."""
     found: dict[str, LoadedLog] = {}
     unread: set[str] = set()
-    leave_out = DirState.leave_out
+    leave_out, write = DirState.leave_out, Snapshots.write
 
     def heard(partition: PartitionDir, settings: Settings) -> LoadedLog:
         found[partition.path] = load(partition, settings)
@@ -108,7 +110,13 @@ def listening() -> Iterator[tuple[dict[str, LoadedLog], set[str]]]:
         unread.add(state.path)
         leave_out(state, reason)
 
+    def written(snapshots: Snapshots, offset: int, states: States) -> None:
+        kept = Over(states)
+        kept.under = snapshots.disk.get(offset, {}).get(f"{file_prefix(offset)}.snapshot")
+        write(snapshots, offset, kept)
+
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Snapshots, "write", written)
         patch.setattr(replicas, "load", heard)
         patch.setattr(DirState, "leave_out", left_out)
         yield found, unread
