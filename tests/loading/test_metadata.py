@@ -1,5 +1,6 @@
 """What a KRaft node goes by that has lost its metadata log, or a part of it."""
 
+import os
 import shutil
 import struct
 from pathlib import Path
@@ -189,6 +190,17 @@ def test_metadata_older_than_the_logs_of_the_same_node_is_no_all_clear(
     worst = Severity.ERROR if following == 9 else Severity.WARNING
     checked = CheckRun(broker_of(dirs, "4.3", node(dirs)), level=Level.STARTUP)
     assert [each.severity for each in checked if each.code == "K25"] == [worst for _ in words]
+
+
+def test_leaders_of_a_topic_of_this_name_before_are_not_missing_in_the_metadata(tmp_path: Path) -> None:
+    """As after a restore and `plan restamp`: 3.9.2 served it all, and forgot the higher epochs."""
+    dirs = with_metadata(metadata.cluster(["t", "u"], following=1000))(tmp_path, True)
+    file = dirs[0] / "t-0" / "leader-epoch-checkpoint"
+    file.write_text(f"0\n2\n0 0\n{metadata.EPOCH + 1} 219\n")
+    os.utime(file, (1, 1))
+    assert not [each for each in last(started(dirs, node(dirs))).unknown if " had " in each]
+    checked = CheckRun(broker_of(dirs, "4.3", node(dirs)), level=Level.STARTUP)
+    assert "K25" not in {each.code for each in checked}
 
 
 @pytest.mark.parametrize(

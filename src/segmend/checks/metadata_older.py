@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from segmend.findings import Finding, Severity, Where
 from segmend.formats.names import CLUSTER_METADATA
-from segmend.node.older import IDS, OWN, Name, ahead, given_again, newest_epoch, told
+from segmend.node.older import IDS, OWN, Name, ahead, given_again, newest_of_topic, told
 
 from . import remedies
 from .context import BrokerContext
@@ -47,7 +47,7 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
         for name, same in context.current.items()
         if image.assigned(*name, dirs.node_id) and same[0].topic_id == image.ids[name[0]]
     }
-    epochs = {name: newest_epoch(partition) for name, partition in mine.items()}
+    epochs = {name: newest_of_topic(partition, image) for name, partition in mine.items()}
     producers = {name: partition.newest_snapshot[0] for name, partition in mine.items()}
     again = given_again(producers, image)
     for message in _told({OWN: ahead(epochs, image), IDS: again}):

@@ -46,7 +46,7 @@ from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
-from segmend.node.older import newest_epoch
+from segmend.node.older import newest_of_topic
 
 MIN_ISR = "min.insync.replicas"
 _READ_AT_MOST = 256 << 20
@@ -313,7 +313,7 @@ def _current(
         open_transactions=loaded.open_transactions, before=loaded.before, after=loaded.after,
         unknown=loaded.unknown or unread or loaded.by_listing or loaded.dangling or doubt, other_id=other_id,
         in_remote=begins_there(line, loaded),
-        epoch=newest_epoch(partition),
+        epoch=newest_of_topic(partition, situation.image),
         producer=max(loaded.state.states, default=-1),
     )  # fmt: skip
 

@@ -39,6 +39,17 @@ def newest_epoch(partition: PartitionDir) -> int:
     return -1 if epochs is None else max((each.epoch for each in epochs.entries), default=-1)
 
 
+def newest_of_topic(partition: PartitionDir, image: MetadataImage | None) -> int:
+    """The same of leaders of this topic: a file from before the topic was made is of one of its name before.
+
+    So it is after a restore and `plan restamp`; what the controller's clock does not tell, counts.
+    """
+    newest, file = newest_epoch(partition), partition.leader_epochs.entry
+    created = -1 if image is None else image.created.get(partition.topic_id or "", -1)
+    is_older = newest >= 0 and file is not None and file.stat().mtime_ns < created * 1_000_000
+    return -1 if is_older else newest
+
+
 def ahead(epochs: Mapping[Name, int], image: MetadataImage) -> frozenset[Name]:
     """The logs that are newer than what the metadata knows of them."""
     known = {
