@@ -129,6 +129,9 @@ def test_the_report_and_the_summary_say_it(tmp_path: Path, monkeypatch: pytest.M
     page = (tmp_path / "out/report.html").read_text()
     assert words in page.replace("&#39;", "'")
     assert "1 partition unread" in page
+    assert "Every broker would start" not in page
+    assert "1 broker not read in full, 1 warning" in page
+    assert page.count("not known: not all could be read") > 0
     summary = json.loads((tmp_path / "out/summary.json").read_text())
     assert (summary["unreadable"], summary["codes"], summary["skipped"][-1]) == ([log], {"R07": 1}, words)
 

@@ -44,6 +44,7 @@ class Consequence(enum.Enum):
     OFFLINE = "takes the log dir offline"
     FAILING = "may take the log dir offline"
     WRONG = "serves some reads wrong"
+    UNKNOWN = "not known: not all could be read"
     SLOW = "starts slower"
     NONE = "starts as if nothing were wrong"
 
@@ -54,7 +55,7 @@ class Consequence(enum.Enum):
 
 
 # A table of codes is read by the line.
-LOSES, REFUSES, OFFLINE, FAILING, WRONG, SLOW, NONE = Consequence
+LOSES, REFUSES, OFFLINE, FAILING, WRONG, UNKNOWN, SLOW, NONE = Consequence
 ERROR, WARNING, INFO = Severity
 
 

@@ -6,7 +6,7 @@ import shlex
 from typing import Final
 
 from segmend.checks import remedies
-from segmend.checks.manual import NONE, WARNING, Code, Page
+from segmend.checks.manual import UNKNOWN, WARNING, Code, Page
 from segmend.findings import Finding
 from segmend.fleet.listing import Place
 from segmend.formats.names import parse_dir_name
@@ -15,7 +15,10 @@ from segmend.logdir.tree import PARTITION_KINDS
 REFUSED: Final = "R07"
 CODES: Final = (
     Code(
-        REFUSED, WARNING, "a file or directory that this user may not read: nothing of it was looked at", NONE
+        REFUSED,
+        WARNING,
+        "a file or directory that this user may not read: nothing of it was looked at",
+        UNKNOWN,
     ),
 )
 PAGE: Final = Page(

@@ -253,6 +253,12 @@ def _calm(counts: Mapping[str, int], everyone: tuple[BrokerRow, ...]) -> Headlin
     if counts["error"] or counts["warning"]:
         told = " and ".join(plural(counts[s], s) for s in ("error", "warning") if counts[s])
         tone = "error" if counts["error"] else "warning"
+        unread = sum(Consequence.UNKNOWN in row.fates for row in everyone)
+        if unread:
+            more = f"Not all of {plural(unread, 'broker')} could be read: what their start does nobody knows."
+            return Headline(
+                tone=tone, headline=f"{plural(unread, 'broker')} not read in full, {told}", more=more
+            )
         return Headline(tone=tone, headline=f"Every broker would start, with {told}", more="")
     headline = "Nothing wrong found"
     notes = f"{plural(counts['info'], 'note')} for information" if counts["info"] else ""
