@@ -13,10 +13,10 @@ import pytest
 from tests.cli.run import run as command
 from tests.fleet.build import cut, three_brokers
 from tests.fleet.refused import refuse, refuse_files
+from tests.fleet.test_carried import run as carried_run
 from tests.fleet.test_confirm import suspect
 from tests.seeds import SEED, sampled
 
-from segmend.checks import Level
 from segmend.errors import SegmendError
 from segmend.fleet import carried, delta, plan
 from segmend.fleet.audit import AuditOutcome, AuditRequest, audit
@@ -25,7 +25,6 @@ from segmend.fleet.driver import LocalDriver
 from segmend.fleet.options import parse_options
 from segmend.fleet.publish import finding_objects
 from segmend.fleet.tables import open_table, read
-from segmend.frozen import replace
 
 LOG = f"{30:020d}.log"
 
@@ -106,14 +105,14 @@ def test_a_log_is_read_whose_index_cannot_be(
     root = three_brokers(tmp_path / "fleet")
     path = root / "b2/data/orders-0" / LOG
     path.write_bytes(path.read_bytes()[:-1] + b"!")
-    request = AuditRequest(paths=(str(root),), out=f"{tmp_path}/out", level=Level.DEEP)
+    out = tmp_path / "out"
     with monkeypatch.context() as patch:
         refuse_files(patch, f"b2/data/orders-0/{30:020d}.{index}", number)
-        codes = audit(request, LocalDriver(1)).codes
+        codes = carried_run(root, out).codes
     assert codes == {"L05": 1, "R07" if number == errno.EACCES else "K14b": 1}
     # The next one, by somebody who may, does not take over what was not compared with the index.
-    after = audit(replace(request, since=carried.LAST), LocalDriver(1))
-    carried_scans = delta.read(f"{tmp_path}/out", "segments", run_id=after.run.run_id).to_pylist()
+    after = carried_run(root, out, carried.LAST)
+    carried_scans = delta.read(str(out), "segments", run_id=after.run.run_id).to_pylist()
     read = {row["file"] for row in carried_scans if row["carried_from"] is None and row["broker"] == 2}
     assert f"orders-0/{LOG}" in read
     assert after.row["carried_segments"] > 20
