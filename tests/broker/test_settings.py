@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.lab import settings
+from tests.lab import settings, settings_drawn
 
 from segmend.broker.server_rules import server_refusals
 from segmend.broker.settings import definition, refused_topic, removed
@@ -46,6 +46,12 @@ def differences(version: str) -> list[Any]:
 @pytest.mark.parametrize("version", settings.ASKED)
 def test_each_release_refuses_what_it_refuses_in_its_words(version: str) -> None:
     assert differences(version) == []
+
+
+def test_each_release_takes_the_drawn_files_that_it_takes() -> None:
+    rows = settings_drawn.recorded()
+    assert {said != "" for *_, said in rows} == {True, False}
+    assert [each for row in rows if (each := settings_drawn.differs(*row))] == []
 
 
 def test_a_removed_setting_is_told_from_one_that_any_text_will_do_for() -> None:

@@ -10,6 +10,7 @@ from typing import Final
 
 from segmend.broker.failures import NOT_A_NUMBER
 from segmend.broker.rule import Rule, Words
+from segmend.broker.server_groups import group_refusals
 from segmend.broker.server_listeners import unmapped
 from segmend.formats.java_number import parse_long
 from segmend.frozen import frozen
@@ -88,6 +89,26 @@ LIMITS: Final = (
         (_SINCE, "{} is an unknown compression codec"), ((3, 5), "Unknown compression type id: {}"),
         offsets_topic_compression_codec=0, _=_ANY_CODEC,
     ),
+    _limit(
+        "CompressionType", lambda codec, most: not 0 <= codec <= most,
+        ((4, 0), "Unknown compression type id: {}"),
+        share_coordinator_state_topic_compression_codec=0, _=_ANY_CODEC,
+    ),
+    _limit(
+        "ShareCoordinatorConfig; has a validator since 4.3", lambda records: records > 500,
+        ((4, 0), "share.coordinator.snapshot.update.records.per.snapshot must be between [0, 500]"),
+        ((4, 3), None), share_coordinator_snapshot_update_records_per_snapshot=500,
+    ),
+    *(
+        _limit(
+            "RemoteLogManagerConfig; a range of its own in 3.8 and since 4.0",
+            lambda threads: threads < -1 or threads == 0,
+            ((3, 9), f"Invalid value {{}} for configuration remote.log.manager.{pool}.thread.pool.size: "
+                     "Value can be -1 or greater than 0"),
+            ((4, 0), None), **{f"remote_log_manager_{pool}_thread_pool_size": -1},
+        )
+        for pool in ("copier", "expiration")
+    ),
 )  # fmt: skip
 _NO_LESS: Final = "{0} must be {1} {2}"
 _GREATER: Final = Rule(
@@ -103,7 +124,7 @@ def limit_refusals(given: Mapping[str, str], release: Release) -> Iterator[str]:
     yield from _of_times(given, release)
     yield from _of_brokers(given, release)
     yield from _of_connections(given, release)
-    yield from _of_groups(given, release)
+    yield from group_refusals(given, release)
 
 
 def _number(given: Mapping[str, str], name: str, default: int | Rule[int], release: Release) -> int:
@@ -134,7 +155,7 @@ def _of_times(given: Mapping[str, str], release: Release) -> Iterator[str]:
 
 def _of_brokers(given: Mapping[str, str], release: Release) -> Iterator[str]:
     """The number of a broker with ZooKeeper."""
-    mine, no_less = parse_long(given.get("broker.id", "").strip()), _GREATER.of(release)
+    mine, no_less = parse_long(given.get("broker.id", "-1").strip()), _GREATER.of(release)
     if mine is None or "zookeeper.connect" not in given or given.get("process.roles", "").strip():
         return
     if given.get("broker.id.generation.enable", "true").strip().lower() == "false":
@@ -170,37 +191,3 @@ def _of_connections(given: Mapping[str, str], release: Release) -> Iterator[str]
         words = _NO_CONNECTIONS.say(release)
         if words is not None:
             yield words
-
-
-_GROUPS: Final = (
-    ("group.consumer.session.timeout.ms", 45_000, 45_000, 60_000, (3, 6)),
-    ("group.consumer.heartbeat.interval.ms", 5_000, 5_000, 15_000, (3, 6)),
-    ("group.share.session.timeout.ms", 45_000, 45_000, 60_000, (3, 9)),
-    ("group.share.heartbeat.interval.ms", 5_000, 5_000, 15_000, (3, 9)),
-)
-"""With the defaults of the value, of its `min` and of its `max`."""
-_WITHIN: Final = Rule(
-    "KafkaConfig, GroupCoordinatorConfig",
-    (
-        ((0, 8), _FAILED + "{0} must be {1} than or equals to {2}"),
-        ((3, 9), "{0} must be {1} than or equals to {2}"),
-        ((4, 0), "{0} must be {1} than or equal to {2}"),
-    ),
-)
-_CLASSIC: Final = Words.since(
-    "GroupCoordinatorConfig; KIP-848", ((3, 7), "Disabling the 'classic' protocol is not supported.")
-)
-
-
-def _of_groups(given: Mapping[str, str], release: Release) -> Iterator[str]:
-    for name, value, least, most, since in _GROUPS:
-        kind, rest = name.rsplit(".", 3)[0], ".".join(name.rsplit(".", 3)[1:])
-        mine = _number(given, name, value, release)
-        for bound, default, word in (("min", least, "greater"), ("max", most, "less")):
-            other = f"{kind}.{bound}.{rest}"
-            limit = _number(given, other, default, release)
-            if release >= since and (mine < limit if bound == "min" else mine > limit):
-                yield _WITHIN.of(release).format(name, word, other)
-    protocols = given.get("group.coordinator.rebalance.protocols")
-    if protocols is not None and "classic" not in protocols and (words := _CLASSIC.say(release)):
-        yield words

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Final
 
 from segmend.broker.rule import Rule, gone_in, new_in
-from segmend.formats.java_number import INT_MAX
+from segmend.formats.java_number import INT_MAX, parse_int
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
 
@@ -170,6 +170,8 @@ class Server:
     def _by_host(self, prefix: str) -> str:
         """What stands for a list that is not given."""
         host, port = (self.text(f"{prefix}{name}") or self.text(name) for name in ("host.name", "port"))
+        number = parse_int(port)  # `+5` is one
+        port = port if number is None else str(number)
         return f"PLAINTEXT://{host}:{port or 9092}" if _ONE_HOST.of(self.release) else "PLAINTEXT://:9092"
 
     def _read(self, text: str, *, distinct: bool) -> Listeners:

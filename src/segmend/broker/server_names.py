@@ -205,7 +205,7 @@ def _of_roles(server: Server) -> Iterator[str]:
     opened = [each for each in controllers if each in names]
     for each in entries_of(server.text(EARLY)):
         if each.upper() not in {*names, *controllers}:
-            yield _NOT_EARLY.format(each.upper())
+            yield _NOT_EARLY.format(each)
     if not server.roles:
         migrates = server.text(MIGRATION).lower() == "true"
         if controllers and _ZOOKEEPER_KNOWN.of(server.release) and not migrates:

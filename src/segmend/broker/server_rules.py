@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from segmend.broker.features import knows_version, version_number
-from segmend.broker.rule import Rule, Words, new_in
+from segmend.broker.rule import Rule, Words, gone_in, new_in
 from segmend.broker.server_limits import limit_refusals
 from segmend.broker.server_listeners import LISTENERS, ROLES, entries_of
 from segmend.broker.server_names import BOOTSTRAP, BOOTSTRAP_SERVERS, MIGRATION, VOTERS, name_refusals
 from segmend.broker.settings import MISSING, definitions, refusal
+from segmend.formats.java_number import parse_int
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
 
@@ -107,6 +108,12 @@ _DEFAULT_FORMAT: Rule[str] = Rule(
      ((2, 1), "2.1-IV2"), ((2, 2), "2.2-IV1"), ((2, 4), "2.4-IV1"), ((2, 5), "2.5-IV0"),
      ((2, 6), "2.6-IV0"), ((2, 7), "2.7-IV2"), ((2, 8), "2.8-IV1"), ((3, 0), "3.0-IV1")),
 )  # fmt: skip
+TWICE = Words.since(
+    "KafkaConfig.processRoles; a list without duplicates since 4.2",
+    ((2, 8), "Duplicate role names found in `process.roles`: ArrayBuffer({})"),
+    ((4, 2), None),
+)
+_ROLES_AS_CLASSES: Final = gone_in("KafkaConfig; ProcessRole is an enum of Java since 3.6", (3, 6))
 NO_CONSUMER_PROTOCOL = Words.since(
     "KafkaConfig, KIP-848",
     ((3, 8), "The new 'consumer' rebalance protocol is only supported in KRaft cluster."),
@@ -178,7 +185,7 @@ def server_refusals(given: Mapping[str, str], release: Release) -> Iterator[str]
     if is_whole(given):
         yield from _of_whole(config, release)
     node, broker = given.get("node.id"), given.get("broker.id")
-    if node is not None and broker is not None and node.strip() != broker.strip():
+    if node is not None and broker is not None and _differ(node.strip(), broker.strip()):
         yield from _said(OTHER_ID, release)
     if given.get(ROLES, "").strip():
         yield from _kraft(given, release)
@@ -199,8 +206,7 @@ def _of_whole(config: ServerConfig, release: Release) -> Iterator[str]:
     if not config.provided:
         yield from _remote(given, config.log_dirs, release)
     if not config.provided and FIT.of(release):
-        if LISTENERS in given:  # without them it is rather a part of a file
-            yield from name_refusals(given, release)
+        yield from name_refusals(given, release)
         yield from limit_refusals(given, release)
 
 
@@ -241,6 +247,12 @@ def _missing(given: Mapping[str, str], release: Release) -> Iterator[str]:
 def _kraft(given: Mapping[str, str], release: Release) -> Iterator[str]:
     if is_whole(given) and "node.id" not in given and "broker.id" not in given:
         yield from _said(NO_NODE_ID, release)
+    if (parse_int(given.get("node.id", "").strip()) or 0) < 0:
+        yield from _said(NO_NODE_ID, release)
+    roles = entries_of(given.get(ROLES, ""))
+    if len({*roles}) < len(roles) and TWICE.of(release):
+        shown = [f"{each.capitalize()}Role" if _ROLES_AS_CLASSES.of(release) else each for each in roles]
+        yield from _said(TWICE, release, ", ".join(shown))
     dynamic = BOOTSTRAP_SERVERS.of(release) and given.get(BOOTSTRAP, "").strip()
     if is_whole(given) and not given.get(VOTERS, "").strip() and not dynamic:
         yield from _said(NO_VOTERS, release)
@@ -291,6 +303,10 @@ def _format(given: Mapping[str, str], release: Release) -> Iterator[str]:
 def _format_since(version: tuple[int, ...]) -> tuple[int, ...]:
     """The first version with the message format of this one."""
     return max(since for since in ((0, 0, 0), (0, 10, 0), (0, 11, 0)) if version >= since)
+
+
+def _differ(one: str, other: str) -> bool:
+    return one != other and parse_int(one) != parse_int(other)
 
 
 def _said(words: Words, release: Release, *values: object) -> Iterator[str]:

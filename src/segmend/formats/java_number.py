@@ -40,7 +40,7 @@ def parse_long(text: str) -> int | None:
 def parse_double(text: str) -> float | None:
     """`Double.parseDouble` of a decimal number, or None where it throws a NumberFormatException."""
     try:
-        return float(text)
+        return float(text) if text.isascii() and "_" not in text else None
     except ValueError:
         return None
 
