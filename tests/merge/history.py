@@ -340,6 +340,9 @@ class History:
         for batch in self.sound(replica, first, last):
             yield Batch(batch.first, batch.last, batch.epoch, batch.size, batch.crc)
 
+    def count(self, replica: int, first: int, last: int) -> int:
+        return self.tally(replica, first, last)[0]
+
     def tally(self, replica: int, first: int, last: int) -> tuple[int, tuple[int, ...]]:
         found = (offset for b in self.sound(replica, first, last) for offset, _, _ in b.records)
         return sum(first <= offset <= last for offset in found), ()

@@ -1,5 +1,6 @@
 """Very many holes, epochs or conflicts: the work grows as they do, not with their square."""
 
+import random
 import shutil
 import sys
 import tracemalloc
@@ -14,9 +15,12 @@ import pytest
 from tests.cli.run import run
 from tests.merge.test_diff import broker
 from tests.merge.test_put_back import hurt
+from tests.seeds import SEED
 
 from segmend.formats.build import NewRecord, build_batch
+from segmend.logdir.tree import LogDir
 from segmend.merge import look
+from segmend.merge.replicas import read_replica
 from segmend.merge.rows import HeaderRow
 from segmend.rescue.parquet_file import ParquetFile
 
@@ -138,3 +142,27 @@ def test_what_is_decoded_of_each_hole_is_not_held_by_itself(
     rows = pq.read_table(next((tmp_path / "out").rglob("*.parquet")))
     assert rows["offset"].to_pylist() == [*range(200)]
     assert rows["broker"].to_pylist() == [1, 0] * 100
+
+
+@pytest.mark.parametrize("codec", [0, 1])
+@pytest.mark.parametrize("magic", [1, 2])
+def test_records_are_counted_by_runs_as_by_headers(
+    magic: int, codec: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Drawn ranges; where no run is cut no file is looked into: a hole a range took half of the time."""
+    draw, at, log = random.Random(SEED), 0, Log()
+    for _ in range(60):
+        records = [NewRecord(value=b"v")] * draw.randrange(1, 6)
+        batch = build_batch(records, base_offset=at, magic=magic, codec=codec)
+        log.append(hurt(batch) if draw.random() < 0.2 else batch)
+        at += len(records)
+    place = LogDir.open(str(broker(tmp_path, 1, log))).partitions[0]
+    replica = read_replica(place, compacted=False)
+    second = look.Second([place], [replica])
+    spans = [sorted(draw.choices(range(at + 9), k=2)) for _ in range(200)]
+    spans += [[run.first_offset, run.last_offset] for run in replica.runs]
+    assert [second.count(0, *span) for span in spans] == [second.tally(0, *span)[0] for span in spans]
+    monkeypatch.setattr(second, "headers", None)
+    assert sum(second.count(0, run.first_offset, run.last_offset) for run in replica.runs) == sum(
+        replica.runs.column("records")
+    )

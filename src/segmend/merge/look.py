@@ -69,6 +69,20 @@ class Second:
             epoch = NO_EPOCH if batch.magic < 2 else run.epoch
             yield Batch(begin, batch.last_offset, epoch, batch.size, batch.crc)
 
+    def count(self, replica: int, first: int, last: int) -> int:
+        """See `Look`; a run that lies within knows, and only one that is cut is looked into."""
+        runs = self._replicas[replica].runs
+        firsts, lasts = runs.column("first_offset"), runs.column("last_offset")
+        at, behind = bisect_left(lasts, first), bisect_right(firsts, last)
+        records = 0
+        if at < behind and lasts[behind - 1] > last:
+            behind -= 1
+            records += self.tally(replica, max(firsts[behind], first), last)[0]
+        if at < behind and firsts[at] < first:
+            records += self.tally(replica, first, lasts[at])[0]
+            at += 1
+        return records + sum(runs.column("records")[at:behind])
+
     def tally(self, replica: int, first: int, last: int) -> tuple[int, tuple[int, ...]]:
         records, producers = 0, dict[int, None]()
         for _, begin, batch in self.headers(replica, first, last):

@@ -30,6 +30,9 @@ class Look(Protocol):
     def batches(self, replica: int, first: int, last: int) -> Iterator[Batch]:
         """The sound batches that have any of these offsets."""
 
+    def count(self, replica: int, first: int, last: int) -> int:
+        """How many records there are at these offsets."""
+
     def tally(self, replica: int, first: int, last: int) -> tuple[int, tuple[int, ...]]:
         """How many records there are at these offsets, and the first few producer ids."""
 

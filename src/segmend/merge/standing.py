@@ -123,8 +123,7 @@ def _unique(
     ]  # fmt: skip
     for side, spans in enumerate(sides):
         for first, last in spans:
-            records, _ = look.tally(number, first, last)
             yield Unique(
-                first_offset=first, last_offset=last, records=records,
+                first_offset=first, last_offset=last, records=look.count(number, first, last),
                 above_high_watermark=side == 1,
             )  # fmt: skip

@@ -54,8 +54,9 @@ class Committed:
         self._coming: str | None = told.get("coming")
         names = self._names()
         self._refuse_gone(names)
+        newest = max(filter(_COMMIT.fullmatch, names), default=None)
         for name in names:
-            self._look(name, name == max(filter(_COMMIT.fullmatch, names), default=None))
+            self._look(name, name == newest)
 
     @contextmanager
     def adding(self, files: Iterable[AddAction], reached: Iterable[Transaction]) -> Iterator[None]:

@@ -36,6 +36,11 @@ A topic that was made anew, and a log that is shorter than what OUT has or that 
 ends, are refused. If the log was truncated below, and the last record that OUT has is no longer in it,
 nothing tells. Files of a killed run that no commit has are written over, or removed, by the next one.
 
+Of OUT each run looks whether the commits and checkpoints of _delta_log are as runs before left them, and
+whether each file of the table is there and has its size; not what is in these files, which only a read of
+the table shows. In an OUT of an earlier release nothing tells of commits that changed until the first run
+that adds something (it leaves the note _delta_log.json).
+
 --as kafka sends what is new to a live cluster, as `segmend rescue --as kafka` does (which see): to the same
 topic and partition, in order, with key, value, headers and timestamp, as with read_committed. OUT is a small
 directory that holds how far each partition is acknowledged; keep it. Who goes on after a kill looks at what
