@@ -453,6 +453,8 @@ def test_logs_that_are_refused_are_told(
         ]
     else:
         assert caplog.messages == [f"kafka-log: could not be read with this user's permissions: {log}"]
+    if table == "findings":
+        assert [(row["code"], row["file"]) for row in found] == [("R07", f"orders-0/{log.name}")]
 
 
 @pytest.mark.parametrize(

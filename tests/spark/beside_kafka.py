@@ -27,6 +27,9 @@ from segmend.spark.session import session
 Partitions = Mapping[tuple[str, int], Sequence[int]]
 """Topic and partition to the offsets that are there."""
 
+_PATIENCE = {"kafkaConsumer.pollTimeoutMs": "5000"}
+"""Milliseconds that Spark waits for what is behind the end; two minutes if nothing is said."""
+
 
 def draw(random_: random.Random, there: Partitions, times: Sequence[int]) -> dict[str, str]:
     """Options of one read."""
@@ -132,10 +135,12 @@ def main(words: list[str]) -> int:
         random_, differ = random.Random(given.seed), 0
         for _ in range(given.count):
             options = draw(random_, there, times)
+            # A batch of ours fails over it only if that is said (`mode` is how else it is told).
+            loss = {"failOnDataLoss": "true"} | options
             reads = (
-                spark.read.format("kafka-log").options(**options),
+                spark.read.format("kafka-log").options(**loss),
                 spark.read.format("kafka").options(
-                    **options, **{"kafka.bootstrap.servers": cluster.bootstrap}
+                    **options, **{"kafka.bootstrap.servers": cluster.bootstrap, **_PATIENCE}
                 ),
             )
             told: list[list[dict[str, Any]] | str] = []
