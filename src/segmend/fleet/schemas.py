@@ -82,8 +82,8 @@ PARTITIONS: Final = pa.schema(
         ("files", pa.int32()),
         ("bytes", pa.int64()),  # of every file in it
         ("log_bytes", pa.int64()),
-        ("batches", pa.int64()),
-        ("records", pa.int64()),
+        ("batches", pa.int64()),  # as far as the segments could be read
+        ("records", pa.int64()),  # the same
         ("min_timestamp_ms", pa.int64()),
         ("max_timestamp_ms", pa.int64()),
     ]
