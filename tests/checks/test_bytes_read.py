@@ -120,6 +120,19 @@ def test_a_large_log_is_read_at_most_twice(fault: str, clean: bool, active: bool
     assert traffic.opens[str(log)] <= 7
 
 
+@pytest.mark.parametrize(("clean", "times"), [(True, 2), (False, 1)], ids=["clean", "killed"])
+@pytest.mark.parametrize("last", [(1 << 30, 1 << 30), (BATCHES * 16 - 1, 77)], ids=["beyond", "no batch"])
+def test_a_wrong_last_entry_of_an_index_costs_no_walk_through_the_log(
+    last: tuple[int, int], clean: bool, times: int, tmp_path: Path
+) -> None:
+    """At startup level: only to know whether the log is sound of which an index is to be made."""
+    log = large_log(tmp_path, FAULTS["none"], clean=clean, active=True)
+    index = log.with_suffix(".index")
+    index.write_bytes(index.read_bytes()[:-8] + pack(">ii", *last))
+    traffic = checked([tmp_path], Level.STARTUP)
+    assert traffic.read[str(log)] <= times * log.stat().st_size + 4 * WINDOW
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["4.3.1-clean", "4.3.1-killed", "2.8.2-killed"])
 def test_logs_of_real_brokers_are_read_at_most_twice(name: str, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ The log end offset follows `LogSegment.readNextOffset`: walk the batches from th
 of the offset index (from byte 0 without one), and take the offset after the last of them.
 A crashed broker leaves the index preallocated with zeros, which would send that walk to
 byte 0; we look for the last entry before the zeros instead, check that a batch of this
-segment begins there, and go to byte 0 only if none does.
+segment begins there, ask entries before it if none does, and go to byte 0 only if none of them is right.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from segmend.formats.batch import (
 from segmend.formats.record import iter_records
 from segmend.frozen import frozen
 from segmend.kernel.scan import iter_batches, next_offset_from
-from segmend.logdir.file_system import OpenFile, or_none
+from segmend.logdir.file_system import OpenFile, Unreadable, or_none
 from segmend.logdir.files import FileEntry
-from segmend.logdir.index_file import LastEntry, last_entry
+from segmend.logdir.index_file import last_entry
 from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.second_looks import look_again
 from segmend.logdir.tree import PartitionDir
@@ -60,8 +60,7 @@ def tail(segment: LogSegment) -> Tail:
             next_offset=segment.base_offset, max_timestamp=newest, leader_epoch=-1, batches=0, unread_bytes=0
         )
     with segment.log.reader() as reader:
-        entry = or_none(last_entry, segment.index, offset_index.ENTRY_SIZE)
-        start = indexed_start(reader, segment.base_offset, entry)
+        start = indexed_start(reader, segment.base_offset, segment.index)
         return _walk(reader, segment.base_offset, start, newest)
 
 
@@ -123,11 +122,29 @@ def last_timestamp(index: FileEntry | None) -> int:
     return -1 if entry is None else int.from_bytes(entry.data[:8], "big", signed=True)
 
 
-def indexed_start(reader: OpenFile, first_offset: int, entry: LastEntry | None) -> int:
-    """Where to begin the walk to the end: at the batch of a sensible last index entry, or at byte 0."""
-    if entry is None:
+def indexed_start(reader: OpenFile, first_offset: int, index: FileEntry | None) -> int:
+    """Where to begin the walk to the end: at the batch of the last sensible index entry, or at byte 0.
+
+    Behind one that is not, ever further entries are asked: a wrong one alone does not cost a walk through
+    all of the log.
+    """
+    try:
+        last = last_entry(index, offset_index.ENTRY_SIZE)
+        if index is None or last is None:
+            return 0
+        start, back = _start_at(reader, first_offset, last.data), 1
+        with index.reader() as entries:
+            while not start and back <= last.row:
+                data = entries.read(offset_index.ENTRY_SIZE, (last.row - back) * offset_index.ENTRY_SIZE)
+                start, back = _start_at(reader, first_offset, data), 2 * back
+    except Unreadable:
         return 0
-    relative, position = _INT32_PAIR.unpack(entry.data)
+    return start
+
+
+def _start_at(reader: OpenFile, first_offset: int, entry: bytes) -> int:
+    """The position that an entry names, if a batch of this segment begins there; else 0."""
+    relative, position = _INT32_PAIR.unpack(entry)
     if relative < 0 or not 0 < position < reader.size:
         return 0
     batch = _header_at(reader, position)
