@@ -7,6 +7,7 @@ import pytest
 from tests.lab import settings, settings_drawn
 
 from segmend.broker.server_rules import server_refusals
+from segmend.broker.server_texts import unheard
 from segmend.broker.settings import definition, refused_topic, removed
 from segmend.logdir.release import Release
 
@@ -54,6 +55,16 @@ def test_each_release_takes_the_drawn_files_that_it_takes() -> None:
     assert [each for row in rows if (each := settings_drawn.differs(*row))] == []
 
 
+def test_what_is_no_setting_of_a_release_is_named() -> None:
+    names = ["zookeeper.connection.timeout.ms", "logs.dirs", "log.dirs", "process.roles", "ssl.key.password"]
+    names += ["listener.name.x.ssl.key.password", "group.share.max.size"]
+    said = {text: unheard(names, Release.parse(text)) for text in ("0.10.2", "2.8.2", "4.3.1")}
+    assert said == {
+        "0.10.2": [], "2.8.2": ["logs.dirs", "group.share.max.size"],
+        "4.3.1": ["zookeeper.connection.timeout.ms", "logs.dirs"],
+    }  # fmt: skip
+
+
 def test_a_removed_setting_is_told_from_one_that_any_text_will_do_for() -> None:
     before, after = Release.parse("3.9"), Release.parse("4.0")
     assert removed("log.message.format.version", before, after)
@@ -69,3 +80,4 @@ def test_the_tables_are_what_the_release_defines(version: str) -> None:
         known = definition(name, release, topic=kind == "topic")
         told = "" if known is None else " ".join(filter(None, (known.kind, known.valid, *known.flags[::-1])))
         assert told == text or (known is None and text in settings.ANY_TEXT), name
+        assert kind == "topic" or unheard([name], release) == []

@@ -74,6 +74,13 @@ def test_what_a_config_provider_knows_is_assumed(dirs: list[Path], tmp_path: Pat
     assert not any(limits)
 
 
+def test_what_no_broker_asks_for_is_named(dirs: list[Path], tmp_path: Path) -> None:
+    lines = "logs.dirs=/elsewhere\nzookeeper.connection.timeout.ms=1\nlistener.name.x.ssl.key.password=x"
+    ran = run("forecast", *dirs, "--config", configured(tmp_path, dirs, lines), "--json", "--kafka", "4.3.1")
+    names = "logs.dirs, zookeeper.connection.timeout.ms"
+    assert f"nothing hangs on what are no settings of Kafka 4.3.1: {names}" in ran.json[-1]["assumed"]
+
+
 def test_settings_that_do_not_fit_one_another_refuse(dirs: list[Path], tmp_path: Path) -> None:
     """As `KafkaConfig` of 4.3.1 said; `tests.lab.settings` asked those of eleven releases."""
     given = tmp_path / "server.properties"

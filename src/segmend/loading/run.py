@@ -23,6 +23,7 @@ from segmend.broker.identity import NEITHER
 from segmend.broker.server_listeners import wants_jaas
 from segmend.broker.server_odds import much_memory, odd_settings
 from segmend.broker.server_rules import ELSEWHERE, PLACES
+from segmend.broker.server_texts import unheard
 from segmend.broker.strays import PROMOTES_FUTURE
 from segmend.formats.names import CLUSTER_METADATA, REMOTE_INDEX_CACHE
 from segmend.frozen import replace
@@ -54,6 +55,7 @@ from segmend.loading.values import (
 from segmend.loading.vanished import never_seen, only_zookeeper_knows
 from segmend.logdir.as_user import AsUser, seen_by
 from segmend.logdir.config import ServerConfig
+from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.gates import ends_elected, perhaps_shut_out, refused_metadata, refused_server, shut_out
@@ -397,7 +399,7 @@ class _Run:
             if self._broker.home_is_assumed:
                 yield IN_ITS_HOME.format(self._broker.metadata_dir)
         else:
-            yield from _told_elsewhere(self._broker.config)
+            yield from _told_elsewhere(self._broker.config, self._broker.release)
         if self._options.user_assumed is not None:
             yield self._options.user_assumed
         if self._view is not None and self._view.unasked:
@@ -415,8 +417,10 @@ def _of_metadata(others: Sequence[DirectoryOutcome]) -> Losses:
     )
 
 
-def _told_elsewhere(given: ServerConfig) -> Iterator[str]:
+def _told_elsewhere(given: ServerConfig, release: Release) -> Iterator[str]:
     """What server.properties alone does not tell."""
+    if unknown := unheard(given.given, release):
+        yield f"nothing hangs on what are no settings of Kafka {release}: {', '.join(unknown)}"
     if given.provided:
         more = ", and no other log dirs" if "log.dirs" in given.provided else ""
         yield f"Kafka's defaults{more}, where a config provider is asked: {', '.join(given.provided)}"
