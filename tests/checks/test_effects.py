@@ -1,5 +1,6 @@
 """What the next start does about a finding: right for the marker, the release and the place."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from tests.faults.written import (
     clean_dir,
     in_place,
     killed_dir,
+    known_and_formatted,
     metadata_dir,
     removed,
     two_dirs,
@@ -264,3 +266,15 @@ def test_bytes_behind_a_whole_rolled_segment_are_a_note_as_in_the_forecast(name:
     fault_called(name).hurt(Patient((dirs[0],), dirs[0] / "t-0", dirs[0] / "u-0"))
     (finding,) = found(dirs).values()
     assert (finding.code in ("L01", "L02"), finding.severity) == (True, Severity.INFO)
+
+
+@pytest.mark.parametrize(("place", "effect"), [(0, "broker-refuses"), (1, "none")])
+def test_a_bootstrap_checkpoint_is_read_beside_the_metadata_alone(
+    place: int, effect: str, tmp_path: Path
+) -> None:
+    dirs = known_and_formatted(tmp_path)
+    path = dirs[place] / "bootstrap.checkpoint"
+    path.unlink()
+    os.mkfifo(path)
+    (finding,) = CheckRun(broker_of(dirs, "4.3"), level=Level.STARTUP)
+    assert (finding.code, finding.broker_effect and finding.broker_effect.effect) == ("K14b", effect)

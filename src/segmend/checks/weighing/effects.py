@@ -72,11 +72,20 @@ def _of_dir(finding: Finding, start: Start, state: DirState) -> BrokerEffect:
         return _offline(start, state, state.offline or finding.message)
     if name == meta_properties.FILE_NAME:
         return _of_identity(finding, start, state)
-    if name == BOOTSTRAP_CHECKPOINT and (why := look_at_home(state.log_dir, start.broker)):
-        return words.refusal(why)
+    if name == BOOTSTRAP_CHECKPOINT:
+        return _of_bootstrap(finding, start, state)
     if name == LOCK and state.offline:
         return _offline(start, state, state.offline)
     return _of_checkpoint(finding, start, state) if name in _CHECKPOINTS else _manual(finding)
+
+
+def _of_bootstrap(finding: Finding, start: Start, state: DirState) -> BrokerEffect:
+    """It is read where the metadata lies, and nowhere else."""
+    home = start.broker.metadata_dir if start.broker.kraft else None
+    if home is None or home.path != state.path:
+        return _nothing(finding)
+    why = look_at_home(home, start.broker)
+    return words.refusal(why) if why else _manual(finding)
 
 
 def _of_identity(finding: Finding, start: Start, state: DirState) -> BrokerEffect:

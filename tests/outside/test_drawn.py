@@ -1,0 +1,39 @@
+"""A few of `python -m tests.outside.drawn`; that damage is seen is shown of the judges themselves."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.outside import drawn
+from tests.outside.contract import amiss
+from tests.outside.held import of_check, of_forecast
+from tests.seeds import SEED, sampled
+from tests.surgery.drawn import GOLDENS
+
+LAST = {"type": "broker", "outcome": "starts", "lost": {"partitions": 0}, "unserved": 0, "unknown": []}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_what_commands_say_of_any_damage_agrees(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    told = drawn.play(range(sampled(300, 4)), SEED, GOLDENS, tmp_path)
+    assert told["DISAGREES"] == 0, capfd.readouterr().out
+
+
+def test_the_worst_statement_decides_the_exit_code() -> None:
+    assert of_forecast([LAST]) == 0
+    assert of_forecast([{**LAST, "unknown": ["a dir"]}]) == 4
+    assert of_forecast([{"type": "partition", "outcome": "offline"}, LAST]) == 4
+    clean = {"type": "summary", "errors": 0, "warnings": 0, "surgery": []}
+    assert of_check([clean]) == 0
+    assert of_check([{"type": "finding", "severity": "warning"}, {**clean, "warnings": 1}]) == 4
+
+
+def test_what_is_not_documented_is_named() -> None:
+    assert "broker.unserved is missing" in amiss("forecast", [{"type": "broker"}])
+    assert amiss(
+        "forecast", [{"type": "dir", "dir": "d", "outcome": "?", "clean_shutdown": 1, "reason": None}]
+    ) == [
+        "dir.outcome is '?'",
+        "dir.clean_shutdown is 1",
+    ]
