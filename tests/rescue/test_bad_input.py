@@ -316,3 +316,19 @@ def test_of_a_batch_whose_checksum_fails_the_first_records_are_held(tmp_path: Pa
     entry = FileEntry.at(str(log))
     assert len(salvage.records_of(entry, 0, entry.size)[1]) == 50
     assert len(salvage.records_of(entry, 0, entry.size, 7)[1]) == 7
+
+
+@pytest.mark.parametrize("empty", ["--topic", "--out"])
+@pytest.mark.parametrize("command", ["rescue", "export", "fleet rescue", "fleet export"])
+def test_an_option_that_is_empty_asks_for_nothing(command: str, empty: str, fleet: Sequence[Path]) -> None:
+    """As of a script whose variable is not set: `--topic ''` took all topics, `--out ''` where one stands."""
+    out = fleet[0].parent / "out"
+    ran = run(*command.split(), *fleet, empty, "", *([] if empty == "--out" else ["--out", out]), code=16)
+    assert ran.err.startswith(f"segmend: argument {empty}: it is empty")
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("command", ["diff", "fleet diff", "check", "show", "explain merge"])
+def test_an_empty_topic_is_none(command: str, fleet: Sequence[Path]) -> None:
+    ran = run(*command.split(), fleet[0], "--topic", "", code=16)
+    assert ran.err.startswith("segmend: argument --topic: it is empty")

@@ -19,6 +19,13 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def given(value: str) -> str:
+    """The value of an option that is not to be empty, as one of a script's variable is that nobody set."""
+    if not value:
+        raise argparse.ArgumentTypeError("it is empty")
+    return value
+
+
 def add_release_option(parser: argparse.ArgumentParser) -> None:
     """`--kafka`: whose rules to go by."""
     parser.add_argument(
@@ -47,7 +54,7 @@ def add_policies_option(parser: argparse.ArgumentParser) -> None:
 
 def add_diff_options(parser: argparse.ArgumentParser) -> None:
     """Which partitions are compared, and which of them told."""
-    parser.add_argument("--topic", metavar="GLOB", help="partitions of these topics only")
+    parser.add_argument("--topic", type=given, metavar="GLOB", help="partitions of these topics only")
     add_policies_option(parser)
     parser.add_argument("--all", action="store_true", help="show also partitions whose replicas are equal")
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from segmend.cli.moment import moment
-from segmend.cli.options import add_policies_option, add_release_option, number_range
+from segmend.cli.options import add_policies_option, add_release_option, given, number_range
 from segmend.rescue.decoders import asked
 from segmend.rescue.decoders import names as kinds
 from segmend.rescue.forms import names
@@ -25,12 +25,14 @@ With DIR each value names its schema as Confluent's serializers do. More than 1 
 
 
 def add_rescue_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", required=True, metavar="OUT", help="a new directory for what is rescued")
+    parser.add_argument(
+        "--out", required=True, type=given, metavar="OUT", help="a new directory for what is rescued"
+    )
     parser.add_argument(
         "--as", dest="form", choices=names(), default="log-dir", help="in which form (default: log-dir)"
     )
     which = parser.add_argument_group("which records")
-    which.add_argument("--topic", metavar="GLOB", help="partitions of these topics only")
+    which.add_argument("--topic", type=given, metavar="GLOB", help="partitions of these topics only")
     which.add_argument("--offsets", metavar="A..B", type=number_range, help="only these offsets")
     which.add_argument("--since", metavar="TIME", type=moment, help="tables: from this time on (UTC, or ms)")
     which.add_argument("--until", metavar="TIME", type=moment, help="tables: up to this time")
@@ -73,11 +75,15 @@ def add_live_options(parser: argparse.ArgumentParser) -> None:
 def add_export_options(parser: argparse.ArgumentParser, forms: Sequence[str] = ("delta",)) -> None:
     """Of `export` and `fleet export`: into what, and what of the logs."""
     parser.add_argument(
-        "--out", required=True, metavar="OUT", help="the table: a new directory, or that of before"
+        "--out",
+        required=True,
+        type=given,
+        metavar="OUT",
+        help="the table: a new directory, or that of before",
     )
     parser.add_argument("--as", dest="form", choices=forms, default="delta", help="the kind of table")
     which = parser.add_argument_group("which records")
-    which.add_argument("--topic", metavar="GLOB", help="partitions of these topics only")
+    which.add_argument("--topic", type=given, metavar="GLOB", help="partitions of these topics only")
     add_isolation(which, "with records of aborted transactions, marked (default), or without")
     _add_decode(parser)
     add_policies_option(parser)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from segmend.cli.nearest import did_you_mean
+from segmend.cli.options import given
 from segmend.cli.targets import broker_of, open_log_dirs
 from segmend.errors import UsageError
 from segmend.logdir.tree import PartitionDir
@@ -14,7 +15,7 @@ from segmend.node.broker_dirs import BrokerDirs
 
 
 def add_selection(parser: argparse._ArgumentGroup) -> None:
-    parser.add_argument("--topic", metavar="GLOB", help="partitions of these topics only")
+    parser.add_argument("--topic", type=given, metavar="GLOB", help="partitions of these topics only")
     parser.add_argument("--partition", metavar="TOPIC-N", help="this partition only")
 
 

@@ -121,7 +121,7 @@ def _expand(given: str) -> list[_FoundDir]:
         return matches
     kind = files.path_type(given)
     if kind is None:
-        raise SegmendError(f"{given}: no such directory")
+        raise SegmendError(f"{given or repr(given)}: no such directory")
     if kind != "dir":
         raise SegmendError(f"{given}: not a directory")
     return [_FoundDir(given.rstrip("/") or "/")]

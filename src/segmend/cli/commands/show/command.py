@@ -10,7 +10,7 @@ from segmend.cli.commands.show.file import kinds, show_file
 from segmend.cli.commands.show.partition import open_partition, show_partition
 from segmend.cli.commands.show.select import positive, selection
 from segmend.cli.moment import moment
-from segmend.cli.options import add_output_options, add_release_option, number_range
+from segmend.cli.options import add_output_options, add_release_option, given, number_range
 from segmend.cli.output import emit_asked, note, style
 from segmend.cli.targets import broker_of, open_log_dirs
 from segmend.errors import SegmendError, UsageError
@@ -41,7 +41,7 @@ examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="log dirs, a partition directory, or files")
     which = parser.add_argument_group("which partitions")
-    which.add_argument("--topic", metavar="GLOB", help="only topics like this, such as 'orders*'")
+    which.add_argument("--topic", type=given, metavar="GLOB", help="only topics like this, such as 'orders*'")
     which.add_argument("--partition", metavar="N", type=int, help="only this partition number")
     which.add_argument("--sort", choices=("topic", *SORTS), default="topic", help="order of the table")
     which.add_argument("--reverse", action="store_true", help="turn the order round")

@@ -6,7 +6,7 @@ import argparse
 import os
 
 from segmend.cli.fleet import add_fleet_options
-from segmend.cli.options import add_output_options, add_release_option
+from segmend.cli.options import add_output_options, add_release_option, given
 
 HELP = "check every log dir, compare the replicas, write tables and a report"
 NEEDS = ("pyarrow", "deltalake")
@@ -30,13 +30,13 @@ exit codes: 0 no error and no warning, 4 findings, 8 something could not be read
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", required=True, type=_given, metavar="DIR", help="where tables and report go")
+    parser.add_argument("--out", required=True, type=given, metavar="DIR", help="where tables and report go")
     depth = parser.add_mutually_exclusive_group()
     depth.add_argument("--startup", action="store_true", help="only what a broker looks at while it loads")
     depth.add_argument("--deep", action="store_true", help="every CRC and every record")
     add_release_option(parser)
     parser.add_argument(
-        "--since-run", type=_given, metavar="RUN",
+        "--since-run", type=given, metavar="RUN",
         help="read only what changed since that run (the beginning of its id, or `last`), also a stopped one",
     )  # fmt: skip
     parser.add_argument("--full", action="store_true", help="read everything, whatever --since-run says")
@@ -47,13 +47,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_output_options(parser)
     add_fleet_options(parser)
-
-
-def _given(value: str) -> str:
-    # Of a script whose variable is not set.
-    if not value:
-        raise argparse.ArgumentTypeError("it is empty")
-    return value
 
 
 def _alert_file(value: str) -> str:
