@@ -51,3 +51,15 @@ def test_what_a_clean_stop_leaves_unread_may_keep_a_coordinator_from_loading(dir
     ran = run("forecast", *dirs, "--kafka", "4.3.1", code=4)
     assert "it still has state of groups upgraders; newer state of them may be lost" in ran.out
     assert "if it fails there, its groups get errors, or start anew" in ran.out
+
+
+def test_a_cluster_names_them_too(dirs: list[Path]) -> None:
+    log = log_of(dirs, "__consumer_offsets")
+    whole = run("forecast", "--cluster", *dirs, "--kafka", "4.3.1", "--json").of("partition")
+    assert not any(copy["concerns"] for each in whole for copy in each["copies"])
+    flip(log, 61)
+    words = ("forecast", "--cluster", *dirs, "--kafka", "4.3.1", "--unclean")
+    ran = run(*words, "--json", code=4)
+    told = [copy["concerns"] for each in ran.of("partition") for copy in each["copies"] if copy["concerns"]]
+    assert [(each["what"], each["gone"]) for each in told] == [("groups", ["upgraders"])]
+    assert "gone from it is state of groups upgraders" in run(*words, code=4).out

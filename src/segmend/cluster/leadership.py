@@ -230,7 +230,7 @@ class Outage:
             return ReplicaCopy(node_id=node_id, dir=None, outcome=outcome, after=Extent(), reason=reason)
         return ReplicaCopy(
             node_id=node_id, dir=line.dir, outcome=line.outcome, after=line.after, reason=line.reason,
-            records_lost=line.records_lost, loses=line.loses,
+            records_lost=line.records_lost, loses=line.loses, concerns=line.concerns,
             not_reached=(line.reason or "").startswith(NOT_AVAILABLE.partition("{")[0]),
             unseen=line.outcome == Service.EMPTY and not (line.before.segments or line.records_lost),
         )  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Any
 
 from segmend.frozen import frozen
 from segmend.loading import BrokerOutcome, Extent, Service
+from segmend.loading.values import Concerned
 
 Name = tuple[str, int]
 """Topic and partition."""
@@ -105,7 +106,7 @@ class ReplicaCopy:
 
     `loses` says that its start takes something from readers, counted in records or not; `unseen` that there
     was no directory of it, and nothing tells whether it had records; `not_reached` that its node does not
-    get to it behind one whose dir failed.
+    get to it behind one whose dir failed. `concerns` has whose state its start takes.
     """
 
     node_id: int
@@ -118,6 +119,7 @@ class ReplicaCopy:
     unseen: bool = False
     not_reached: bool = False
     reason: str | None = None
+    concerns: Concerned | None = None
 
     @property
     def serves(self) -> bool:
@@ -133,6 +135,7 @@ class ReplicaCopy:
             "log_end_offset": self.after.log_end_offset,
             "records_lost": self.records_lost,
             "complete": self.complete,
+            "concerns": None if self.concerns is None else self.concerns.to_json(),
         }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from segmend.cluster.values import ClusterOutcome, Leadership, NodeOutcome, Prospect, Quorum, ReplicaCopy
 from segmend.report import text
+from segmend.report.concerned import concerned_lines
 from segmend.report.style import PLAIN, Style
 from segmend.wording import plural
 
@@ -96,7 +97,10 @@ def leadership_lines(
             yield f"  {style('red', 'refuses writes with acks=all')}: {few}{reads}{anew}"
         if line.moves:
             yield f"  a reassignment goes on: in the end node {', '.join(map(str, line.ends_on))} has it"
-        yield from (f"  {_copy(copy, line)}" for copy in line.copies)
+        for copy in line.copies:
+            yield f"  {_copy(copy, line)}"
+            if copy.concerns is not None:
+                yield from (f"  {each}" for each in concerned_lines(copy.concerns, style, copy=True))
         yield from _grafts(line, dirs, style)
     if len(told) > len(shown):
         yield f"... and {plural(len(told) - len(shown), 'more partition')} (--all)"

@@ -11,7 +11,6 @@ from segmend.loading.timing.estimate import Estimate
 from segmend.loading.values import (
     EFFECTS,
     BrokerOutcome,
-    Concerned,
     DirectoryOutcome,
     DirOutcome,
     Effect,
@@ -21,6 +20,7 @@ from segmend.loading.values import (
 )
 from segmend.logdir.release import AS_GIVEN
 from segmend.report import text
+from segmend.report.concerned import concerned_lines
 from segmend.report.folded import (
     TakenWhole,
     Unserved,
@@ -37,8 +37,6 @@ _PART_TOLD = 0.05
 """Parts of the time of a start that are told: those of so much of it."""
 _LATER = 8
 """Lines of what follows later that are told one by one."""
-_NAMES = 8
-"""Groups and the like that are told by name."""
 _RUN = 3
 """Effects, and directories, of one kind that are told one by one; more of them are counted."""
 
@@ -97,30 +95,11 @@ def _partition(outcome: PartitionOutcome, style: Style, rules: str = "") -> Iter
         yield f"  {style('red', 'does not load:')} {text.clean(outcome.failure)}"
     yield from _effects(outcome.effects, style)
     if outcome.concerns is not None:
-        yield from _concerned(outcome, outcome.concerns, style)
+        fails = any(each.effect == "reads-fail" for each in outcome.effects)
+        yield from concerned_lines(outcome.concerns, style, fails=fails)
     if outcome.matters:
         path = shlex.quote(f"{outcome.dir.rstrip('/')}/{outcome.name}")
         yield f"  next:   {style.command(f'segmend check --deep {path}{rules}')}"
-
-
-def _concerned(outcome: PartitionOutcome, whose: Concerned, style: Style) -> Iterator[str]:
-    """Whose state it is that goes, and whose may."""
-    what = whose.what
-    if whose.gone:
-        yield f"  {style('red', 'lost')} is state of {what} {_few(whose.gone)}"
-    if whose.stays:
-        yield f"  it still has state of {what} {_few(whose.stays)}; newer state of them may be lost"
-    if not (whose.gone or whose.stays):
-        yield f"  no {what} can be read of it"
-    if any(each.effect == "reads-fail" for each in outcome.effects):
-        yield f"  its coordinator reads it whole; if it fails there, its {what} get errors, or start anew"
-    if not whose.whole:
-        yield f"  not all of it was read: more {what} may be concerned"
-
-
-def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMES} more (--json)" if len(names) > _NAMES else ""
-    return f"{', '.join(map(text.clean, names[:_NAMES]))}{more}"
 
 
 def _extents(before: Extent, after: Extent) -> str:

@@ -181,7 +181,9 @@ def run_cluster(args: argparse.Namespace) -> ExitCode:
     only = chosen_nodes(args.only, brokers)
     clean = True if args.clean else False if args.unclean else None
     topics = told_settings(args.topic_config)
-    options = ForecastOptions(clean=clean, deep=args.deep, now_ms=time.time_ns() // 1_000_000, topics=topics)
+    options = ForecastOptions(
+        clean=clean, deep=args.deep, now_ms=time.time_ns() // 1_000_000, topics=topics, whose=True
+    )
     with telling() as tell:
         nodes = Nodes(brokers, options, args.as_user, tell)
         lines = [*ClusterForecast(nodes, only, cluster.unplaced, zookeeper)]
