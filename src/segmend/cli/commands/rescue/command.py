@@ -50,6 +50,7 @@ A rescued log dir is that of the first DIR with a meta.properties (or --broker),
 its node as that lies among the DIRs. `segmend forecast OUT` tells what a start makes of it. Where the
 metadata says in which dir each partition lies (KRaft since 3.7), rescue the dirs of a node one by one, each
 into its own OUT. A broker deletes by its retention as ever: set retention.ms to -1 first if records are old.
+That of a broker with ZooKeeper stays one, whatever --kafka says: a node of KRaft ends on its meta.properties.
 
 --as kafka sends to a live cluster (0.11 or later), to the same topic and partition, in order, with key,
 value, headers and timestamp; offsets are new, and message.timestamp.type of the topic there counts.
