@@ -7,10 +7,13 @@ import gc
 import os
 import sys
 from importlib import import_module
-from types import TracebackType
 
 from segmend.cli import interrupt
-from segmend.errors import ExitCode
+
+TYPE_CHECKING = False  # as in `typing`
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 
 def entry() -> None:
@@ -39,7 +42,7 @@ def _fault(kind: type[BaseException], error: BaseException, trace: TracebackType
         try:
             sys.stdout.flush()
         finally:  # who read it may be gone
-            os._exit(ExitCode.OPERATIONAL)
+            os._exit(import_module("segmend.errors").ExitCode.OPERATIONAL)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import pytest
 from tests.cli.run import SOURCE, python
 
 from segmend.cli import main as frame
+from segmend.errors import ExitCode
 from segmend.kernel.native import NativeWalker
 
 # Presses Ctrl-C when a module is about to be imported, or when a finder of modules is forgotten.
@@ -83,9 +84,11 @@ def test_what_is_imported_before_ctrl_c_is_ours_takes_no_time() -> None:
     script = "import sys\nimport segmend.cli.interrupt\nprint(*sys.modules)"
     loaded = set(python("-c", script).stdout.split())
     assert {name for name in loaded if name.startswith("segmend")} == {
-        "segmend", "segmend.cli", "segmend.cli.interrupt", "segmend.errors"
+        "segmend", "segmend.cli", "segmend.cli.interrupt"
     }  # fmt: skip
-    assert not {"argparse", "re", "dataclasses", "inspect"} & loaded
+    bare = set(python("-c", "import sys, importlib\nprint(*sys.modules)").stdout.split())
+    assert not {"argparse", "collections", "dataclasses", "enum", "re", "signal"} & (loaded - bare)
+    assert frame.interrupt.CANCELLED == ExitCode.CANCELLED
 
 
 def test_ctrl_c_within_text_that_python_compiles(tmp_path: Path) -> None:

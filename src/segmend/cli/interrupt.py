@@ -6,12 +6,12 @@ Python itself would tell of a Ctrl-C in the middle of an import in forty lines a
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # `signal` imports `enum`, and much with it
 import os
-import signal
 import sys
 
-from segmend.errors import ExitCode
-
+CANCELLED = 32
+"""`ExitCode.CANCELLED`, which is an enum."""
 _running = False
 
 
@@ -61,4 +61,4 @@ def _unraisable(told: sys.UnraisableHookArgs) -> None:
 def end() -> None:
     """At once, with the line and the exit code of it."""
     os.write(2, b"segmend: cancelled\n")
-    os._exit(ExitCode.CANCELLED)
+    os._exit(CANCELLED)
