@@ -72,6 +72,15 @@ OF_ODD_KRAFT = (
     {"metadata.log.max.record.bytes.between.snapshots": "1"}, {"process.roles": "Broker,Controller"},
 )  # fmt: skip
 
+OF_PARTS = (
+    {"metadata.log.segment.ms": "0"}, {"metadata.log.segment.ms": "1"}, {"server.max.startup.time.ms": "1"},
+    {"broker.heartbeat.interval.ms": "10"}, {"broker.session.timeout.ms": "250"}, {"max.connections": "1"},
+    {"max.connections": "2"}, {"max.connections.per.ip": "1"}, {"max.connections.per.ip": "2"},
+    {"socket.request.max.bytes": "80"}, {"queued.max.requests": "2147483646"},
+    {"initial.broker.registration.timeout.ms": "10"}, {"metadata.max.retention.bytes": "-5"},
+)  # fmt: skip
+"""Numbers with which what is made of them ends a node, and their neighbours with which nothing does."""
+
 
 def told(*choices: dict[str, str]) -> Hurt:
     """One of these settings, whatever stood there."""
@@ -239,6 +248,7 @@ SETUPS = {
     "told-voters": Wound("setup", told(*OF_BOOTSTRAP), DIRS[:1], BOOTSTRAP),
     "told-odd": Wound("setup", told(*OF_ODD), DIRS[:1]),
     "told-odd-kraft": Wound("setup", told(*OF_ODD_KRAFT), DIRS[:1], KRAFT),
+    "told-parts": Wound("setup", told(*OF_PARTS), DIRS[:1], KRAFT),
     "told-format": Wound("setup", told(*OF_FORMATS), DIRS[:1]),
     "on-its-way": Wound("setup", on_its_way, tuple(TOPICS), (1, 1)),
     "formatted": Wound("setup", formatted, DIRS, KRAFT),

@@ -67,5 +67,10 @@ NAMED: dict[str, dict[str, int]] = {
     "a log cleaner whose map of offsets holds no key": {"2.8.2": 202611251103},
     "a port above 65,535": {"3.3.2": 202611251102, "4.3.1": 202611251121},
     "a log dir that is made in another one": {"2.8.2": 202611251101},
+    "a replica on its way beside one that is made anew": {"3.6.2": 202611410702, "3.9.2": 20261141050810},
+    "a node that its own controller never registers": {"4.3.1": 202611251114, "3.3.2": 202611251110},
+    "a broker that is fenced between two heartbeats": {"4.3.1": 202611251116},
+    "a metadata log that is made of a wrong number": {"4.3.1": 202611420701},
+    "a node that takes longer to start than it may": {"4.3.1": 202611420709},
 }
 """By release the number in its record."""
