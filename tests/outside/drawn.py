@@ -71,16 +71,13 @@ def play(numbers: Iterable[int], seed: int, goldens: Sequence[str], home: Path) 
         dirs, said = draw.made(folder / "the disks")
         heard = Heard(folder, draw.uid)
         os.chown(folder, draw.uid, draw.uid)
-        sound = home / "sound" / draw.golden
-        if not sound.exists():
-            fresh(GOLDEN / f"{draw.golden}.tar.xz", sound)
+        sound = fresh(GOLDEN / f"{draw.golden}.tar.xz", folder / "sound")
         told = played(heard, dirs, sound / "b1", draw.release, random.Random(f"{seed} {number} asked"))
         if heard.complaints:
             what = f"--seed {seed} --only {number}: {draw.golden} uid {draw.uid}: {said}"
             raise AssertionError("\n".join([ascii(what), *(ascii(each)[:3000] for each in heard.complaints)]))
         return [told]
 
-    home.chmod(0o755)
     preload()
     return each_of(numbers, home, trial)
 

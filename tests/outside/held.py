@@ -8,6 +8,7 @@ import re
 import resource
 import shlex
 import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -56,8 +57,9 @@ class Heard:
             path.chmod(0o666)
 
         def act() -> int:
-            for number, path in ((1, out), (2, err)):
-                os.dup2(os.open(path, os.O_WRONLY), number)
+            sys.stdout, sys.stderr = (os.fdopen(os.open(path, os.O_WRONLY), "w") for path in (out, err))
+            for number, stream in ((1, sys.stdout), (2, sys.stderr)):
+                os.dup2(stream.fileno(), number)
             signal.alarm(10 * SECONDS)
             resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
             begin = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -101,7 +103,7 @@ def judged(command: str, ran: Ran) -> Iterator[str]:
         yield f"{command}: exit {ran.code}, and the last line is {rows[-1:]}; {ran.err[-300:]}"
         return
     worst = {"check": of_check, "forecast": of_forecast, "diff": of_diff, "rescue": of_rescue}[command](rows)
-    more = command == "rescue" and ran.code & 4  # its report has further causes
+    more = command in ("diff", "rescue") and ran.code & 4  # these have further causes
     if ran.code & ~40 != worst and not ran.code & 16 and not more:
         yield f"{command}: exit {ran.code} where the lines say {worst}; {rows[-1]}"
 
