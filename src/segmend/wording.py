@@ -1,8 +1,19 @@
-"""Numbers with their nouns, as every sentence for people has them."""
+"""Numbers with their nouns and lists of names, as every sentence for people has them."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+_LONGEST: Final = 200
 
 
 def plural(count: int, noun: str, many: str | None = None) -> str:
     """`1 segment`, `2 segments`, with thousands set apart: `12,000 segments`."""
     return f"{count:,} {noun if count == 1 else many or noun + 's'}"
+
+
+def few(names: Sequence[str], shown: int = 20) -> str:
+    """`a, b, c`, and how many more there are: a file may be garbage."""
+    more = f" and {len(names) - shown:,} more" if len(names) > shown else ""
+    return ", ".join(name[:_LONGEST] for name in names[:shown]) + more

@@ -7,6 +7,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from tests.cli.run import run
 
 from segmend.cli.main import main
 from segmend.errors import ExitCode
@@ -34,3 +35,22 @@ def test_of_the_archives_in_the_cache_the_newest_stays(tmp_path: Path) -> None:
         os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
     keep_newest(tmp_path)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["java17.jsa", "segmend-workers-b.tar.gz"]
+
+
+@pytest.mark.parametrize("there", ["pipe", "text", ""])
+def test_nothing_but_an_archive_gives_way_to_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: str
+) -> None:
+    """It is renamed into its place: /dev/null became a file that filled up."""
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    Path("text").write_text("mine")
+    ran = run("fleet", "pack", "-o", there, code=16)
+    assert ran.err.startswith("segmend: -o"), ran.err
+    assert Path("pipe").is_fifo()
+    assert Path("text").read_text() == "mine"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_name_that_is_too_long_is_a_line(tmp_path: Path) -> None:
+    assert run("fleet", "pack", "-o", tmp_path / ("x" * 300), code=8).err.count("\n") == 1

@@ -1,5 +1,6 @@
 """server.properties and Kafka's defaults."""
 
+from collections.abc import ItemsView
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,17 @@ def test_numbers(text: str, name: str, release: str | None, value: int, tmp_path
 def test_a_missing_file_is_unreadable(tmp_path: Path) -> None:
     with pytest.raises(Unreadable):
         ServerConfig.load(f"{tmp_path}/gone")
+
+
+def test_what_a_provider_tells_is_not_looked_for_where_there_is_none() -> None:
+    """It is asked for each name: a file of very many was looked through as often."""
+    looks = []
+
+    class Counted(dict[str, str]):
+        def items(self) -> ItemsView[str, str]:
+            looks.append(1)
+            return super().items()
+
+    config = ServerConfig(given=Counted({f"x{number}": "${file:a:b}" for number in range(100)}))
+    assert not any(config.is_provided(name) for name in config.given)
+    assert not looks

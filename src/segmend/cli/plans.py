@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from segmend.cli.output import emit, emit_json, program, style
+from segmend.cli.overwriting import refuse_overwriting
 from segmend.errors import ExitCode, SegmendError, UsageError, system_words
 from segmend.logdir import disk
 from segmend.report import text
@@ -17,8 +18,6 @@ from segmend.surgery.plan import Plan
 from segmend.surgery.writing.atomic import bytes_of, write_atomically
 from segmend.surgery.writing.effects import Effects
 from segmend.surgery.writing.work import Workplace, folder
-
-_BEGIN = 64
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
@@ -40,17 +39,9 @@ def place(value: str) -> str:
 
 
 def refuse_output(path: str | None) -> None:
-    """Raise `UsageError` if `-o` names something that is there and is no plan: a slip of the hand."""
-    if path == "":
-        raise UsageError("-o: is empty; give the name of a file")
-    kind = None if path is None else disk.path_type(path)
-    if path is None or kind is None:
-        return
-    if kind != "file":
-        raise UsageError(f"-o {path}: is no plain file; give the name of a file")
-    begin = disk.read(path, _BEGIN)
-    if begin and not (begin.startswith(b"{") and b'"plan"' in begin):
-        raise UsageError(f"-o {path}: is there already, and is no plan; give another name")
+    """Raise `UsageError` if `-o` names something that is there and is no plan."""
+    if path is not None:
+        refuse_overwriting("-o", path, "plan", lambda begin: begin.startswith(b"{") and b'"plan"' in begin)
 
 
 def write_plan(plan: Plan, path: str) -> None:

@@ -11,6 +11,7 @@ import os
 import platform
 import sys
 import tarfile
+from contextlib import suppress
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Final
@@ -61,7 +62,8 @@ def make_bundle(target: Path) -> None:
                         archive.add(path, str(path.relative_to(folder.parent)), recursive=False)
         fresh.replace(target)
     except OSError as error:
-        fresh.unlink(missing_ok=True)
+        with suppress(OSError):  # a name that is too long is none to remove, either
+            fresh.unlink(missing_ok=True)
         raise SegmendError(f"{target}: {error.strerror or error}") from error
 
 

@@ -285,6 +285,7 @@ def _read_files(
     paths: Sequence[str], schema: pa.Schema, columns: Sequence[str], filters: object = None
 ) -> pa.Table:
     """Many at once where they lie on a disk."""
-    sources = [[folder.source(path)] for path in paths] if folder.is_remote(paths[0]) else [list(paths)]
+    files = [folder.source(path) for path in paths]
+    sources = [[each] for each in files] if folder.is_remote(paths[0]) else [files]
     named = dict(schema=schema, columns=list(columns), filters=filters, partitioning=None)
     return pa.concat_tables(pq.read_table(each[0] if len(each) == 1 else each, **named) for each in sources)

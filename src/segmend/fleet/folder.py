@@ -86,7 +86,7 @@ def _write_table(path: str, table: pa.Table) -> int:
         store_of(path).put(path, content)
         return len(content)
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    pq.write_table(table, path, compression="zstd")
+    pq.write_table(table, os.path.abspath(path), compression="zstd")  # see `source`
     return os.stat(path).st_size
 
 
@@ -113,8 +113,8 @@ def save_bytes(path: str, content: bytes) -> None:
 
 
 def source(path: str) -> Any:
-    """What pyarrow reads the file from."""
-    return pa.BufferReader(content(path)) if is_remote(path) else path
+    """What pyarrow reads the file from: it would take a relative path such as `a:1/x` for a URI."""
+    return pa.BufferReader(content(path)) if is_remote(path) else os.path.abspath(path)
 
 
 def content(path: str) -> bytes:

@@ -60,6 +60,7 @@ from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.gates import ends_elected, perhaps_shut_out, refused_metadata, refused_server, shut_out
 from segmend.node.older import IDS, OWN, ahead, given_again, told
+from segmend.wording import few
 
 Line = PartitionOutcome | DirectoryOutcome | DirOutcome | Later | BrokerOutcome
 """What a forecast gives, in this order of kinds, the broker last."""
@@ -420,13 +421,13 @@ def _of_metadata(others: Sequence[DirectoryOutcome]) -> Losses:
 def _told_elsewhere(given: ServerConfig, release: Release) -> Iterator[str]:
     """What server.properties alone does not tell."""
     if unknown := unheard(given.given, release):
-        yield f"nothing hangs on what are no settings of Kafka {release}: {', '.join(unknown)}"
+        yield f"nothing hangs on what are no settings of Kafka {release}: {few(unknown)}"
     if given.provided:
         more = ", and no other log dirs" if "log.dirs" in given.provided else ""
-        yield f"Kafka's defaults{more}, where a config provider is asked: {', '.join(given.provided)}"
+        yield f"Kafka's defaults{more}, where a config provider is asked: {few([*given.provided])}"
     named = [name for name in given.given if name.endswith(ELSEWHERE) or name in PLACES]
     if named:
-        yield f"what server.properties names is there, and fits: {', '.join(named)}"
+        yield f"what server.properties names is there, and fits: {few(named)}"
     if held := much_memory(given):
         yield f"the JVM has the memory (-Xmx) for {', '.join(held)}"
     if wants_jaas(given.given):

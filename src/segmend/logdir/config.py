@@ -73,7 +73,9 @@ class ServerConfig:
         with what names no provider that there is (`ConfigTransformer`).
         """
         there = self.release is None or self.release >= _RESOLVES
-        known = {each.strip() for each in self.given.get("config.providers", "").split(",") if there}
+        known = {each.strip() for each in self.given.get("config.providers", "").split(",") if there} - {""}
+        if not known:  # as mostly: this is asked for each setting
+            return {}
         return {
             name: value
             for name, value in self.given.items()

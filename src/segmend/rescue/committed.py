@@ -20,6 +20,7 @@ from deltalake import DeltaTable, Transaction
 from deltalake.transaction import AddAction
 
 from segmend.errors import SegmendError
+from segmend.fleet.folder import source
 from segmend.logdir import disk
 from segmend.logdir.files import FileEntry
 from segmend.rescue import notes
@@ -84,7 +85,7 @@ class Committed:
             for each in (
                 map(json.loads, FileEntry.at(f"{self._home}/{name}").read().splitlines())
                 if _COMMIT.fullmatch(name)
-                else pq.read_table(f"{self._home}/{name}", columns=["add", "remove"]).to_pylist()
+                else pq.read_table(source(f"{self._home}/{name}"), columns=["add", "remove"]).to_pylist()
             )
         )
         told = (each.get(what) for each in actions for what in ("add", "remove"))
@@ -105,7 +106,7 @@ class Committed:
         if _COMMIT.fullmatch(name):
             return sha256(FileEntry.at(f"{self._home}/{name}").read()).hexdigest()
         # Whoever writes the checkpoint of a version again tells the same in other bytes.
-        return _sum(_told_by(pq.read_table(f"{self._home}/{name}").to_pylist()))
+        return _sum(_told_by(pq.read_table(source(f"{self._home}/{name}")).to_pylist()))
 
     def _refuse_gone(self, names: Sequence[str]) -> None:
         """Where the last commits are gone with all that they told, the table is as it was before them."""

@@ -53,6 +53,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from segmend.cli.moment import moment
 from segmend.cli.output import emit, emit_json, style
+from segmend.cli.overwriting import refuse_overwriting
 from segmend.cli.parser import columns
 from segmend.cli.selection import asked, is_wanted
 from segmend.cli.topic_config import told_settings
@@ -139,9 +140,7 @@ def write_page(path: str, content: str, dirs: Iterable[LogDir]) -> None:
     for each in dirs:
         if f"{real}/".startswith(f"{each.real_path}/"):
             raise UsageError(f"{path}: inside the log dir {each.path}; give a place elsewhere")
-    kind = disk.path_type(path)
-    if kind is not None and (kind != "file" or not disk.read(path, len(_BEGIN)).startswith(_BEGIN)):
-        raise UsageError(f"{path}: is there already, and is no page; give another name")
+    refuse_overwriting("--html", path, "page", lambda begin: begin.startswith(_BEGIN))
     work = Workplace(fx=Effects(), vault=folder(real))
     try:
         write_atomically(work, real, bytes_of(content.encode(), work), Fingerprint(kind="file", mode=0o644))

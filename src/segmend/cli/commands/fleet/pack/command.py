@@ -5,15 +5,21 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
+from typing import Final
 
 from segmend.cli.output import emit, emit_json
+from segmend.cli.overwriting import refuse_overwriting
 from segmend.errors import ExitCode
 from segmend.fleet import bundle
 from segmend.report import text
 
+_GZIP: Final = b"\x1f\x8b"
+
 
 def run(args: argparse.Namespace) -> ExitCode:
-    target = Path(args.output or bundle.bundle_name())
+    name = bundle.bundle_name() if args.output is None else args.output
+    refuse_overwriting("-o", name, "archive", lambda begin: begin.startswith(_GZIP))
+    target = Path(name)
     bundle.make_bundle(target)
     size = os.path.getsize(target)
     if args.json:
