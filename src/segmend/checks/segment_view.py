@@ -13,7 +13,7 @@ from segmend.formats import offset_index, time_index
 from segmend.formats.names import file_prefix
 from segmend.frozen import dataclass, field, replace
 from segmend.kernel.scan import ScanTask, iter_batches, next_offset_from, scan_log
-from segmend.logdir.file_system import OpenFile, Unreadable
+from segmend.logdir.file_system import OpenFile, Unreadable, or_none
 from segmend.logdir.files import FileEntry
 from segmend.logdir.index_file import LIMIT_BYTES, LastEntry, last_entry, read_index
 from segmend.logdir.scans import checked_scan, known_scan
@@ -153,7 +153,9 @@ class SegmentView:
         return self.once("last entry", lambda: last_entry(self.segment.index, offset_index.ENTRY_SIZE))
 
     def _indexed_start(self) -> int:
-        return indexed_start(self.reader, self.base_offset, self.segment.index)
+        return indexed_start(
+            self.reader, self.base_offset, self.segment.index, or_none(self.last_index_entry)
+        )
 
     def _scan_of_end(self) -> SegmentScan:
         """From the batch at the last sensible index entry on; of all where none that is sound is there."""

@@ -26,7 +26,7 @@ from segmend.frozen import frozen
 from segmend.kernel.scan import iter_batches, next_offset_from
 from segmend.logdir.file_system import OpenFile, Unreadable, or_none
 from segmend.logdir.files import FileEntry
-from segmend.logdir.index_file import last_entry
+from segmend.logdir.index_file import LastEntry, last_entry
 from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.second_looks import look_again
 from segmend.logdir.tree import PartitionDir
@@ -60,7 +60,8 @@ def tail(segment: LogSegment) -> Tail:
             next_offset=segment.base_offset, max_timestamp=newest, leader_epoch=-1, batches=0, unread_bytes=0
         )
     with segment.log.reader() as reader:
-        start = indexed_start(reader, segment.base_offset, segment.index)
+        last = or_none(last_entry, segment.index, offset_index.ENTRY_SIZE)
+        start = indexed_start(reader, segment.base_offset, segment.index, last)
         return _walk(reader, segment.base_offset, start, newest)
 
 
@@ -122,17 +123,20 @@ def last_timestamp(index: FileEntry | None) -> int:
     return -1 if entry is None else int.from_bytes(entry.data[:8], "big", signed=True)
 
 
-def indexed_start(reader: OpenFile, first_offset: int, index: FileEntry | None) -> int:
+def indexed_start(
+    reader: OpenFile, first_offset: int, index: FileEntry | None, last: LastEntry | None
+) -> int:
     """Where to begin the walk to the end: at the batch of the last sensible index entry, or at byte 0.
 
-    Behind one that is not, ever further entries are asked: a wrong one alone does not cost a walk through
-    all of the log.
+    Behind a `last` one that is not, ever further entries are asked: a wrong one alone does not cost a walk
+    through all of the log.
     """
+    if index is None or last is None:
+        return 0
+    start, back = _start_at(reader, first_offset, last.data), 1
+    if start or not last.row:
+        return start
     try:
-        last = last_entry(index, offset_index.ENTRY_SIZE)
-        if index is None or last is None:
-            return 0
-        start, back = _start_at(reader, first_offset, last.data), 1
         with index.reader() as entries:
             while not start and back <= last.row:
                 data = entries.read(offset_index.ENTRY_SIZE, (last.row - back) * offset_index.ENTRY_SIZE)
