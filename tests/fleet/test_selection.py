@@ -359,6 +359,21 @@ def test_read_committed_leaves_out_what_was_aborted_and_what_is_open(tmp_path: P
     ]
 
 
+def test_no_row_of_a_transaction_is_committed_whose_end_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be an abort; that nothing is open at the end of the log a snapshot tells."""
+    root = mixed(tmp_path)
+    segments = LogDir.open(str(root / "b1/data")).partitions[0].segments
+    monkeypatch.setattr("segmend.fleet.selection.last_stable_offset", lambda _partition: None)
+    committed = set(offsets(rows_of(root, isolation="read_committed", columns="offset")))
+    for lost in segments[1:]:
+        with monkeypatch.context() as refused:
+            refuse_files(refused, str(lost.log.path if lost.log else ""), errno.EIO)
+            found = rows_of(root, isolation="read_committed", columns="offset")
+        assert committed.issuperset(offsets(found))
+
+
 def hurt(root: Path) -> Path:
     file = write_broker(root, 1, [plain("t", 0, batches=4)]) / "t-0/00000000000000000000.log"
     content = bytearray(file.read_bytes())

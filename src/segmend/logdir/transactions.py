@@ -36,18 +36,16 @@ def aborted_in(
     """The aborted transactions that have batches in bytes [start, stop) of a log.
 
     Where a transaction ends behind these bytes, the rest of the log and the logs `later` are walked
-    until all markers are found. Raises `Unreadable` of `log`; of what cannot be read later no more is known.
+    until all markers are found. Raises `Unreadable` of any of them: an abort may be in there, and the end
+    of the producer's next transaction would be taken for that of this one.
     """
     fold = _Fold()
     if fold.walk(log, reader, start, stop):
         return fold.aborted
     for following in later:
-        try:
-            with following.reader() as opened:
-                if fold.walk(following, opened, 0, 0):
-                    break
-        except Unreadable:
-            continue
+        with following.reader() as opened:
+            if fold.walk(following, opened, 0, 0):
+                break
     return fold.aborted
 
 
