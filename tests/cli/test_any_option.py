@@ -119,3 +119,8 @@ def test_any_value_of_any_option(world: Path, words: Words) -> None:
         if ran.code & ~sum(EXIT_CODES) or (ran.code & (ExitCode.OPERATIONAL | ExitCode.USAGE) and silent):
             wrong.append((argv, ran))
     assert not wrong
+
+
+@pytest.mark.parametrize("argv", ["diff x --jobs -1", "check x --jobs -1", "fleet capacity x --sample -4"])
+def test_no_count_is_below_none(argv: str) -> None:
+    assert "is not a number" in run(*argv.split(), code=16).err

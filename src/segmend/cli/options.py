@@ -103,6 +103,13 @@ def release_argument(value: str) -> Release:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def count(value: str) -> int:
+    """A number of something, for argparse."""
+    if not value.isdecimal() or len(value) > 9:
+        raise argparse.ArgumentTypeError(f"'{value}' is not a number")
+    return int(value)
+
+
 def number_range(value: str) -> tuple[int, int]:
     """`5`, `5..9`, `5..`, `..9`: from and to, both inclusive."""
     first, dots, last = value.partition("..")

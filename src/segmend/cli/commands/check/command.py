@@ -11,7 +11,7 @@ from segmend.checks import CheckOfAny, CheckRun, Level, Summary, Wanted, known_c
 from segmend.checks.remedies import by_rules_of
 from segmend.checks.runner import METADATA_UNSEEN
 from segmend.cli.nearest import did_you_mean
-from segmend.cli.options import add_output_options, add_release_option, add_user_option, given
+from segmend.cli.options import add_output_options, add_release_option, add_user_option, count, given
 from segmend.cli.output import emit, emit_json, style
 from segmend.cli.selection import refuse_topic
 from segmend.cli.stopped_surgery import stopped_surgery
@@ -70,9 +70,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", metavar="CODES", type=_codes, default=(), help="report these only: L05,N01")
     parser.add_argument("--ignore", metavar="CODES", type=_codes, default=(), help="do not report these")
     parser.add_argument("--topic", type=given, metavar="GLOB", help="partitions of these topics only")
-    parser.add_argument("--max", metavar="N", type=_count, help=f"show N findings, 0: all (default {SHOWN})")
+    parser.add_argument("--max", metavar="N", type=count, help=f"show N findings, 0: all (default {SHOWN})")
     parser.add_argument("--all", action="store_true", help="show also what another finding explains")
-    parser.add_argument("--jobs", metavar="N", type=_count, default=0, help="threads (default: all cores)")
+    parser.add_argument("--jobs", metavar="N", type=count, default=0, help="threads (default: all cores)")
     add_output_options(parser)
 
 
@@ -84,12 +84,6 @@ def _codes(value: str) -> tuple[str, ...]:
         question = did_you_mean(unknown[0], known)
         raise argparse.ArgumentTypeError(f"no finding is called {', '.join(unknown)}{question}")
     return tuple(known[code.upper()] for code in codes)
-
-
-def _count(value: str) -> int:
-    if not value.isdecimal() or len(value) > 9:
-        raise argparse.ArgumentTypeError(f"'{value}' is not a number")
-    return int(value)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ import os
 from functools import partial
 
 from segmend.cli.differences import tell
-from segmend.cli.options import add_diff_options, add_output_options
+from segmend.cli.options import add_diff_options, add_output_options, count
 from segmend.cli.replicas import replicas_in, targets_of
 from segmend.merge.compared import compared
 
@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "paths", nargs="+", metavar="DIR", help="log dirs of several brokers, or directories of one partition"
     )
     add_diff_options(parser)
-    parser.add_argument("--jobs", metavar="N", type=int, default=0, help="threads (default: all cores)")
+    parser.add_argument("--jobs", metavar="N", type=count, default=0, help="threads (default: all cores)")
     add_output_options(parser)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from segmend.cli.fleet import add_fleet_options
-from segmend.cli.options import add_output_options, add_release_option
+from segmend.cli.options import add_output_options, add_release_option, count
 
 HELP = "when disks are full, what grows, what moves and larger batches would give"
 NEEDS = ("pyarrow",)
@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="how far apart the fullest and the emptiest may be, in points of fill (default: 5%%)",
     )  # fmt: skip
     parser.add_argument(
-        "--sample", type=int, default=256 << 10, metavar="BYTES",
+        "--sample", type=count, default=256 << 10, metavar="BYTES",
         help="of each partition that gives a sample (default: 262144; 0: none)",
     )  # fmt: skip
     parser.add_argument(
