@@ -201,7 +201,7 @@ def test_a_log_that_goes_between_listing_and_reading_is_called_gone(
     words = f"{root}/b2/data/orders-0/{LOG}: gone between being listed and being read"
     assert outcome.row["skipped"][-1] == words
     assert (outcome.codes, outcome.exit_code) == ({}, 0)
-    ran = command("check", root / "b2/data", code=0)
+    ran = command("check", root / "b2/data", code=8)  # no broker runs here, which may delete what it likes
     assert f"not looked at: gone before it was read: {root}/b2/data/orders-0/{LOG}" in ran.out
 
 

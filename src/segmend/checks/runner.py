@@ -86,6 +86,12 @@ class Summary:
     def total(self) -> int:
         return sum(self.counts.values())
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether what may have findings was not looked at; what a running broker deletes has none."""
+        still = [f"{path}/" for path, running in self.running.items() if not running]
+        return bool(self.unreadable) or any(path.startswith(tuple(still)) for path in self.vanished)
+
     def to_json(self) -> dict[str, Any]:
         """The last object of `check --json`."""
         return {

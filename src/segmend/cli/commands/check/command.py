@@ -159,7 +159,7 @@ def _worst(findings: Iterable[Finding], most: int) -> list[Finding]:
 
 def _exit_code(summary: Summary) -> int:
     left = summary.counts[Severity.ERROR] + summary.counts[Severity.WARNING] + len(summary.surgery)
-    return ExitCode.of(left=left, unread=summary.unreadable)
+    return ExitCode.of(left=left, unread=summary.is_partial)
 
 
 def _summary_lines(summary: Summary, rules: str) -> Iterator[str]:
@@ -194,7 +194,7 @@ def _verdict(summary: Summary) -> str:
         plural(counts[Severity.WARNING], "warning"),
         plural(counts[Severity.INFO], "note"),
     ]
-    within = "in what could be read of" if summary.unreadable else "in"
+    within = "in what could be read of" if summary.is_partial else "in"
     return f"{', '.join(words) if any(counts.values()) else 'nothing wrong'} {within}"
 
 
