@@ -3,8 +3,9 @@
 import itertools
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,6 +27,11 @@ def started(log_dirs: list[Path]) -> Any:
 
 def start_of(log_dirs: list[LogDir]) -> Any:
     return list(forecast(broker_of(log_dirs, "4.3"), ForecastOptions()))[-1]
+
+
+def paused_by(monkeypatch: pytest.MonkeyPatch, pause: Callable[[float], None]) -> None:
+    """This instead of the module's own waits; a thread of an earlier test that sleeps is none of them."""
+    monkeypatch.setattr(beside_a_broker, "time", SimpleNamespace(sleep=pause))
 
 
 @pytest.mark.parametrize("whole", [False, True])
@@ -80,7 +86,7 @@ def test_what_the_broker_is_about_to_delete(
         if goes:
             shutil.rmtree(topic, ignore_errors=True)
 
-    monkeypatch.setattr(beside_a_broker.time, "sleep", pause)
+    paused_by(monkeypatch, pause)
     with broker_on(dirs[1]):
         found = started(dirs)
     assert (found.lost.partitions, any(topic.name in each for each in found.unknown)) == (int(not goes), goes)
@@ -99,7 +105,7 @@ def test_what_the_broker_is_about_to_make(
         if comes:
             topic.mkdir(exist_ok=True)
 
-    monkeypatch.setattr(beside_a_broker.time, "sleep", pause)
+    paused_by(monkeypatch, pause)
     with broker_on(dirs[1]):
         found = started(dirs)
     assert (found.lost.partitions, any(topic.name in each for each in found.unknown)) == (
@@ -124,7 +130,7 @@ def test_a_broker_that_goes_on_deleting_is_waited_for(
             shutil.rmtree(topics.pop(0))
 
     with broker_on(one):
-        monkeypatch.setattr(beside_a_broker.time, "sleep", pause)
+        paused_by(monkeypatch, pause)
         found = started([one, one.with_name("d1")])
     assert (topics, found.lost.partitions, found.unserved) == ([], 0, 0)
 
@@ -138,5 +144,5 @@ def test_a_broker_that_goes_on_making_is_waited_for(tmp_path: Path, monkeypatch:
             if next(waits) == 30:
                 (tmp_path / name).mkdir()
 
-        monkeypatch.setattr(beside_a_broker.time, "sleep", pause)
+        paused_by(monkeypatch, pause)
         assert beside_a_broker.arriving([state], f"t-{partition}") is not None
