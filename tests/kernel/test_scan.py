@@ -1,7 +1,9 @@
 """What a scan says of healthy and of hurt logs."""
 
 import itertools
+import os
 import struct
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,6 +31,7 @@ from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.kernel.engine import engine_named
 from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.types import WINDOW, BytesReader, SegmentScan
+from segmend.logdir.disk import FileReader
 
 BASE = 100
 
@@ -309,6 +312,32 @@ class Watched(Shrinking):
         got = super().read_into(buffer, position)
         self.seen.update(range(position, position + got))
         return got
+
+
+@pytest.mark.parametrize("kept", [0, 10, 4096])
+def test_a_hole_is_not_read(kept: int, engine: str, tmp_path: Path) -> None:
+    """A log is as long as somebody says, however little is in it; a preallocated one is always so."""
+    data, path = plain(100, 50), tmp_path / "x.log"
+    path.write_bytes(data + bytes(kept))
+    os.truncate(path, 1 << 30)
+    seen = []
+
+    class Noting(FileReader):
+        def read_into(self, buffer: memoryview, position: int) -> int:
+            seen.append(len(buffer))
+            return super().read_into(buffer, position)
+
+    with Noting(str(path)) as reader:
+        found = scan_log(reader, ScanTask(base_offset=BASE), engine=engine_named(engine))
+    assert kinds(found) == ["zero-tail"]
+    assert (found.problems[0].position, found.size) == (len(data), 1 << 30)
+    assert sum(seen) < 3 * WINDOW
+    os.truncate(path, 1 << 16)
+    with path.open("ab") as file:
+        file.write(b"x")
+    with FileReader(str(path)) as reader:
+        found = scan_log(reader, ScanTask(base_offset=BASE), engine=engine_named(engine))
+    assert kinds(found) != ["zero-tail"]
 
 
 @pytest.mark.parametrize("window", [100, 1000, 5000])

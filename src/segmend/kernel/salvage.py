@@ -63,7 +63,7 @@ class Salvage:
         if position >= self._window.start and nonzero_size(here):
             return False
         self.charge(self._window.end - position)
-        return not any(map(nonzero_size, self._window.pieces(position, self._window.end)))
+        return not any(map(nonzero_size, self._window.written(position)))
 
     def may_begin(self, position: int, low: int) -> bool:
         """Whether a batch of an offset from `low`, or the end of the data, is plausible at `position`."""

@@ -6,6 +6,7 @@ are Kafka offsets, timestamps are milliseconds since the epoch (-1: none).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, Literal, Protocol
 
 from segmend.formats.producer_snapshot import ProducerStateEntry
@@ -104,6 +105,9 @@ class Reader(Protocol):
     def read_into(self, buffer: memoryview, position: int) -> int:
         """Fill `buffer` from `position`; fewer bytes than asked only at the end of the file."""
 
+    def extents(self) -> Iterator[tuple[int, int]]:
+        """(start, end) of the parts that are no holes, where that can be told."""
+
 
 class BytesReader:
     """A `Reader` over bytes in memory."""
@@ -119,6 +123,10 @@ class BytesReader:
         part = self._data[position : position + len(buffer)]
         buffer[: len(part)] = part
         return len(part)
+
+    def extents(self) -> Iterator[tuple[int, int]]:
+        """All of it."""
+        yield 0, self.size
 
 
 @frozen

@@ -81,3 +81,8 @@ class Window:
                 return
             yield view
             start += len(view)
+
+    def written(self, start: int) -> Iterator[memoryview]:
+        """All from `start` on but the holes of the file, which are zeros, however large they are."""
+        for begin, end in self._reader.extents():
+            yield from self.pieces(max(begin, start), min(end, self.end))

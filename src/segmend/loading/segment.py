@@ -49,6 +49,10 @@ class Prefix:
         """As the file's own, ending early."""
         return self._reader.read_into(buffer[: max(self.size - position, 0)], position)
 
+    def extents(self) -> Iterator[tuple[int, int]]:
+        """Of the part."""
+        return ((start, min(end, self.size)) for start, end in self._reader.extents())
+
 
 @dataclass(slots=True, kw_only=True)
 class Segment:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Iterator
 from typing import Final
 
 from segmend.logdir.file_system import FileStat, OpenFile
@@ -88,6 +89,9 @@ class Near(OpenFile):
         if got > SMALL // 4:
             self._start, self._piece = position, bytes(buffer[:got])
         return got
+
+    def extents(self) -> Iterator[tuple[int, int]]:
+        return self._file.extents()
 
 
 class _Store:
