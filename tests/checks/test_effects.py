@@ -128,6 +128,35 @@ def test_a_checkpoint_with_a_wrong_count(tmp_path: Path) -> None:
     assert POINTS in effect.text
 
 
+@pytest.mark.parametrize(
+    ("file", "data", "code"),
+    [
+        ("v-0/leader-epoch-checkpoint", "0\nx\n", "E01"),
+        (POINTS, "0\n9\nv 0 0\n", "C01"),
+        (POINTS, "x\n", "C01"),
+        ("t.bak/x", "", "N01"),
+    ],
+)
+@pytest.mark.parametrize("release", ["2.8.2", "4.3"])
+def test_nothing_is_met_in_a_dir_that_is_out_from_the_beginning(
+    file: str, data: str, code: str, release: str, tmp_path: Path
+) -> None:
+    """Nor is it survived: once meta.properties can be read, it is what it is without that."""
+    alone = two_dirs(tmp_path / "alone")
+    beside = two_dirs(tmp_path / "beside")
+    for dirs in (alone, beside):
+        (dirs[1] / file).parent.mkdir(exist_ok=True)
+        (dirs[1] / file).write_text(data)
+    removed("meta.properties", 1)(beside)
+    (beside[1] / "meta.properties").mkdir()
+    assert found(alone, release=release)[code].broker_effect
+    finding = found(beside, release=release)[code]
+    assert finding.broker_effect
+    assert (finding.broker_effect.effect, finding.broker_effect.basis) == ("none", Basis.MANUAL)
+    assert finding.broker_effect.text.startswith("does not get so far: ")
+    assert finding.severity == Severity.ERROR
+
+
 def test_an_identity_that_is_missing_is_named(tmp_path: Path) -> None:
     dirs = two_dirs(tmp_path)
     removed("meta.properties", 1)(dirs)

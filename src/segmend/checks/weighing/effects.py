@@ -41,6 +41,9 @@ def effect_of(finding: Finding, start: Start) -> BrokerEffect:
     if state is None or known_codes()[finding.code].code.unplayed:
         return _manual(finding)
     partition = state.log_dir.partition(finding.folder)
+    behind = partition is not None or finding.folder in _CHECKPOINTS.union(state.foreign)
+    if behind and state.unread and start.identity.refusal is None:
+        return words.unreached(state.offline, Basis.MANUAL)
     if partition is None or partition.name in state.foreign:
         gone = partition is None and finding.topic is not None
         return _of_gone(finding, start) if gone else _of_dir(finding, start, state)
@@ -148,7 +151,7 @@ def _of_failure(
     finding: Finding, start: Start, state: DirState, partition: PartitionDir, failure: LoadFailure
 ) -> BrokerEffect:
     if not _concerns(finding, failure.file, partition):
-        return BrokerEffect(text=f"does not get so far: {failure}", effect=words.NONE)
+        return words.unreached(failure, Basis.FORECAST)
     if failure.fate == Fate.BROKER:
         return words.refusal(str(failure))
     return _offline(start, state, f"{DIR_FAILED.format(state.path)}: {failure}")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from segmend.checks.manual import Entry
-from segmend.findings import BrokerEffect
+from segmend.findings import Basis, BrokerEffect
 from segmend.loading.values import Effect
 from segmend.wording import plural
 
@@ -53,6 +53,11 @@ def refusal(reason: str) -> BrokerEffect:
 
 def offline(reason: str) -> BrokerEffect:
     return BrokerEffect(text=f"takes the log dir offline: {reason}", effect=OFFLINE)
+
+
+def unreached(reason: object, basis: Basis) -> BrokerEffect:
+    """The start fails before it gets there: of the manual if nothing tells whether it survives this."""
+    return BrokerEffect(text=f"does not get so far: {reason}", effect=NONE, basis=basis)
 
 
 def nothing(entry: Entry) -> BrokerEffect:
