@@ -20,7 +20,7 @@ of segmend passes through here.
 
 from __future__ import annotations
 
-from importlib import import_module
+import sys
 
 TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
 
@@ -74,7 +74,8 @@ __all__ = sorted(_HOMES)
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'segmend' has no attribute '{name}'")
-    return getattr(import_module(_HOMES[name]), name)
+    __import__(_HOMES[name])  # `importlib` brings `warnings` along: the longer Ctrl-C is Python's
+    return getattr(sys.modules[_HOMES[name]], name)
 
 
 def __dir__() -> list[str]:

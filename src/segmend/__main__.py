@@ -6,7 +6,6 @@ import atexit
 import gc
 import os
 import sys
-from importlib import import_module
 
 from segmend.cli import interrupt
 
@@ -23,9 +22,9 @@ def entry() -> None:
     # What is imported stays: there is nothing to collect in it.
     gc.set_threshold(50_000, 20, 50)
     # Not at the top: a tenth of a second, in which Ctrl-C is to be in our hands already.
-    main = import_module("segmend.cli.main").main
+    __import__("segmend.cli.main")
     try:
-        code = main(sys.argv[1:])
+        code = sys.modules["segmend.cli.main"].main(sys.argv[1:])
         interrupt.over()
     except KeyboardInterrupt:  # while it was said how the command ends
         interrupt.end()
@@ -42,7 +41,8 @@ def _fault(kind: type[BaseException], error: BaseException, trace: TracebackType
         try:
             sys.stdout.flush()
         finally:  # who read it may be gone
-            os._exit(import_module("segmend.errors").ExitCode.OPERATIONAL)
+            __import__("segmend.errors")
+            os._exit(sys.modules["segmend.errors"].ExitCode.OPERATIONAL)
 
 
 if __name__ == "__main__":

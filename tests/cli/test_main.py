@@ -132,6 +132,18 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     assert ran.stderr == ""
 
 
+@pytest.mark.parametrize("null", ["missing/null", "."])
+def test_where_no_dev_null_can_be_written_it_ends_in_the_same_way(null: str, tmp_path: Path) -> None:
+    """As in a jail: once where the reader has gone, once where stdout was closed before we began."""
+    (tmp_path / "replication-offset-checkpoint").write_text("0\n1\nt 0 5\n")
+    script = f"import os; os.devnull = {str(tmp_path / null)!r}; import segmend.__main__ as s; s.entry()"
+    asked = ["show", tmp_path / "replication-offset-checkpoint"]
+    ran = python("-c", f"import os; r, w = os.pipe(); os.close(r); os.dup2(w, 1); {script}", *asked)
+    assert (ran.returncode, ran.stderr) == (32, "")
+    ran = python("-c", script, *asked, prefix=["sh", "-c", 'exec "$0" "$@" >&-'])
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+
+
 def test_color_only_when_wanted(tmp_path: Path) -> None:
     path = tmp_path / "leader-epoch-checkpoint"
     path.write_text("0\n1\n3 100\n")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TextIO
 
 from segmend.cli import interrupt
@@ -59,12 +61,16 @@ def _flush() -> None:
 
 def _let_go() -> None:
     """Give up what is still to be written, so that Python does not complain at its exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with suppress(OSError):  # in a jail without /dev/null it is left where it is; `entry` does not ask Python
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _nowhere() -> TextIO:
     """In the place of a stream that was closed before we were started (`>&-`)."""
-    return open(os.devnull, "w")
+    try:
+        return open(os.devnull, "w")
+    except OSError:
+        return io.StringIO()
 
 
 def _run(argv: Sequence[str]) -> int:
