@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from segmend.surgery.execute import lock
 from tests.golden.shared import GOLDEN, Shared, written
 from tests.memory import MEMORY, another_disk, has_room, prefix, remove_leftovers, swift
 from tests.removal import remove
+from tests.surgery.trials import nobody_else
 
 SHARED = ("spark", "browser")
 """What is started once for all its tests, which therefore run in one worker."""
@@ -192,10 +192,9 @@ def all_cases(pytestconfig: pytest.Config) -> bool:
 
 
 @pytest.fixture
-def no_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leaves out the looks through /proc before an `apply`, which take as long as the surgery itself."""
-    for look in ("writers", "brokers"):
-        monkeypatch.setattr(lock, look, lambda _dirs: iter(()))
+def no_other_processes() -> Iterator[None]:
+    with nobody_else():
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

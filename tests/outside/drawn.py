@@ -22,16 +22,13 @@ from tests.outside.damage import hurt_once
 from tests.outside.held import Heard, preload
 from tests.surgery.child import NOBODY
 from tests.surgery.drawn import GOLDENS
-from tests.surgery.trials import each_of, main
+from tests.surgery.trials import Drawn, each_of, main
 
 
 @dataclass(frozen=True)
-class Draw:
-    """The same `seed` and `number` draw the same."""
+class Draw(Drawn):
+    """One of them."""
 
-    seed: int
-    number: int
-    golden: str
     hurts: int
     uid: int
 
@@ -41,13 +38,9 @@ class Draw:
         uid = NOBODY if os.geteuid() == 0 and chance.random() < 0.4 else 0
         return cls(seed, number, chance.choice(goldens), chance.choice((1, 1, 1, 2, 3, 4)), uid)
 
-    @property
-    def release(self) -> str:
-        return self.golden.partition("-")[0]
-
     def made(self, folder: Path) -> tuple[list[Path], str]:
         """The log dirs, hurt, and what was done to them."""
-        draw = random.Random(f"{self.seed} {self.number} hurt")
+        draw = self.chance("hurt")
         fresh(GOLDEN / f"{self.golden}.tar.xz", folder)
         home = folder / "b1"
         for path in (each for each in folder.iterdir() if each != home):
@@ -72,9 +65,9 @@ def play(numbers: Iterable[int], seed: int, goldens: Sequence[str], home: Path) 
         heard = Heard(folder, draw.uid)
         os.chown(folder, draw.uid, draw.uid)
         sound = fresh(GOLDEN / f"{draw.golden}.tar.xz", folder / "sound")
-        told = played(heard, dirs, sound / "b1", draw.release, random.Random(f"{seed} {number} asked"))
+        told = played(heard, dirs, sound / "b1", draw.release, draw.chance("asked"))
         if heard.complaints:
-            what = f"--seed {seed} --only {number}: {draw.golden} uid {draw.uid}: {said}"
+            what = f"{draw.again}: {draw.golden} uid {draw.uid}: {said}"
             raise AssertionError("\n".join([ascii(what), *(ascii(each)[:3000] for each in heard.complaints)]))
         return [told]
 

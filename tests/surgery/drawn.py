@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
 from tests.conftest import GOLDEN, golden_names
 from tests.golden.unpack import unpack
 from tests.surgery.child import as_user, owned_by_nobody
@@ -28,10 +27,9 @@ from tests.surgery.loop import COMMANDS, Loop
 from tests.surgery.shows.bed import Bed, Case
 from tests.surgery.shows.matrix import cases_of, refusal
 from tests.surgery.story import ERRORS, plans_read_once
-from tests.surgery.trials import each_of, main
+from tests.surgery.trials import Drawn, each_of, main, nobody_else
 
 from segmend.errors import SegmendError
-from segmend.surgery.execute import lock
 from segmend.surgery.execute.journal import runs
 from segmend.surgery.plan import Plan
 
@@ -44,12 +42,9 @@ GOLDENS = [name for name in golden_names() if not name.endswith("-fleet")]
 
 
 @dataclass(frozen=True)
-class Draw:
-    """One of them; the same `seed` and `number` draw the same."""
+class Draw(Drawn):
+    """One of them."""
 
-    seed: int
-    number: int
-    golden: str
     case: Case
     hurts: int
     normal: bool
@@ -69,10 +64,7 @@ class Draw:
         user = "a normal user" if self.normal else "root"
         disks = "two disks" if self.two_disks else "one disk"
         what = f"{self.golden} {self.case.name}, {self.hurts} hurts more, {user}, {disks}"
-        return f"--seed {self.seed} --only {self.number}: {what}"
-
-    def chance(self, salt: object) -> random.Random:
-        return random.Random(f"{self.seed} {self.number} {salt}")
+        return f"{self.again}: {what}"
 
 
 def hurt(path: Path, chance: random.Random) -> None:
@@ -207,9 +199,7 @@ def play(numbers: Iterable[int], seed: int, goldens: Sequence[str], home: Path) 
             print(f"{draw}: {said}", flush=True)
         return [said.partition(" (")[0]]
 
-    with plans_read_once(), pytest.MonkeyPatch.context() as patch:
-        for look in ("writers", "brokers"):
-            patch.setattr(lock, look, lambda _dirs: iter(()))
+    with plans_read_once(), nobody_else():
         return each_of(numbers, home, trial)
 
 

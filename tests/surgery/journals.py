@@ -14,17 +14,15 @@ from contextlib import suppress
 from pathlib import Path
 from random import Random
 
-import pytest
 from tests.surgery.drawn import STOPPED
 from tests.surgery.faulty import Failing, Mortal
 from tests.surgery.loop import COMMANDS, Loop
 from tests.surgery.picture import Tree
 from tests.surgery.story import ERRORS, plans_read_once
-from tests.surgery.trials import each_of, main
+from tests.surgery.trials import each_of, main, nobody_else
 from tests.surgery.world import World, make, plan_of
 
 from segmend.errors import SegmendError
-from segmend.surgery.execute import lock
 from segmend.surgery.execute.journal import acknowledge, runs
 from segmend.surgery.writing.effects import Effects
 
@@ -133,9 +131,7 @@ def play(numbers: Iterable[int], seed: int, of: Sequence[str], home: Path) -> Co
             error.add_note(f"--seed {seed} --only {number}")
             raise
 
-    with plans_read_once(), pytest.MonkeyPatch.context() as patch:
-        for look in ("writers", "brokers"):
-            patch.setattr(lock, look, lambda _dirs: iter(()))
+    with plans_read_once(), nobody_else():
         return each_of(numbers, home, trial)
 
 

@@ -18,16 +18,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import pytest
 from tests.cli.run import run
 from tests.conftest import GOLDEN
 from tests.copies import copy_tree
 from tests.faults.hands import positions
 from tests.golden.unpack import unpack
 from tests.surgery.drawn import GOLDENS, hurt
-from tests.surgery.trials import each_of, main
-
-from segmend.surgery.execute import lock
+from tests.surgery.trials import Drawn, each_of, main, nobody_else
 
 LEVELS = ("--startup", None, "--deep")
 MARKER = ".kafka_cleanshutdown"
@@ -118,12 +115,9 @@ def hurt_line(path: Path, name: str, draw: Random) -> None:
 
 
 @dataclass(frozen=True)
-class Draw:
-    """The same `seed` and `number` draw the same."""
+class Draw(Drawn):
+    """One of them."""
 
-    seed: int
-    number: int
-    golden: str
     at_end: bool
 
     @classmethod
@@ -131,13 +125,9 @@ class Draw:
         chance = Random(f"{seed} {number} where").random() < 0.4 if at_end is None else at_end
         return cls(seed, number, Random(f"{seed} {number}").choice(goldens), chance)
 
-    @property
-    def release(self) -> str:
-        return self.golden.partition("-")[0]
-
     def made(self, whole: Path, home: Path) -> tuple[Path, Path, str]:
         """A log dir with one partition that is hurt, the partition as it was, and what was done to it."""
-        draw = Random(f"{self.seed} {self.number} hurt")
+        draw = self.chance("hurt")
         logs = {path.parent: path for path in sorted(whole.glob("b1/d*/*-[0-9]*/*.log"))}
         able = [path for path in logs.values() if path.stat().st_size and path.parent.name[:2] != "__"]
         chosen = draw.choice([path for path in able if path.parent.suffix == ""] or able)
@@ -244,12 +234,10 @@ def play(
             for words in complaints(log_dir, sound, folder, level, draw.release)
         ]
         if found:
-            raise AssertionError("\n".join([f"--seed {seed} --only {number}: {said}", *found]))
+            raise AssertionError("\n".join([f"{draw.again}: {said}", *found]))
         return ["ok"]
 
-    with pytest.MonkeyPatch.context() as patch:
-        for look in ("writers", "brokers"):
-            patch.setattr(lock, look, lambda _dirs: iter(()))
+    with nobody_else():
         return each_of(numbers, home, trial)
 
 

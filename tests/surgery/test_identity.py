@@ -126,6 +126,35 @@ def test_a_file_that_cannot_be_read_is_written_anew(desk: Desk, content: bytes) 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kept", ["node.id", "directory.id", "cluster.id"])
+def test_a_file_of_kraft_s_that_lost_lines_is_none_of_zookeeper_s(kept: str, desk: Desk) -> None:
+    """Cut behind its first lines, it has no version, which without any is 0."""
+    was = identity(desk.dirs[1])
+    lines = (desk.dirs[1] / "meta.properties").read_text().splitlines(keepends=True)
+    (desk.dirs[1] / "meta.properties").write_text("".join(line for line in lines if line.startswith(kept)))
+    assert desk.plan("identity").code == 0
+    desk.apply()
+    now = identity(desk.dirs[1])
+    assert (now.version, now.node_id, now.cluster_id) == (1, was.node_id, was.cluster_id)
+
+
+def test_a_node_id_without_a_version_counts(desk: Desk) -> None:
+    (desk.dirs[1] / "meta.properties").write_text("node.id=7\n")
+    ran = desk.plan("identity")
+    assert ran.code == 16
+    assert "node id 7, but" in ran.err
+
+
+def test_no_plain_file_is_left_and_the_others_are_written(desk: Desk) -> None:
+    for log_dir in desk.dirs:
+        (log_dir / "meta.properties").unlink()
+    (desk.dirs[1] / "meta.properties").symlink_to("nowhere")
+    ran = desk.plan("identity", "--cluster-id", "mAb5pZ9vTWWx4JmKu0o3Ng", "--node-id", "1")
+    assert ran.code == 4
+    assert len(desk.steps(ran)) == len(desk.dirs) - 1
+    assert "it is no plain file: move it out of the way first" in str(ran.of("plan")[0]["left"])
+
+
 def test_a_reserved_directory_id_gives_way(desk: Desk) -> None:
     second = desk.dirs[1]
     own = identity(second).directory_id

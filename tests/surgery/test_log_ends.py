@@ -18,6 +18,8 @@ FOUND = [
 """By seed and number: a command that did nothing, or ended with a traceback."""
 FOUND_ANYWHERE = [(904, 85), (905, 65), (905, 101), (905, 130), (907, 157)]
 """The same of damage anywhere in a partition."""
+FOUND_SMALL = [(60, 31), (61, 24), (61, 51), (61, 162), (61, 281), (62, 180)]
+"""And of small files: links in the place of what a plan was named for, a version alone that was lost."""
 
 
 def test_commands_that_check_names_do_what_they_say(
@@ -50,6 +52,14 @@ def test_commands_that_check_names_for_small_files_do_what_they_say(
     count = sampled(200, 3)
     told = small_files.play(range(count), SEED, log_ends.GOLDENS, tmp_path)
     assert told == {"ok": count}, capfd.readouterr().out
+
+
+@pytest.mark.parametrize(("seed", "number"), FOUND_SMALL)
+def test_commands_that_once_did_nothing_for_small_files(
+    seed: int, number: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    told = small_files.play([number], seed, log_ends.GOLDENS, tmp_path)
+    assert told == {"ok": 1}, capfd.readouterr().out
 
 
 def test_a_damaged_journal_is_no_word_for_what_is_not_so(

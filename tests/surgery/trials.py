@@ -1,18 +1,56 @@
 """Trials drawn by their numbers, one after the other; the command lines of those who draw them."""
 
+from __future__ import annotations
+
 import argparse
 import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 
+import pytest
 from tests.memory import swift
 from tests.removal import remove
 from tests.seeds import SEED
 
+from segmend.surgery.execute import lock
+
 Play = Callable[[Iterable[int], int, Sequence[str], Path], Counter[str]]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A golden directory, and by which numbers it was drawn: with the same two all is the same."""
+
+    seed: int
+    number: int
+    golden: str
+
+    @property
+    def release(self) -> str:
+        return self.golden.partition("-")[0]
+
+    @property
+    def again(self) -> str:
+        """The options that play it once more."""
+        return f"--seed {self.seed} --only {self.number}"
+
+    def chance(self, salt: object) -> Random:
+        return Random(f"{self.seed} {self.number} {salt}")
+
+
+@contextmanager
+def nobody_else() -> Iterator[None]:
+    """Leaves out the looks through /proc before an `apply`, which take as long as the surgery itself."""
+    with pytest.MonkeyPatch.context() as patch:
+        for look in ("writers", "brokers"):
+            patch.setattr(lock, look, lambda _dirs: iter(()))
+        yield
 
 
 def each_of(numbers: Iterable[int], home: Path, trial: Callable[[int, Path], Iterable[str]]) -> Counter[str]:

@@ -14,7 +14,7 @@ from segmend.broker.rule import new_in
 from segmend.broker.server_listeners import ROLES
 from segmend.broker.server_rules import ZOOKEEPER
 from segmend.formats.damage import Damage
-from segmend.formats.meta_properties import MetaProperties
+from segmend.formats.meta_properties import BROKER_ID, CLUSTER_ID, DIRECTORY_ID, NODE_ID, MetaProperties
 from segmend.frozen import frozen, replace
 from segmend.logdir.release import Release
 
@@ -97,7 +97,8 @@ class Identity:
         A full disk leaves empty ones.
         """
         value, kinds = self.value, {damage.kind for damage in self.damages}
-        silent = value is None or (value.cluster_id, value.node_id, value.directory_id) == (None, None, None)
+        keys = (CLUSTER_ID, NODE_ID, BROKER_ID, DIRECTORY_ID)
+        silent = value is None or all(value.properties.get(key) is None for key in keys)
         return None if self.missing or silent or kinds - _ONE_LINE else value
 
 

@@ -16,7 +16,7 @@ from .manual import ERROR, OFFLINE, Code, Level, Page, Scope
 
 CODES = (
     Code("N32", ERROR, "a symbolic link to nothing, in place of a file of the log dir", OFFLINE,
-         explains=("C13", "K01", "K14b")),
+         in_the_way=True, explains=("C13", "K01", "K14b")),
 )  # fmt: skip
 PAGE = Page(
     meaning="""

@@ -100,6 +100,8 @@ def _moved_up(context: PartitionContext, first: EpochEntry) -> bool:
     start = context.checkpointed(LOG_START_OFFSET)
     if start is not None and first.start_offset <= start:
         return True
+    if LOG_START_OFFSET in context.dir.log_dir.dangling:  # N32: it may say so
+        return True
     starts = (
         offset for scan in context.scans if scan for epoch, offset in scan.epochs if epoch == first.epoch
     )

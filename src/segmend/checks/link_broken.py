@@ -14,7 +14,7 @@ from .manual import ERROR, LOSES, Code, Level, Page, Scope
 
 CODES = (
     Code("N29", ERROR, "a symbolic link to nothing, or what is no file, in place of a file of the log", LOSES,
-         unplayed=True, explains=("N08", "N10", "N11", "K14b")),
+         unplayed=True, in_the_way=True, explains=("N08", "N10", "N11", "K14b")),
 )  # fmt: skip
 PAGE = Page(
     meaning="""

@@ -71,6 +71,7 @@ class Code:
     the log, which is cut off where the start recovers the active segment: then it is but a note.
     A `lasting` one is about the disk: no start mends it.
     A start is played as if an `unplayed` fault were not there: of it only the manual speaks.
+    What an `in_the_way` code finds, no plan writes over: it explains whatever else is found of that file.
     `explains` are codes that fire for the same cause: in the same partition directory; of a fault of a
     log dir anywhere in it, of one of the broker everywhere. `explains_beside` are such codes about the same
     segment only.
@@ -86,6 +87,7 @@ class Code:
     derived: bool = field(default=False, kw_only=True)
     trimmed: bool = field(default=False, kw_only=True)
     unplayed: bool = field(default=False, kw_only=True)
+    in_the_way: bool = field(default=False, kw_only=True)
     lasting: bool = field(default=False, kw_only=True)
     explains: tuple[str, ...] = field(default=(), kw_only=True)
     explains_beside: tuple[str, ...] = field(default=(), kw_only=True)

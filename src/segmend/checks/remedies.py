@@ -10,6 +10,7 @@ from segmend.frozen import replace
 
 _BY_RULES = ("segmend plan ", "segmend check ", "segmend forecast ")
 _REPAIR = "segmend plan repair "
+_IDENTITY = "segmend plan identity "
 _TO_FILE = " -o plan.json"
 _OF_THE_CLUSTER = "--bootstrap-server HOST:9092"
 
@@ -24,6 +25,18 @@ def repair(log_dir: str, partition: str | None = None, *, deep: bool = False) ->
 def repairs(remedy: Remedy | None) -> bool:
     """Whether it is `plan repair`, in any way."""
     return remedy is not None and remedy.command.startswith(_REPAIR)
+
+
+def writes(remedy: Remedy | None) -> bool:
+    """Whether it is a plan that writes the very file anew."""
+    return remedy is not None and remedy.command.startswith((_REPAIR, _IDENTITY))
+
+
+def unlinked(path: str) -> Remedy:
+    """Put what a symbolic link leads to in its place."""
+    name = shlex.quote(path)
+    command = f'cp -a --remove-destination "$(readlink -f {name})" {name}'
+    return Remedy(command=command, safety=Safety.SAFE)
 
 
 def repair_together(*log_dirs: str) -> Remedy:
@@ -192,4 +205,4 @@ def identity(*log_dirs: str, directory_id: str | None = None, **ids: str) -> Rem
     wanted = "".join(
         f" --{name.replace('_', '-')} {shlex.quote(value)}" for name, value in given.items() if value
     )
-    return advice(f"segmend plan identity {dirs}{wanted} -o plan.json")
+    return advice(f"{_IDENTITY}{dirs}{wanted} -o plan.json")

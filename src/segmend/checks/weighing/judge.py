@@ -20,7 +20,7 @@ from segmend.loading.values import HARMLESS
 from segmend.node.broker_dirs import BrokerDirs
 
 from .effects import CUTTING, effect_of, is_mended
-from .mending import LogsFirst
+from .mending import MendedFirst
 from .words import NONE, OFFLINE, REFUSES
 
 # What is read of one directory to see what consumers will meet in it.
@@ -29,6 +29,7 @@ _READ_SEGMENTS, _READ_BYTES = 2_000, 256 << 20
 
 _SETTING_ASIDE: Final = frozenset({"stray-renamed", "directory-deleted"})
 _ASIDE: Final = "set aside"
+_IN_THE_WAY: Final = "in the way"
 # Of the code, the log dir and the directory (and the segment): what is explained in one place only.
 _OF_A_PLACE: Final = 3
 Key = tuple[str, ...]
@@ -57,8 +58,8 @@ class Judge:
 
     def explained(self, findings: Sequence[Finding]) -> Iterator[Finding]:
         """Judged findings of one place, each with its cause; those of the broker and the dir come before."""
-        logs = LogsFirst(self._broker, findings)
-        return self._causes.told([logs.after_its_log(each) for each in findings])
+        first = MendedFirst(self._broker, findings)
+        return self._causes.told([first.before(each) for each in findings])
 
     def _is_healed(self, finding: Finding) -> bool:
         """Whether it is gone once the start has recovered the segment."""
@@ -152,6 +153,8 @@ class Causes:
                 yield named, cause.dir
             else:
                 yield named, cause.dir, cause.folder
+        if known.in_the_way:
+            yield _IN_THE_WAY, _path(cause)
         if _is_of_identity(cause) and _is_set_aside(cause):
             yield _ASIDE, cause.dir, cause.folder
 
@@ -166,6 +169,7 @@ class Causes:
         names = finding.code, f"{finding.code} {_command(finding)}"
         keys: list[Key] = [key for name in names for key in ((name,), (name, finding.dir), (name, *place))]
         keys += ((finding.code, *place, offset) for offset in _segments(finding))
+        keys.append((_IN_THE_WAY, _path(finding)))
         if _is_set_aside(finding) and not _is_of_identity(finding):
             keys.append((_ASIDE, *place))
         causes = (self._wide.get(key) or near.get(key) for key in keys)
@@ -174,6 +178,10 @@ class Causes:
 
 def _command(finding: Finding) -> str | None:
     return None if finding.remedy is None else finding.remedy.command
+
+
+def _path(finding: Finding) -> str:
+    return f"{finding.dir}/{finding.file}"
 
 
 def _segments(finding: Finding) -> set[str]:

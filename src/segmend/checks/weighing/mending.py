@@ -1,7 +1,8 @@
-"""What is mended first: a log, before the files that are made of it.
+"""What is mended first: a log, before the files that are made of it; and a link, before what is in its file.
 
 Not a check. `plan repair` makes no derived file from a log that is damaged, nor one by which a start loses
 more; so a finding about such a file names what mends the log or, where only another level sees that, `check`.
+Nor does any plan write through a link, or over it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from segmend.checks.context import BrokerContext
 from segmend.checks.manual import Consequence
 from segmend.findings import Finding, Remedy, Severity
 from segmend.frozen import replace
+from segmend.logdir.disk import link_target
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import PartitionDir
 from segmend.logdir.witnesses import damaged_log, snapshot_before
@@ -44,7 +46,7 @@ def witnesses(finding: Finding, partition: PartitionDir, damaged: Collection[str
     return (base, base + 1) if finding.code in BY_THE_LOG else (0, 0)
 
 
-class LogsFirst:
+class MendedFirst:
     """The findings of one place, and the first fault of each of their logs."""
 
     def __init__(self, broker: BrokerContext, findings: Sequence[Finding]) -> None:
@@ -53,11 +55,13 @@ class LogsFirst:
         self._logs = _faults_of_logs(findings)
         self._damaged = {f"{each.dir}/{each.file}" for each in findings}
 
-    def after_its_log(self, finding: Finding) -> Finding:
-        """The finding; with the command for its log, if that is to be mended before it."""
-        if not remedies.repairs(finding.remedy) or finding.name.endswith(".log"):
+    def before(self, finding: Finding) -> Finding:
+        """The finding; with the command for its log, or for its link, if that is to be mended before it."""
+        if not remedies.writes(finding.remedy) or finding.name.endswith(".log"):
             return finding
-        remedy = self._of_the_log(finding)
+        remedy = self._of_the_log(finding) if remedies.repairs(finding.remedy) else None
+        if remedy is None and link_target(path := f"{finding.dir}/{finding.file}") is not None:
+            remedy = remedies.unlinked(path)
         return finding if remedy is None else replace(finding, remedy=remedy)
 
     def _of_the_log(self, finding: Finding) -> Remedy | None:

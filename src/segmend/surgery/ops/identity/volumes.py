@@ -12,12 +12,14 @@ from segmend.broker.identity import Identity
 from segmend.broker.old_identity import READING, Reading
 from segmend.errors import UsageError
 from segmend.formats import java_properties, meta_properties
+from segmend.formats.java_number import parse_int
 from segmend.formats.java_properties import JavaProperties
 from segmend.formats.meta_properties import BROKER_ID, CLUSTER_ID, DIRECTORY_ID, FILE_NAME, NODE_ID, VERSION
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.loading.dirs import identity_of
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
+from segmend.surgery.fingerprint import look
 from segmend.surgery.plan import Left
 
 
@@ -40,8 +42,14 @@ class Volume:
 
     @property
     def value(self) -> meta_properties.MetaProperties | None:
-        """What it says that can be kept."""
-        return self.identity.kept
+        """What it says that can be kept; one of KRaft's that lost its version alone is no ZooKeeper's."""
+        kept = self.identity.kept
+        if kept is None or not self.kraft or kept.properties.get(VERSION) is not None:
+            return kept
+        node_id, broker_id = (kept.properties.get(key) for key in (NODE_ID, BROKER_ID))
+        if node_id is None and broker_id is not None:
+            return kept
+        return replace(kept, version=1, node_id=parse_int(node_id or ""))
 
     @property
     def directory_id(self) -> str | None:
@@ -140,6 +148,18 @@ def new_properties(
 
     Raises `UsageError` if a file must be written and its ids are not known.
     """
+    new = _to_be(volume, cluster_id, node_id, directory_id, asked=asked)
+    if new.data is None or look(new.path, content=False).kind in ("file", "missing"):
+        return new
+    left = Left(
+        why=f"{FILE_NAME}: {new.reason}; it is no plain file: move it out of the way first", path=volume.path
+    )
+    return NewProperties(volume=volume, data=None, directory_id=volume.directory_id, left=left)
+
+
+def _to_be(
+    volume: Volume, cluster_id: str | None, node_id: int | None, directory_id: str | None, *, asked: bool
+) -> NewProperties:
     value = volume.value
     if value is None:
         return _written(volume, cluster_id, node_id, directory_id)
