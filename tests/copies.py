@@ -32,13 +32,15 @@ def remembered(folder: Path) -> Copied:
 
 
 def content(path: Path) -> tuple[os.stat_result, bytes]:
-    """The status of a file, and its bytes: of a preallocated index without the zeros."""
-    status, data = path.stat(), b""
-    with open(path, "rb") as stream:
-        large = status.st_size > 1 << 20
-        data = stream.read(1 << 16) if large else stream.read()
-        if large and stream.read(1 << 16).strip(b"\0"):
-            data += path.read_bytes()[len(data) :]
+    """The status of a file, and its bytes: of a preallocated index without the zeros that it ends with."""
+    status = path.stat()
+    with open(path, "rb", buffering=0) as stream:
+        if status.st_size <= 1 << 20:
+            return status, stream.read()
+        data = stream.read(1 << 16)
+        with suppress(OSError):  # behind it there is but a hole
+            at = os.lseek(stream.fileno(), len(data), os.SEEK_DATA)
+            data += bytes(at - len(data)) + stream.read().rstrip(b"\0")
     return status, data
 
 

@@ -14,6 +14,8 @@ FOUND = [
     (500, 91),
     (903, 0),
     (700, 25),
+    (909, 10),
+    (910, 21),
 ]
 """By seed and number: a command that did nothing, or ended with a traceback."""
 FOUND_ANYWHERE = [(904, 85), (905, 65), (905, 101), (905, 130), (907, 157)]

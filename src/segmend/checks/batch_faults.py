@@ -54,9 +54,24 @@ def breaks(view: SegmentView, scan: SegmentScan, *codes: str) -> Iterator[Break]
 def _classified(view: SegmentView, scan: SegmentScan) -> list[Break]:
     whole = whole_at_end(view)
     before = view.reader.size if whole is None else whole.position
-    runs = [run for run in broken_runs(scan, BROKEN_KINDS) if run[0].position < before]
-    found = [_classify(view, run, number) for number, run in enumerate(runs)]
+    broken = (run for run in broken_runs(scan, BROKEN_KINDS) if run[0].position < before)
+    runs = [part for run in broken for part in _parts(view, run)]
+    found = [_classify(view, run, min(run[-1].end, before), number) for number, run in enumerate(runs)]
     return found if whole is None else [*found, _wrong_field(view, whole)]
+
+
+def _parts(view: SegmentView, run: list[Problem]) -> Iterator[list[Problem]]:
+    """A run without the batches it begins with that the CRC proves, each of which comes by itself."""
+    proven = 0
+    for problem in run[:-1][:_PROVEN]:
+        if (
+            problem.kind == "crc-mismatch"
+            or batch_between(view.reader, problem.position, problem.end) is None
+        ):
+            break
+        yield [problem]
+        proven += 1
+    yield run[proven:]
 
 
 def whole_at_end(view: SegmentView) -> RecordBatch | None:
@@ -72,8 +87,8 @@ def _whole_at_end(view: SegmentView, scan: SegmentScan) -> RecordBatch | None:
     return found
 
 
-def _classify(view: SegmentView, region: list[Problem], number: int) -> Break:
-    start, end = region[0], region[-1].end
+def _classify(view: SegmentView, region: list[Problem], end: int, number: int) -> Break:
+    start = region[0]
     if len(region) > 1 and all(problem.kind == "crc-mismatch" for problem in region):
         return _bad_crc(view, start, start.end)
     if number < _PROVEN:
