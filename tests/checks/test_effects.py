@@ -307,3 +307,16 @@ def test_a_bootstrap_checkpoint_is_read_beside_the_metadata_alone(
     os.mkfifo(path)
     (finding,) = CheckRun(broker_of(dirs, "4.3"), level=Level.STARTUP)
     assert (finding.code, finding.broker_effect and finding.broker_effect.effect) == ("K14b", effect)
+
+
+def test_what_every_start_does_soon_after_it_is_not_nothing(tmp_path: Path) -> None:
+    """It was "nothing at this start; at others: it deletes it", of what goes a minute after each."""
+    dirs = clean_dir(tmp_path)
+    in_place(f"{ROLLED}.timeindex", lambda data: data + bytes(24))(dirs)
+    for name in (f"u-0.{'0' * 32}-delete", f"u-1.{'0' * 32}-stray"):
+        (dirs[0] / name).mkdir()
+    effects = {code: each.broker_effect for code, each in found(dirs).items()}
+    for code, words in (("N19", "it deletes it"), ("N20", "it loads it"), ("I14", "it takes the last entry")):
+        effect = effects[code]
+        assert effect is not None, code
+        assert effect.text.lower().startswith(words), effect.text

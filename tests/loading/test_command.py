@@ -199,6 +199,24 @@ def test_what_retention_deletes_is_part_of_the_verdict(dirs: list[Path]) -> None
     assert f"nothing lost by the start; {deleted:,} records deleted within minutes after it" in words
 
 
+def test_retention_by_a_damaged_time_index_is_no_good_start(dirs: list[Path], tmp_path: Path) -> None:
+    """Zeros at its end are the year 1970: the records are younger than the 45 years that they are to stay."""
+    config = tmp_path / "server.properties"
+    config.write_text(f"log.dirs={','.join(map(str, dirs))}\nlog.retention.hours=400000\nnode.id=1\n")
+    command = ("forecast", "--config", config, *dirs, "--kafka", "4.3.1")
+    assert not run(*command, "--json", code=0).of("later")
+    for index in (dirs[0] / "t-0").glob("*.timeindex"):
+        index.write_bytes(index.read_bytes() + bytes(24))
+    ran = run(*command, "--json", code=4)
+    (line,) = ran.of("later")
+    assert (line["topic"], line["undue"], ran.json[-1]["lost"]["records"]) == ("t", True, 0)
+    told = run(*command, code=4).out
+    assert "too early: by their own timestamps records of it are younger than that" in told
+    assert f"{line['records_lost']:,} records deleted within minutes after it, " in told
+    cluster = run("forecast", "--cluster", "--config", config, *dirs, "--kafka", "4.3.1", "--json", code=4)
+    assert [each for each in cluster.json[-1]["unknown"] if "t-0: whether its records stay" in each]
+
+
 @pytest.mark.parametrize(
     ("rows", "seconds"),
     [((), {15}), (("log.cleaner.backoff.ms=4000",), {4}), (("log.cleaner.enable=false",), set())],

@@ -14,10 +14,10 @@ from .context import PartitionContext
 from .manual import INFO, NONE, Code, Level, Page, Scope
 
 CODES = (
-    Code("N18", INFO, "a `-future` directory whose current replica is nowhere", NONE),
-    Code("N19", INFO, "a `-delete` directory: removed a minute after the next start", NONE),
-    Code("N20", INFO, "a `-stray` directory: kept for ever, loaded at every start", NONE),
-    Code("N23", INFO, "a partition directory that is a symbolic link", NONE),
+    Code("N18", INFO, "a `-future` directory whose current replica is nowhere", NONE, always=True),
+    Code("N19", INFO, "a `-delete` directory: removed a minute after the next start", NONE, always=True),
+    Code("N20", INFO, "a `-stray` directory: kept for ever, loaded at every start", NONE, always=True),
+    Code("N23", INFO, "a partition directory that is a symbolic link", NONE, always=True),
 )
 PAGE = Page(
     meaning="""

@@ -66,7 +66,8 @@ class Code:
     `clean` is what a start makes of it in general, after a clean stop, and `killed` after a kill,
     where that is something else. The only harm of a `fatal` code is that the start ends over it:
     where the forecast shows that this release does not mind, it is a warning. What the page says
-    that the broker does about an `ignored` code begins with that: nothing. A `derived` code is about
+    that the broker does about an `ignored` code begins with that: nothing; about an `always` one it does that
+    at every start of which nothing else is told, if only soon after it. A `derived` code is about
     an index, which is made anew where the start recovers its segment, a `trimmed` one about the end of
     the log, which is cut off where the start recovers the active segment: then it is but a note.
     A `lasting` one is about the disk: no start mends it.
@@ -84,6 +85,7 @@ class Code:
     killed: Consequence | None = None
     fatal: bool = field(default=False, kw_only=True)
     ignored: bool = field(default=False, kw_only=True)
+    always: bool = field(default=False, kw_only=True)
     derived: bool = field(default=False, kw_only=True)
     trimmed: bool = field(default=False, kw_only=True)
     unplayed: bool = field(default=False, kw_only=True)

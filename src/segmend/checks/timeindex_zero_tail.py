@@ -16,7 +16,7 @@ from .segment_view import SegmentView
 
 CODES = (
     Code("I14", ERROR, "the .timeindex file ends in zeros and the next start does not trim it", LOSES,
-         derived=True),
+         derived=True, always=True),
 )  # fmt: skip
 PAGE = Page(
     meaning="""

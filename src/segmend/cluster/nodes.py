@@ -12,7 +12,7 @@ from segmend.broker.election import FORGOTTEN, MIN_INSYNC, UNCLEAN_ELECTION
 from segmend.cluster.values import Name, NodeOutcome
 from segmend.frozen import field, frozen, replace
 from segmend.loading import DirOutcome, ForecastOptions, Later, PartitionOutcome, Service, forecast_any
-from segmend.loading.values import Losses
+from segmend.loading.values import TOO_EARLY, Losses
 from segmend.logdir.as_user import user_of
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
@@ -197,9 +197,10 @@ def start(
     options = replace(options, user=user, user_assumed=assumed)
     told = broker if image is None else broker.told(image)
     lines, clean, replicas = forecast_any(told, options, tell), True, {}
-    deleted = 0
+    later: list[Later] = []
     for line in lines:
-        deleted += line.records_lost if isinstance(line, Later) else 0
+        if isinstance(line, Later):
+            later.append(line)
         if isinstance(line, PartitionOutcome):
             replicas[line.topic, line.partition] = line
         if isinstance(line, DirOutcome) and not line.metadata_alone:
@@ -207,7 +208,11 @@ def start(
     assert lines.broker is not None, "a forecast ends with its broker"
     outcome = NodeOutcome(
         node_id=node_id, dirs=tuple(each.path for each in broker.dirs), clean_shutdown=clean,
-        broker=lines.broker, deleted=deleted,
+        broker=lines.broker, deleted=sum(each.records_lost for each in later),
+        undue=tuple(
+            f"{each.dir}/{each.file}: whether its records stay: {each.why}, but {TOO_EARLY}"
+            for each in later if each.undue
+        ),
     )  # fmt: skip
     known = image or broker.learned or MetadataImage()
     return NodeStart(

@@ -74,7 +74,8 @@ class Quorum:
 class NodeOutcome:
     """The start of one node, beside its fellows; `deleted` are records that go within minutes after it.
 
-    `may_end` says why its process may end once it and others are up.
+    `undue` has those of them that are younger than the limit by which they go; `may_end` says why its
+    process may end once it and others are up.
     """
 
     node_id: int
@@ -82,12 +83,13 @@ class NodeOutcome:
     clean_shutdown: bool
     broker: BrokerOutcome
     deleted: int = 0
+    undue: tuple[str, ...] = ()
     may_end: tuple[str, ...] = ()
 
     @property
     def unknown(self) -> tuple[str, ...]:
         """What is not known of it, whoever else is up."""
-        return *self.broker.unknown, *self.may_end
+        return *self.broker.unknown, *self.undue, *self.may_end
 
     def to_json(self) -> dict[str, Any]:
         return {

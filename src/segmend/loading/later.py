@@ -29,7 +29,7 @@ from segmend.loading.cleaner_reads import Spoiled, stats_fault, thrown_over
 from segmend.loading.high_watermark import Watermark
 from segmend.loading.limits import Retention
 from segmend.loading.load import LoadedLog
-from segmend.loading.segment import Segment, lost_from
+from segmend.loading.segment import Lost, Segment, lost_from
 from segmend.loading.values import Extent, Later
 from segmend.logdir.files import FileEntry
 from segmend.logdir.index_file import last_entry
@@ -77,15 +77,20 @@ def by_retention(
         seconds = (retention.first_look_ms + number * retention.check_interval_ms) // 1000
         for breach in deleted:
             going = kept[gone : gone + breach.count]
+            undue = _is_undue(breach, loaded, gone, going, limits, now_ms)
             gone += breach.count
-            yield _later(loaded, breach, amount(going, start), seconds, _why(breach, going, limits, thrown))
+            why = _why(breach, going, limits, thrown)
+            yield _later(loaded, breach, amount(going, start), seconds, why, undue=undue)
     waiting = 0
     for breach in breaches(kept, limits, look.at_best) if look.at_best != look else ():
-        doomed = amount(kept[max(gone, waiting) : waiting + breach.count], start)
+        first = max(gone, waiting)
+        going = kept[first : waiting + breach.count]
         waiting += breach.count
-        if doomed.segments:
+        if going:
             why = f"{breach.limit}{_ONCE_COPIED[limits.remote]}"
-            yield _later(loaded, breach, doomed, None, why, stays=limits.remote)
+            undue = not limits.remote and _is_undue(breach, loaded, first, going, limits, now_ms)
+            doomed = amount(going, start)
+            yield _later(loaded, breach, doomed, None, why, stays=limits.remote, undue=undue)
 
 
 def _why(breach: Breach, going: Sequence[Retained], limits: Limits, thrown: Spoiled | None) -> str:
@@ -98,6 +103,23 @@ def _why(breach: Breach, going: Sequence[Retained], limits: Limits, thrown: Spoi
     if limits.compact and breach.limit == RetentionLimit.TIME and any(map(_is_untold, going)):
         return f"{breach.limit}{_UNLESS_CLEANED}"
     return breach.limit
+
+
+def _is_undue(
+    breach: Breach, loaded: LoadedLog, first: int, going: Sequence[Retained], limits: Limits, now_ms: int
+) -> bool:
+    """Whether a segment from the `first` on goes by a time index or file time older than its last records.
+
+    Before 0.10.1 the time of the file is the rule.
+    """
+    if breach.limit != RetentionLimit.TIME or not TIME_INDEX.of(loaded.state.settings.release):
+        return False
+    segments = loaded.state.segments[first : first + len(going)]
+    return any(
+        each.clock in (Clock.TIME_INDEX, Clock.MTIME)
+        and now_ms - _tail(segment).last_timestamp <= limits.retention_ms
+        for segment, each in zip(segments, going, strict=True)
+    )
 
 
 def _is_untold(each: Retained) -> bool:
@@ -121,7 +143,14 @@ _ONCE_COPIED = {
 
 
 def _later(
-    loaded: LoadedLog, breach: Breach, doomed: Amount, seconds: int | None, why: str, *, stays: bool = False
+    loaded: LoadedLog,
+    breach: Breach,
+    doomed: Amount,
+    seconds: int | None,
+    why: str,
+    *,
+    stays: bool = False,
+    undue: bool = False,
 ) -> Later:
     """`stays`: the records do, in remote storage."""
     partition = loaded.state.partition
@@ -129,7 +158,7 @@ def _later(
         dir=partition.log_dir.path, file=partition.name, topic=partition.topic,
         partition=partition.partition, what="segments-deleted", why=why, limit=breach.limit,
         seconds=seconds, segments=doomed.segments, bytes_lost=doomed.bytes,
-        records_lost=0 if stays else doomed.records,
+        records_lost=0 if stays else doomed.records, undue=undue,
         broker_says=breach.broker_says,
     )  # fmt: skip
 
@@ -216,17 +245,22 @@ def _largest_timestamp(loaded: LoadedLog, segment: Segment, now_ms: int) -> tupl
 
 def _newest(loaded: LoadedLog, segment: Segment, now_ms: int) -> tuple[int, Clock]:
     """What a running broker knows of its active segment: the newest batch, even if no index has it yet."""
-    indexed, start = -1, 0
+    indexed = -1
     if (times := _time_index(loaded, segment)) is not None:
         last = last_entry(times, time_index.ENTRY_SIZE)
         indexed = int.from_bytes(last.data[:8], "big", signed=True) if last else -1
-    if (last := last_entry(segment.index, offset_index.ENTRY_SIZE)) is not None:
-        start = int.from_bytes(last.data[4:], "big", signed=True)
-    tail = lost_from(segment, start if 0 <= start < segment.size else 0).last_timestamp
-    newest = max(indexed, tail)
+    newest = max(indexed, _tail(segment).last_timestamp)
     if newest < 0 or not TIME_INDEX.of(loaded.state.settings.release):
         return _modified(segment, now_ms)
     return newest, Clock.TIME_INDEX if newest == indexed else Clock.RECORD
+
+
+def _tail(segment: Segment) -> Lost:
+    """What lies behind the last entry of the offset index: a few batches, if that is sound."""
+    last, start = last_entry(segment.index, offset_index.ENTRY_SIZE), 0
+    if last is not None:
+        start = int.from_bytes(last.data[4:], "big", signed=True)
+    return lost_from(segment, start if 0 <= start < segment.size else 0)
 
 
 def _time_index(loaded: LoadedLog, segment: Segment) -> FileEntry | None:

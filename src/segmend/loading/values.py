@@ -235,12 +235,17 @@ class DirOutcome:
         }
 
 
+TOO_EARLY: Final = "by their own timestamps records of it are younger than that"
+"""Of what a damaged time index, or the time of a file, lets retention delete."""
+
+
 @frozen
 class Later:
     """What happens in the first minutes after the start; `seconds` after it, or None if not sure.
 
-    `limit` is the one by which retention deletes; None for what is deleted for another reason. `fails` says
-    that it is no lawful deletion: partitions are not served from then on.
+    `limit` is the one by which retention deletes; None for what is deleted for another reason. `undue` says
+    that it does so too early: records that it deletes are younger than that by their own timestamps. `fails`
+    says that it is no lawful deletion: partitions are not served from then on.
     """
 
     dir: str
@@ -255,6 +260,7 @@ class Later:
     bytes_lost: int = 0
     broker_says: str | None = None
     limit: RetentionLimit | None = None
+    undue: bool = False
     fails: bool = False
 
     def to_json(self) -> dict[str, Any]:
@@ -270,6 +276,7 @@ class Later:
             "segments": self.segments,
             "records_lost": self.records_lost,
             "bytes_lost": self.bytes_lost,
+            "undue": self.undue,
             "broker_says": self.broker_says,
         }
 

@@ -10,6 +10,7 @@ from segmend.loading.timing.costs import PARTS
 from segmend.loading.timing.estimate import Estimate
 from segmend.loading.values import (
     EFFECTS,
+    TOO_EARLY,
     BrokerOutcome,
     DirectoryOutcome,
     DirOutcome,
@@ -175,9 +176,11 @@ def later_lines(outcomes: Iterable[Later], style: Style = PLAIN, *, every: bool 
     for later in shown:
         when = "later" if later.seconds is None else f"{later.seconds} s after the start"
         where = text.clean(f"{later.dir}  {later.file}")
-        amount = f"{plural(later.segments, 'segment')}, {plural(later.records_lost, 'record')}, "
+        counted = f"{plural(later.records_lost, 'record')}, " if later.records_lost else ""
+        amount = f"{plural(later.segments, 'segment')}, {counted}"
         amount = f": {amount}{text.size(later.bytes_lost)}" if later.what != "directory replaced" else ""
-        yield f"{when}: {style('yellow', later.what)} {where}{amount} ({later.why})"
+        undue = f", {style('red', 'too early')}: {TOO_EARLY}" if later.undue else ""
+        yield f"{when}: {style('yellow', later.what)} {where}{amount} ({later.why}{undue})"
     if more:
         lost = sum(later.bytes_lost for later in more)
         yield f"... and later in {plural(len(more), 'more place')}, {text.size(lost)} (--all)"
@@ -210,14 +213,16 @@ def _part(time: Estimate, part: str, seconds: float) -> str:
     return f"{words} of {text.size(time.scanned_bytes)} at {time.scanned_bytes / seconds / 1e6:,.0f} MB/s"
 
 
-def broker_lines(outcome: BrokerOutcome, deleted: int = 0, style: Style = PLAIN) -> Iterator[str]:
-    """The verdict; `deleted` are the records that go within minutes after the start."""
+def broker_lines(
+    outcome: BrokerOutcome, deleted: int = 0, style: Style = PLAIN, *, undue: int = 0
+) -> Iterator[str]:
+    """The verdict; `deleted` are records that go within minutes after it, `undue` of them too early."""
     rules = f"rules of Kafka {outcome.release} ({outcome.release_reason})"
     if not outcome.starts:
         yield f"{style('red', 'the broker refuses to start')}: {text.clean(outcome.reason or '')}"
         yield rules
     else:
-        words = "; ".join(_became(outcome, deleted, style))
+        words = "; ".join(_became(outcome, deleted, undue, style))
         seconds = f"about {text.duration(outcome.seconds)}{_parts(outcome.time)}"
         worst = "" if outcome.supposed is None else f"; if {text.clean(outcome.supposed)}"
         yield f"the broker starts{worst}, {words}; {seconds}; {rules}"
@@ -227,7 +232,7 @@ def broker_lines(outcome: BrokerOutcome, deleted: int = 0, style: Style = PLAIN)
         yield f"assumed: {text.clean('; '.join(outcome.assumed))}"
 
 
-def _became(outcome: BrokerOutcome, deleted: int, style: Style) -> Iterator[str]:
+def _became(outcome: BrokerOutcome, deleted: int, undue: int, style: Style) -> Iterator[str]:
     """What is lost, what is not served, and what can be said of neither."""
     lost = outcome.lost
     if lost.partitions:
@@ -245,4 +250,5 @@ def _became(outcome: BrokerOutcome, deleted: int, style: Style) -> Iterator[str]
         other, of = (" other", "topics") if metadata.partitions else ("", "the others")
         yield f"no{other} loss seen" if outcome.unknown else f"nothing lost of {of}"
     if deleted:
-        yield f"{plural(deleted, 'record')} deleted within minutes after it"
+        early = f", {style('red', f'{undue:,} of them too early')}" if undue else ""
+        yield f"{plural(deleted, 'record')} deleted within minutes after it{early}"

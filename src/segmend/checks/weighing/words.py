@@ -63,7 +63,9 @@ def unreached(reason: object, basis: Basis) -> BrokerEffect:
 def nothing(entry: Entry) -> BrokerEffect:
     """The start passes it by; the manual says what comes of that."""
     general = entry.broker_line
-    text = general if entry.code.ignored else f"nothing at this start; at others: {general}"
+    text = (
+        general if entry.code.ignored or entry.code.always else f"nothing at this start; at others: {general}"
+    )
     return BrokerEffect(text=text, effect=NONE)
 
 

@@ -57,7 +57,8 @@ examples:
   segmend forecast --cluster /brokers/*/data --zookeeper /zookeeper/data    who is in sync, by its files
   segmend forecast --cluster /b1 /b2 --config b1.properties --config 2=b2.properties    as they are set
 
-exit codes: 0 it starts, nothing is lost, all that matters here could be read; 4 otherwise;
+exit codes: 0 it starts, nothing is lost, all that matters here could be read; 4 otherwise, or if retention
+would then delete records before their time (`undue` in --json);
 8 something could not be read, 16 usage"""
 
 
@@ -156,8 +157,9 @@ def _tell(forecast: Forecast, look: Style, progress: Progress, *, every: bool) -
     emit(dir_lines((x for x in lines if isinstance(x, DirOutcome)), look))
     emit(later_lines((x for x in lines if isinstance(x, Later)), look, every=every))
     if forecast.broker is not None:
-        deleted = sum(line.records_lost for line in lines if isinstance(line, Later))
-        emit(broker_lines(forecast.broker, deleted, look))
+        later = [line for line in lines if isinstance(line, Later)]
+        deleted, undue = (sum(x.records_lost for x in some) for some in (later, filter(_is_bad, later)))
+        emit(broker_lines(forecast.broker, deleted, look, undue=undue))
     return _code(any(map(_is_bad, lines)))
 
 
@@ -166,11 +168,13 @@ def _code(bad: bool) -> ExitCode:
 
 
 def _is_bad(line: PartitionOutcome | DirectoryOutcome | DirOutcome | Later | BrokerOutcome) -> bool:
-    """Whether a line tells of a loss, a refusal or a gap; what retention deletes later is lawful."""
+    """Whether a line tells of a loss, a refusal or a gap; most of what is deleted later is lawful."""
     if isinstance(line, PartitionOutcome | DirectoryOutcome):
         return line.matters
     if isinstance(line, DirOutcome):
         return not line.online
+    if isinstance(line, Later):
+        return line.undue
     return isinstance(line, BrokerOutcome) and not line.nothing_lost
 
 
