@@ -49,6 +49,10 @@ MISSING_TOPIC_ID: Rule[MissingTopicId] = Rule(
     (((0, 8), MissingTopicId.KEPT), ((3, 7), MissingTopicId.FATAL), ((3, 7, 1), MissingTopicId.STRAY)),
 )
 
+COMPARES_IDS: Final = new_in(
+    "ReplicaManager.becomeLeaderOrFollower: INCONSISTENT_TOPIC_ID for another id; KIP-516, 2.8",
+    (2, 8),
+)
 PROMOTES_FUTURE: Final = new_in("LogManager.recoverAbandonedFutureLogs; KAFKA-16082, 3.8", (3, 8))
 
 NO_DIR_IDS = frozenset({"AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg"})

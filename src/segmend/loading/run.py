@@ -40,6 +40,7 @@ from segmend.loading.remote import assumed, untold
 from segmend.loading.replicas import Loaded, Situation, unless_cleaner_dies, unseen
 from segmend.loading.side_by_side import load_directories
 from segmend.loading.timing.estimate import estimate
+from segmend.loading.topic_ids import doubtful_ids
 from segmend.loading.unmarked import spare_the_unasked, without_the_unmarked
 from segmend.loading.values import (
     ONCE_LOADED,
@@ -343,6 +344,8 @@ class _Run:
             yield "whether this copy of the cluster's metadata is behind, and what is a stray by it is none"
         elif metadata.image is None:
             yield from only_zookeeper_knows(self._loaded, self._prelude.states, self._prelude.absent)
+            if self._refusal is None:
+                yield from doubtful_ids(self._loaded, self._broker.release)
         gone = never_seen(self._loaded, metadata.image, self._prelude.states, self._broker)
         if gone and self._refusal is None:
             more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
