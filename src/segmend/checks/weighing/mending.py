@@ -15,7 +15,6 @@ from segmend.checks.context import BrokerContext
 from segmend.checks.manual import Consequence
 from segmend.findings import Finding, Remedy, Severity
 from segmend.frozen import replace
-from segmend.logdir.disk import link_target
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import PartitionDir
 from segmend.logdir.witnesses import damaged_log, snapshot_before
@@ -60,9 +59,17 @@ class MendedFirst:
         if not remedies.writes(finding.remedy) or finding.name.endswith(".log"):
             return finding
         remedy = self._of_the_log(finding) if remedies.repairs(finding.remedy) else None
-        if remedy is None and link_target(path := f"{finding.dir}/{finding.file}") is not None:
-            remedy = remedies.unlinked(path)
+        if remedy is None and self._is_link(finding):
+            remedy = remedies.unlinked(f"{finding.dir}/{finding.file}")
         return finding if remedy is None else replace(finding, remedy=remedy)
+
+    def _is_link(self, finding: Finding) -> bool:
+        context = self._dirs.get(finding.dir)
+        if context is None:
+            return False
+        partition = context.log_dir.partition(finding.folder) if "/" in (finding.file or "") else None
+        place = context.log_dir if partition is None else partition
+        return place.entries.get(finding.name, "").startswith("link-")
 
     def _of_the_log(self, finding: Finding) -> Remedy | None:
         log = self._logs.get((finding.dir, finding.folder, finding.segment))
