@@ -4,9 +4,10 @@
 `crash`: more kills and losses of power, and hostile plans; `recorded`: each recorded disaster, each trial
 of owners and odd places, each deletion and cleaning; `merge`: many more histories of replicas; `fleet`: more
 histories of audits that carry scans over, and YARN; `live`: more faults on live brokers, each story on
-each release; `options`: any value of any option; `surgery`: operations, damage and stops at random; `shows`:
-each operation on each golden release with a broker after it. What is drawn depends on the seed, that of the
-day if none is given: it is printed first and last, and with it the same is drawn again.
+each release; `outside`: any damage, all commands beside one another; `options`: any value of any option;
+`surgery`: operations, damage and stops at random; `shows`: each operation on each golden release with a
+broker after it. What is drawn depends on the seed, that of the day if none is given: it is printed first
+and last, and with it the same is drawn again.
 """
 
 import argparse
@@ -50,6 +51,7 @@ SWEEPS = {
         "tests/surgery/test_broker_rebuild.py",
         "tests/surgery/test_offset_ends.py",
     ),
+    "outside": (*PYTEST, "tests/outside/test_drawn.py"),
     "options": (*PYTEST, "tests/cli/test_any_option.py"),
     "surgery": (sys.executable, "-m", "tests.surgery.drawn"),
     "shows": (sys.executable, "-m", "tests.surgery.shows", "all"),

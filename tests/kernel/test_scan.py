@@ -28,6 +28,7 @@ from tests.kernel.log_writer import (
 )
 
 from segmend.formats.producer_snapshot import ProducerStateEntry
+from segmend.kernel.batches import iter_batches
 from segmend.kernel.engine import engine_named
 from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.types import WINDOW, BytesReader, SegmentScan
@@ -332,6 +333,9 @@ def test_a_hole_is_not_read(kept: int, engine: str, tmp_path: Path) -> None:
     assert kinds(found) == ["zero-tail"]
     assert (found.problems[0].position, found.size) == (len(data), 1 << 30)
     assert sum(seen) < 3 * WINDOW
+    with Noting(str(path)) as reader:
+        assert len([*iter_batches(reader, crc=True, resync=True, base_offset=BASE)]) == 1
+    assert sum(seen) < 6 * WINDOW
     os.truncate(path, 1 << 16)
     with path.open("ab") as file:
         file.write(b"x")

@@ -309,14 +309,18 @@ class Evening:
     def all_of_them(self, broker: Broker, level: str | None) -> Iterator[str]:
         """Everything that is named, one after the other, until nothing new is."""
         ran: list[str] = []
+        over: set[str] = set()
+        refused: set[str] = set()  # since something was done
         while True:
             found = self.whole.news(broker, level)
-            named = {each: row for each, row in commands(found, broker).items() if each not in ran}
+            named = {each: row for each, row in commands(found, broker).items() if each not in over | refused}
             if not named or len(ran) == MOST:
                 break
             command = next(iter(named))
             ran.append(command)
-            self.done(command, broker, named[command])
+            _, did = self.done(command, broker, named[command])
+            (over if did else refused).add(command)
+            refused = set() if did else refused
         left = grave(found)
         told = "; ".join(f"{code} {file} {row['message'][:90]}" for (code, file), row in left.items())
         if named:

@@ -62,8 +62,11 @@ class Salvage:
         here = self._window.view[max(position - self._window.start, 0) :]
         if position >= self._window.start and nonzero_size(here):
             return False
-        self.charge(self._window.end - position)
-        return not any(map(nonzero_size, self._window.written(position)))
+        for view in self._window.written(position):
+            self.charge(len(view))
+            if nonzero_size(view):
+                return False
+        return True
 
     def may_begin(self, position: int, low: int) -> bool:
         """Whether a batch of an offset from `low`, or the end of the data, is plausible at `position`."""
@@ -81,6 +84,8 @@ class Salvage:
     def next_batch(self, position: int, stop: int, low: int) -> int | None:
         """The first position from `position` and before `stop` of a batch whose checksum is right."""
         low = max(low, 0)
+        if position < stop and self.only_zeros_from(position):
+            return None
         while position < stop and low <= self._high:
             view = self._at(position, HEADER_SIZE_UP_TO_MAGIC)
             if len(view) < HEADER_SIZE_UP_TO_MAGIC or self.gave_up:
