@@ -149,6 +149,26 @@ def linked(path: Path, _draw: random.Random, _all: list[Path]) -> None:
     path.symlink_to(there)
 
 
+def shut_away(path: Path, draw: random.Random, every: list[Path]) -> None:
+    """The same in a folder that only root may enter."""
+    linked(path, draw, every)
+    path.readlink().parent.chmod(0)
+
+
+def another_s(path: Path, draw: random.Random, every: list[Path]) -> None:
+    """The bytes of another one of its kind: a second dir with an id, a log of another partition."""
+    alike = [other for other in every if other.suffix == path.suffix and other != path and other.is_file()]
+    path.write_bytes(bytes_of(draw.choice(alike)) if alike else b"")
+
+
+def spelled(path: Path, draw: random.Random, _all: list[Path]) -> None:
+    """As another system, or a hand, writes the name."""
+    name = path.name
+    path.rename(
+        path.with_name(draw.choice((name.upper(), f" {name}", f"{name} ", f"{name} (1)", f"0{name}")))
+    )
+
+
 def huge(path: Path, draw: random.Random, _all: list[Path]) -> None:
     os.truncate(path, draw.choice(HUGE))
 
@@ -195,6 +215,30 @@ def folder_doubled(path: Path, draw: random.Random, _all: list[Path]) -> None:
     copy_tree(path, draw.choice((path.parent, other)) / name)
 
 
+def all_empty(path: Path, _draw: random.Random, _all: list[Path]) -> None:
+    """A full disk, or a power cut: names, and nothing in the files."""
+    for each in path.iterdir():
+        if each.is_file():
+            os.truncate(each, 0)
+
+
+def segments_behind(path: Path, draw: random.Random, _all: list[Path]) -> None:
+    """One to three empty segments behind the last one."""
+    bases = [int(each.stem) for each in path.glob("*.log") if each.stem.isdecimal()]
+    base = max(bases, default=0)
+    for _ in range(draw.randint(1, 3)):
+        base += draw.choice((1, 24, 10**9))
+        (path / f"{base:020d}.log").touch()
+
+
+def set_aside(path: Path, draw: random.Random, every: list[Path]) -> None:
+    """A partition with a hurt file, under the name of one that was deleted, strayed, or is moved in."""
+    files = [each for each in sorted(path.iterdir()) if each.is_file()]
+    draw.choice((flipped, cut, emptied, closed))(draw.choice(files), draw, every)
+    kind = draw.choice(("delete", "stray", "future"))
+    path.rename(path.with_name(f"{path.name}.0123456789abcdef0123456789abcdef-{kind}"))
+
+
 FILES: dict[str, tuple[Hurt, int]] = {
     "flipped": (flipped, 8),
     "cut": (cut, 5),
@@ -214,6 +258,9 @@ FILES: dict[str, tuple[Hurt, int]] = {
     "huge": (huge, 3),
     "closed": (closed, 3),
     "folder": (a_folder, 2),
+    "another's": (another_s, 3),
+    "spelled": (spelled, 2),
+    "shut away": (shut_away, 2),
 }
 FOLDERS: dict[str, tuple[Hurt, int]] = {
     "removed": (lambda path, _draw, _all: aside(path), 2),
@@ -227,6 +274,9 @@ FOLDERS: dict[str, tuple[Hurt, int]] = {
     "device": (a_device, 1),
     "loop": (a_loop, 3),
     "linked": (linked, 2),
+    "all empty": (all_empty, 2),
+    "segments behind": (segments_behind, 3),
+    "set aside": (set_aside, 3),
 }
 """What is done to each, and how often it is drawn."""
 ON_FOLDERS = 0.22
@@ -247,6 +297,10 @@ def hurt_once(dirs: list[Path], draw: random.Random) -> str:
     said = f"{name}: {target.relative_to(dirs[0].parent)!s}"
     try:
         table[name][0](target, draw, every)
-    except (OSError, ValueError) as error:  # it was hurt before so that this can no longer be done
+    except (
+        OSError,
+        ValueError,
+        IndexError,
+    ) as error:  # it was hurt before so that this can no longer be done
         said += f" (not done: {error})"
     return said

@@ -62,3 +62,18 @@ def test_every_log_of_a_release(name: str, tmp_path: Path) -> None:
         assert batches(mine / place.relative_to(leader)) == batches(place)
     assert findings(run("check", "--deep", *dirs, *release, "--json")) <= healthy
     assert picture(mine) != before
+
+
+def test_no_file_of_a_later_release_is_made(tmp_path: Path) -> None:
+    """With a time index the same dirs looked as if a 0.10.1 or later had been at them."""
+    leader, mine = golden("0.8.2.2-clean"), tmp_path / "mine"
+    copy_tree(leader / "b1", mine / "b1")
+    place = chosen(leader)[0]
+    newest = max((mine / place.relative_to(leader)).glob("*.log"))
+    newest.unlink()
+    plan = tmp_path / "plan.json"
+    where = ("--from", place, "-o", plan)
+    run("plan", "graft", mine / place.parent.relative_to(leader), "--partition", place.name, *where, code=0)
+    run("apply", plan, "--yes", "--state-dir", tmp_path / "state", code=1)
+    assert newest.exists()
+    assert not [*mine.rglob("*.timeindex")]

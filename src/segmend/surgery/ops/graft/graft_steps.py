@@ -34,7 +34,7 @@ class Graft:
 
     `target` is None for a replica that is not there, or that is wholly replaced (`replaced`).
     `interval` is that of the rebuilt indexes, `snapshots` come from the leader, `own` are
-    small files that are made here: names and bytes.
+    small files that are made here: names and bytes. `times`: whether the release has time indexes.
     """
 
     log_dir: LogDir
@@ -47,6 +47,7 @@ class Graft:
     interval: int
     snapshots: Sequence[FileEntry]
     own: Mapping[str, bytes]
+    times: bool
 
     @property
     def path(self) -> str:
@@ -121,6 +122,9 @@ def _segment(graft: Graft, derived: Derived, model: Fingerprint, gone: set[str])
         (".timeindex", "time-index", derived.built.time_index, derived.sound[1]),
     ):
         theirs = graft.source.file(stem + suffix)
+        here = graft.target is not None and stem + suffix in graft.target.entries
+        if suffix == ".timeindex" and not (graft.times or theirs or here):
+            continue  # it would tell of a later release
         if sound and theirs is not None and segment.kept is None:
             why = "the leader's index, which agrees with the log"
             yield AppendFile.copied(f"{graft.path}/{theirs.name}", theirs, model, why)

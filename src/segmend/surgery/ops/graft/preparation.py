@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 
+from segmend.broker.sanity import TIME_INDEX
 from segmend.errors import SegmendError
 from segmend.formats import epoch_checkpoint, offset_checkpoint, partition_metadata, producer_snapshot
 from segmend.formats.names import file_prefix
@@ -129,6 +130,7 @@ def make(site: Site, cut: Splice) -> Graft:
         target=site.target if cut.kept is not None else None,
         replaced=site.target if cut.kept is None else None,
         derived=derived, interval=interval, snapshots=[entry for _, entry in snapshots], own=own,
+        times=TIME_INDEX.of(site.release),
     )  # fmt: skip
 
 
