@@ -21,14 +21,14 @@ from tests.lab.disasters.draw import Disaster, drawn, of_another
 from tests.lab.disasters.files import Tree, fingerprint, look
 from tests.lab.disasters.judge import Judge
 from tests.lab.disasters.known import EXEMPT, LEFT_OPEN, UNKNOWN, reasons
-from tests.lab.disasters.matrix import agreements, replayable
+from tests.lab.disasters.matrix import agreements, covering, replayable, telling, wounds_of
 from tests.lab.disasters.run import STALE, compared, hurt_copy, record, rows_of, scratch
 from tests.lab.disasters.said import Said, said
 from tests.lab.disasters.shrunk import NAMED
-from tests.seeds import sampled
+from tests.seeds import SWEEP
 
 EACH = 80
-"""The fast tests take one disaster of so many; the slow ones every third one, a sweep all."""
+"""The fast tests take one disaster of so many; the slow ones those that are `telling`, a sweep all."""
 RECORDED = [version for version in RELEASES if record(version).exists()]
 
 
@@ -60,7 +60,7 @@ def named_as_unknown(points: list[str]) -> list[str]:
 @pytest.mark.sample
 @pytest.mark.parametrize("version", RECORDED[::4])
 def test_some_disasters_end_as_forecast(version: str) -> None:
-    found = agreements(version, EACH)
+    found = agreements(version, replayable(version)[::EACH])
     assert unknown(version, found) == {}
     assert_left_open(version, found)
 
@@ -68,7 +68,8 @@ def test_some_disasters_end_as_forecast(version: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("version", RECORDED)
 def test_every_disaster_ends_as_forecast(version: str) -> None:
-    found = agreements(version, sampled(1, 3))
+    rows = [row for row in replayable(version) if SWEEP or row["n"] in telling()[version]]
+    found = agreements(version, rows)
     assert unknown(version, found) == {}
     assert_left_open(version, found)
     assert [number for number in reasons(version) if number in found and not wrong(found[number])] == [], (
@@ -135,14 +136,8 @@ def test_an_upgrade_over_damage_is_told_as_the_start_was(version: str) -> None:
 
 def with_every_wound() -> list[Disaster]:
     """As few recorded disasters as have every wound that any has, in dirs of every release."""
-    rows = [(version, row) for version in RECORDED for row in replayable(version)]
-    every = [Disaster.from_json(*each) for each in rows]
-    kinds = {each: {each.writer, *(wound.partition("@")[0] for wound in each.wounds)} for each in every}
-    missing, found = set().union(*kinds.values()), []
-    while missing:
-        found.append(max(every, key=lambda each: len(kinds[each] & missing)))
-        missing -= kinds[found[-1]]
-    return found
+    every = [Disaster.from_json(version, row) for version in RECORDED for row in replayable(version)]
+    return covering(every, lambda each: {each.writer, *wounds_of(each)})
 
 
 @pytest.mark.slow
