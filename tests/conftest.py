@@ -5,6 +5,7 @@ import gc
 import json
 import lzma
 import os
+import re
 import shutil
 import signal
 import sys
@@ -50,7 +51,12 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     No file of fast tests takes long: all of one run in one, which makes once what they share.
     """
     if config.option.numprocesses and config.option.dist == "no":
-        config.option.dist = "loadfile" if "not slow" in config.option.markexpr else "loadgroup"
+        config.option.dist = "loadfile" if without_slow(config) else "loadgroup"
+
+
+def without_slow(config: pytest.Config) -> bool:
+    """Whether only the fast tests run; `-m "slow or not slow"` are all of them."""
+    return re.search("(?<!slow or )not slow", config.option.markexpr) is not None
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -64,8 +70,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # A job that a shell began with `&` ignores Ctrl-C, and so would every command that a test starts.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    fast = "not slow" in config.option.markexpr
-    settings.load_profile("few" if fast else "all")
+    settings.load_profile("few" if without_slow(config) else "all")
     chosen = config.option.basetemp or os.environ.get("TMPDIR") or os.environ.get("PYTEST_DEBUG_TEMPROOT")
     if not chosen and not hasattr(config, "workerinput") and has_room():
         os.environ["PYTEST_DEBUG_TEMPROOT"] = str(MEMORY)
@@ -188,7 +193,7 @@ def one_in(count: int, values: Iterable[Any]) -> list[Any]:
 @pytest.fixture(scope="session")
 def all_cases(pytestconfig: pytest.Config) -> bool:
     """Whether a test with many cases takes all of them: it does where slow tests run, too."""
-    return "not slow" not in pytestconfig.option.markexpr
+    return not without_slow(pytestconfig)
 
 
 @pytest.fixture

@@ -47,6 +47,8 @@ SWEEPS = {
         "tests/lab/test_clients.py",
         "tests/lab/test_live.py",
         "tests/real/test_graft_story.py",
+        "tests/real/test_left_overs.py",
+        "tests/real/test_names.py",
         "tests/real/test_surgery.py",
         "tests/surgery/test_broker_rebuild.py",
         "tests/surgery/test_offset_ends.py",

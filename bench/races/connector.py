@@ -46,7 +46,8 @@ _THEIRS = "spark-sql-kafka"
 def run(scale: Scale) -> None:
     """1 KiB records, then small ones in lz4; without a broker only our side runs."""
     conf = {"spark.jars": connector()} if scale.live else {}
-    spark = session("local[2]", cache=CACHE, conf=conf, java_options=("-XX:TieredStopAtLevel=4",))
+    options = ("-XX:TieredStopAtLevel=4",) if scale.live else ()
+    spark = session("local[2]", cache=CACHE, conf=conf, java_options=options)
     shapes = (
         (KIB, scale.kib_bytes, _Goals(export=6, plain=1.7, summary=5)),
         (SMALL_LZ4, scale.small_bytes, _Goals(export=8, plain=3, summary=10)),

@@ -448,30 +448,6 @@ def test_ctrl_c_stops_at_a_safe_point_and_the_same_command_goes_on(
     assert trees(a, b) == before
 
 
-README = Path(__file__).resolve().parents[2] / "README.md"
-
-
-def test_the_readme_mends(dirs: tuple[Path, Path], tmp_path: Path) -> None:
-    """The commands of "Mend it" that need nothing but two log dirs, in their order; `undo` ends it."""
-    a, b = dirs
-    PartitionWriter("orders", 3).write_to(a)
-    (a / "x-0" / f"{0:020d}.log").open("ab").write(GARBAGE)
-    before = trees(a, b)
-    text = README.read_text().partition("## Mend it")[2].partition("\n## ")[0]
-    lines = [line.partition(" #")[0].split() for line in text.splitlines() if line.startswith("    segmend ")]
-    lines = [words for words in lines if words[1] != "plan" or words[2] in ("trim", "move", "drain")]
-    assert len(lines) >= 6
-    names = {"/disk1/kafka": str(a), "/disk2/kafka": str(b), "plan.json": str(tmp_path / "plan.json")}
-    for words in lines:
-        argv = [names.get(word, word) for word in words[1:]]
-        if "DIR…" in argv:
-            at = argv.index("DIR…")
-            argv[at : at + 1] = [str(a), str(b)]
-        yes = ["--yes"] if argv[0] in ("apply", "undo") else []
-        assert run(*argv, *yes).code == (1 if argv[0] == "apply" else 0), words
-    assert trees(a, b) == before
-
-
 def test_every_help_page_is_there() -> None:
     for words in ("plan", "plan trim", "plan move", "plan drain", "apply", "undo", "journal"):
         assert f"usage: segmend {words}" in run(*words.split(), "--help").out

@@ -147,6 +147,18 @@ class KafkaProcess:
                 raise LabError(f"Kafka {self.release.version} {what}, see {self.log}: {self.last_error()}")
             time.sleep(0.1)
 
+    def came_to(self, otherwise: str) -> str:
+        """`starts`, `refuses`, or after all patience `otherwise`; raises LabError if it is only slow."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            if any(self.ready.search(line) for line in self.lines()):
+                return "starts"
+            if not self.running:
+                return "refuses"
+            time.sleep(0.1)
+        check_hangs(self.lines())
+        return otherwise
+
     def last_error(self) -> str:
         """The log line that most likely says why it died."""
         lines = self.lines()

@@ -84,10 +84,10 @@ class Loop:
             assert self.look() == self.before, (command, number)
         return stopped
 
-    def everywhere(self, step: int = 1) -> int:
+    def everywhere(self, step: int = 1, first: int = 0) -> int:
         """Each command killed at one call of so many; how often both were stopped."""
         with plans_read_once():
-            return sum(self.play(each, islice(self.each_call(each), 0, None, step)) for each in COMMANDS)
+            return sum(self.play(each, islice(self.each_call(each), first, None, step)) for each in COMMANDS)
 
     def both(self, number: int) -> None:
         """From where it is to the planned end, in every second case, and back."""

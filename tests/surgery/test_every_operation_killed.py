@@ -27,7 +27,7 @@ from segmend.cli.commands.plan.command import OTHERS
 from segmend.surgery.ops import names
 from segmend.surgery.plan import Plan
 
-STOPS = sampled(60, 5)
+STOPS = sampled(60, 3)
 """So many of each command, of some hundred."""
 
 

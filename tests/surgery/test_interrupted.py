@@ -5,11 +5,13 @@ import shlex
 import shutil
 import subprocess
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 import pytest
 from tests.files import flip
 from tests.golden.judge import copy_tree
+from tests.seeds import SWEEP
 from tests.surgery.desk import Desk
 from tests.surgery.faulty import Died, Disk, Mortal
 from tests.surgery.loop import COMMANDS, Loop
@@ -157,7 +159,9 @@ def test_a_kill_and_then_a_journal_that_lost_its_last_lines(tmp_path: Path, comm
     world = make(tmp_path)
     loop = Loop(plan_of(world), world.state, world.tree, world.b)
     came_there = 0
-    for number, stop in enumerate(loop.each_call(command)):
+    # Both ways have their own half of the calls in CI, all in a sweep.
+    each, first = (1, 0) if SWEEP else (2, COMMANDS.index(way))
+    for number, stop in enumerate(islice(loop.each_call(command), first, None, each)):
         shutil.rmtree(world.state, ignore_errors=True)
         if command == "undo":
             loop.act("apply")

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from segmend.broker.recovery import BY_LISTING, SWAP_ORDER
-from segmend.broker.server_odds import COMES_UP
 from segmend.formats import epoch_checkpoint
 from segmend.formats.names import file_prefix, parse_file_name
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
@@ -37,8 +35,13 @@ NAMED = "named as unknown: "
 NOT_COMPARED = "not compared: "
 """Before a point that is passed over, and the reason; `known` lists the records that need that."""
 ON_ITS_WAY = "a race decides when a future replica takes the place of another"
-LISTED = tuple(words.partition("{}")[2] for words in (BY_LISTING, SWAP_ORDER))
+LISTED = (
+    ": which of them the broker takes depends on the order",
+    ": by the order in which the broker completes",
+)
 """What it says of files of one number; the disaster may lie on another file system now."""
+COMES_UP = "whether it comes up, and serves, with"
+"""What it says of a setting that only the machine answers for. Both said here, not taken from the product."""
 CAPPED = 210
 """Names from that length on are cut when a directory is set aside."""
 MOVED = "directory replaced"
@@ -75,7 +78,9 @@ def disagreements(verdict: Verdict, before: Tree, said: Said) -> list[str]:
     found = [*of_contract(said)]
     starts = verdict["outcome"] == "starts"
     if starts != (said.broker["outcome"] == "starts"):
-        mark = NOT_TOLD if any(each.endswith(LISTED) for each in said.broker["unknown"]) else odd
+        mark = (
+            NOT_TOLD if any(listed in each for each in said.broker["unknown"] for listed in LISTED) else odd
+        )
         words = f"{verdict['outcome']} ({verdict.get('fatal')}), said {said.broker['outcome']}"
         return [*found, f"{mark}outcome: {words}"]
     if not starts:

@@ -17,7 +17,7 @@ from tests.lab.errors import LabError
 from tests.lab.jars import cache_dir
 from tests.lab.places.record import UserBroker
 from tests.lab.ports import is_free
-from tests.lab.process import PATIENCE, SMALL_JVM, check_hangs, stamp
+from tests.lab.process import SMALL_JVM, stamp
 from tests.lab.releases import release
 from tests.lab.trial import fatal_of, offline_dirs, shortened
 from tests.lab.zookeeper import ZooKeeper
@@ -100,7 +100,7 @@ def seen(broker: Broker, scene: Scene, before: Tree) -> dict[str, Any]:
     """What the start came to."""
     child = broker.child
     assert child is not None
-    outcome = wait(broker)
+    outcome = broker.came_to("hangs")
     found: dict[str, Any] = {"outcome": outcome}
     if outcome == "starts":
         found |= served(broker)
@@ -141,19 +141,6 @@ def ended(child: subprocess.Popen[bytes]) -> int | None:
         return child.wait(10)
     except subprocess.TimeoutExpired:
         return None
-
-
-def wait(broker: Broker) -> str:
-    """`starts`, `refuses`, or `hangs`."""
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
-        if any(broker.ready.search(line) for line in broker.lines()):
-            return "starts"
-        if not broker.running:
-            return "refuses"
-        time.sleep(0.1)
-    check_hangs(broker.lines())
-    return "hangs"
 
 
 def tasks_began(lines: list[str], now: float) -> bool:

@@ -24,7 +24,6 @@ from tests.lab.errors import LabError
 from tests.lab.nodes.base import HERE, archive, fresh, make, node
 from tests.lab.nodes.disasters import DISASTERS, METADATA, Disaster, Node
 from tests.lab.ports import is_free
-from tests.lab.process import PATIENCE, check_hangs
 from tests.lab.trial import Trial, offline_dirs, save, shortened, without_names
 
 ID = re.compile(r"\b[\w-]{22}\b(?=[ ,.\])};:\"']|$)")
@@ -105,7 +104,7 @@ def trial(name: str, disaster: Disaster, source: Path, root: Path) -> dict[str, 
 
 def look(broker: Broker, wanted: list[str], hurt: Node, before: set[str], root: Path) -> dict[str, Any]:
     """What is seen of a start."""
-    seen: dict[str, Any] = {"outcome": waited(broker)}
+    seen: dict[str, Any] = {"outcome": broker.came_to("waits")}
     if seen["outcome"] == "starts":
         seen["partitions"] = extents(broker, wanted)
         if not broker.running:
@@ -123,19 +122,6 @@ def look(broker: Broker, wanted: list[str], hurt: Node, before: set[str], root: 
         "says": words(lines),
     }
     return seen | {key: value for key, value in found.items() if value}
-
-
-def waited(broker: Broker) -> str:
-    """`starts`, `refuses`, or `waits`."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        if any(broker.ready.search(line) for line in broker.lines()):
-            return "starts"
-        if not broker.running:
-            return "refuses"
-        time.sleep(0.1)
-    check_hangs(broker.lines())
-    return "waits"
 
 
 def partitions(healthy: Node) -> list[str]:

@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from typing import Any
 
-from segmend.broker.election import NOT_REGISTERED
 from tests.lab.disasters.compare import NOT_TOLD
 
 Line = dict[str, Any]
 MAY_END, OLDER = "whether it ends: ", "what the metadata lacks: "
 """What the forecast names as unknown: of a voter, and with that of all; of what was elected."""
 ENDS = "can end then: Exiting because log truncation is not allowed"
+NOT_REGISTERED = "Shutting down because we were unable to register with the controller quorum."
+"""What a broker says that waited a minute: said here, not taken from the product."""
 RISK = ("at-risk", "loses")
 NO_END = 5
 """LEADER_NOT_AVAILABLE: the high watermark is below where the leader's epoch begins (KIP-207)."""
