@@ -4,6 +4,7 @@ For the rows of the damage tables `test_damages` says so; here are logs larger t
 memory, and the faults that were tried on real brokers.
 """
 
+import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -131,6 +132,34 @@ def test_a_wrong_last_entry_of_an_index_costs_no_walk_through_the_log(
     index.write_bytes(index.read_bytes()[:-8] + pack(">ii", *last))
     traffic = checked([tmp_path], Level.STARTUP)
     assert traffic.read[str(log)] <= times * log.stat().st_size + 4 * WINDOW
+
+
+NO_HELP: dict[str, Callable[[int], bytes | None]] = {
+    "missing": lambda _size: None,
+    "beyond": lambda size: b"\x7f" * size,
+    "backwards": lambda size: b"\xff" * size,
+    "between batches": lambda size: b"".join(pack(">ii", row + 1, 3 * row + 1) for row in range(size // 8)),
+    "random": lambda size: random.Random(2).randbytes(size),
+}
+"""Indexes of which no entry leads anywhere, by their size."""
+
+
+@pytest.mark.parametrize("release", ["4.3", "1.1"])
+@pytest.mark.parametrize("clean", [True, False], ids=["clean", "killed"])
+@pytest.mark.parametrize("what", NO_HELP)
+def test_a_log_without_any_index_that_helps_is_read_at_most_twice(
+    what: str, clean: bool, release: str, tmp_path: Path
+) -> None:
+    """At startup level: once for its end and for whether it is sound, once as the start walks through it."""
+    log = large_log(tmp_path, FAULTS["none"], clean=clean, active=True)
+    index = log.with_suffix(".index")
+    garbage = NO_HELP[what](index.stat().st_size)
+    index.unlink() if garbage is None else index.write_bytes(garbage)
+    with counted() as traffic:
+        codes = {each.code for each in CheckRun(broker_of([tmp_path], release), level=Level.STARTUP)}
+    assert codes - {"C13"}
+    assert traffic.read[str(log)] <= 2 * log.stat().st_size + 4 * WINDOW
+    assert traffic.opens[str(log)] <= 5
 
 
 @pytest.mark.slow

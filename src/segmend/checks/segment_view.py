@@ -13,17 +13,18 @@ from segmend.formats import offset_index, time_index
 from segmend.formats.names import file_prefix
 from segmend.frozen import dataclass, field, replace
 from segmend.kernel.scan import ScanTask, iter_batches, next_offset_from, scan_log
+from segmend.kernel.types import BrokerEnd
 from segmend.logdir.file_system import OpenFile, Unreadable, or_none
 from segmend.logdir.files import FileEntry
 from segmend.logdir.index_file import LIMIT_BYTES, LastEntry, last_entry, read_index
-from segmend.logdir.scans import checked_scan, known_scan
-from segmend.logdir.second_looks import look_again
+from segmend.logdir.scans import checked_scan, first_part, known_scan
+from segmend.logdir.second_looks import SMALL, look_again
 from segmend.logdir.tail import indexed_start
 
 from .manual import Level
 
 if TYPE_CHECKING:
-    from segmend.kernel.types import BrokerEnd, SegmentScan
+    from segmend.kernel.types import SegmentScan
     from segmend.logdir.log_segment import LogSegment
 
     from .context import PartitionContext
@@ -237,6 +238,13 @@ class SegmentView:
 
     def _tail(self) -> BrokerEnd:
         start = self._indexed_start()
+        if not start and self.size > SMALL:
+            # No index spares the way through all of it: by the scan that is kept for the play of the start.
+            scan = first_part(self.log, base_offset=self.base_offset)
+            if not scan.problem_counts and not scan.bounded and scan.end == self.size:
+                return BrokerEnd(
+                    next_offset=scan.next_offset, position=scan.end, batches=scan.batches, ignored=0
+                )
         return next_offset_from(self.reader, start, self.base_offset)
 
     @property
@@ -261,5 +269,8 @@ class SegmentView:
     def forget(self) -> None:
         if "reader" in self._kept:
             self.reader.close()
+        tail = self._kept.get("tail")  # the partition asks for it once more, and it may have cost a long walk
         self._kept.clear()
         self._files.clear()
+        if tail is not None:
+            self._kept["tail"] = tail
