@@ -1,11 +1,13 @@
 """The same fault weighs differently by what the next start will do; and where each one is shown."""
 
+import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from tests.brokers import broker_of
 from tests.checks import build_partition as build
+from tests.cli.run import run
 from tests.faults.hands import field, flipped, positions, with_field, zeroed
 from tests.faults.log import TORN
 from tests.faults.written import ACTIVE, ROLLED, clean_dir, in_place, killed_dir, written
@@ -173,3 +175,61 @@ def test_a_segment_full_of_damage_is_told_in_a_few_lines(tmp_path: Path) -> None
 
     in_place("t-0/00000000000000000000.log", every_second)([path])
     assert [finding.code for finding in found(path, Level.DEEP)] == ["L07"] * 20
+
+
+def lead(writer: build.PartitionWriter, epoch: int) -> None:
+    """What `LeaderEpochFileCache.assign` does where a leader begins: it forgets all that is not before it."""
+    here = writer.next_offset
+    writer.epochs = [(each, start) for each, start in writer.epochs if each < epoch and start < here]
+    writer.epochs.append((epoch, here))
+    writer.epoch = epoch
+
+
+@pytest.mark.parametrize("epochs", [(2, 4, 2, 6), (0, 4, 0), (5, 9, 2, 3), (0, 4, 2)])
+def test_records_of_an_older_topic_have_genuine_epochs(epochs: tuple[int, ...], tmp_path: Path) -> None:
+    """As 4.3.1 and 3.9.2 left them after `plan restamp` and starts: nothing is to be mended."""
+    writer = build.PartitionWriter()
+    for epoch in epochs:
+        lead(writer, epoch)
+        writer.append(3)
+        if epoch != max(epochs):
+            writer.append(3)
+    build.write_log_dir(tmp_path / "d", [writer])
+    (finding,) = found(tmp_path / "d")
+    assert (finding.code, finding.severity) == ("L17", Severity.WARNING)
+    assert "began there, says leader-epoch-checkpoint" in finding.message
+    assert finding.remedy is not None
+    assert " plan " not in finding.remedy.command
+
+
+def test_an_epoch_that_no_leader_began_is_a_wrong_one(tmp_path: Path) -> None:
+    """Also where a recovery has put it into leader-epoch-checkpoint."""
+    writer = build.PartitionWriter(epoch=2)
+    for _ in range(5):
+        writer.append(3)
+    build.write_log_dir(tmp_path / "d", [writer])
+    in_place("t-0/" + f"{0:020d}.log", with_field(2, "epoch", lambda _: 4))([tmp_path / "d"])
+    (tmp_path / "d" / "t-0" / "leader-epoch-checkpoint").write_text("0\n2\n2 0\n4 6\n")
+    (finding,) = (each for each in found(tmp_path / "d") if each.code == "L17")
+    assert "the batches on both sides say 2" in finding.message
+
+
+@pytest.mark.parametrize("entry", [False, True], ids=["no entry", "an entry"])
+def test_an_empty_segment_may_be_the_cleaner_s_where_nothing_tells_the_policy(
+    entry: bool, tmp_path: Path
+) -> None:
+    """1.1.0 and 1.0.2 left such ones, with ZooKeeper: beside them the time index has no entry either."""
+    log_dir = clean_dir(tmp_path)[0]
+    (log_dir / "meta.properties").write_text("version=0\nbroker.id=1\n")
+    for suffix in ("log", "index", "timeindex"):
+        (log_dir / f"{ROLLED}.{suffix}").write_bytes(b"")
+    if entry:
+        (log_dir / f"{ROLLED}.timeindex").write_bytes(struct.pack(">qi", build.START_MS, 5))
+    findings = CheckRun(broker_of([log_dir], "1.1"), level=Level.DEFAULT)
+    (finding,) = (each for each in findings if each.code == "L24")
+    assert finding.severity == (Severity.ERROR if entry else Severity.WARNING)
+    assert ("unless the cleaner left it so" in finding.message) != entry
+    ran = run("forecast", log_dir, "--kafka", "1.1", "--json", code=4)
+    told = [effect["effect"] for row in ran.of("partition") for effect in row["effects"]]
+    assert ("reads-fail" in told) == entry
+    assert any("unless the cleaner left it so" in each for each in ran.of("broker")[0]["unknown"]) != entry

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 from tests.seeds import sampled
 from tests.surgery.checkpoints import lines
 from tests.surgery.desk import Desk
@@ -88,6 +89,27 @@ def test_a_replica_gets_the_id_that_its_topic_has(clean: Desk) -> None:
     assert (ran.code, "one id, and" in ran.err) == (16, True)
     ran = clean.plan("restamp", "--topic", "single", "--topic-id", OTHER, "--kafka", "2.7")
     assert (ran.code, "came with 2.8" in ran.err) == (16, True)
+
+
+def newer(desk: Desk, name: str) -> None:
+    """Its log is that of an older topic, which came to leader epoch 99."""
+    stamp(home_of(desk, name))
+    (home_of(desk, name) / "leader-epoch-checkpoint").write_text("0\n2\n0 0\n99 3\n")
+
+
+def test_replicas_with_newer_epochs_than_their_topic_are_no_followers(tmp_path: Path, clean: Desk) -> None:
+    """Three nodes of 4.3.1: who did not lead came into sync when the topic was past these epochs."""
+    (tmp_path / "fleet").mkdir()
+    fleet = Desk(golden("4.3.1-fleet") / "b1", tmp_path / "fleet")
+    known, followers = "its log has leader epochs up to 99", "do not come into sync before the topic is past"
+    newer(fleet, "clicks-1")
+    assert fleet.plan("restamp", "--topic", "clicks").code == 0
+    assert known in notes(fleet)
+    assert followers in notes(fleet)
+    newer(clean, "single-0")
+    assert clean.plan("restamp", "--topic", "single").code == 0  # its only replica leads
+    assert known in notes(clean)
+    assert followers not in notes(clean)
 
 
 def test_a_partition_gets_another_name_with_all_that_is_said_of_it(clean: Desk) -> None:

@@ -12,6 +12,9 @@ POLICY: Final = "log.cleanup.policy"
 COMPACTED_TOPICS: Final = (CONSUMER_OFFSETS, TRANSACTION_STATE)
 """What a broker makes compacted by itself."""
 
+UNLESS_COMPACTED: Final = ", unless the cleaner left it so: whether the topic is compacted is not known here"
+"""Of a segment without a byte whose indexes have no entry."""
+
 
 def policies_in(value: str) -> frozenset[str]:
     """What `LogConfig` reads in `cleanup.policy`."""

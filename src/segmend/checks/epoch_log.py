@@ -60,7 +60,8 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         if not _all_deleted(context):
             yield _missing(context, seen[0])
         return
-    if entries[0].start_offset > seen[0][1] and not _moved_up(context, entries[0]):
+    late = entries[0].start_offset > seen[0][1]
+    if late and not _moved_up(context, entries[0]) and not _forgotten(context, entries[0]):
         message = (
             f"the first epoch listed begins at offset {entries[0].start_offset}, but batches from offset "
         )
@@ -106,6 +107,20 @@ def _moved_up(context: PartitionContext, first: EpochEntry) -> bool:
         offset for scan in context.scans if scan for epoch, offset in scan.epochs if epoch == first.epoch
     )
     return not context.clean and min(starts, default=first.start_offset) < first.start_offset
+
+
+def _forgotten(context: PartitionContext, first: EpochEntry) -> bool:
+    """Whether batches before it have a higher epoch: who begins to lead in a lower one forgets these.
+
+    So it is where a topic that was made anew has the records of the old one (L17 or E08 tells); what a
+    repair would write, the next leader would forget again.
+    """
+    return any(
+        epoch > first.epoch and offset < first.start_offset
+        for scan in context.scans
+        if scan
+        for epoch, offset in scan.epochs
+    )
 
 
 def _missing(context: PartitionContext, first: tuple[int, int]) -> Finding:

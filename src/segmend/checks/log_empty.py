@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.findings import Finding, Where
+from segmend.broker.cleanup_policy import UNLESS_COMPACTED
+from segmend.findings import Finding, Severity, Where
+from segmend.logdir.index_file import is_bare
 
 from .context import PartitionContext
 from .evidence import compacted
@@ -15,8 +17,9 @@ CODES = (Code("L24", ERROR, "the log of a segment that is not the last one has 0
 PAGE = Page(
     meaning="""
         A segment is rolled only when there is something in it, so its batches are gone: the file was cut, or
-        its length was lost in a crash. (In a compacted partition the cleaner may leave such a segment; there
-        it counts only if its index has entries.)""",
+        its length was lost in a crash. In a compacted partition the cleaner may leave such a segment; there
+        it counts only if its index has entries. Where nothing here tells whether the topic is compacted (with
+        ZooKeeper, the cleaner-offset-checkpoint lost) and no index has any, it is a warning.""",
     broker="""
         It accepts the segment. Readers go on with the next one; the offsets are missing without a word.""",
     advice="""
@@ -32,9 +35,17 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
         return
     if compacted(context) and not (view.offset_index or b"").strip(b"\0"):
         return
+    missing = f"offsets {view.base_offset} to {view.next_base - 1} are missing"
+    if context.broker_dirs.metadata is None and is_bare(view.segment.index, view.segment.timeindex):
+        missing += UNLESS_COMPACTED
+        yield context.finding(
+            "L24", f"the log is empty; {missing}", Where(view.segment.name, offset=view.base_offset),
+            severity=Severity.WARNING, remedy=context.look(),
+        )  # fmt: skip
+        return
     yield context.finding(
         "L24",
-        f"the log is empty; offsets {view.base_offset} to {view.next_base - 1} are missing",
+        f"the log is empty; {missing}",
         Where(view.segment.name, offset=view.base_offset),
         remedy=context.graft(whole=True),
     )

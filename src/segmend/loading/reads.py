@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from segmend.broker.cleanup_policy import UNLESS_COMPACTED
 from segmend.broker.serving import STOPS_BEFORE_THE_MARK
 from segmend.formats.names import file_prefix
 from segmend.formats.offset_index import ENTRY_SIZE
@@ -20,7 +21,7 @@ from segmend.loading.load import LoadedLog
 from segmend.loading.segment import Lost, Prefix, Segment
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
-from segmend.logdir.index_file import last_entry, read_index
+from segmend.logdir.index_file import is_bare, last_entry, read_index
 from segmend.logdir.scans import deep_scan, known_deep_scan
 from segmend.logdir.second_looks import look_again
 
@@ -53,18 +54,23 @@ class Budget:
         return True
 
 
-def note_failing_reads(loaded: LoadedLog, budget: Budget, *, compacted: bool) -> str | None:
+def note_failing_reads(loaded: LoadedLog, budget: Budget, *, compacted: bool, told: bool) -> str | None:
     """Add a `reads-fail` for each place between log start and log end that cannot be read as it should.
 
-    What is not known of a log that is mostly a hole, and not read.
+    What is not known of a log that is mostly a hole, and not read; or of one that may be `compacted` if
+    nothing here has `told` so.
     """
     segments = loaded.state.segments
+    doubt = None
     for segment, after in pairwise(segments):
         if not segment.size and after.base_offset > segment.base_offset:
-            _note_empty(loaded, segment, compacted=compacted)
+            perhaps = None if compacted or told else _perhaps_cleaned(loaded, segment, after)
+            doubt = doubt or perhaps
+            if perhaps is None:
+                _note_empty(loaded, segment, compacted=compacted)
     if budget.spent:
         budget.refused += sum(bool(each.log and each.size) for each in segments)
-        return next(filter(None, map(_hole, segments)), None)
+        return next(filter(None, map(_hole, segments)), doubt)
     scanned: list[tuple[int, SegmentScan | None]] = []
     empty = segments[-1].base_offset if segments and not segments[-1].size else None
     for number, segment in enumerate(segments):
@@ -79,9 +85,19 @@ def note_failing_reads(loaded: LoadedLog, budget: Budget, *, compacted: bool) ->
         if loaded.after is not None and base > (loaded.after.log_start_offset or 0):
             name = f"{file_prefix(base)}.log"  # a consumer jumps over it
             loaded.state.note("reads-fail", name, offset=first)
-    return next(
-        (_hole(each) for each, (_, scan) in zip(segments, scanned, strict=True) if scan is None), None
+    return (
+        next((_hole(each) for each, (_, scan) in zip(segments, scanned, strict=True) if scan is None), doubt)
+        or doubt
     )
+
+
+def _perhaps_cleaned(loaded: LoadedLog, empty: Segment, after: Segment) -> str | None:
+    """What is not known of a rolled segment without a byte, if no index has an entry either."""
+    times = loaded.state.partition.file(f"{file_prefix(empty.base_offset)}.timeindex")
+    if empty.log is None or empty.size != empty.log.stat().size or not is_bare(empty.index, times):
+        return None
+    missing = f"offsets {empty.base_offset} to {after.base_offset - 1} are missing"
+    return f"{empty.log.path}: {missing}{UNLESS_COMPACTED}"
 
 
 def _hole(segment: Segment) -> str | None:

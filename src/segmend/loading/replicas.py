@@ -292,7 +292,8 @@ def _current(
         limits = situation.retention(partition.topic).limits
         after, unread = as_led(loaded, after, limits, alone=alone, begins=begins)
         try:
-            hole = note_failing_reads(loaded, situation.budget, compacted=cleaned)
+            told = situation.image is not None
+            hole = note_failing_reads(loaded, situation.budget, compacted=cleaned, told=told)
             later = (*_closed(dir_state, loaded), *_served(dir_state, loaded, after, situation))
             doubt = (
                 doubtful_mark(dir_state, loaded, situation.image)

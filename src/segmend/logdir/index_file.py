@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from segmend.formats import offset_index
+from segmend.formats import time_index as times
 from segmend.formats.byte_columns import nonzero_size
 from segmend.logdir.file_system import OpenFile
 from segmend.logdir.files import FileEntry
@@ -46,6 +48,17 @@ def last_entry(index: FileEntry | None, entry_size: int) -> LastEntry | None:
     with index.reader() as reader:
         row = _used_entries(reader, entry_size) - 1
         return None if row < 0 else LastEntry(row, reader.read(entry_size, row * entry_size))
+
+
+def is_bare(index: FileEntry | None, time_index: FileEntry | None) -> bool:
+    """Whether both are there and neither has an entry, as the cleaner leaves them beside an empty log.
+
+    Of a segment that was rolled the time index has one. Raises `Unreadable`.
+    """
+    if index is None or time_index is None:
+        return False
+    entries = (index, offset_index.ENTRY_SIZE), (time_index, times.ENTRY_SIZE)
+    return all(last_entry(each, size) is None for each, size in entries)
 
 
 def ends(index: FileEntry, entry_size: int) -> Ends:

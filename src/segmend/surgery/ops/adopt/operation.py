@@ -158,6 +158,7 @@ def _notes(adopted: Adoption, loaded: LoadedLog) -> Iterator[str]:
         yield "the log of the partition's leader decides: as a follower this replica is cut to agree with it"
     if adopted.old_id is not None and adopted.topic_id != adopted.old_id:
         yield f"records of topic id {adopted.old_id} are then served as those of {adopted.topic_id}"
+        yield from adopted.replica.newer_epochs(adopted.partition)
     if not adopted.partition.log_dir.is_clean:
         yield "it has no recovery point: the next start reads all of it and rebuilds its indexes"
     else:
@@ -196,7 +197,7 @@ class Adoption:
         return self.topic, self.number
 
     @property
-    def _replica(self) -> ExpectedReplica:
+    def replica(self) -> ExpectedReplica:
         return ExpectedReplica(
             broker=self.broker, topic=self.topic, number=self.number, topic_id=self.topic_id, path=self.target
         )
@@ -204,7 +205,7 @@ class Adoption:
     @property
     def replicas(self) -> Sequence[int]:
         """The nodes that are to hold it, as far as the metadata here tells."""
-        return self._replica.nodes
+        return self.replica.nodes
 
     @property
     def sole(self) -> bool:
@@ -213,7 +214,7 @@ class Adoption:
 
     def unexpected(self) -> str | None:
         """Why a start would not serve it, in Kafka's words and what then happens; None if it would."""
-        return self._replica.unexpected(renames="renames it to -stray again")
+        return self.replica.unexpected(renames="renames it to -stray again")
 
     def load(self) -> LoadedLog:
         """As the next start will load it; the log end offset is in `after`. Raises `SegmendError`."""
