@@ -72,9 +72,7 @@ class ExpectedReplica:
                 "as its leader a broker forgets the higher ones, and says so; a consumer that goes on where "
                 "it was may be sent back (OffsetsForLeaderEpoch knows its epoch no more)"
             )
-            if (
-                len(self.nodes) > 1
-            ):  # as on 4.3.1: nothing was lost, the leader was alone in the ISR
+            if len(self.nodes) > 1:  # as on 4.3.1: nothing was lost, the leader was alone in the ISR
                 yield (
                     f"{self.path}: the replicas on nodes {', '.join(map(str, self.nodes))} that know these "
                     f"epochs do not come into sync before the topic is past epoch {last}: each election of "
