@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.beside import broker_on
 from tests.cli.run import run as command
 from tests.fleet.build import cut, three_brokers
 from tests.fleet.refused import refuse, refuse_files
@@ -17,6 +18,7 @@ from tests.fleet.test_carried import run as carried_run
 from tests.fleet.test_confirm import suspect
 from tests.seeds import SEED, sampled
 
+from segmend.cli.commands.fleet.audit.command import lines
 from segmend.errors import SegmendError
 from segmend.fleet import carried, delta, plan
 from segmend.fleet.audit import AuditOutcome, AuditRequest, audit
@@ -25,6 +27,7 @@ from segmend.fleet.driver import LocalDriver
 from segmend.fleet.options import parse_options
 from segmend.fleet.publish import finding_objects
 from segmend.fleet.tables import open_table, read
+from segmend.report.style import Style
 
 LOG = f"{30:020d}.log"
 
@@ -190,6 +193,22 @@ def test_a_partition_that_goes_while_an_audit_runs_is_called_gone(tmp_path: Path
     path = root / "b2/data/orders-0"
     outcome = run(root, Meanwhile(lambda: shutil.rmtree(path, ignore_errors=True)))
     assert outcome.row["skipped"][-1] == f"{path}: gone between being listed and being read"
+    assert (outcome.unreadable, outcome.exit_code & 8) == ((str(path),), 8)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_what_a_running_broker_deletes_is_no_lack(whole: bool, tmp_path: Path) -> None:
+    root = three_brokers(tmp_path / "fleet")
+    (root / "b2/data/.lock").touch()
+    path = root / "b2/data/orders-0" / ("" if whole else LOG)
+
+    def delete(path: Path) -> None:
+        """Once: the driver runs several jobs."""
+        shutil.rmtree(path, ignore_errors=True) if whole else path.unlink(missing_ok=True)
+
+    with broker_on(root / "b2/data"):
+        outcome = run(root, Meanwhile(lambda: delete(path)))
+    assert (outcome.unreadable, outcome.exit_code & 8) == ((), 0)
 
 
 def test_a_log_that_goes_between_listing_and_reading_is_called_gone(
@@ -200,7 +219,9 @@ def test_a_log_that_goes_between_listing_and_reading_is_called_gone(
     outcome = run(root)
     words = f"{root}/b2/data/orders-0/{LOG}: gone between being listed and being read"
     assert outcome.row["skipped"][-1] == words
-    assert (outcome.codes, outcome.exit_code) == ({}, 0)
+    assert (outcome.codes, outcome.exit_code) == ({}, 8)
+    (totals, *_) = lines([], outcome, Style())
+    assert totals.startswith("nothing wrong in what could be read of ")
     ran = command("check", root / "b2/data", code=8)  # no broker runs here, which may delete what it likes
     assert f"not looked at: gone before it was read: {root}/b2/data/orders-0/{LOG}" in ran.out
 

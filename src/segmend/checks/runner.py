@@ -11,7 +11,7 @@ import errno
 import fnmatch
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -88,9 +88,13 @@ class Summary:
 
     @property
     def is_partial(self) -> bool:
-        """Whether what may have findings was not looked at; what a running broker deletes has none."""
-        still = [f"{path}/" for path, running in self.running.items() if not running]
-        return bool(self.unreadable) or any(path.startswith(tuple(still)) for path in self.vanished)
+        """Whether what may have findings was not looked at."""
+        return bool(self.unreadable or self.missed(self.vanished))
+
+    def missed(self, gone: Iterable[str]) -> list[str]:
+        """Of paths that were gone before they were read, those that no running broker can have deleted."""
+        still = tuple(f"{path}/" for path, running in self.running.items() if not running)
+        return [path for path in gone if path.startswith(still)]
 
     def to_json(self) -> dict[str, Any]:
         """The last object of `check --json`."""

@@ -241,9 +241,9 @@ def read(work: TableTask) -> Iterator[pa.RecordBatch]:
     options = work.options
     if work.task is not None:
         gathered = gather(work.task)
-        told = _told_by_plan(work.task)
-        refused = (path for path in gathered.unreadable if path not in told)
-        tell_unseen(refused, (path for words, path in gathered.unseen if words == VANISHED))
+        gone = [path for words, path in gathered.unseen if words == VANISHED]
+        told = _told_by_plan(work.task).union(gone)
+        tell_unseen((path for path in gathered.unreadable if path not in told), gone)
         found = rows.table(options.table, gathered.rows[options.table])
         yield from found.select(options.schema.names).to_batches()
         return

@@ -108,8 +108,9 @@ class Task:
 class Result:
     """What a task tells the driver.
 
-    `unreadable` are paths that were refused, `carried` counts segments that another run has read, by it,
-    `unseen` is what was not there to be looked at: words with {}, and whose it is.
+    `unreadable` are paths that were refused, or were gone where no broker runs; `carried` counts segments
+    that another run has read, by it, `unseen` is what was not there to be looked at: words with {}, and
+    whose it is.
     """
 
     parts: tuple[DeltaFile, ...]
@@ -209,9 +210,10 @@ def _run_broker(job: AuditJob, share: Share, sink: Sink) -> None:
             place = _place_of(path, places)
             if _is_ours(path, place, names, whole=whole):
                 _add(refused(path, place), place, sink)
-        sink.unreadable.extend(run.summary.unreadable)
+        vanished = [*run.summary.vanished, *sorted(gone)]
+        sink.unreadable += [*run.summary.unreadable, *run.summary.missed(vanished)]
         sink.unseen += [(NOT_ALLOWED, path) for path in run.summary.unreadable]
-        sink.unseen += [(VANISHED, path) for path in (*run.summary.vanished, *sorted(gone))]
+        sink.unseen += [(VANISHED, path) for path in vanished]
         whose = f"broker {next(iter(by_path.values())).broker}"
         sink.unseen += [(OTHER_DIRS, whose)] if run.summary.dirs_not_given else []
         sink.unseen += [(METADATA, whose)] if run.summary.metadata_unseen else []
