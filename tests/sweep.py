@@ -2,7 +2,7 @@
 
 `faults`: every fault, of the lab and on written log dirs, and many pairs through an operator's evening;
 `crash`: more kills and losses of power, and hostile plans; `recorded`: each recorded disaster, each trial
-of owners and odd places, each deletion and cleaning; `merge`: many more histories of replicas; `fleet`: more
+of owners, odd places and outages, each deletion and cleaning; `merge`: many more histories of replicas; `fleet`: more
 histories of audits that carry scans over, and YARN; `live`: more faults on live brokers, each story on
 each release; `outside`: any damage, all commands beside one another; `options`: any value of any option;
 `surgery`: operations, damage and stops at random; `shows`: each operation on each golden release with a
@@ -21,24 +21,43 @@ from tests.seeds import ALL, NUMBER
 DAY = 86_400
 PYTEST = (sys.executable, "-m", "pytest", "-m", "", "--timeout", "0")
 SWEEPS = {
-    "faults": (*PYTEST, "tests/surgery/test_every_fault.py", "tests/surgery/test_own_bytes.py"),
+    "faults": (
+        *PYTEST,
+        "tests/logdir/test_index_file.py",
+        "tests/surgery/test_every_fault.py",
+        "tests/surgery/test_own_bytes.py",
+    ),
     "crash": (
         *PYTEST,
+        "tests/cli/test_read_only.py",
         "tests/surgery/test_crash.py",
         "tests/surgery/test_every_operation_killed.py",
+        "tests/surgery/test_graft_releases.py",
         "tests/surgery/test_hard_links.py",
         "tests/surgery/test_harder_killed.py",
         "tests/surgery/test_hostile_plans.py",
+        "tests/surgery/test_interrupted.py",
         "tests/surgery/test_log_ends.py",
         "tests/surgery/test_names.py",
+        "tests/surgery/test_threads.py",
     ),
-    "fleet": (*PYTEST, "tests/fleet/test_carried.py", "tests/spark/on_yarn.py"),
+    "fleet": (
+        *PYTEST,
+        "tests/fleet/test_as_check.py",
+        "tests/fleet/test_carried.py",
+        "tests/fleet/test_options.py",
+        "tests/fleet/test_unread.py",
+        "tests/spark/on_yarn.py",
+    ),
     "recorded": (
         *PYTEST,
         "tests/lab/compaction/test_compaction.py",
         "tests/lab/disasters/test_disasters.py",
+        "tests/lab/disasters/test_smaller_indexes.py",
+        "tests/lab/outages/test_outages.py",
         "tests/lab/places/test_places.py",
         "tests/lab/retention/test_retention.py",
+        "tests/lab/test_older_metadata.py",
     ),
     "merge": (*PYTEST, "tests/merge/test_rule.py"),
     "live": (
@@ -48,6 +67,7 @@ SWEEPS = {
         "tests/lab/test_live.py",
         "tests/real/test_graft_story.py",
         "tests/real/test_left_overs.py",
+        "tests/real/test_live_brokers.py",
         "tests/real/test_names.py",
         "tests/real/test_surgery.py",
         "tests/surgery/test_broker_rebuild.py",

@@ -1,5 +1,6 @@
 """The sweep draws by a seed that it tells, and takes all."""
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,11 @@ import pytest
 
 from tests import sweep
 from tests.conftest import GOLDEN
+
+ROOT = GOLDEN.parents[1]
+SAMPLES = {"SWEEP", "sampled", "some_of"}
+BY_COMMAND = {"tests/surgery/test_drawn.py", "tests/surgery/test_shows.py"}
+"""Of these a sweep runs what they take samples of: a module of its own."""
 
 
 def test_it_tells_its_seed_and_goes_through_all(
@@ -38,4 +44,18 @@ def test_what_it_runs_is_there() -> None:
     for command in sweep.SWEEPS.values():
         files = [word for word in command if word.endswith(".py")]
         assert files or command[:2] == (sys.executable, "-m")
-        assert all((GOLDEN.parents[1] / Path(file)).exists() for file in files)
+        assert all((ROOT / file).exists() for file in files)
+
+
+def test_whatever_ci_takes_a_sample_of_is_in_it() -> None:
+    swept = {word for command in sweep.SWEEPS.values() for word in command} | BY_COMMAND
+    sampling = {str(file.relative_to(ROOT)) for file in (ROOT / "tests").rglob("test_*.py") if _samples(file)}
+    assert sampling - swept == set()
+    assert sampling >= BY_COMMAND
+
+
+def _samples(file: Path) -> bool:
+    imports = [each for each in ast.walk(ast.parse(file.read_text())) if isinstance(each, ast.ImportFrom)]
+    return any(
+        SAMPLES & {name.name for name in each.names} for each in imports if each.module == "tests.seeds"
+    )
