@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
 from itertools import chain
 from typing import Any, Final
 
@@ -21,13 +21,14 @@ from segmend.fleet.schemas import KAFKA_RECORD
 from segmend.formats.batch import RecordBatch
 from segmend.formats.java_number import LONG_MAX
 from segmend.formats.record import iter_records
+from segmend.formats.txn_index import AbortedTxn
 from segmend.frozen import dataclass, replace
 from segmend.kernel.arrow import record_batches
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import DECODE_LIMIT, BatchRange, Problem
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
-from segmend.logdir.transactions import Aborted, aborted_in
+from segmend.logdir.transactions import Aborted, aborted_in, told_by_indexes
 
 _LAST_INSTANT_MS: Final = (1 << 63) // 1000 - 1
 _FROM_KERNEL: Final = {
@@ -293,7 +294,14 @@ def aborted_of(
     """The aborted transactions in bytes [start, stop), if the read wants none."""
     if options.isolation != "read_committed" or start >= stop:
         return []
-    return aborted_in(piece.file(".log"), reader, start, stop, _logs_behind(piece))
+    log, directory = piece.file(".log"), ReplicaDir(place=piece.place, dir_name=piece.dir_name)
+
+    @cache
+    def told() -> Iterable[AbortedTxn]:
+        partition = directory.opened()
+        return () if partition is None else told_by_indexes(partition)
+
+    return aborted_in(log, reader, start, stop, _logs_behind(piece), told)
 
 
 def _logs_behind(piece: ByteRange) -> Iterator[FileEntry]:
