@@ -110,3 +110,21 @@ def test_a_dir_without_the_metadata_log_is_mended_alone(tmp_path: Path) -> None:
     os.truncate(home / "codec-none-0" / "leader-epoch-checkpoint", 7)
     ran = run("plan", "repair", home / "codec-none-0", "--json", code=0)
     assert [row["kind"] for row in ran.of("step")] == ["replace_file"]
+
+
+def test_a_segment_of_another_log_is_mended_by_what_is_named(tmp_path: Path) -> None:
+    """It holds the same offsets as the one behind it, and others' batches: no graft tells where to cut."""
+    copy_tree(golden("2.8.2-clean"), tmp_path / "whole")
+    home = tmp_path / "hurt"
+    copy_tree(tmp_path / "whole" / "b1", home)
+    strange, place = home / f"d0/v1-none-0/{30:020d}.log", home / f"d1/headers-0/{0:020d}.log"
+    place.write_bytes(strange.read_bytes())
+    dirs = sorted(home.iterdir())
+    found = {row["code"]: row for row in run("check", *dirs, "--json").of("finding") if row["file"]}
+    command = shlex.split(found["N07"]["remedy"]["command"])
+    assert "--whole" in command
+    words = [str(tmp_path / "whole/b1/d1/headers-0") if w == "LEADER_PARTITION_DIR" else w for w in command]
+    words[words.index("plan.json")] = str(tmp_path / "plan.json")
+    run(*words[1:], code=0)
+    run("apply", tmp_path / "plan.json", "--yes", "--state-dir", tmp_path / "state", code=1)
+    assert "headers-0" not in run("check", *dirs).out

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from segmend.findings import Finding, Where
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET
 from segmend.kernel.holes import holes, is_sound
+from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import SegmentScan
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.scans import deep_scan
+from segmend.logdir.second_looks import look_again
 from segmend.logdir.tree import PartitionDir
 
 from .compaction_leftovers import finished_swaps
 from .context import PartitionContext
+from .evidence import MOST_BATCHES
 from .manual import ERROR, WRONG, Code, Level, Page, Scope
 from .segment_view import SegmentView
 
@@ -54,11 +58,11 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
         )
         if not any(first <= swap < base for swap in swaps)
     }
-    for (_, before), (view, scan) in pairwise(zip(context.views, context.scans, strict=False)):
+    for (earlier, before), (view, scan) in pairwise(zip(context.views, context.scans, strict=False)):
         if before is None or scan is None or not (is_sound(before) and is_sound(scan)):
             continue
         if before.last_offset is not None and before.last_offset >= view.base_offset and _plausible(before):
-            yield _overlap(context, before, view)
+            yield _overlap(context, before, earlier, view)
         elif view.base_offset in missing:
             yield _hole(context, missing[view.base_offset], view)
 
@@ -77,13 +81,30 @@ def _plausible(scan: SegmentScan) -> bool:
     return not scan.records or span <= 2 * scan.records
 
 
-def _overlap(context: PartitionContext, before: SegmentScan, view: SegmentView) -> Finding:
+def _overlap(
+    context: PartitionContext, before: SegmentScan, earlier: SegmentView, view: SegmentView
+) -> Finding:
+    """Where the two differ, one is of another log, which a leader's differs from: then all of that helps."""
     return context.finding(
         "N07",
         f"the segment before ends at offset {before.last_offset}, this one begins at {view.base_offset}",
         Where(view.segment.name, offset=view.base_offset),
-        remedy=context.graft(),
+        remedy=context.graft(whole=_differ(earlier, view)),
     )
+
+
+def _differ(earlier: SegmentView, view: SegmentView) -> bool:
+    """Whether two segments have other batches at the same offsets, as far as either is looked through."""
+    try:
+        with look_again(view.log) as reader, look_again(earlier.log) as other:
+            walk = islice(iter_batches(other, base_offset=earlier.base_offset), MOST_BATCHES)
+            known = {batch.base_offset: batch.crc for batch in walk}
+            return any(
+                known.get(batch.base_offset, batch.crc) != batch.crc
+                for batch in islice(iter_batches(reader), MOST_BATCHES)
+            )
+    except Unreadable:
+        return False
 
 
 def _hole(context: PartitionContext, first: int, view: SegmentView) -> Finding:
