@@ -66,6 +66,10 @@ class LocalDriver:
                     yield _result(future)
                     if done:
                         done(number)
+            except _WorkerKilled:
+                # The broken pool tells each future; one that is cancelled meanwhile ends its thread loudly.
+                futures = []
+                raise
             finally:
                 for future in futures:
                     future.cancel()
@@ -86,10 +90,14 @@ def _result(future: Future[R]) -> R:
         raise SegmendError(f"a task failed: {error}") from error
 
 
+class _WorkerKilled(SegmendError):
+    """Of a pool that is broken by it."""
+
+
 @contextmanager
 def _none_killed() -> Iterator[None]:
-    """SegmendError where a worker was killed, now or while it waited for tasks."""
+    """_WorkerKilled where a worker was killed, now or while it waited for tasks."""
     try:
         yield
     except BrokenProcessPool:
-        raise SegmendError("a worker process was killed; is there enough memory?") from None
+        raise _WorkerKilled("a worker process was killed; is there enough memory?") from None
