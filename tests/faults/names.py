@@ -195,6 +195,13 @@ def dangling(kind: str, role: str) -> Hurt:
     return hurt
 
 
+def all_dangling(patient: Patient) -> None:
+    """Every log on a place that is not mounted."""
+    for path in patient.partition.glob("*.log"):
+        path.unlink()
+        path.symlink_to(f"/not-mounted/{path.name}")
+
+
 def index_swap_of(role: str) -> Hurt:
     """A copy of the segment's index that a swap log takes for its own."""
     return lambda patient: patient.copy(role, ".swap", kinds="index")
@@ -383,6 +390,8 @@ FAULTS = [
         "N08+ N29", "file-deleted reads-fail snapshot-deleted 0..54", on="u-0"),
     written("log-link-broken-first", dangling("log", "first"),
         "N29", "file-deleted snapshot-deleted 54..220"),
+    written("timeindex-link-broken", dangling("timeindex", "old"), "N29", "offline"),
+    written("logs-link-broken", all_dangling, "N10 N29", "offline file-deleted"),
     written("snapshot-link-broken", dangling("snapshot", "active"), "N29", "0..220"),
     fault("segment-named-twice", named_twice, "N26", "segment-skipped 0..220"),
     written("segment-removed-first", segment_removed("first"), "", "snapshot-deleted 54..220"),

@@ -41,7 +41,7 @@ from segmend.broker.recovery import (
 from segmend.broker.remote_storage import NOT_USED, RemoteStorage
 from segmend.formats import epoch_checkpoint
 from segmend.formats.java_number import parse_long
-from segmend.formats.names import is_found, parse_file_name
+from segmend.formats.names import file_prefix, is_found, parse_file_name
 from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.frozen import frozen, replace
 from segmend.loading.epochs import EarlyEpochCache, EpochCache
@@ -69,7 +69,7 @@ from segmend.loading.segment import (
     true_end,
 )
 from segmend.loading.state import LoadState, Settings, Snapshots
-from segmend.loading.usable import check_folder, enter, leave, unreadable_text
+from segmend.loading.usable import check_folder, check_made, enter, leave, unreadable_text
 from segmend.loading.values import Extent
 from segmend.logdir.file_system import FILES, Unreadable
 from segmend.logdir.files import FileEntry
@@ -187,7 +187,7 @@ def _load(state: LoadState) -> Extent:
     complete(state)
     next_offset = _recover_log(state) if state.settings.recover else 0
     if not state.segments:
-        state.add(Segment(base_offset=0, log=None, size=0))
+        _add_empty(state, 0)
     if not state.settings.recover:
         state.snapshots.clear()  # a log that waits for its deletion ends at 0 to its loader
         state.epochs.clear()
@@ -290,8 +290,13 @@ def _recover_log(state: LoadState) -> int:
             _judge_end(state, end)
             return end.next_offset
         _delete_all(state, end.next_offset)
-    state.add(Segment(base_offset=settings.log_start, log=None, size=0))
+    _add_empty(state, settings.log_start)
     return settings.log_start
+
+
+def _add_empty(state: LoadState, base: int) -> None:
+    check_made(state, f"{file_prefix(base)}.log")
+    state.add(Segment(base_offset=base, log=None, size=0))
 
 
 def _recover_unflushed(state: LoadState) -> None:

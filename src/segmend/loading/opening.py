@@ -34,7 +34,7 @@ from segmend.kernel.scan import iter_batches
 from segmend.loading.recovery import InvalidOffset, Overflow, check_index_files, recover_segment, split
 from segmend.loading.segment import Lost, Segment, lost_from, offset_of
 from segmend.loading.state import LoadState
-from segmend.loading.usable import check_writable, note_lazy
+from segmend.loading.usable import check_made, check_writable, note_lazy
 from segmend.logdir.file_system import FOLDERS
 from segmend.logdir.files import FileEntry
 from segmend.logdir.index_file import ends
@@ -98,6 +98,7 @@ def _open(state: LoadState, name: str, base: int) -> None:
     stem = file_prefix(base)
     entry = state.file(f"{stem}.log")
     if name != f"{stem}.log":
+        check_made(state, f"{stem}.log")
         hidden = state.file(name)
         lost = _hidden(state, Segment(base_offset=base, log=hidden, size=hidden.size if hidden else 0))
         state.note("segment-skipped", name, offset=base, lost=lost)
@@ -164,12 +165,13 @@ def _sanity_check(state: LoadState, segment: Segment, stem: str) -> None:
         )
         _rebuild(state, segment, index_name, says)
     elif TIME_INDEX.of(release) and _missing(state, time_name):
+        check_made(state, time_name)
         state.note("index-created", time_name)
 
 
 def _missing(state: LoadState, name: str) -> bool:
-    """Whether there is no file of that name any more, nor a folder: `File.exists`."""
-    return name not in state.names and state.partition.entries.get(name) in (None, "file", "link-file")
+    """Whether there is no file of that name any more, nor a folder; no link to nothing (`File.exists`)."""
+    return name not in state.names and state.partition.entries.get(name) not in (*FOLDERS, "other")
 
 
 def judge_indexes(state: LoadState) -> None:

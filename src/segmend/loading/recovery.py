@@ -45,7 +45,7 @@ from segmend.loading.segment import (
     scan_from,
 )
 from segmend.loading.state import LoadState, States
-from segmend.loading.usable import check_writable
+from segmend.loading.usable import check_made, check_writable
 from segmend.logdir.file_system import FOLDERS, OpenFile
 from segmend.logdir.scans import first_part
 from segmend.logdir.second_looks import Near, look_again
@@ -161,6 +161,7 @@ def check_index_files(state: LoadState, segment: Segment) -> None:
     stem = file_prefix(segment.base_offset)
     for suffix in (".index", ".timeindex"):
         check_writable(state, stem + suffix)
+        check_made(state, stem + suffix)
         if state.partition.entries.get(stem + suffix) in FOLDERS:
             says = f"{state.path(stem + suffix)} (Is a directory)"
             raise io_failure(state.settings.release, says, state.path(stem + suffix))

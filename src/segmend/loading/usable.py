@@ -18,7 +18,7 @@ from segmend.broker.failures import (
 )
 from segmend.formats import epoch_checkpoint
 from segmend.loading.state import LoadState
-from segmend.logdir.file_system import FOLDERS, READ, SEARCH, WRITE, Unreadable
+from segmend.logdir.file_system import FOLDERS, READ, SEARCH, WRITE, Unreadable, unmakeable
 
 
 def enter(state: LoadState) -> None:
@@ -40,6 +40,15 @@ def check_writable(state: LoadState, name: str) -> None:
     denied = state.unwritable(name)
     if denied is not None:
         raise io_failure(state.settings.release, f"{state.path(name)} ({denied})", state.path(name))
+
+
+def check_made(state: LoadState, name: str) -> None:
+    """Raise the IOException of a file that is made where a link is that leads to no place for it."""
+    if state.partition.entries.get(name) != "link-broken" or name in state.names:
+        return
+    refused = unmakeable(state.partition.log_dir.files, f"{state.partition.path}/{name}")
+    if refused is not None:
+        raise io_failure(state.settings.release, f"{state.path(name)} ({refused})", state.path(name))
 
 
 def check_folder(state: LoadState, name: str) -> None:

@@ -73,7 +73,15 @@ class AsUser(Files):
         return True
 
     def listing(self, path: str) -> dict[str, EntryType]:
-        return self._read(disk.listing, path)
+        return self.seen(path, self._read(disk.listing, path))
+
+    def seen(self, folder: str, entries: dict[str, EntryType]) -> dict[str, EntryType]:
+        """With links to what he cannot reach as links to nothing, which they are to him (`File.exists`)."""
+        if self.user.uid == ROOT:
+            return entries
+        links = (name for name, type in entries.items() if type in ("link-file", "link-dir"))
+        closed = [n for n in links if not self._reaches(os.path.dirname(disk.real_path(f"{folder}/{n}")))]
+        return {**entries, **dict.fromkeys(closed, "link-broken")} if closed else entries
 
     def file_stat(self, path: str) -> FileStat:
         return self._read(disk.file_stat, path)
@@ -227,4 +235,7 @@ def user_of(wanted: str | None, dirs: Iterable[LogDir]) -> tuple[User | None, st
 
 def seen_by(dirs: Iterable[LogDir], view: AsUser) -> list[LogDir]:
     """The log dirs with what this user may do in them; those that lie elsewhere as they are."""
-    return [each.through(view) if each.files is disk else each for each in dirs]
+    return [
+        each.through(view, view.seen(each.path, each.entries)) if each.files is disk else each
+        for each in dirs
+    ]

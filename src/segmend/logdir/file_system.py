@@ -160,6 +160,19 @@ def place_of(files: Files, path: str) -> tuple[int, int] | str:
     return (stat.device, stat.inode) if stat.inode else files.real_path(path)
 
 
+def unmakeable(files: Files, path: str) -> str | None:
+    """Why no file comes of a link to nothing that is opened to be written, for it is followed; None if one
+    does. So it is with a link to what the broker's user cannot reach, which is nothing to him."""
+    real = files.real_path(path)
+    try:
+        files.file_stat(path)
+    except Unreadable as refused:
+        home = os.path.dirname(real)
+        makes = refused.missing and files.path_type(home) == "dir"
+        return files.denial(home, WRITE | SEARCH) if makes else refused.reason
+    return files.denial(real, WRITE)
+
+
 HELD_BACK_NOTHING: Final = HeldBack()
 
 

@@ -11,7 +11,6 @@ files are segments).
 from __future__ import annotations
 
 import errno
-import os
 from functools import cached_property
 
 from segmend.formats import (
@@ -45,7 +44,16 @@ from segmend.formats.offset_checkpoint import (
 from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.formats.quorum_state import QuorumState
 from segmend.logdir import disk
-from segmend.logdir.file_system import FOLDERS, EntryType, Files, LockState, Space, Unreadable, or_none
+from segmend.logdir.file_system import (
+    FOLDERS,
+    EntryType,
+    Files,
+    LockState,
+    Space,
+    Unreadable,
+    or_none,
+    unmakeable,
+)
 from segmend.logdir.files import FileEntry
 from segmend.logdir.layout import Layout, layout
 from segmend.logdir.loaded import LoadedFile, load
@@ -107,9 +115,9 @@ class LogDir:
         except Unreadable as error:
             return cls(path, {}, files, error)
 
-    def through(self, files: Files) -> LogDir:
+    def through(self, files: Files, entries: dict[str, EntryType]) -> LogDir:
         """The same names in another view of the same file system."""
-        return LogDir(self.path, self.entries, files, self.unreadable)
+        return LogDir(self.path, entries, files, self.unreadable)
 
     @classmethod
     def narrow(cls, path: str, name: str, files: Files = disk) -> LogDir:
@@ -189,15 +197,7 @@ class LogDir:
     @property
     def lock_refusal(self) -> str | None:
         """Why no `.lock` can be made where a link to nothing has the name: it is followed."""
-        if LOCK not in self.dangling:
-            return None
-        path = f"{self.path}/{LOCK}"
-        try:
-            self.files.file_stat(path)
-        except Unreadable as refused:
-            home = os.path.dirname(self.files.real_path(path))
-            return None if refused.missing and self.files.path_type(home) == "dir" else refused.reason
-        return None
+        return unmakeable(self.files, f"{self.path}/{LOCK}") if LOCK in self.dangling else None
 
     def _ours_of(self, type: EntryType) -> list[str]:
         found = (name for name, each in self.entries.items() if each == type)

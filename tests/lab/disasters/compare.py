@@ -418,5 +418,6 @@ def of_changes(was: dict[str, Seen], did: dict[str, Any], line: Line, made: set[
             yield f"{name} is new, said nothing"
     for name, what in did.get("changed", {}).items():
         index = name.endswith(INDEXES) and (len(what) == 1 or stem(name) in bases)
-        if not (index or name in told or "grown" in what[1:2] or name.endswith((".snapshot", "-checkpoint"))):
+        known = name in told or (is_log(name) and stem(name) in made)  # through a link
+        if not (index or known or "grown" in what[1:2] or name.endswith((".snapshot", "-checkpoint"))):
             yield f"{name} is {what}, was {was[name].size}, said nothing"

@@ -35,21 +35,22 @@ Tree = dict[str, dict[str, Seen]]
 def look(root: Path, node: str = "b1") -> Tree:
     """Everything in the log dirs of a node."""
     found: Tree = {}
+    user = (root / node).stat().st_uid
     for log_dir in sorted(path for path in (root / node).glob("d[0-9]") if path.is_dir()):
-        found[log_dir.name] = _of(log_dir)
+        found[log_dir.name] = _of(log_dir, user)
         for folder in sorted(path for path in log_dir.iterdir() if path.is_dir()):
-            found[f"{log_dir.name}/{folder.name}"] = _of(folder)
+            found[f"{log_dir.name}/{folder.name}"] = _of(folder, user)
     return found
 
 
-def _of(folder: Path) -> dict[str, Seen]:
+def _of(folder: Path, user: int) -> dict[str, Seen]:
     with os.scandir(folder) as listed:
         entries = sorted((each for each in listed if each.name != ".lock"), key=lambda each: each.name)
-    return {entry.name: _seen(entry) for entry in entries}
+    return {entry.name: _seen(entry, user) for entry in entries}
 
 
-def _seen(entry: os.DirEntry[str]) -> Seen:
-    if not entry.is_file():
+def _seen(entry: os.DirEntry[str], user: int) -> Seen:
+    if not entry.is_file() or (entry.is_symlink() and _is_closed(Path(entry.path).resolve().parent, user)):
         return Seen(-1, b"")
     file = os.open(entry.path, os.O_RDONLY)
     try:
@@ -57,6 +58,12 @@ def _seen(entry: os.DirEntry[str]) -> Seen:
         return Seen(size, os.read(file, min(size, LARGE)))
     finally:
         os.close(file)
+
+
+def _is_closed(folder: Path, user: int) -> bool:
+    """Whether what lies there is nothing to the broker's user, though we see it."""
+    status = folder.stat()
+    return user not in (0, status.st_uid) and not status.st_mode & 0o077
 
 
 def fingerprint(*trees: Tree) -> str:

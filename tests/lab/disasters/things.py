@@ -135,8 +135,25 @@ def folder_linked(scene: Scene, target: str, _draw: random.Random) -> None:
         path.symlink_to(away)
 
 
+def logs_linked(scene: Scene, target: str, draw: random.Random) -> None:
+    """Files on a disk that is not mounted, empty, or closed to all but root, with links in their place."""
+    home = scene.root / draw.choice(("not-mounted", "emptied", "closed"))
+    found = files(scene.partition(target))
+    if home.name != "not-mounted":
+        home.mkdir(exist_ok=True, mode=0o700 if home.name == "closed" else 0o755)
+    logs = [path for path in found if path.suffix == ".log"]
+    for path in logs if draw.random() < 0.5 else chosen(draw, found if draw.random() < 0.4 else logs, 1):
+        away = home / f"{path.parent.name}-{path.name}"
+        if home.name == "closed":
+            path.rename(away)
+        else:
+            path.unlink()
+        path.symlink_to(away)
+
+
 THINGS = {
     "linked": Wound("things", one_of(linked, 2), PLACES),
+    "logs-linked": Wound("things", logs_linked, tuple(TOPICS)),
     "a-folder": Wound("things", one_of(a_folder), PLACES),
     "sparse": Wound("things", sparse_of, tuple(TOPICS)),
     "left-behind": Wound("things", left_behind, PLACES),
