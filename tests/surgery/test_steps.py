@@ -123,6 +123,16 @@ def test_what_is_gone_in_a_view_is_missing(world: World) -> None:
         log_dir.files.open(f"{world.a}/gone-0/0.log")
 
 
+def test_a_view_has_files_without_a_time_as_new_as_they_will_be(tmp_path: Path) -> None:
+    """As old as 1970, leader epochs counted as those of an older topic of that name, and nothing was said."""
+    old, view, path = tmp_path / "old", PlannedView(), str(tmp_path / "leader-epoch-checkpoint")
+    old.touch()
+    view.replace(path, b"0\n0\n", Fingerprint(kind="file"))
+    assert view.file_stat(path).mtime_ns >= old.stat().st_mtime_ns
+    view.replace(path, b"0\n0\n", Fingerprint(kind="file", mtime_ns=7))
+    assert view.file_stat(path).mtime_ns == 7
+
+
 def test_a_view_that_was_looked_at_already_sees_each_later_change(tmp_path: Path) -> None:
     """It remembers where the files of a directory are; half of a move must not be remembered."""
     view, first, second = PlannedView(), str(tmp_path / "first"), str(tmp_path / "second")

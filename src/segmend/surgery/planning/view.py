@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import stat
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar
@@ -248,7 +249,9 @@ def _like(status: FileStat) -> Fingerprint:
 
 
 def _status(size: int, kind: int, like: Fingerprint) -> FileStat:
+    """A file that gets no time of another one is as old as the plan's start of a broker, not of 1970."""
+    mtime_ns = time.time_ns() if like.mtime_ns is None else like.mtime_ns
     return FileStat(
-        size=size, allocated=size, mtime_ns=like.mtime_ns or 0, mode=kind | (like.mode or 0o644),
+        size=size, allocated=size, mtime_ns=mtime_ns, mode=kind | (like.mode or 0o644),
         uid=like.uid or 0, gid=like.gid or 0,
     )  # fmt: skip

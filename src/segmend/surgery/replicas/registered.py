@@ -18,13 +18,17 @@ class Heard:
 
 
 def heard_of(key: tuple[str, int], brokers: Iterable[BrokerDirs], source: BrokerDirs | None) -> Heard | None:
-    """What the newest metadata at hand says of the partition; None where none does."""
+    """What the newest metadata at hand says of the partition; None where none does.
+
+    An ISR changes within an epoch: of copies that tell of one epoch, one that has the source in it counts.
+    """
     images = (broker.metadata for broker in brokers)
     told = [registered for image in images if image is not None and (registered := _registered(image, key))]
     if not told:
         return None
     node = None if source is None else source.node_id
-    return Heard(registered=max(told, key=lambda each: each.epoch), source=node)
+    newest = max(told, key=lambda each: (each.epoch, node in (each.leader, *each.isr)))
+    return Heard(registered=newest, source=node)
 
 
 def _registered(image: MetadataImage, key: tuple[str, int]) -> PartitionLeader | None:

@@ -51,29 +51,35 @@ def compacted_by(leader: Leader) -> Callable[[RecordBatch], bool]:
 
 
 def refuse_stale(
-    target: str, source: str, mine: int, theirs: int, comparison: Comparison, heard: Heard | None
-) -> None:
-    """Raise `SegmendError` for a source that may not take from the replica what only that one has.
+    target: str, source: str, ends: tuple[int, int], comparison: Comparison, heard: Heard | None, *,
+    meant: bool,
+) -> None:  # fmt: skip
+    """Raise `SegmendError` for a source that is known not to lead.
 
-    `mine` and `theirs` are the newest epochs of target and source. A replica that has nothing of its own
-    loses nothing by any source: it fetches the rest from whoever leads.
+    `ends` are the newest epochs of target and source. A replica that has nothing of its own loses nothing by
+    any source, but what it gets may be of a branch that the topic has left: then that is to be `meant`.
     """
-    why = _stale(target, mine, theirs, comparison, heard) if comparison.lost.batches else None
-    if why is not None:
-        lost = comparison.lost
+    mine, theirs = ends
+    lost, follows = comparison.lost, None if heard is None else _follower(theirs, heard)
+    if lost.batches and (why := _stale(target, mine, theirs, comparison) or follows):
         raise SegmendError(
             f"{source}: {why}; {plural(lost.records, 'record')} (offsets {lost.first} to {lost.last}) of "
             f"{target} would go, and nothing shows that the topic has lost them: graft from the replica that "
             "led last, or make one history of both: segmend plan merge"
         )
+    if follows and comparison.source_next is not None and not meant:
+        raise SegmendError(
+            f"{source}: {follows}, so nothing shows that the topic has what would be copied: graft from the "
+            "replica that led last; if there is none but this: --whole"
+        )
 
 
-def _stale(target: str, mine: int, theirs: int, comparison: Comparison, heard: Heard | None) -> str | None:
+def _stale(target: str, mine: int, theirs: int, comparison: Comparison) -> str | None:
     if theirs < mine:
         return f"ends in leader epoch {theirs}, and {target} goes on in epoch {mine}"
     if mine == theirs != _NONE and mine in comparison.lost.epochs:
         return f"has not all of leader epoch {mine}, as the leader of it has"
-    return None if heard is None else _follower(theirs, heard)
+    return None
 
 
 def _follower(epoch: int, heard: Heard) -> str | None:

@@ -29,7 +29,7 @@ from segmend.surgery.ops.graft.decision import Splice
 from segmend.surgery.ops.graft.graft_steps import Graft, steps_of
 from segmend.surgery.ops.graft.preparation import Site, lines, look_at, make
 from segmend.surgery.options import flag, option, required
-from segmend.surgery.plan import Loss, Plan
+from segmend.surgery.plan import Left, Loss, Plan
 from segmend.surgery.planning import assembly
 from segmend.surgery.planning.assembly import Draft
 from segmend.surgery.planning.topic_dirs import check_target
@@ -76,12 +76,14 @@ def plan(request: Request[Options]) -> Plan:
     if cut is None:
         note = f"both replicas end at offset {comparison.shared.end}: nothing is missing"
         steps = [*_too_high(site, comparison.shared.end), *_beyond(site, comparison.shared.end)]
-        return assembly.make(NAME, arguments, request, Draft(steps=steps, notes=[note]))
+        left = list(_left(site, comparison, live=options.live_source))
+        return assembly.make(NAME, arguments, request, Draft(steps=steps, notes=[note], left=left))
     graft = make(site, cut)
     draft = Draft(
         steps=[*steps_of(graft), *_checkpoints(request, site, cut, graft)],
         losses=list(_losses(site, comparison)), extra={NAME: _facts(comparison, cut)},
         notes=[*_unexpected(request, site), *_notes(site, comparison, cut)],
+        left=list(_left(site, comparison, live=options.live_source)),
     )  # fmt: skip
     return assembly.make(NAME, arguments, request, draft)
 
@@ -202,6 +204,21 @@ def _losses(site: Site, comparison: Comparison) -> Iterator[Loss]:
     )  # fmt: skip
 
 
+def _left(site: Site, comparison: Comparison, *, live: bool) -> Iterator[Left]:
+    """What this replica once had committed, and neither log has: after the graft no file here tells of it."""
+    if live:
+        return  # The leader's log is read up to its checkpoint, and goes on.
+    mark = site.log_dir.high_watermarks.get(site.key, 0)
+    end = max(comparison.source.end or 0, comparison.target.end or 0)
+    if end < mark:
+        yield Left(
+            why=f"offsets {end} to {mark - 1} were committed here (high watermark {mark}), and "
+            f"{site.leader.path} does not have them either: is that the leader's log, and a current "
+            "copy of it?",
+            path=f"{site.log_dir.path}/{site.name}",
+        )  # fmt: skip
+
+
 _NOT_THE_LEADERS = "the leader does not have them, so the topic does not lose them"
 _UNTOLD = "these releases kept no epochs, so the topic does not lose them only if that is its leader's log"
 _COMMITTED = (
@@ -234,7 +251,8 @@ def _notes(site: Site, comparison: Comparison, cut: Splice) -> Iterator[str]:
     if low and cut.kept is not None:
         yield f"{path}: below offset {low} each broker compacts on its own; that part is left as it is"
     if comparison.lost.batches:
-        yield f"{path}: had gone another way from offset {cut.offset} on, as after an unclean election"
+        first = comparison.lost.first
+        yield f"{path}: had gone another way from offset {first} on, as after an unclean election"
     if site.leader.partition.topic_id is None:
         yield f"{site.leader.path}: has no topic id; only the batches prove that it is the same topic"
     mark = site.leader.high_watermark
