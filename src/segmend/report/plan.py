@@ -122,7 +122,7 @@ def _forecast(plan: Plan, look: Style) -> Iterator[str]:
     for when in ("before", "after"):
         outcome = plan.forecast.get(when)
         if outcome:
-            yield f"a broker {plan.release} started {when} it {_start(outcome, look)}{_looked_at(outcome)}"
+            yield f"a broker {plan.release} started {when} it {_start(outcome, look)}"
 
 
 def _start(outcome: Mapping[str, Any], look: Style) -> str:
@@ -142,15 +142,14 @@ def _start(outcome: Mapping[str, Any], look: Style) -> str:
         told.append("no loss is seen" if unknown else "loses nothing")
     supposed = outcome.get("supposed")
     worst = f"starts; if {text.clean(supposed)}, it" if supposed else "starts and"
-    words = f"{worst} {' and '.join(told)}"
+    words = f"{worst} {' and '.join(told)}{_looked_at(outcome)}"
     return f"{words}; {look('red', 'not known')}: {text.clean('; '.join(unknown))}" if unknown else words
 
 
 def _looked_at(outcome: Mapping[str, Any]) -> str:
-    """What of a broker with very many partitions the sentence before is about."""
-    if (count := outcome.get("looked_at")) is None:
-        return ""
-    return f" of {plural(count, 'partition')} that it touches; the others were not looked at"
+    """What of a broker with very many partitions the sentence before is about; the others are not known."""
+    count = outcome.get("looked_at")
+    return "" if count is None else f" of {plural(count, 'partition')} that it touches"
 
 
 def plan_objects(plan: Plan, path: str | None) -> Iterator[dict[str, object]]:
