@@ -4,11 +4,13 @@ Played on 0.8.2.2, 0.10.2.2 and 0.11.0.3, which end, and on 1.0.2, which goes on
 """
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.brokers import broker_of
+from tests.cli.run import run
 from tests.faults.written import two_dirs, with_zookeeper
 from tests.loading.test_outcomes import online
 
@@ -41,3 +43,16 @@ def test_a_log_dir_that_is_none(release: str, what: str, identified: bool, tmp_p
     if not last.starts:
         assert last.reason == f"{dirs[1]} is not a readable log directory."
         assert all(line.unserved for line in lines if hasattr(line, "unserved") and line is not last)
+
+
+def test_a_log_dir_of_the_same_broker_that_was_left_out(tmp_path: Path) -> None:
+    """1.1.0 made all that was in it again, empty, where log.dirs no longer had it."""
+    first, second = two_dirs(tmp_path, True)
+    with_zookeeper([first, second])
+    shutil.copytree(first, tmp_path / "copy")  # has nothing more
+    lacking = run("forecast", first, "--json", "--kafka", "1.1.0", code=4).json[-1]["unknown"]
+    assert [each for each in lacking if each.startswith(f"{second}: a dir of this broker")] == lacking != []
+    assert run("forecast", first, second, "--json", "--kafka", "1.1.0", code=0).json[-1]["unknown"] == []
+    stranger = (second / "meta.properties").read_text().replace("broker.id=", "broker.id=7")
+    (second / "meta.properties").write_text(stranger)
+    assert run("forecast", first, "--json", "--kafka", "1.1.0", code=0).json[-1]["unknown"] == []

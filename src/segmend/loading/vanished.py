@@ -15,12 +15,17 @@ from segmend.frozen import replace
 from segmend.loading.dirs import DirState
 from segmend.loading.replicas import Loaded
 from segmend.loading.values import DirectoryOutcome, Extent, PartitionOutcome, Service
+from segmend.logdir.beside import left_out
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
 
 LONE_FUTURE: Final = (
     "{0}: whether ZooKeeper has {1} here; the broker makes it anew then, and empties this one; the dir goes "
     "offline if it is made in it"
+)
+LEFT_OUT: Final = (
+    "{0}: a dir of this broker with {1} and perhaps more, which was not given; if log.dirs lacks it, what "
+    "ZooKeeper has of it is made again, empty"
 )
 _EMPTIED = "which partitions were in this empty dir (ZooKeeper knows); they are made again, empty"
 _NOT_SERVED = "which partitions are or were in this dir (ZooKeeper knows); no client gets them"
@@ -67,6 +72,9 @@ def only_zookeeper_knows(
     becomes |= dict.fromkeys(absent, _EMPTIED)
     if len(blank) < len(states):
         yield from (f"{path}: {words}" for path, words in becomes.items())
+    for path, name in left_out(state.log_dir for state in states):
+        if path not in absent:
+            yield LEFT_OUT.format(path, name)
     for state in states:
         for name in state.log_dir.others:
             if parse_dir_name(name).kind == "current":

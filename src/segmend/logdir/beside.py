@@ -12,8 +12,9 @@ from typing import Final
 
 from segmend.errors import UsageError
 from segmend.formats import java_properties
+from segmend.formats.meta_properties import FILE_NAME as META_PROPERTIES
 from segmend.logdir import disk
-from segmend.logdir.file_system import Unreadable
+from segmend.logdir.file_system import FOLDERS, Unreadable, or_none
 from segmend.logdir.release import Release, Told
 from segmend.logdir.tree import LogDir
 
@@ -37,6 +38,30 @@ def told_beside(dirs: Iterable[LogDir], given: Mapping[str, str] | None) -> Told
         return _by_protocol(given, "server.properties")
     files = (f"{home}/{name}" for home in homes for name in _PROPERTIES)
     return next(filter(None, (_by_properties(file, paths) for file in files)), None)
+
+
+def left_out(dirs: Iterable[LogDir]) -> Iterator[tuple[str, str]]:
+    """Log dirs of the same broker that lie beside these and are none of them, if each has a partition that is
+    in none of these: a copy has none. With the first such partition."""
+    given = [each for each in dirs if each.device and each.meta_properties.value is not None]
+    real = {each.real_path for each in given}
+    owners = {_owner(each) for each in given} - {(None, None)}
+    there = {partition.name for each in given for partition in each.current}
+    for home in dict.fromkeys(path.rpartition("/")[0] for path in sorted(real)):
+        folders = (n for n, type in (or_none(disk.listing, home or "/") or {}).items() if type in FOLDERS)
+        paths = (f"{home}/{name}" for name in sorted(folders))
+        for path in (each for each in paths if or_none(disk.file_size, f"{each}/{META_PROPERTIES}")):
+            other = LogDir.attempt(path)
+            if other.real_path in real or _owner(other) not in owners:
+                continue
+            more = next((each.name for each in other.current if each.name not in there), None)
+            if more is not None:
+                yield other.path, more
+
+
+def _owner(log_dir: LogDir) -> tuple[str | None, int | None]:
+    value = log_dir.meta_properties.value
+    return (None, None) if value is None or value.node_id is None else (value.cluster, value.node_id)
 
 
 def _by_log(path: str, dirs: Iterable[str]) -> Told | None:

@@ -57,9 +57,9 @@ examples:
   segmend forecast --cluster /brokers/*/data --zookeeper /zookeeper/data    who is in sync, by its files
   segmend forecast --cluster /b1 /b2 --config b1.properties --config 2=b2.properties    as they are set
 
-exit codes: 0 it starts, nothing is lost, all that matters here could be read; 4 otherwise, or if retention
-would then delete records before their time (`undue` in --json);
-8 something could not be read, 16 usage"""
+exit codes: 0 it starts, nothing is lost, all that matters here could be read; 4 otherwise (`unknown`
+in --json names what could not be read), or if retention would then delete records too early (`undue`);
+8 none of the dirs is there, or the forecast stopped, 16 usage"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
