@@ -111,6 +111,21 @@ def test_a_lost_vote_is_not_given_twice(desk: Desk, others: tuple[Path, Path]) -
     assert (state(desk, place).leader_epoch or 0) > 1000
 
 
+def test_a_config_with_paths_of_another_machine_tells_which_dir_to_give(
+    desk: Desk, others: tuple[Path, Path]
+) -> None:
+    """Volumes that are mounted elsewhere: it was asked for the very file that was given."""
+    place, config = home(desk), desk.root / "server.properties"
+    shutil.rmtree(place)
+    config.write_text(config.read_text().replace(str(desk.home), "/there"))
+    options = ("--config", config, "--from", others[0], "--from", others[1])
+    ran = desk.plan("quorum", *options)
+    assert ran.code == 16
+    assert "give --config" not in ran.err
+    assert f"/there/{place.parent.name}, of server.properties, is none of them" in ran.err
+    assert desk.run("plan", "quorum", place.parent, *options).code == 0
+
+
 @pytest.mark.slow
 def test_a_last_voter_is_the_only_one(desk: Desk, tmp_path: Path) -> None:
     place = home(desk)

@@ -20,7 +20,7 @@ from segmend.surgery.request import Request
 from segmend.surgery.step import Step
 from segmend.surgery.steps.move_dir import MoveDir
 from segmend.surgery.steps.quarantine import Quarantine
-from segmend.surgery.writing.transfer import allocated
+from segmend.surgery.writing.transfer import written
 from segmend.surgery.writing.work import device_of
 
 _MANY: Final = 500
@@ -81,7 +81,7 @@ def throttle_option() -> Any:
 def _slowly(moves: Sequence[Move], throttle: int) -> Iterator[str]:
     """How long a throttled copy takes at the least; what stays on its disk is only renamed."""
     away = [m for m in moves if device_of(m.partition.path) != device_of(m.target.path)]
-    size = sum(allocated(move.partition.path) for move in away)
+    size = sum(written(move.partition.path) for move in away)
     if size:
         least = f"{size / throttle:,.1f} seconds at the least"
         yield f"{size:,} bytes are copied to another disk at {throttle:,} a second: {least}"

@@ -115,7 +115,10 @@ def _home(broker: BrokerDirs) -> LogDir:
         raise UsageError(f"{broker.config.metadata_log_dir}: is where the metadata is; give that dir, too")
     having = [each for each in broker.dirs if each.cluster_metadata is not None]
     if broker.metadata_dir is None or (not having and not broker.home_is_known and len(broker.dirs) > 1):
-        raise UsageError(
-            f"none of these dirs has a {CLUSTER_METADATA}: where is it to be? give --config server.properties"
-        )
+        none, named = f"none of these dirs has a {CLUSTER_METADATA}", broker.config.metadata_log_dir
+        if broker.given is not None and named:
+            raise UsageError(
+                f"{none}; {named}, of server.properties, is none of them: give only what it is here"
+            )
+        raise UsageError(f"{none}: where is it to be? give --config server.properties")
     return broker.metadata_dir
