@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from tests.fleet.build import plain, write_broker
 
 import segmend.spark
-from segmend.errors import SegmendError
+from segmend.errors import SegmendError, UsageError
 from segmend.fleet.listing import find_places
 from segmend.spark import workers
 from segmend.spark.session import _start
@@ -95,6 +95,16 @@ def test_a_master_that_nobody_answers_at_is_a_line(monkeypatch: pytest.MonkeyPat
     with pytest.raises(SegmendError) as error:
         _start("spark://there:7077", None, {}, ())
     assert str(error.value) == "Spark did not start on spark://there:7077: Cannot call methods."
+
+
+@pytest.mark.parametrize(
+    "master", ["foo://x", "local[x]", "localhost", "yarn-client", "spark://", "mesos://x"]
+)
+def test_a_master_that_spark_does_not_know_is_a_line(master: str) -> None:
+    with pytest.raises(UsageError) as error:
+        _start(master, None, {}, ())
+    assert str(error.value).startswith(f"{master!r} is no Spark master: it is one of local,")
+    assert "\n" not in str(error.value)
 
 
 def test_a_session_with_another_python_is_a_line(

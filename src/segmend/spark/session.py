@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -25,7 +26,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import segmend
-from segmend.errors import SegmendError
+from segmend.errors import SegmendError, UsageError
 from segmend.fleet.bundle import NAME as BUNDLE
 from segmend.fleet.bundle import bundle_name, keep_newest, make_bundle
 from segmend.spark.archive import archive_later, is_wanted, options_with
@@ -58,7 +59,8 @@ def session(
 
     `cache` keeps the class archive and the Java wrapper from one run to the next; None
     means a temporary directory and no archive. `conf` has the last word on every setting.
-    SegmendError, in one line, when there is no Java, Spark does not start, or what runs has another Python.
+    SegmendError, in one line, when there is no Java, Spark does not start, or what runs has another Python;
+    UsageError for a master of no kind that Spark knows.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
@@ -77,6 +79,10 @@ def _start(
             return SparkSession.builder.remote(master).getOrCreate()
         except PySparkException as error:
             raise SegmendError(f"{master}: {' '.join(str(error).split())}") from error
+    if not _MASTER.fullmatch(master):
+        # Java would tell it with its stack, on a stream that is not ours.
+        known = "local, local[N], local-cluster[…], spark://HOST:PORT, k8s://URL, yarn or sc://HOST"
+        raise UsageError(f"{master!r} is no Spark master: it is one of {known}")
     settings = {"spark.sql.session.timeZone": "UTC", "spark.python.unix.domain.socket.enabled": "true"}
     # The JVM that runs the workers has no other way to learn which Python this is.
     environ = {"PYSPARK_DRIVER_PYTHON": sys.executable}
@@ -140,6 +146,11 @@ def _homes() -> list[str]:
     homes = [str(Path(file).parent.parent) for file in (segmend.__file__, pyarrow.__file__)]
     return list(dict.fromkeys([*homes, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]))
 
+
+_MASTER = re.compile(
+    r"local|local\[([0-9]+|\*)( *, *[0-9]+)?\]|local-cluster\[[0-9, ]+\]|yarn|(spark|k8s)://.+"
+)
+"""Those that Spark takes (`SparkSubmit`, `SparkMasterRegex`)."""
 
 _LOCAL = {
     "spark.python.daemon.module": "segmend.spark.daemon",
