@@ -43,10 +43,12 @@ def check_writable(state: LoadState, name: str) -> None:
 
 
 def check_made(state: LoadState, name: str) -> None:
-    """Raise the IOException of a file that is made where a link is that leads to no place for it."""
-    if state.partition.entries.get(name) != "link-broken" or name in state.names:
+    """Raise the IOException of a file that is made where a folder is, or a link that leads nowhere."""
+    type = state.partition.entries.get(name)
+    if name in state.names or type not in (*FOLDERS, "link-broken"):
         return
-    refused = unmakeable(state.partition.log_dir.files, f"{state.partition.path}/{name}")
+    path = f"{state.partition.path}/{name}"
+    refused = IS_A_DIRECTORY if type in FOLDERS else unmakeable(state.partition.log_dir.files, path)
     if refused is not None:
         raise io_failure(state.settings.release, f"{state.path(name)} ({refused})", state.path(name))
 

@@ -398,8 +398,10 @@ class PartitionDir:
 
     @property
     def kraft_snapshots(self) -> list[FileEntry]:
-        """`<end offset>-<epoch>.checkpoint` files, in name order."""
-        return self._files(self.layout.kraft_snapshots)
+        """`<end offset>-<epoch>.checkpoint` files, in name order; brokers list links to nothing, too."""
+        links = (name for name in self.layout.dangling if self.entries[name] == "link-broken")
+        listed = [name for name in links if name.endswith(".checkpoint")]
+        return self._files(self.layout.kraft_snapshots + listed)
 
     @property
     def shadowed(self) -> list[FileEntry]:
