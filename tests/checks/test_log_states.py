@@ -151,6 +151,7 @@ def test_what_is_no_batch_is_cut_off_where_nothing_follows_it(
     (hole,) = (each for each in found(dirs[0]) if each.code == "L04")
     assert hole.remedy is not None
     assert command in hole.remedy.command
+    assert hole.message.endswith("nothing follows them") == ("trim" in command)
 
 
 def test_the_right_value_is_named(tmp_path: Path) -> None:

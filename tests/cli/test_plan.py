@@ -128,16 +128,37 @@ def test_indexes_are_cut_with_their_log(dirs: tuple[Path, Path], tmp_path: Path)
     ran = planned(tmp_path, "trim", a, b)
     kinds = {(row["kind"], Path(row["path"]).suffix) for row in ran.of("step")}
     assert {("cut_file", ".log"), ("replace_file", ".timeindex")} <= kinds
-    gaps = [note for note in ran.json[-1]["notes"] if "offsets 30 to 35 are in no whole batch" in note]
-    assert [f"{a}/{name}/" in note for name, note in zip(("x-0", "y-0"), gaps, strict=True)] == [True, True]
-    assert ["high watermark still tell" in note for note in gaps] == [True, False]
-    assert applied(tmp_path).code == 1
+    gaps = [left for left in ran.json[-1]["left"] if "offsets 30 to 35 are in no whole batch" in left]
+    assert [f"{a}/{name}/" in left for name, left in zip(("x-0", "y-0"), gaps, strict=True)] == [True, True]
+    assert ["high watermark still tell" in left for left in gaps] == [True, False]
+    assert [f"segmend plan graft {a} --partition {name[:3]} --from" in left for name, left in
+            zip(("x-0", "y-0"), gaps, strict=True)] == [True, True]  # fmt: skip
+    assert ran.code == 4
+    done = run("apply", tmp_path / "plan.json", "--yes")
+    assert (done.code, "2 findings left as named above" in done.out) == (5, True)
     # Offsets 30 to 35 were torn; in y-0 more segments follow, where that is a gap and nothing worse.
     codes = [code for code, _ in errors(a, b)]
     assert [code for code in codes if code.startswith(("I", "L0"))] == []
     assert {"C04", "C10b"} <= set(codes)
     undone()
     assert trees(a, b) == before
+
+
+def test_what_is_cut_off_in_the_middle_of_a_partition_is_left_as_a_hole(
+    dirs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    log = min((dirs[0] / "y-0").glob("*.log"))
+    data = bytearray(log.read_bytes())
+    *_, hurt, _ = iter_batches(BytesReader(bytes(data)))
+    data[hurt.position + 70] ^= 1
+    log.write_bytes(data)
+    agreed = planned(tmp_path, "trim", *dirs).json[-1]["left"][0].rpartition("--accept-loss ")[2]
+    ran = planned(tmp_path, "trim", *dirs, "--accept-loss", agreed.split()[0])
+    (left,) = ran.json[-1]["left"]
+    assert f"offsets {hurt.base_offset} to " in left
+    assert "are cut off, and missing from then on" in left
+    assert (ran.code, applied(tmp_path).code) == (4, 5)
+    assert "N08" in {code for code, _ in errors(*dirs)}
 
 
 def test_indexes_of_a_later_segment_are_cut_as_well(dirs: tuple[Path, Path], tmp_path: Path) -> None:

@@ -43,21 +43,26 @@ OF_PROBLEMS = True
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     for hole in first(breaks(view, view.scan, "L04")):
         length = hole.end - hole.position
-        end = (
-            "the next start deletes everything after it in this partition"
-            if healed_at_start(view)
-            else "sound batches follow it"
-        )
+        behind = _behind(view, hole)
         size = size_field(view, hole.position)
         yield context.finding(
             "L04",
-            f"{plural(length, 'byte')} are no batch; {end}",
+            f"{plural(length, 'byte')} are no batch; {behind}",
             Where(view.segment.name, position=hole.position, offset=hole.offset),
             broker_says=too_small(view, size) if size < 14 else None,
             remedy=_remedy(view, context, hole),
             bytes=length,
             end=hole.end,
         )
+
+
+def _behind(view: SegmentView, hole: Break) -> str:
+    """What comes after it, and what becomes of that."""
+    if view.is_active and hole.end >= view.scan.end:
+        return "nothing follows them"
+    if healed_at_start(view):
+        return "the next start deletes everything after it in this partition"
+    return "sound batches follow it"
 
 
 def _remedy(view: SegmentView, context: PartitionContext, hole: Break) -> Remedy:

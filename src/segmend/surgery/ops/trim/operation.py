@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from segmend.checks import remedies
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.frozen import frozen
 from segmend.logdir.log_segment import LogSegment
@@ -57,8 +58,8 @@ def plan(request: Request[Options]) -> Plan:
     markers, notes = _markers(request.dirs, taken)
     draft = Draft(
         steps=[*markers, *(step for cut in taken for step in steps_of(cut)), *_lines(request.dirs, taken)],
-        losses=[_loss(cut) for cut in taken if cut.lossy], notes=[*notes, *_gaps(taken)],
-        left=[fatal.get(id(cut)) or _left(cut, total) for cut in lossy if cut not in asked],
+        losses=[_loss(cut) for cut in taken if cut.lossy], notes=notes,
+        left=[*(fatal.get(id(cut)) or _left(cut, total) for cut in lossy if cut not in asked), *_gaps(taken)],
     )  # fmt: skip
     arguments = {} if agreed is None else {"accept-loss": f"{agreed}-records"}
     return assembly.make(NAME, arguments, request, draft)
@@ -134,17 +135,30 @@ def _lines(dirs: Sequence[LogDir], cuts: Sequence[Cut]) -> Iterator[Step]:
                 yield from assembly.checkpoint_step(log_dir, name, beyond, "the log ends there")
 
 
-def _gaps(cuts: Sequence[Cut]) -> Iterator[str]:
-    """Offsets of torn batches that the log, or a checkpoint, had; a check goes on to say they are missing."""
+def _gaps(cuts: Sequence[Cut]) -> Iterator[Left]:
+    """Offsets that the log, or a checkpoint, had: a check goes on to say that they are missing."""
     for cut in cuts:
-        bases = (each.base_offset for each in cut.segment.partition.segments)
+        partition = cut.segment.partition
+        bases = (each.base_offset for each in partition.segments)
         inside = min((base for base in bases if base > cut.segment.base_offset), default=None)
-        following = _promised(cut.segment.partition) if inside is None else inside
-        if not cut.lossy and cut.next_offset < following:
-            gone = f"offsets {cut.next_offset} to {following - 1}"
+        if inside is None and cut.lossy:
+            continue  # Its checkpoints promise no more by then.
+        following = _promised(partition) if inside is None else inside
+        if cut.next_offset < following:
+            what = "cut off" if cut.lossy else "in no whole batch"
             whose = "" if inside is not None else "; the recovery point or high watermark still tells of them"
-            hint = f"another replica may have them{whose}"
-            yield f"{_place(cut)}: {gone} are in no whole batch, and missing from then on; {hint}"
+            why = (
+                f"offsets {cut.next_offset} to {following - 1} are {what}, and missing from then on; "
+                f"another replica may have them{whose}"
+            )
+            yield Left(why=why, path=_place(cut), next=_graft(partition, whole=not cut.kept.batches))
+
+
+def _graft(partition: PartitionDir, *, whole: bool) -> str | None:
+    """The metadata log is not replicated as others are: `check` names what mends it."""
+    if partition.kind != "current":
+        return None
+    return remedies.graft(partition.log_dir.path, partition.name, whole=whole).command
 
 
 def _promised(partition: PartitionDir) -> int:
