@@ -5,6 +5,11 @@ volume out of a snapshot, or a directory that was copied, keeps the old one. A b
 such a replica for a stray, or does not lead it (`UnifiedLog.assignTopicId`, InconsistentTopicIdException).
 
 Whether these records belong to the topic of that id, no file tells: that is said by asking for it.
+
+Leader epochs above the topic's stay in leader-epoch-checkpoint, though without them the followers would be
+in sync at once (as 4.3.1 showed): of replicas that differ in the old topic's records only these entries tell
+the brokers. Without them 4.3.1 took three into the ISR of which one had other records, and they stayed
+different; whether all replicas are equal, no node's files tell.
 """
 
 from __future__ import annotations
