@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -95,6 +96,19 @@ def test_what_fills_a_disk_is_named(tmp_path: Path, monkeypatch) -> None:
     )
     assert full["K14"].remedy is not None
     assert "plan free" in full["K14"].remedy.command
+
+
+def test_room_is_made_on_the_full_disk_with_all_dirs_of_the_broker_in_sight(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the dir of the metadata left out, the plan took every partition for a stray."""
+    dirs = [path for name in ("o'ne", "two") for path in clean_dir(tmp_path / name)]
+    real = disk.space(str(tmp_path))
+    monkeypatch.setattr(disk, "space", lambda path: replace(real, available=0 if "two" in path else 1 << 40))
+    (full,) = [finding for finding in found(dirs) if finding.code == "K14"]
+    assert full.remedy is not None
+    words = shlex.split(full.remedy.command)
+    assert words[2:] == ["free", *map(str, dirs), "--on", str(dirs[1]), "--bytes", "1GB", "-o", "plan.json"]
 
 
 def test_an_input_output_error(tmp_path: Path, monkeypatch) -> None:

@@ -53,7 +53,7 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
             "K14",
             f"the file system is full{_foreign(log_dir)}",
             broker_says=DISK_FULL,
-            remedy=remedies.free(context.path),
+            remedy=remedies.free(context.path, *(each.path for each in context.broker_dirs.dirs)),
         )
     if context.running:
         yield context.finding(

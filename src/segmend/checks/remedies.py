@@ -91,9 +91,10 @@ def quorum(log_dir: str, *options: str, safety: Safety = Safety.SAFE) -> Remedy:
     return Remedy(command=f"segmend plan quorum {shlex.quote(log_dir)}{words} -o plan.json", safety=safety)
 
 
-def free(log_dir: str) -> Remedy:
-    """Plan to make room on the disk of a log dir, by the least harm first."""
-    return advice(f"segmend plan free {shlex.quote(log_dir)} --bytes 1GB -o plan.json")
+def free(full: str, *log_dirs: str) -> Remedy:
+    """Plan to make room on the disk of one log dir of a broker, by the least harm first."""
+    dirs, on = " ".join(map(shlex.quote, log_dirs)), f" --on {shlex.quote(full)}" if log_dirs[1:] else ""
+    return advice(f"segmend plan free {dirs}{on} --bytes 1GB -o plan.json")
 
 
 def restamp(topic: str, *log_dirs: str) -> Remedy:
