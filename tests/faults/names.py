@@ -429,7 +429,7 @@ FAULTS = [
     written("dir-dump", file("heap.hprof", bytes(10 << 20)), "N28", "0..220"),
     written("dir-checkpoint-tmp", file("replication-offset-checkpoint.tmp", "0\n"), "", "0..220"),
     written("partition-with-leading-zero", copied("u-0", "u-00"), "N17", "refuses", on="u-0"),
-    written("partition-future-beside", copied("u-0", f"u-0.{HEX}-future"), "", "refuses", on="u-0"),
+    written("partition-future-beside", copied("u-0", f"u-0.{HEX}-future"), "N33", "refuses", on="u-0"),
     written("epochs-tmp-left", left("leader-epoch-checkpoint.tmp", "x"), "", "0..220"),
     written("dir-colon", folder("u-0:Zone.Identifier"), "N24", "refuses"),
     written("partition-of-long-topic", lambda p: p.rename_partition("u" * 250 + "-0"),

@@ -211,7 +211,7 @@ def folder_doubled(path: Path, draw: random.Random, _all: list[Path]) -> None:
         "",
     )
     name = draw.choice((*(topic + end for end in ends), *ODD_NAMES))
-    other = draw.choice([each for each in path.parent.parent.iterdir() if each.is_dir()])
+    other = draw.choice(sorted(each for each in path.parent.parent.iterdir() if each.is_dir()))
     copy_tree(path, draw.choice((path.parent, other)) / name)
 
 
