@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -372,6 +373,80 @@ def test_nobody_to_ask_is_a_refusal(dirs: tuple[Path, Path], tmp_path: Path) -> 
     assert run("journal", "list").code == 0
     assert applied(tmp_path).code == 1
     assert run("undo").code == 16
+
+
+def test_an_undo_without_a_name_is_of_the_only_journal(dirs: tuple[Path, Path], tmp_path: Path) -> None:
+    """All brokers of a machine share a state dir: which of them is meant the clock does not tell."""
+    a, b = dirs
+    other = write_log_dir(tmp_path / "it's" / "other", [PartitionWriter("w")])
+    cut = tmp_path / "it's" / "other" / "w-0" / f"{0:020}.log"
+    cut.write_bytes(cut.read_bytes() + GARBAGE)
+    planned(tmp_path, "move", a, b, "--partition", "x-0", "--to", b)
+    assert applied(tmp_path).code == 1
+    moved = trees(a, b)
+    planned(tmp_path, "trim", other)
+    assert applied(tmp_path).code in (1, 5)
+    after = trees(a, b, other)
+    for argv in (["undo", "--yes"], ["undo", "--dry-run"], ["undo", "--yes", "--json"], ["plan", "reverse"]):
+        ran = run(*argv)
+        assert (ran.code, ran.err.count("\n")) == (16, 1), ran
+        assert "has 2 journals: name the one that is meant" in ran.err
+    assert trees(a, b, other) == after
+    of_move, of_trim = run("undo", "--yes", code=16).out.splitlines()
+    assert of_move.startswith("segmend undo 0001-move-")
+    assert f"  # move in {a}, {b}: applied, begun 20" in of_move
+    assert f"  # trim in {other}: applied, begun 20" in of_trim
+    rows = run("undo", "--yes", "--json", code=16).json
+    assert [row["command"] for row in rows] == [line.partition("  # ")[0] for line in (of_move, of_trim)]
+    assert [row["dirs"] for row in rows] == [[str(a), str(b)], [str(other)]]
+    reverse = run("plan", "reverse", "-o", tmp_path / "a back.json").out.splitlines()[0]
+    assert run(*shlex.split(reverse, comments=True)[1:], code=0)
+    assert (tmp_path / "a back.json").is_file()
+    # By a log dir, in whatever words; then by a command as it was printed.
+    assert run("undo", "--yes", f"{other}/../other/", code=0).out.splitlines()[0].startswith("0002-trim-")
+    assert trees(a, b) == moved
+    assert run("undo", "--yes", code=16).out.startswith("segmend undo 0001-move-"), "nor what is left of them"
+    assert run(*shlex.split(of_move, comments=True)[1:], "--yes", code=0)
+    assert (a / "x-0").is_dir()
+    # From another place they are named by their paths.
+    (tmp_path / "state" / "segmend").rename(tmp_path / "else where")
+    line = run("undo", "--state-dir", tmp_path / "else where", code=16).out.splitlines()[0]
+    assert run(*shlex.split(line, comments=True)[1:], "--dry-run", code=0)
+
+
+@pytest.mark.parametrize("name", ["", "/"])
+def test_an_empty_name_is_no_journal(
+    name: str, dirs: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a variable that nobody set; a plan that lies where one stands is not meant by it."""
+    a, b = dirs
+    planned(tmp_path, "move", a, b, "--partition", "x-0", "--to", b)
+    assert applied(tmp_path).code == 1
+    monkeypatch.chdir(run("journal", "list", "--json").json[0]["path"])
+    for argv in (["undo", "--yes", name], ["plan", "reverse", name]):
+        ran = run(*argv)
+        assert (ran.code, f"'{name}': is neither a journal nor a log dir" in ran.err) == (16, True), ran
+    assert (b / "x-0").is_dir()
+
+
+def test_a_journal_that_cannot_be_read_may_be_the_one_that_is_meant(
+    dirs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    a, b = dirs
+    for number, partition in enumerate(("x-0", "y-0")):
+        planned(tmp_path, "move", a, b, "--partition", partition, "--to", b)
+        assert applied(tmp_path).code == 1, number
+    first, second = run("journal", "list", "--json").json
+    (Path(first["path"]) / "plan.json").write_text("rotten")
+    for argv in (["undo", "--yes"], ["undo", "--yes", a]):
+        ran = run(*argv)
+        assert (ran.code, "a journal cannot be read" in ran.err, first["journal"] in ran.err) == (
+            8,
+            True,
+            True,
+        ), ran
+    assert (b / "y-0").is_dir()
+    assert run("undo", "--yes", second["journal"]).code == 0
 
 
 def test_nothing_to_do_is_0(dirs: tuple[Path, Path], tmp_path: Path) -> None:

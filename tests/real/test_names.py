@@ -55,8 +55,9 @@ def test_a_broker_serves_what_names_and_ids_say(start: Start, version: str, tmp_
 
     # The broker ran: no undo, but a way back that keeps what came since.
     cluster.stop()
-    assert "segmend plan reverse" in segmend("undo", "--yes", *state, code=8).err
-    segmend("plan", "reverse", *state, "-o", plan, code=4)
+    latest = segmend("journal", "list", "--json", *state).json[-1]["journal"]
+    assert "segmend plan reverse" in segmend("undo", latest, "--yes", *state, code=8).err
+    segmend("plan", "reverse", latest, *state, "-o", plan, code=4)
     segmend("apply", plan, "--yes", *state, code=5)
     cluster.start()
     assert offsets(cluster, "red", "restored-red", "clone") == {

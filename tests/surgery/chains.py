@@ -205,14 +205,11 @@ class Outsider:
             return
         if manner.startswith("killed"):
             ran = self.run(*command, die=death)
-            if (
-                manner.endswith("back")
-                and ran.code < 0
-                and any(b["state"] == "applying" for b in self.begun())
-            ):
-                again = self.run("undo", "--yes", die=int(exp(self.chance.uniform(0, log(150)))))
+            stopped = [row["journal"] for row in self.begun() if row["state"] == "applying"]
+            if manner.endswith("back") and ran.code < 0 and stopped:
+                again = self.run("undo", stopped[-1], "--yes", die=int(exp(self.chance.uniform(0, log(150)))))
                 if again.code < 0:
-                    again = self.run("undo", "--yes")
+                    again = self.run("undo", stopped[-1], "--yes")
                 assert again.code == 0, again
                 assert difference(tree, self.bed.tree()) == {}, "killed and taken back: other bytes"
         if manner == "two at once":

@@ -43,9 +43,11 @@ class Desk:
         left = self.planned()["left"]
         assert ran.code == (5 if left else 1), (ran.code, left, ran.err)
 
-    def undo(self, *options: object) -> None:
-        """Undo the latest journal; it must work, and all must be as before the latest `apply`."""
-        ran = self.run("undo", "--yes", "--state-dir", self.state, *options)
+    def undo(self, journal: str | None = None) -> None:
+        """Undo it, or the latest journal; it must work, and all must be as before the latest `apply`."""
+        if journal is None:
+            journal = self.run("journal", "list", "--state-dir", self.state, "--json").json[-1]["journal"]
+        ran = self.run("undo", journal, "--yes", "--state-dir", self.state)
         assert ran.code == 0, ran.err
         if self._before:
             before, now = self._before.pop(), self.tree()

@@ -26,7 +26,7 @@ from segmend.logdir.file_system import Space
 from segmend.surgery.execute import journal
 from segmend.surgery.execute import preconditions as expectations
 from segmend.surgery.execute.apply import apply
-from segmend.surgery.execute.journal import acknowledge, find, runs
+from segmend.surgery.execute.journal import SeveralJournals, acknowledge, find, runs
 from segmend.surgery.execute.run import Outcome, StepState, Watch
 from segmend.surgery.execute.undo import undo
 from segmend.surgery.fingerprint import look
@@ -110,7 +110,7 @@ def test_what_was_applied_and_then_restored_by_hand_can_be_applied_again(world: 
     shutil.copytree(copy, world.a)
     run(world, plan)
     assert [found.state for found in runs(str(world.state))] == ["applied", "applied"]
-    told(undo(find(str(world.state), None), fx=Disk()))
+    told(undo(find(str(world.state), "0002"), fx=Disk()))
     assert world.tree(folder_times=False) == before
 
 
@@ -629,7 +629,7 @@ def test_a_rotten_journal_is_in_nobodys_way(world: World) -> None:
         find(str(world.state), first.name)
     run(world)
     assert world.tree(folder_times=False) == before
-    assert find(str(world.state), None).name.startswith("0002-")
+    assert find(str(world.state), "2").name.startswith("0002-")
 
 
 class Synced(Disk):
@@ -711,14 +711,14 @@ def test_damage_in_the_middle_of_a_journal_is_told(world: World, line: bytes) ->
     assert world.tree() == tree
 
 
-def test_a_latest_journal_that_cannot_be_read_is_not_passed_over(world: World) -> None:
-    """An undo without a name would take back the one before it."""
+def test_a_journal_that_cannot_be_read_is_not_passed_over(world: World) -> None:
+    """An undo without a name would take back the other one."""
     first, second = plan_of(world, steps(world)[3:4]), plan_of(world, steps(world)[5:6])
     for plan in (first, second):
         told(apply(plan, str(world.state), fx=Disk()))
-    newest = find(str(world.state), None)
+    newest = runs(str(world.state))[-1]
     (Path(newest.path) / "plan.json").write_text("rotten")
-    with pytest.raises(SegmendError, match=r"the latest journal cannot be read: .*others can be named"):
+    with pytest.raises(SegmendError, match=r"a journal cannot be read: .*others can be named"):
         find(str(world.state), None)
     assert find(str(world.state), "0001").plan == first
 
@@ -759,14 +759,18 @@ def test_journals_are_found_by_name_number_and_path(world: World) -> None:
 
 
 def test_a_plan_that_is_applied_again_has_the_latest_journal(world: World) -> None:
-    """Its journal is an old one; what is taken back is what was done last, whatever the clock said."""
+    """Its journal is an old one; it is named as the one that was at work last, whatever the clock said."""
     first, second = (replace(plan_of(world), operation=name) for name in ("first", "second"))
     for plan in (first, second):
         told(apply(plan, str(world.state), fx=Disk(), watch=Watch(now=lambda: 30.0)))
-        told(undo(find(str(world.state), None), fx=Disk(), watch=Watch(now=lambda: 20.0)))
-    assert find(str(world.state), None).number == 2
-    told(apply(first, str(world.state), fx=Disk(), watch=Watch(now=lambda: 10.0)))
-    assert find(str(world.state), None).number == 1
+        found = find(str(world.state), runs(str(world.state))[-1].name)
+        told(undo(found, fx=Disk(), watch=Watch(now=lambda: 20.0)))
+    for expected in ([1, 2], [2, 1]):
+        with pytest.raises(SeveralJournals) as several:
+            find(str(world.state), None)
+        assert [each.number for each in several.value.choice] == expected
+        if expected == [1, 2]:
+            told(apply(first, str(world.state), fx=Disk(), watch=Watch(now=lambda: 10.0)))
 
 
 def test_a_disk_that_takes_nothing_is_seen_before_anything_is_done(

@@ -22,7 +22,7 @@ from tests.surgery.world import make, plan_of
 
 from segmend.errors import Cancelled, SegmendError
 from segmend.surgery.execute.apply import apply
-from segmend.surgery.execute.journal import find, make_dirs, runs
+from segmend.surgery.execute.journal import SeveralJournals, find, make_dirs, runs
 from segmend.surgery.execute.run import StepState, Watch
 from segmend.surgery.execute.undo import undo
 from segmend.surgery.plan import Plan
@@ -99,7 +99,9 @@ def test_who_was_at_work_last_comes_after_a_beginning_that_the_journal_lacks(tmp
         with pytest.raises(Died):
             apply(two, str(state), fx=Mortal(call))
     undo(find(str(state), first.name))
-    assert find(str(state), None).name == first.name
+    with pytest.raises(SeveralJournals) as several:
+        find(str(state), None)
+    assert several.value.choice[-1].name == first.name
 
 
 @pytest.mark.slow

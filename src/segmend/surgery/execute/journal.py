@@ -376,15 +376,26 @@ def _names(home: str) -> list[str]:
     return [name for _, name in sorted(named) if disk.path_type(f"{home}/{name}/{_PLAN}") == "file"]
 
 
-def find(state_dir: str, name: str | None) -> PlanRun:
-    """A run by its name, its number or its path; the one that was at work last if None.
+class SeveralJournals(UsageError):
+    """Which one is meant does not follow: `choice` has all, behind the others what was at work last."""
 
-    Raises `UsageError` if there is none, `SegmendError` if it cannot be read.
+    def __init__(self, where: str, choice: list[PlanRun]) -> None:
+        super().__init__(f"{where}: has {len(choice)} journals: name the one that is meant")
+        self.choice = choice
+
+
+def find(state_dir: str, name: str | None) -> PlanRun:
+    """A run by its name, its number or its path, or by a log dir of its own; the only one if None.
+
+    The state dir is shared by all brokers of a machine: which one was at work last says nothing of whose is
+    meant. Raises `UsageError` if there is none, `SegmendError` if it cannot be read.
     """
     home = _home(state_dir)
     if name is None:
-        return _latest(state_dir, home)
+        return _only(state_dir, home)
     wanted = name.rstrip("/").removesuffix(f"/{_JOURNAL}")
+    if not wanted:
+        raise UsageError(f"'{name}': is neither a journal nor a log dir (see `segmend journal list`)")
     for each in _names(home):
         number = each.partition("-")[0]
         if wanted in (each, number, number.lstrip("0")):
@@ -392,24 +403,38 @@ def find(state_dir: str, name: str | None) -> PlanRun:
     path = disk.real_path(wanted)
     if disk.path_type(f"{path}/{_PLAN}") == "file":
         return PlanRun.load(path)
+    of_dir = [run for run in _readable(home) if path in {each.path for each in run.plan.dirs}]
+    if of_dir:
+        return _one_of(name, of_dir)
     raise UsageError(f"{state_dir}: has no journal '{name}' (see `segmend journal list`)")
 
 
-def _latest(state_dir: str, home: str) -> PlanRun:
-    newest = _names(home)[-1:]  # before the others are read: another segmend may be making a new one
+def _readable(home: str) -> list[PlanRun]:
+    """All that was begun; one that cannot be read may be the one that is meant, and is not passed over."""
     problems: list[SegmendError] = []
-    loaded = runs(state_dir, problems.append)
-    if newest and newest[0] not in [run.name for run in loaded]:
-        raise SegmendError(f"the latest journal cannot be read: {problems[-1]} (others can be named)")
+    loaded = runs(folder(home), problems.append)
+    if problems:
+        raise SegmendError(f"a journal cannot be read: {problems[-1]} (others can be named)")
     begun = [run for run in loaded if run.events]
     if loaded and not begun:
         raise UsageError(
             f"{loaded[-1].journal}: has no line, and no other journal here has: no plan was begun, or the "
             f"lines are lost; segmend undo {loaded[-1].called} goes by what the files tell"
         )
+    return begun
+
+
+def _only(state_dir: str, home: str) -> PlanRun:
+    begun = _readable(home)
     if not begun:
         raise UsageError(f"{state_dir}: has no journal; give --state-dir if another one was used")
-    return max(begun, key=lambda run: (run.turn, run.number))
+    return _one_of(state_dir, begun)
+
+
+def _one_of(where: str, begun: list[PlanRun]) -> PlanRun:
+    if len(begun) > 1:
+        raise SeveralJournals(where, sorted(begun, key=lambda run: (run.turn, run.number)))
+    return begun[0]
 
 
 def new_run(fx: Effects, state_dir: str, plan: Plan) -> PlanRun:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
+from segmend.cli.journals import add_journal, chosen
 from segmend.cli.options import add_output_options
 from segmend.cli.output import emit, emit_json, style
 from segmend.cli.plans import left_by
@@ -20,7 +21,7 @@ from segmend.cli.surgery import (
 from segmend.errors import ExitCode
 from segmend.report import text
 from segmend.report.plan import plan_lines, step_lines
-from segmend.surgery.execute.journal import PlanRun, find
+from segmend.surgery.execute.journal import PlanRun
 from segmend.surgery.execute.journal_events import FORWARD
 from segmend.surgery.execute.run import Outcome
 from segmend.surgery.execute.undo import direction_of, not_told, rehearse, undo
@@ -31,22 +32,23 @@ Refused if a file is not as the plan left it, or a broker was stopped cleanly si
 reverse` makes a plan of what can still go back. Undoing what was undone applies it again.
 
 examples:
-  segmend undo                          the latest journal
+  segmend undo                          the only journal; of several it names each, and does nothing
   segmend undo --dry-run                would it be refused
   segmend undo 0003-trim-5d1f0c2a       this one (see `segmend journal list`)
+  segmend undo /data/kafka-a            the only one of this log dir
 
 exit codes: 0 taken back (or --dry-run), 1 applied again (5: and the plan leaves findings), 8 refused or
 failed (the files are safe), 16 usage, 32 stopped by Ctrl-C, 64 a broker runs"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("journal", nargs="?", metavar="JOURNAL", help="its name, number or path")
+    add_journal(parser)
     add_surgery_options(parser)
     add_output_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    earlier = find(args.state_dir, args.journal)
+    earlier = chosen(args, undo_command)
     again, unknown = direction_of(earlier) == FORWARD, not_told(earlier)
     if not args.json:
         emit(_what(earlier, again=again))
