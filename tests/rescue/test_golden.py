@@ -3,6 +3,7 @@
 import base64
 import csv
 import json
+import shutil
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -93,3 +94,27 @@ def test_all_tables_say_the_same(tmp_path: Path) -> None:
     assert sorted(([row[each] for each in same] for row in table), key=str) == sorted(
         ([row[each] for each in same] for row in lines), key=str
     )
+
+
+@pytest.mark.parametrize("name", ["4.3.1-killed", pytest.param("1.1.0-killed", marks=pytest.mark.slow)])
+def test_a_log_dir_counts_what_rows_count(name: str, tmp_path: Path) -> None:
+    """Markers are no records; one that is open and above the high watermark, too, is marked once."""
+    shutil.copytree(golden(name) / "b1", tmp_path / "b1")
+    dirs = sorted((tmp_path / "b1").glob("d*"))
+    for path in dirs:
+        checkpoint = path / "replication-offset-checkpoint"
+        head, rows = checkpoint.read_text().splitlines()[:2], checkpoint.read_text().splitlines()[2:]
+        lower = [f"{' '.join(row.split()[:2])} {int(row.split()[2]) // 2}" for row in rows]
+        checkpoint.write_text("\n".join([*head, *lower, ""]))
+    told = {}
+    for form in ("jsonl", "log-dir"):
+        ran = run("rescue", *dirs, "--out", tmp_path / form, "--as", form, "--json", "--topic", "*txn*")
+        told[form] = {
+            (line["topic"], line["partition"]): [
+                line[each] for each in ("records", "aborted", "open", "unacknowledged", "marked")
+            ]
+            for line in ran.of("partition")
+        }
+        assert any(of[2] for of in told[form].values()), "some are open"
+        assert any(of[3] for of in told[form].values()), "some are above the high watermark"
+    assert told["log-dir"] == told["jsonl"]

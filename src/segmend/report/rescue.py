@@ -58,11 +58,13 @@ def _remarks(line: Mapping[str, Any]) -> Iterator[str]:
     yield from _compacted(line.get("compacted"))
     for side, counts in line.get("decoded", {}).items():
         yield from _decoded(side, counts)
+    # A log has no column to mark a record in: there it lies as it lay.
+    marked = "kept as they are" if "log_start_offset" in line["form"] else "marked"
     if line["aborted"]:
-        left = "left out" if line["left_out"] else "marked"
+        left = "left out" if line["left_out"] else marked
         yield f"{plural(line['aborted'], 'record')} of aborted transactions, {left}"
     if line["open"]:
-        yield f"{plural(line['open'], 'record')} of transactions without a known end, marked"
+        yield f"{plural(line['open'], 'record')} of transactions without a known end, {marked}"
     yield from (text.clean(each) for each in line["form"].get("notes", ()))
     if "open_since" in line["form"]:
         yield (
@@ -71,7 +73,7 @@ def _remarks(line: Mapping[str, Any]) -> Iterator[str]:
         )
     if line["unacknowledged"]:
         records = plural(line["unacknowledged"], "record")
-        yield f"{records} above the high watermark on one replica only, marked"
+        yield f"{records} above the high watermark on one replica only, {marked}"
 
 
 def _unreadable(batches: Sequence[Sequence[Any]]) -> Iterator[str]:

@@ -20,6 +20,7 @@ from segmend.formats import (
     offset_checkpoint,
     partition_metadata,
 )
+from segmend.formats.batch import RecordBatch
 from segmend.formats.java_number import INT_MAX
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA, file_prefix
 from segmend.formats.offset_checkpoint import CheckpointEntry, OffsetCheckpoint
@@ -38,6 +39,7 @@ from segmend.merge.rows import iter_rows
 from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.outlet import Folder, Line
 from segmend.rescue.request import Due, Home, Job, RescueRequest, Written
+from segmend.rescue.rows import Tally
 from segmend.rescue.space import require_space
 from segmend.surgery.derive.file_bytes import joined_leader_epochs, producer_snapshot_of
 from segmend.surgery.derive.index_interval import interval_of
@@ -119,15 +121,13 @@ def write(job: Job, outlet: Folder) -> Written:
     records = sum(each.records - each.control.control_batches for each in scans)
     hidden = [piece for piece, written in zip(job.pieces, chosen, strict=True) if piece.cut > written.cut]
     records -= sum(piece.records - len(kept_of(piece)[1]) for piece in hidden)
-    aborted, open_ = _transactional(job, scans)
-    unacknowledged = sum(piece.records for piece in job.pieces if piece.unacknowledged)
+    counted = _counted(job, scans)
     facts = {"log_start_offset": start, "next_offset": end}
     if end < job.merged.next_offset and (since := _open_since(scans[-1])) is not None:
         facts["open_since"] = since
     return Written(
-        records=records, bytes=sum(each.size for each in scans), aborted=aborted, open=open_,
-        unacknowledged=unacknowledged, marked=unacknowledged + open_,
-        facts=facts,
+        records=records, bytes=sum(each.size for each in scans), aborted=counted.aborted, open=counted.open,
+        unacknowledged=counted.unacknowledged, marked=counted.marked, facts=facts,
     )  # fmt: skip
 
 
@@ -241,18 +241,26 @@ def _write_partition_files(job: Job, bounds: tuple[int, int], folder: str, outle
         outlet.lay(f"{folder}/{partition_metadata.FILE_NAME}", data)
 
 
-def _transactional(job: Job, scans: Sequence[SegmentScan]) -> tuple[int, int]:
-    """Records of aborted transactions, and of such as have no known end."""
-    counts = {True: 0, False: 0, None: 0}
-    if not any(each.control.transactional_batches for each in scans) or not job.fates().any:
-        return 0, 0
+def _counted(job: Job, scans: Sequence[SegmentScan]) -> Tally:
+    """What the other forms count row by row, by headers: markers are no records."""
+    tally = Tally()
+    transactional = any(each.control.transactional_batches for each in scans)
+    followed = transactional and job.fates().any
     for piece in job.pieces:
-        rows = iter_rows(piece.log, base_offset=piece.base_offset, start=piece.start, stop=piece.stop)
-        for batch in (row.batch for row in rows):
-            if batch.is_transactional and not batch.is_control:
-                records = len(kept_of(piece)[1]) if piece.cut else batch.records_count
-                counts[job.fates().of(batch.producer_id, batch.base_offset)] += records
-    return counts[True], counts[None]
+        if not followed and not (transactional and piece.unacknowledged):
+            rows = len(kept_of(piece)[1]) if piece.cut else piece.records
+            tally.add(rows, False, piece.unacknowledged, left_out=False)
+            continue
+        headers = iter_rows(piece.log, base_offset=piece.base_offset, start=piece.start, stop=piece.stop)
+        for batch in (header.batch for header in headers if not header.batch.is_control):
+            rows = len(kept_of(piece)[1]) if piece.cut else _records_of(batch)
+            fate = batch.is_transactional and job.fates().of(batch.producer_id, batch.base_offset)
+            tally.add(rows, fate, piece.unacknowledged, left_out=False)
+    return tally
+
+
+def _records_of(batch: RecordBatch) -> int:
+    return batch.records_count if batch.magic >= 2 else batch.last_offset - batch.base_offset + 1
 
 
 def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
