@@ -98,6 +98,23 @@ def test_an_index_that_is_corrupt_to_some_of_the_releases_is_named(
     assert row["detail"]["kafka"] == "0.11"
 
 
+@pytest.mark.parametrize("read_again", [256 << 20, 0])
+def test_what_only_a_start_of_some_releases_looks_at_is_not_said_to_be_the_same(
+    read_again: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A start of 1.1 rebuilds indexes that one of 2.3 leaves; of many bytes the answer is no other one."""
+    monkeypatch.setattr("segmend.checks.any_release.READ_AGAIN", read_again)
+    dirs = world("1.1.0-killed", tmp_path)
+    assert not [each for each in run("check", *dirs, "--json").of("finding") if each["code"] == "I25"]
+    (release,) = (line for line in run("check", *dirs).out.splitlines() if line.startswith("release: "))
+    assert release.endswith("; not compared: which indexes a start up to 2.2 rebuilds (--startup does)")
+    assert "by the rules of 1.1 " not in release
+    found = run("check", *dirs, "--startup", "--json").of("finding")
+    assert len({each["detail"].get("kafka") for each in found if each["code"] == "I25"}) > 1
+    assert "not compared" not in run("check", *dirs, "--startup").out
+    assert "not compared" not in run("check", *dirs, "--kafka", "1.1").out
+
+
 @pytest.mark.parametrize("name", ["4.3.1-clean", "4.3.1-killed"])
 def test_no_other_release_is_asked_where_nothing_on_the_disk_depends_on_it(name: str) -> None:
     """How many threads load a dir, how an offset is searched, when epochs are written: here it is all one."""

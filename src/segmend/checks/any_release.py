@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import Any, Final
 
+from segmend.broker.sanity import INDEX_SANITY, IndexSanity
 from segmend.checks.remedies import by_rules_of
 from segmend.findings import Finding
 from segmend.frozen import replace
@@ -22,7 +23,7 @@ from segmend.wording import plural
 from .context import NOBODY, Keeper
 from .manual import Level
 from .registry import all_checks
-from .runner import CheckRun
+from .runner import ONLY_AT_STARTUP, CheckRun, Wanted
 
 COMPARED: Final = 20_000
 """Findings up to which releases are compared; a ruin has millions, and needs no second opinion."""
@@ -46,7 +47,9 @@ class CheckOfAny(CheckRun):
         most = READ_AGAIN if read_again is None else read_again
         self._shortened = self._level > Level.STARTUP and not (most and _fits(broker, most))
         if self._shortened:
-            self._options["level"] = Level.STARTUP
+            wanted = options.get("wanted") or Wanted()
+            wanted = replace(wanted, ignore=(*wanted.ignore, *ONLY_AT_STARTUP))
+            self._options.update(level=Level.STARTUP, wanted=wanted)
 
     def __iter__(self) -> Iterator[Finding]:
         runs = each_release(self._given, self._run)
@@ -69,10 +72,18 @@ class CheckOfAny(CheckRun):
             yield from self._more(other.release, run, usual, ranks)
         guess = self._given.guess
         if guess.several or self.summary.releases:
-            said = self.summary.releases or ["by the rules of each of them the same is found"]
+            said = self.summary.releases or ["this check finds the same by the rules of each of them"]
             how = ", compared by what a start looks at" if self._shortened else ""
             may_be = f"any Kafka of {guess.words} may be (--kafka says which; a plan that depends on it asks)"
-            self.summary.releases[:] = [f"{may_be}{how}", *said]
+            self.summary.releases[:] = [f"{may_be}{how}", *said, *self._not_compared()]
+
+    def _not_compared(self) -> Iterator[str]:
+        """What no level but that of a start looks at, where releases differ in it."""
+        looked_at = (
+            self._level == Level.STARTUP or INDEX_SANITY.of(self._given.guess.oldest) == IndexSanity.NONE
+        )
+        if not looked_at:
+            yield "not compared: which indexes a start up to 2.2 rebuilds (--startup does)"
 
     def _run(self, broker: BrokerDirs) -> Iterable[Finding]:
         return super().__iter__() if broker is self._given else CheckRun(broker, **self._options)

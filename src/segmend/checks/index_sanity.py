@@ -37,7 +37,7 @@ LEVEL = Level.STARTUP
 
 def run(_partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
     """Only at --startup, and in directories marked for deletion, too: a broker loads these as well."""
-    if INDEX_SANITY.of(context.release) != IndexSanity.NONE and context.level == Level.STARTUP:
+    if context.level == Level.STARTUP and INDEX_SANITY.of(context.release) != IndexSanity.NONE:
         for view in context.views:
             if not in_flight(view):  # a broker trims them when it stops
                 yield from _check(view, context)

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from segmend.broker.failures import NO_FILE
 from segmend.findings import Finding, Severity
@@ -50,6 +50,9 @@ _SKIPPED = {
     Level.DEFAULT: ("CRCs", "records"),
     Level.DEEP: (),
 }
+
+ONLY_AT_STARTUP: Final = ("I25",)
+"""What a startup check alone looks for: by it no level can be compared with another one."""
 
 BLANK = "which partitions were in {}, where nothing is (ZooKeeper knows)"
 METADATA_UNSEEN = "the cluster's metadata"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from segmend.checks import CheckRun, Level, Wanted
+from segmend.checks.runner import ONLY_AT_STARTUP
 from segmend.checks.weighing.judge import judged
 from segmend.findings import Finding, Severity
 from segmend.frozen import replace
@@ -15,7 +16,6 @@ from segmend.surgery.planning.view import planned
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
 
-_ONLY_AT_STARTUP: Final = ("I25",)
 THREADS: Final = len(os.sched_getaffinity(0))
 
 
@@ -32,7 +32,7 @@ def findings_of(request: Request[Options]) -> list[Finding]:
     startup = CheckRun(
         request.broker,
         level=Level.STARTUP,
-        wanted=Wanted(names=request.names, only=_ONLY_AT_STARTUP),
+        wanted=Wanted(names=request.names, only=ONLY_AT_STARTUP),
         effects=False,
     )
     return [*usual, *startup]
