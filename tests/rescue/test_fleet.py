@@ -60,6 +60,50 @@ GOES: dict[str, Callable[[list[Path]], object]] = {
 }
 
 
+COMMANDS = (("diff",), ("rescue", "--as", "jsonl"), ("rescue", "--as", "log-dir"), ("export",))
+
+
+@pytest.mark.parametrize("gone", ["first", "last"])
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda c: c[-1])
+def test_a_log_that_is_gone_once_the_tasks_begin_is_told_as_alone(
+    command: tuple[str, ...], gone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of a log that is there no more may be passed for what the topic never had."""
+    root = three_brokers(tmp_path / "fleet")
+    dirs = sorted(path.parent for path in root.rglob("meta.properties"))
+    logs = [
+        sorted(path.glob("orders-0/*.log"))[0 if gone == "first" else -1]
+        for path in dirs
+        if (path / "orders-0").is_dir()
+    ]
+
+    def take(then: Callable[..., Any]) -> Callable[..., Any]:
+        def late(first: Any, *more: Any, **named: Any) -> Any:
+            if isinstance(first, PartitionDir):
+                assert first.topic != "orders" or first.segments
+            for path in logs:
+                if path.exists():
+                    path.rename(path.with_suffix(".aside"))
+            return then(first, *more, **named)
+
+        return late
+
+    told = []
+    for where, places in (((), dirs), (("fleet",), [root])):
+        out = () if command == ("diff",) else ("--out", tmp_path / f"out{len(told)}")
+        driver = ("--driver", "local") if where else ()
+        with monkeypatch.context() as patched:
+            patched.setattr(replicas, "begin_runs", take(replicas.begin_runs))
+            patched.setattr(LocalDriver, "run", take(LocalDriver.run))
+            ran = run(*where, *command, *places, *out, "--topic", "orders", "--json", *driver)
+        for path in logs:
+            path.with_suffix(".aside").rename(path)
+        told.append((ran.code, sorted(line["missing"] or [] for line in ran.of("partition"))))
+        # Alone, a directory is listed when it is read: some of these logs never were to be read.
+        assert (all if where else any)(f"{path}: no such file" in ran.out for path in logs)
+    assert told[0] == told[1] == (12, [[], [[0, 29] if gone == "first" else [90, 119]]])
+
+
 @pytest.mark.parametrize("goes", GOES)
 @pytest.mark.parametrize("command", [("diff",), ("rescue", "--as", "jsonl"), ("export",)], ids=lambda c: c[0])
 def test_a_source_that_is_gone_once_the_tasks_begin_ends_no_run(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import zlib
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from segmend.fleet.driver import Driver
 from segmend.fleet.pack import FILE_COST, pack
@@ -15,12 +18,33 @@ from segmend.merge.packed import Packed
 from segmend.merge.values import Run
 
 
+class ListedDir(NamedTuple):
+    """A partition directory that goes to a task, with what logs it had when it was listed."""
+
+    dir: str
+    name: str
+    logs: bytes = b""
+
+    @classmethod
+    def of(cls, partition: PartitionDir) -> ListedDir:
+        """It with the base offsets of its logs, packed."""
+        bases = array("q", sorted(partition.layout.logs))
+        return cls(partition.log_dir.path, partition.name, zlib.compress(bases.tobytes(), 1))
+
+    def within(self, log_dir: LogDir) -> PartitionDir:
+        """The directory as it is now, where those logs are expected."""
+        partition = log_dir.partition(self.name) or PartitionDir.forced(log_dir, self.name)
+        if self.logs:
+            partition.expect(array("q", zlib.decompress(self.logs)))
+        return partition
+
+
 @frozen
 class ReplicaDirs:
-    """The directories of one partition, as (log dir, name); `weight` is what reading them costs in bytes."""
+    """The directories of one partition; `weight` is what reading them costs in bytes."""
 
     key: Key
-    places: tuple[tuple[str, str], ...]
+    places: tuple[ListedDir, ...]
     weight: int
     compacted: bool | None
 
@@ -37,7 +61,7 @@ def compare_fleet(
 
 def _piece(key: Key, partitions: Sequence[PartitionDir], compacted: bool | None) -> ReplicaDirs:
     weight = sum(each.size + len(each.entries) * FILE_COST for each in partitions)
-    places = tuple((each.log_dir.path, each.name) for each in partitions)
+    places = tuple(map(ListedDir.of, partitions))
     return ReplicaDirs(key=key, places=places, weight=weight, compacted=compacted)
 
 
@@ -49,17 +73,15 @@ def compare_group(group: Sequence[ReplicaDirs]) -> list[Compared]:
     return [_slim(each) for each in compared(partitions, jobs=1, compacts=compacts)]
 
 
-def places_now(
-    places: Sequence[tuple[str, str]], opened: dict[str, LogDir] | None = None
-) -> list[PartitionDir]:
-    """In a task: these directories, as (log dir, name); `opened` keeps log dirs for who asks again.
+def places_now(places: Sequence[ListedDir], opened: dict[str, LogDir] | None = None) -> list[PartitionDir]:
+    """In a task: these directories; `opened` keeps log dirs for who asks again.
 
-    One that is gone since it was listed cannot be read, and says so: there are others.
+    One that is gone since it was listed cannot be read, and says so: there are others. So does a log.
     """
     dirs = {} if opened is None else opened
-    for path in {path for path, _ in places} - dirs.keys():
+    for path in {each.dir for each in places} - dirs.keys():
         dirs[path] = LogDir.attempt(path, files_of(path))
-    return [dirs[path].partition(name) or PartitionDir.forced(dirs[path], name) for path, name in places]
+    return [each.within(dirs[each.dir]) for each in places]
 
 
 def _slim(partition: Compared) -> Compared:

@@ -11,6 +11,7 @@ files are segments).
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterable
 from functools import cached_property
 
 from segmend.formats import (
@@ -31,6 +32,7 @@ from segmend.formats.names import (
     CLUSTER_METADATA,
     DirKind,
     DirName,
+    file_prefix,
     is_found,
     parse_dir_name,
 )
@@ -326,6 +328,12 @@ class PartitionDir:
     def afresh(self) -> PartitionDir:
         """A model of its own of the same directory: what it remembers of the names goes with it."""
         return PartitionDir(self.log_dir, self.name, self.parsed)
+
+    def expect(self, base_offsets: Iterable[int]) -> None:
+        """Have these logs among its names, as they were before: who reads one that is gone hears of it."""
+        if self.unreadable is None:
+            listed: dict[str, EntryType] = {f"{file_prefix(base)}.log": "file" for base in base_offsets}
+            self.entries = listed | self.entries
 
     @property
     def is_link(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from segmend.errors import SegmendError, UsageError
-from segmend.fleet.compare import places_now
+from segmend.fleet.compare import ListedDir, places_now
 from segmend.fleet.driver import Driver
 from segmend.fleet.listing import Place
 from segmend.frozen import frozen
@@ -26,7 +26,7 @@ class Sent:
     """A `RescueTask` that can go to another machine: log dirs and names of the directories."""
 
     request: RescueRequest
-    places: tuple[tuple[str, str], ...]
+    places: tuple[ListedDir, ...]
     release: Release
     compacted: bool | None
     form: Form | None
@@ -34,9 +34,12 @@ class Sent:
     @classmethod
     def of(cls, task: RescueTask, form: Form | None = None) -> Sent:
         """A task, packed."""
-        places = tuple((place.log_dir.path, place.name) for place in task.places)
         return cls(
-            request=task.request, places=places, release=task.release, compacted=task.compacted, form=form
+            request=task.request,
+            places=tuple(map(ListedDir.of, task.places)),
+            release=task.release,
+            compacted=task.compacted,
+            form=form,
         )
 
     def opened(self) -> RescueTask:

@@ -22,7 +22,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from segmend.cluster.newest_metadata import compacts_by
 from segmend.errors import SegmendError, UsageError
-from segmend.fleet.compare import places_now
+from segmend.fleet.compare import ListedDir, places_now
 from segmend.fleet.damaged import tell_gone, tell_unread
 from segmend.fleet.listing import absolute, find_places
 from segmend.fleet.merge_schemas import MERGED_RANGES, RUN, SOUND_RUNS
@@ -136,7 +136,7 @@ def _merge(table: pa.Table) -> pa.Table:
     """In a task: one partition with all its replicas, in the order of their directories."""
     rows = sorted(table.to_pylist(), key=lambda row: row["number"])
     replicas = [pickle.loads(zlib.decompress(row["replica"])) for row in rows]
-    places = _there(places_now([(row["dir"], row["dir_name"]) for row in rows]))
+    places = _there(places_now([ListedDir(row["dir"], row["dir_name"]) for row in rows]))
     common = {"topic": rows[0]["topic"], "partition": rows[0]["partition"]}
     ranges = _ranges(replicas, places, rows[0]["compacted"])
     return pa.Table.from_pylist([{**common, **each} for each in ranges], MERGED_RANGES)

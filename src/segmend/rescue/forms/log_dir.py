@@ -103,7 +103,7 @@ def prepare(request: RescueRequest, outlet: Folder, due: Sequence[Due], known: M
 def write(job: Job, outlet: Folder) -> Written:
     """The directory of the partition."""
     end, chosen = _end(job), Packed(Piece, _whole_at_start(job))
-    cap = max((segment.size for place in job.places for segment in _logs(place)), default=LARGEST)
+    cap = max((segment.known_size for place in job.places for segment in _logs(place)), default=LARGEST)
     segments = list(roll(chosen, cap, end))
     start = max(job.merged.first_offset, job.request.low, segments[0].base)
     with outlet.folder(job.name, keep={_name(segment) for segment in segments}) as folder:
