@@ -43,11 +43,12 @@ def told_beside(dirs: Iterable[LogDir], given: Mapping[str, str] | None) -> Told
 def left_out(dirs: Iterable[LogDir]) -> Iterator[tuple[str, str]]:
     """Log dirs of the same broker that lie beside these and are none of them, if each has a partition that is
     in none of these: a copy has none. With the first such partition."""
-    given = [each for each in dirs if each.device and each.meta_properties.value is not None]
-    real = {each.real_path for each in given}
+    every = list(dirs)
+    given = [each for each in every if each.device and each.meta_properties.value is not None]
+    real = {each.real_path for each in every}
     owners = {_owner(each) for each in given} - {(None, None)}
     there = {partition.name for each in given for partition in each.current}
-    for home in dict.fromkeys(path.rpartition("/")[0] for path in sorted(real)):
+    for home in dict.fromkeys(path.rpartition("/")[0] for path in sorted(each.real_path for each in given)):
         folders = (n for n, type in (or_none(disk.listing, home or "/") or {}).items() if type in FOLDERS)
         paths = (f"{home}/{name}" for name in sorted(folders))
         for path in (each for each in paths if or_none(disk.file_size, f"{each}/{META_PROPERTIES}")):
