@@ -1,6 +1,8 @@
 """`read_committed` where the marker that ends a transaction is hurt: the index of the aborted ones tells."""
 
 import random
+import struct
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,8 @@ from segmend.fleet.tables import open_table, read
 MARKERS = [(329, 407), (738, 816), (1147, 1225), (1557, 1635)]
 """The markers of `txn-0` in bytes of its log: commit, abort, commit, abort."""
 COMMITTED = [0, 1, 2, 8, 9, 10]
+HOLDS = {0: [0, 1, 2], 816: [8, 9, 10]}
+"""By where the batch begins."""
 
 
 def committed(root: Path) -> list[int]:
@@ -28,8 +32,7 @@ def test_no_record_of_an_aborted_transaction_is_given(number: int, tmp_path: Pat
     root = unpack(ARCHIVES / "4.3.1.tar.xz", tmp_path) / "b1"
     log = root / "d0/txn-0" / f"{0:020d}.log"
     data, (begin, end) = bytearray(log.read_bytes()), drawn.choice(MARKERS)
-    # A size that claims the next batches hides where these begin; that is not told yet.
-    position = drawn.choice([at for at in range(begin, end) if at not in range(begin + 8, begin + 12)])
+    position = drawn.randrange(begin, end)
     data[position] ^= 1 << drawn.randrange(8)
     log.write_bytes(data)
     assert committed(root) == COMMITTED, (position - begin, begin)
@@ -42,3 +45,21 @@ def test_a_marker_is_cut_out_of_the_log(tmp_path: Path) -> None:
     data[begin:end] = bytes(end - begin)
     log.write_bytes(data)
     assert committed(root) == COMMITTED
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_size_that_claims_other_batches_hides_no_transaction(number: int, tmp_path: Path) -> None:
+    """Of the batches that a wrong size claims, or of which it leaves a rest, each is in its transaction."""
+    root = unpack(ARCHIVES / "4.3.1.tar.xz", tmp_path) / "b1"
+    log = root / "d0/txn-0" / f"{0:020d}.log"
+    data, begins = log.read_bytes(), [begin for marker in MARKERS for begin in (marker[0], marker[1])]
+    batches = list(pairwise([0, *begins]))
+    for begin, whole in (batches[2 * number], batches[2 * number + 1]):
+        for end in sorted({at + more for at in (*begins, whole) for more in (-7, 0, 13)} - {whole}):
+            if begin + 61 < end <= len(data):
+                hurt = bytearray(data)
+                struct.pack_into(">i", hurt, begin + 8, end - begin - 12)
+                log.write_bytes(hurt)
+                given, claimed = committed(root), [at for at in (0, 816) if begin <= at < max(end, whole)]
+                kept = [offset for at in {0, 816} - {*claimed} for offset in HOLDS[at]]
+                assert {*kept} <= {*given} <= {*COMMITTED}, (begin, end)

@@ -6,7 +6,7 @@ lie. Follows `ProducerStateManager` and `UnifiedLog.fetchLastStableOffsetMetadat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from segmend.formats import producer_snapshot, txn_index
@@ -125,12 +125,16 @@ class _Fold:
     ) -> bool:
         """Take the batches from `start` on, beyond `stop` only markers; whether nothing is open then."""
         base, end = log.parsed.base_offset or 0, start
-        for batch in iter_batches(reader, start=start, resync=True, base_offset=base):
+        for batch, is_sound in _as_read(reader, start, base):
             if batch.position > end:
                 self._broken()
             end = batch.position + batch.size
             if batch.position >= stop and not self.open:
                 return True
+            if not is_sound and batch.is_control:
+                self._broken()
+                self.open.pop(batch.producer_id, None)
+                continue
             if self._is_broken(batch, reader):
                 self._broken()
                 continue
@@ -169,3 +173,34 @@ class _Fold:
         if marker is not None and marker[0] == ABORT:
             # Not the marker's own offset: no checksum covers it.
             self.aborted.append(Aborted(batch.producer_id, first, self._last))
+
+
+def _as_read(reader: OpenFile, start: int, base: int) -> Iterator[tuple[RecordBatch, bool]]:
+    """The batches that whoever checks each of them finds, and whether they may be sound.
+
+    A size that claims the next batches, too, leaves a gap behind it, of bytes or of offsets: only there is a
+    checksum taken, and if it is wrong what lies within is looked at.
+    """
+    position: int | None = start
+    while position is not None:
+        broken = None
+        for batch, behind in _pairs(iter_batches(reader, start=position, resync=True, base_offset=base)):
+            follows = behind and (behind.position, behind.base_offset) == (batch.end, batch.last_offset + 1)
+            if not follows and checksum(reader, batch) != batch.crc:
+                broken = batch
+                break
+            yield batch, True
+        position = None
+        if broken is not None:
+            yield broken, False
+            checked = iter_batches(reader, start=broken.position, crc=True, resync=True, base_offset=base)
+            position = next((each.position for each in checked), None)
+
+
+def _pairs(batches: Iterator[RecordBatch]) -> Iterator[tuple[RecordBatch, RecordBatch | None]]:
+    """Each with the one behind it, if there is one."""
+    here = next(batches, None)
+    while here is not None:
+        behind = next(batches, None)
+        yield here, behind
+        here = behind
