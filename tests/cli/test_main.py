@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.checks.build_partition import PartitionWriter, write_log_dir
 from tests.cli.run import SOURCE, Ran, python, run
 
 from segmend import __version__
@@ -49,6 +50,9 @@ def test_each_command_says_what_it_does_in_a_line(name: str) -> None:
 def test_each_command_has_help_with_examples(name: str) -> None:
     ran = run(name, "--help", code=0)
     assert f"segmend {name}" in ran.out
+
+
+CLOSED = "segmend: standard output: it is closed\n"
 
 
 def test_version() -> None:
@@ -141,7 +145,35 @@ def test_where_no_dev_null_can_be_written_it_ends_in_the_same_way(null: str, tmp
     ran = python("-c", f"import os; r, w = os.pipe(); os.close(r); os.dup2(w, 1); {script}", *asked)
     assert (ran.returncode, ran.stderr) == (32, "")
     ran = python("-c", script, *asked, prefix=["sh", "-c", 'exec "$0" "$@" >&-'])
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (8, "", CLOSED)
+
+
+@pytest.mark.parametrize(
+    "argv", [["check", "DIR"], ["check", "--json", "DIR"], ["show", "DIR", "--json"], ["forecast", "DIR"],
+             ["--version"], ["help", "check"], ["journal", "list"]],
+)  # fmt: skip
+def test_a_closed_stdout_is_an_error_as_a_full_one(argv: list[str], tmp_path: Path) -> None:
+    """Nobody was told what was found: no all-clear."""
+    home = write_log_dir(tmp_path / "home", [PartitionWriter("t")])
+    asked = ["-m", "segmend", *(str(home) if word == "DIR" else word for word in argv)]
+    full = python(*asked, prefix=["sh", "-c", 'exec "$0" "$@" >/dev/full'])
+    assert (full.returncode, full.stderr) == (8, "segmend: standard output: no space left on device\n")
+    closed = python(*asked, prefix=["sh", "-c", 'exec "$0" "$@" >&-'])
+    assert (closed.returncode, closed.stderr) == (8, CLOSED)
+    silent = python(*asked, prefix=["sh", "-c", 'exec "$0" "$@" >&- 2>&-'])
+    assert (silent.returncode, silent.stdout, silent.stderr) == (8, "", "")
+
+
+def test_surgery_that_nobody_would_be_told_of_is_not_begun(tmp_path: Path) -> None:
+    ids = {"x": "JTJWqc3YQ3mqoxqVcVOkXg", "y": "Ei9Q2mAqSJ2Jb9m3Fq3pJA"}
+    first, second = (
+        write_log_dir(tmp_path / name, [PartitionWriter(name)], directory_id=ids[name]) for name in "xy"
+    )
+    plan, state = tmp_path / "plan.json", tmp_path / "state"
+    run("plan", "move", first, second, "--partition", "x-0", "--to", second, "-o", plan, code=0)
+    asked = ["-m", "segmend", "apply", plan, "--yes", "--state-dir", state]
+    closed = python(*asked, prefix=["sh", "-c", 'exec "$0" "$@" >&-'])
+    assert (closed.returncode, closed.stderr, state.exists()) == (8, CLOSED, False)
 
 
 def test_color_only_when_wanted(tmp_path: Path) -> None:

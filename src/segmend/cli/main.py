@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -18,7 +19,7 @@ from segmend.errors import OUT_OF_MEMORY, ExitCode, SegmendError, UsageError
 def main(argv: Sequence[str]) -> int:
     """Run one command; returns the exit code and never lets a traceback out for what a disk holds."""
     # Names on a disk are bytes; those that cannot be written are shown escaped and never stop us.
-    sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()
+    sys.stdout, sys.stderr = sys.stdout or _Closed(), sys.stderr or _nowhere()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=SPELLED_OUT)
@@ -71,6 +72,17 @@ def _nowhere() -> TextIO:
         return open(os.devnull, "w")
     except OSError:
         return io.StringIO()
+
+
+class _Closed(io.StringIO):
+    """Standard output that was closed before we were started: who has something to say there is told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._held = _nowhere()  # nothing that is opened later is to get its number
+
+    def write(self, _text: str) -> int:
+        raise OSError(errno.EBADF, "it is closed")
 
 
 def _run(argv: Sequence[str]) -> int:
