@@ -78,7 +78,8 @@ def test_a_broker_serves_what_names_and_ids_say(start: Start, version: str, tmp_
     cluster.start()
     assert offsets(cluster, "green")["green"] == []
     cluster.stop()
-    segmend("plan", "reverse", *state, "-o", plan)
+    latest = segmend("journal", "list", "--json", *state).json[-1]["journal"]
+    segmend("plan", "reverse", latest, *state, "-o", plan)
     segmend("apply", plan, "--yes", *state, code=1)
     cluster.start()
     assert offsets(cluster, "green")["green"] == before["green"]

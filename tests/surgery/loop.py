@@ -16,7 +16,7 @@ from tests.surgery.story import plans_read_once
 
 from segmend.errors import SegmendError
 from segmend.surgery.execute.apply import apply
-from segmend.surgery.execute.journal import find, runs
+from segmend.surgery.execute.journal import PlanRun, SeveralJournals, find, runs
 from segmend.surgery.execute.undo import undo
 from segmend.surgery.plan import Plan
 from segmend.surgery.writing.effects import Effects
@@ -46,7 +46,14 @@ class Loop:
         if command == "apply":
             apply(self.plan, str(self.state), fx=effects)
         else:
-            undo(find(str(self.state), None), fx=effects)
+            undo(self._latest(), fx=effects)
+
+    def _latest(self) -> PlanRun:
+        """What was at work last: each case has a state dir of its own, and may plan twice."""
+        try:
+            return find(str(self.state), None)
+        except SeveralJournals as several:
+            return several.choice[-1]
 
     def planned(self) -> Tree:
         """As it is now, without the times of what is new: they are those at which it was made."""

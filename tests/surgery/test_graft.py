@@ -428,24 +428,6 @@ def test_a_source_that_the_metadata_knows_as_out_of_sync_is_refused(fleet: Fleet
     assert "(in sync: 3)" in text
 
 
-@pytest.mark.parametrize("gone", [False, True])
-def test_a_source_out_of_sync_is_none_for_who_loses_nothing_unless_it_is_meant(
-    gone: bool, fleet: Fleet
-) -> None:
-    """What it has beyond the replica may be of a branch that the topic has left by an unclean election."""
-    mine = fleet.replica("orders-3")
-    if gone:
-        shutil.rmtree(mine)
-    else:
-        fall_behind(mine, 20)
-    for path in fleet.root.glob("b3/d*/meta.properties"):
-        path.write_text(path.read_text().replace("node.id=3", "node.id=1"))
-    text = refused(fleet.graft("orders-3"), 8)
-    assert "is of node 1, and by the metadata nobody leads" in text
-    assert "nothing shows that the topic has what would be copied" in text
-    assert fleet.graft("orders-3", "--whole").code == 0
-
-
 @pytest.mark.parametrize("alike", [False, True])
 def test_what_was_committed_and_neither_has_is_left(alike: bool, fleet: Fleet) -> None:
     """The plan takes the line that tells of it away; it must not end as if all were there."""

@@ -51,13 +51,12 @@ def compacted_by(leader: Leader) -> Callable[[RecordBatch], bool]:
 
 
 def refuse_stale(
-    target: str, source: str, ends: tuple[int, int], comparison: Comparison, heard: Heard | None, *,
-    meant: bool,
-) -> None:  # fmt: skip
-    """Raise `SegmendError` for a source that is known not to lead.
+    target: str, source: str, ends: tuple[int, int], comparison: Comparison, heard: Heard | None
+) -> None:
+    """Raise `SegmendError` for a source that may not take from the replica what only that one has.
 
     `ends` are the newest epochs of target and source. A replica that has nothing of its own loses nothing by
-    any source, but what it gets may be of a branch that the topic has left: then that is to be `meant`.
+    any source: it fetches the rest from whoever leads.
     """
     mine, theirs = ends
     lost, follows = comparison.lost, None if heard is None else _follower(theirs, heard)
@@ -66,11 +65,6 @@ def refuse_stale(
             f"{source}: {why}; {plural(lost.records, 'record')} (offsets {lost.first} to {lost.last}) of "
             f"{target} would go, and nothing shows that the topic has lost them: graft from the replica that "
             "led last, or make one history of both: segmend plan merge"
-        )
-    if follows and comparison.source_next is not None and not meant:
-        raise SegmendError(
-            f"{source}: {follows}, so nothing shows that the topic has what would be copied: graft from the "
-            "replica that led last; if there is none but this: --whole"
         )
 
 

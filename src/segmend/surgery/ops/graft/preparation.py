@@ -98,7 +98,7 @@ def look_at(
         newest_epoch(site.target, comparison.target),
         newest_epoch(site.leader.partition, comparison.source),
     )
-    refuse_stale(pair.target, pair.source, ends, comparison, heard, meant=whole_log)
+    refuse_stale(pair.target, pair.source, ends, comparison, heard)
     return comparison, cut
 
 
