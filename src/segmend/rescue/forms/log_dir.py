@@ -242,12 +242,14 @@ def _write_partition_files(job: Job, bounds: tuple[int, int], folder: str, outle
 
 
 def _counted(job: Job, scans: Sequence[SegmentScan]) -> Tally:
-    """What the other forms count row by row, by headers: markers are no records."""
+    """What is aborted, open or unacknowledged, as other forms count it row by row: markers are no records."""
     tally = Tally()
     transactional = any(each.control.transactional_batches for each in scans)
     followed = transactional and job.fates().any
     for piece in job.pieces:
-        if not followed and not (transactional and piece.unacknowledged):
+        if not followed and not piece.unacknowledged:
+            continue  # none of these counts is about it
+        if not transactional:
             rows = len(kept_of(piece)[1]) if piece.cut else piece.records
             tally.add(rows, False, piece.unacknowledged, left_out=False)
             continue

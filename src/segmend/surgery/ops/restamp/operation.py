@@ -7,9 +7,9 @@ such a replica for a stray, or does not lead it (`UnifiedLog.assignTopicId`, Inc
 Whether these records belong to the topic of that id, no file tells: that is said by asking for it.
 
 Leader epochs above the topic's stay in leader-epoch-checkpoint, though without them the followers would be
-in sync at once (as 4.3.1 showed): of replicas that differ in the old topic's records only these entries tell
-the brokers. Without them 4.3.1 took three into the ISR of which one had other records, and they stayed
-different; whether all replicas are equal, no node's files tell.
+in sync at once (as 4.3.1 showed, where all were equal). Without them 4.3.1 also took three into the ISR of
+which one had other records, and they stayed different; whether all replicas are equal, no node's files tell.
+What brokers do with unequal ones whose entries stay was not played.
 """
 
 from __future__ import annotations
