@@ -14,6 +14,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import NewPartitions  # type: ignore[attr-defined]
 from tests.cli.run import python, run
+from tests.fleet.build import plain, write_broker
 from tests.golden.shared import golden
 from tests.golden.topics import Topic, create
 from tests.lab.admin import admin
@@ -137,6 +138,16 @@ def test_each_record_is_sent_once_whatever_was_killed(
     monkeypatch.setattr(live_cluster, "SETTLED", 1.0)
     ran = run(*asked, "--create-topics", "--json")
     assert (ran.code, "codec-zstd-0, which was sent, is gone" in ran.err, ran.out) == (8, True, ""), ran.err
+
+
+@pytest.mark.broker
+@pytest.mark.timeout(300)
+def test_of_what_was_sent_nothing_is_said_to_be_marked(live: Cluster, tmp_path: Path) -> None:
+    home = write_broker(tmp_path, 1, [plain("high", 0)])
+    (home / "replication-offset-checkpoint").write_text("0\n1\nhigh 0 100\n")
+    asked = ("--as", "kafka", "--bootstrap", live.bootstrap, "--create-topics")
+    told = run("rescue", home, "--out", tmp_path / "out", *asked, code=0).out
+    assert "20 records above the high watermark on one replica only, sent as they are" in told
 
 
 @pytest.mark.broker

@@ -11,7 +11,9 @@ from segmend.errors import PartitionError
 from segmend.formats.batch import LOG_OVERHEAD, RecordBatch, read_header
 from segmend.formats.build import NewRecord, build_batch, render
 from segmend.formats.record import Record, decode
-from segmend.kernel.types import DECODE_LIMIT
+from segmend.kernel.columns import WantedRecords, numbers
+from segmend.kernel.decode import record_columns
+from segmend.kernel.types import DECODE_LIMIT, BatchRange
 from segmend.merge.pieces import Piece
 
 
@@ -27,6 +29,18 @@ def kept_of(piece: Piece) -> tuple[RecordBatch, list[Record]]:
         raise PartitionError(f"{piece.log.path}: the batch at byte {piece.start}: {damages[0].reason}")
     wanted = range(piece.first, piece.last + 1)
     return batch, [each for each in records if each.offset in wanted and each.offset not in piece.without]
+
+
+def count_of(piece: Piece) -> int:
+    """How many of its wanted records can be read, counted one by one, whatever their header says."""
+    wanted, found = WantedRecords.between(piece.first, piece.last, None, None, ["offset"], control=True), 0
+    batches = BatchRange(base_offset=piece.base_offset, start=piece.start, stop=piece.stop)
+    with piece.log.reader() as reader:
+        for columns in record_columns(reader, wanted, batches, lambda _: None):
+            assert columns.offsets is not None
+            offsets = numbers(columns.offsets, "q")[: columns.rows] if piece.without else ()
+            found += columns.rows - sum(offset in piece.without for offset in offsets)
+    return found
 
 
 def recut(piece: Piece) -> bytes:

@@ -20,6 +20,8 @@ _TOO_LARGE = (
     f"its records were not looked at, for it has more than {text.size(WINDOW_LIMIT)}, or more than "
     f"{text.size(DECODE_LIMIT)} once decompressed"
 )
+_UNMARKED = {"log_start_offset": "kept as they are", "next_target_offset": "sent as they are"}
+"""By a fact of a form without columns to mark a record in, what became of such a record there."""
 _AS_IT_IS = (
     "what cannot be read of a batch is not in OUT, though no offset of it counts as missing; "
     "rescue --as log-dir keeps it as it is"
@@ -58,8 +60,7 @@ def _remarks(line: Mapping[str, Any]) -> Iterator[str]:
     yield from _compacted(line.get("compacted"))
     for side, counts in line.get("decoded", {}).items():
         yield from _decoded(side, counts)
-    # A log has no column to mark a record in: there it lies as it lay.
-    marked = "kept as they are" if "log_start_offset" in line["form"] else "marked"
+    marked = next((words for fact, words in _UNMARKED.items() if fact in line["form"]), "marked")
     if line["aborted"]:
         left = "left out" if line["left_out"] else marked
         yield f"{plural(line['aborted'], 'record')} of aborted transactions, {left}"

@@ -33,17 +33,16 @@ def compact(job: Job, told: bool) -> Job:
     # Where a cleaner has been, by its checkpoint or by what is gone from batches, the topic was compacted.
     cleaned = max((max(each.cleaned, each.thinned) for each in job.replicas), default=0) or None
     known = told or job.request.compact == "all" or compacted(job.topic, cleaned, {}, {}, {})
-    chosen = sum(piece.records for piece in job.pieces)
     if not known:
         return replace(
             job, compaction=CompactionResult(skipped="nothing here says that its topic is compacted")
         )
-    if chosen > _MOST:
+    if job.chosen > _MOST:
         return replace(job, compaction=CompactionResult(refused=f"it has more than {_MOST:,} records"))
     aborted = array("q")
     if refused := _look(job, aborted):
         return replace(job, compaction=CompactionResult(refused=refused))
-    superseded = array("q", sorted(_superseded(job, -(-chosen // _HELD))))
+    superseded = array("q", sorted(_superseded(job, -(-job.chosen // _HELD))))
     gone = array("q", merge(aborted, superseded))
     ranges = (
         replace(
@@ -61,7 +60,7 @@ def compact(job: Job, told: bool) -> Job:
     left = Packed(Piece, (piece for piece in parts if _has_records(piece)))
     return replace(
         job, pieces=left,
-        compaction=CompactionResult(chosen=chosen, superseded=len(superseded), aborted=len(aborted)),
+        compaction=CompactionResult(superseded=len(superseded), aborted=len(aborted)),
     )  # fmt: skip
 
 

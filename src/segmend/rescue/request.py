@@ -24,12 +24,11 @@ Compacting = Literal["known", "all"]
 
 @frozen
 class CompactionResult:
-    """What a compaction on request left out of `chosen` records, or why it was not done.
+    """What a compaction on request left out, or why it was not done.
 
     `skipped` if nobody expects it to be, `refused` where it would break something.
     """
 
-    chosen: int = 0
     superseded: int = 0
     aborted: int = 0
     skipped: str = ""
@@ -148,7 +147,10 @@ def home_of(dirs: Sequence[LogDir], broker: int | None) -> Home:
 
 @frozen
 class Job:
-    """One partition: what is to be written of which replicas. `release` is whose rules count."""
+    """One partition: what is to be written of which replicas. `release` is whose rules count.
+
+    `chosen` are all records that the merge takes, whichever of them are asked for.
+    """
 
     request: RescueRequest
     topic: str
@@ -157,6 +159,7 @@ class Job:
     replicas: Sequence[Replica]
     merged: Merged
     pieces: Packed[Piece]
+    chosen: int
     fates: Callable[[], Fates]
     """How its transactions ended, found out when first asked for."""
     release: Release

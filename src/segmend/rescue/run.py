@@ -15,6 +15,7 @@ from segmend.errors import ExitCode, PartitionError, UsageError
 from segmend.frozen import frozen, replace
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.merge.cut import count_of
 from segmend.merge.gathered import PassedOver, gathered, passed_over, running_on
 from segmend.merge.look import Second
 from segmend.merge.packed import Packed
@@ -221,6 +222,7 @@ def _job_of(task: RescueTask, places: Sequence[PartitionDir]) -> Job:
     return Job(
         request=request, topic=replicas[0].topic, partition=replicas[0].partition, places=places,
         replicas=replicas, merged=merged, pieces=chosen, release=task.release,
+        chosen=sum(map(_records_of, pieces(replicas, places, merged.ranges))),
         # How a transaction ended may stand behind the offsets that are wanted.
         fates=cache(
             lambda: fates(pieces(replicas, places, merged.ranges), merged.missing, places)
@@ -228,9 +230,13 @@ def _job_of(task: RescueTask, places: Sequence[PartitionDir]) -> Job:
     )  # fmt: skip
 
 
+def _records_of(piece: Piece) -> int:
+    """Those that are wanted: a batch from which several pieces are taken counts once."""
+    return count_of(piece) if piece.cut else piece.records
+
+
 def _line(job: Job, written: Written) -> dict[str, object]:
     merged, request = job.merged, job.request
-    chosen = sum(piece.records for piece in job.pieces if not piece.salvaged)
     compaction = job.compaction or CompactionResult()
     gone = compaction.superseded + compaction.aborted
     read = sum(sum(replica.runs.column("records")) for replica in job.replicas)
@@ -252,12 +258,8 @@ def _line(job: Job, written: Written) -> dict[str, object]:
         "unacknowledged": written.unacknowledged,
         "read": read,
         "gaps": bool(merged.left_out) or any(map(_has_gaps, job.replicas)),
-        "duplicates": read - (compaction.chosen or chosen),
-        "not_asked_for": (compaction.chosen or chosen)
-        - gone
-        - written.left_out
-        - written.records
-        + written.salvaged,
+        "duplicates": read - job.chosen,
+        "not_asked_for": job.chosen - gone - written.left_out - written.records + written.salvaged,
         "unread": [each for replica in job.replicas for each in replica.unreadable],
         "unreadable": [list(each) for each in written.undecodable],
         "conflicts": Conflicts(merged.conflicts, job.replicas),

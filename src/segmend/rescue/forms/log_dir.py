@@ -32,7 +32,7 @@ from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LOCK, LogDir, PartitionDir
-from segmend.merge.cut import kept_of, recut
+from segmend.merge.cut import count_of, kept_of, recut
 from segmend.merge.packed import Packed
 from segmend.merge.pieces import Piece
 from segmend.merge.rows import iter_rows
@@ -120,7 +120,7 @@ def write(job: Job, outlet: Folder) -> Written:
         _write_partition_files(job, (start, end), folder, outlet)
     records = sum(each.records - each.control.control_batches for each in scans)
     hidden = [piece for piece, written in zip(job.pieces, chosen, strict=True) if piece.cut > written.cut]
-    records -= sum(piece.records - len(kept_of(piece)[1]) for piece in hidden)
+    records -= sum(piece.records - count_of(piece) for piece in hidden)
     counted = _counted(job, scans)
     facts = {"log_start_offset": start, "next_offset": end}
     if end < job.merged.next_offset and (since := _open_since(scans[-1])) is not None:
@@ -246,23 +246,26 @@ def _counted(job: Job, scans: Sequence[SegmentScan]) -> Tally:
     tally = Tally()
     transactional = any(each.control.transactional_batches for each in scans)
     followed = transactional and job.fates().any
+    old = any(magic < 2 for replica in job.replicas for magic in replica.runs.column("magic"))
     for piece in job.pieces:
         if not followed and not piece.unacknowledged:
             continue  # none of these counts is about it
         if not transactional:
-            rows = len(kept_of(piece)[1]) if piece.cut else piece.records
+            rows = count_of(piece) if piece.cut or old else piece.records
             tally.add(rows, False, piece.unacknowledged, left_out=False)
             continue
         headers = iter_rows(piece.log, base_offset=piece.base_offset, start=piece.start, stop=piece.stop)
         for batch in (header.batch for header in headers if not header.batch.is_control):
-            rows = len(kept_of(piece)[1]) if piece.cut else _records_of(batch)
+            rows = _records_of(piece, batch)
             fate = batch.is_transactional and job.fates().of(batch.producer_id, batch.base_offset)
             tally.add(rows, fate, piece.unacknowledged, left_out=False)
     return tally
 
 
-def _records_of(batch: RecordBatch) -> int:
-    return batch.records_count if batch.magic >= 2 else batch.last_offset - batch.base_offset + 1
+def _records_of(piece: Piece, batch: RecordBatch) -> int:
+    """Of a wrapper of magic 0 or 1 only its inside tells."""
+    told = batch.magic >= 2 and not piece.cut
+    return batch.records_count if told else count_of(replace(piece, start=batch.position, stop=batch.end))
 
 
 def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
