@@ -4,13 +4,14 @@ import random
 import shlex
 import shutil
 import struct
+import subprocess
 from pathlib import Path
 
 import pytest
 from crc32c import crc32c
 from tests.checks import build_partition as build
 from tests.conftest import one_in
-from tests.faults.hands import Change, flipped, in_batch, positions, resealed, with_number, zeroed
+from tests.faults.hands import Change, cut, flipped, in_batch, positions, resealed, with_number, zeroed
 from tests.faults.hurts import Hurt, on
 from tests.faults.patient import Patient
 from tests.faults.table import fault_called
@@ -424,3 +425,35 @@ def test_faults_that_touch_are_mended_once(tmp_path: Path, how: str) -> None:
     desk.apply()
     assert log.read_bytes() == sound
     desk.undo()
+
+
+TORN_END = on("active", cut(7))
+
+
+@pytest.mark.parametrize("hurt", [CRC, TORN_END], ids=["crc", "torn"])
+def test_a_log_that_is_a_link_is_put_in_its_place_first(hurt: Hurt, patient_of: PatientOf) -> None:
+    """No plan writes through a link: what a check names, and what plans leave, is to end that."""
+    patient = patient_of(hurt)
+    log = patient.patient.file("rolled" if hurt is CRC else "active")
+    away = patient.root / log.name
+    log.rename(away)
+    log.symlink_to(away)
+    rules = ("--kafka", patient.scene.release)
+    found = patient.run("check", "--deep", *patient.dirs, *rules, "--json", "--max", 0).of("finding")
+    assert found
+    command = {line["remedy"]["command"] for line in found}
+    assert command == {f'cp -a --remove-destination "$(readlink -f {log})" {log}'}
+    for operation, options in (("repair", ("--from", patient.other)), ("repair", ("--blank",)), ("trim", ())):
+        planned = patient.mend(*options, operation=operation)
+        assert planned.code == 4, planned
+        assert command == {
+            line.partition("next: ")[2] for line in planned.out.splitlines() if "next: " in line
+        }
+    subprocess.run(command.pop(), shell=True, check=True)
+    assert not log.is_symlink()
+    if hurt is CRC:
+        patient.mend("--from", patient.other)
+    else:
+        patient.mend(operation="trim")
+    patient.apply()
+    assert not patient.codes() & {"L01", "L05"}

@@ -10,6 +10,7 @@ from segmend.frozen import replace
 
 _BY_RULES = ("segmend plan ", "segmend check ", "segmend forecast ")
 _REPAIR = "segmend plan repair "
+_TRIM = "segmend plan trim "
 _IDENTITY = "segmend plan identity "
 _TO_FILE = " -o plan.json"
 _OF_THE_CLUSTER = "--bootstrap-server HOST:9092"
@@ -29,7 +30,7 @@ def repairs(remedy: Remedy | None) -> bool:
 
 def writes(remedy: Remedy | None) -> bool:
     """Whether it is a plan that writes the very file anew."""
-    return remedy is not None and remedy.command.startswith((_REPAIR, _IDENTITY))
+    return remedy is not None and remedy.command.startswith((_REPAIR, _TRIM, _IDENTITY))
 
 
 def unlinked(path: str) -> Remedy:
@@ -46,7 +47,7 @@ def repair_together(*log_dirs: str) -> Remedy:
 
 def trim(log_dir: str, partition: str) -> Remedy:
     target = shlex.quote(f"{log_dir.rstrip('/')}/{partition}")
-    return Remedy(command=f"segmend plan trim {target} -o plan.json", safety=Safety.SAFE)
+    return Remedy(command=f"{_TRIM}{target} -o plan.json", safety=Safety.SAFE)
 
 
 def blank(log_dir: str, partition: str) -> Remedy:

@@ -26,6 +26,8 @@ FILES: Final = ("file", "link-file")
 """What can be read as a file: brokers follow links."""
 FOLDERS: Final = ("dir", "link-dir")
 """What can be listed."""
+LINKS: Final = ("link-file", "link-dir", "link-broken")
+"""What no plan writes through."""
 
 READ: Final = 4
 WRITE: Final = 2

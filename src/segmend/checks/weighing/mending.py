@@ -15,7 +15,7 @@ from segmend.checks.context import BrokerContext
 from segmend.checks.manual import Consequence
 from segmend.findings import Finding, Remedy, Severity
 from segmend.frozen import replace
-from segmend.logdir.file_system import Unreadable
+from segmend.logdir.file_system import LINKS, Unreadable
 from segmend.logdir.tree import PartitionDir
 from segmend.logdir.witnesses import damaged_log, snapshot_before
 
@@ -56,9 +56,10 @@ class MendedFirst:
 
     def before(self, finding: Finding) -> Finding:
         """The finding; with the command for its log, or for its link, if that is to be mended before it."""
-        if not remedies.writes(finding.remedy) or finding.name.endswith(".log"):
+        if not remedies.writes(finding.remedy):
             return finding
-        remedy = self._of_the_log(finding) if remedies.repairs(finding.remedy) else None
+        is_of_log = finding.name.endswith(".log") or not remedies.repairs(finding.remedy)
+        remedy = None if is_of_log else self._of_the_log(finding)
         if remedy is None and self._is_link(finding):
             remedy = remedies.unlinked(f"{finding.dir}/{finding.file}")
         return finding if remedy is None else replace(finding, remedy=remedy)
@@ -69,12 +70,12 @@ class MendedFirst:
             return False
         partition = context.log_dir.partition(finding.folder) if "/" in (finding.file or "") else None
         place = context.log_dir if partition is None else partition
-        return place.entries.get(finding.name, "").startswith("link-")
+        return place.entries.get(finding.name) in LINKS
 
     def _of_the_log(self, finding: Finding) -> Remedy | None:
         log = self._logs.get((finding.dir, finding.folder, finding.segment))
         if log is not None:
-            return log.remedy
+            return self.before(log).remedy
         context = self._dirs.get(finding.dir)
         partition = None if context is None else context.log_dir.partition(finding.folder)
         if context is None or partition is None:
@@ -89,7 +90,7 @@ class MendedFirst:
         log = self._logs.get((finding.dir, finding.folder, found[0].base_offset))
         if log is None and self._level < Level.DEEP:
             return remedies.check_deep(partition.path)
-        return None if log is None else log.remedy
+        return None if log is None else self.before(log).remedy
 
     def _offsets(self, finding: Finding, partition: PartitionDir) -> tuple[int, int]:
         """Of the logs to look at; what a start makes anew it reads, and by an offset index it loads."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
 from segmend.checks import remedies
@@ -11,6 +12,7 @@ from segmend.errors import SegmendError, UsageError
 from segmend.findings import Finding
 from segmend.frozen import dataclass, field
 from segmend.logdir import disk
+from segmend.logdir.file_system import LINKS
 from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.derive.sources import log_of, segment_of
@@ -83,25 +85,29 @@ def _disjoint(steps: Sequence[Step]) -> list[Step]:
 
 def _mend(finding: Finding, scene: Scene, mended: LogRepair) -> list[Blank]:
     """A step of its own, or the empty batches where they are wanted and nothing better is there."""
+    path, wanted = f"{finding.dir}/{finding.file}", is_mended(finding, scene.request.options)
+    left = partial(Left, code=finding.code, path=path, position=finding.position)
     try:
-        if finding.code in header_fields.CODES:
+        if (finding.code in ALWAYS or wanted) and scene.partition(finding).entries.get(finding.name) in LINKS:
+            why, next = f"{finding.message}, in a symbolic link", remedies.unlinked(path).command
+            mended.left.append(left(why=why, next=next))
+        elif finding.code in header_fields.CODES:
             mended.steps.append(header_fields.patch(finding))
         elif finding.code == SECOND_COPY:
             return [second_copy(_segment(finding, scene), finding.position or 0)]
-        elif finding.code in damaged_batches.CODES and is_mended(finding, scene.request.options):
+        elif finding.code in damaged_batches.CODES and wanted:
             region = region_of(finding, scene.partition(finding))
             steps = _transplanted(finding, region, scene, mended)
             if not steps:
                 return _blanks(region, scene.request) if scene.request.options.blank else []
             mended.steps += steps
-        elif is_mended(finding, scene.request.options):
+        elif wanted:
             region = region_of(finding, scene.partition(finding))
             if region.wanted_to is None or region.wanted_to < region.first_offset:
                 raise BeyondRepair(f"{finding.message}; segmend plan trim takes them off")
             mended.steps += _transplanted(finding, region, scene, mended)
-    except SegmendError as why:
-        path = f"{finding.dir}/{finding.file}"
-        mended.left.append(Left(why=str(why), code=finding.code, path=path, position=finding.position))
+    except SegmendError as refused:
+        mended.left.append(left(why=str(refused)))
     return []
 
 

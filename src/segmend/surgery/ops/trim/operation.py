@@ -13,11 +13,12 @@ broker would do itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from segmend.checks import remedies
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.frozen import frozen
+from segmend.logdir.file_system import LINKS
 from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.ops.trim.cuts import Cut, cut_of, steps_of
@@ -47,7 +48,7 @@ class Options:
 
 def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError` if the loss is not the one that was accepted."""
-    cuts = list(_cuts(request))
+    linked, cuts = _parted(_cuts(request))
     lossy = [cut for cut in cuts if cut.lossy]
     agreed = request.options.accept_loss
     total = sum(cut.records for cut in lossy)
@@ -59,7 +60,10 @@ def plan(request: Request[Options]) -> Plan:
     draft = Draft(
         steps=[*markers, *(step for cut in taken for step in steps_of(cut)), *_lines(request.dirs, taken)],
         losses=[_loss(cut) for cut in taken if cut.lossy], notes=notes,
-        left=[*(fatal.get(id(cut)) or _left(cut, total) for cut in lossy if cut not in asked), *_gaps(taken)],
+        left=[
+            *linked, *(fatal.get(id(cut)) or _left(cut, total) for cut in lossy if cut not in asked),
+            *_gaps(taken),
+        ],
     )  # fmt: skip
     arguments = {} if agreed is None else {"accept-loss": f"{agreed}-records"}
     return assembly.make(NAME, arguments, request, draft)
@@ -75,6 +79,19 @@ def _cuts(request: Request[Options]) -> Iterator[Cut]:
         if cut is not None:
             yield cut
         done += _size(segment)
+
+
+def _parted(cuts: Iterable[Cut]) -> tuple[list[Left], list[Cut]]:
+    """Logs that are links, through which no plan writes, and the cuts of the others."""
+    linked, others = [], []
+    for cut in cuts:
+        if cut.segment.partition.entries.get(cut.segment.name) in LINKS:
+            path = _place(cut)
+            why = f"{cut.why}, in a symbolic link"
+            linked.append(Left(why=why, path=path, next=remedies.unlinked(path).command))
+        else:
+            others.append(cut)
+    return linked, others
 
 
 def _partitions(request: Request[Options]) -> Iterator[PartitionDir]:
