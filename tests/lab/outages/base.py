@@ -3,6 +3,7 @@
 Each is broker and voter. `stagger`: node 3 is killed, the others write on; node 2 is killed, node 1 gets what
 nobody acknowledges; then it is killed. `rolled`: nodes 3 and 2 stop cleanly, with writes between
 them, and node 1 is killed.
+`together`: all are killed at one moment, after what acks=all acknowledged; `old` is an earlier backup.
 `back`: node 3 is killed, and started again while the others write; all are killed a moment later.
 `apart`: as `stagger`, of a lone controller, node 1, and two brokers; first node 3 is killed, then all.
 `beside`: a lone controller, node 4, lives through it all, and sees node 3 stop, 2 killed, and 1 killed last;
@@ -56,6 +57,7 @@ PURE = "controllers"
 CONTROLLERS = {APART: (1,), BESIDE: (4,), PURE: (3, 4, 5)}
 """The nodes that are controllers and nothing else."""
 OLD = "old"
+TOGETHER = "together"
 FENCED = 12
 """Seconds after which a controller that lives has missed a broker (broker.session.timeout.ms)."""
 
@@ -152,8 +154,8 @@ def live(cluster: Cluster, story: str) -> Answers:
     """The story, up to the kill of the last; what the cluster said of its partitions before the end."""
     one, two, three = cluster.brokers[:3]
     begin(cluster, story)
-    if story.startswith(PURE):
-        return outlived(cluster, story)
+    if story.startswith((PURE, TOGETHER)):
+        return (outlived if story.startswith(PURE) else ended_together)(cluster, story)
     for topic, replicas in topics(story):
         create(cluster.bootstrap, [topic], replicas=replicas)
     if story.startswith(CHANGED):
@@ -197,6 +199,19 @@ def outlived(cluster: Cluster, story: str) -> Answers:
     told = answers([broker.seat for broker in cluster.brokers[:2]])
     cluster.kill()
     return told
+
+
+def ended_together(cluster: Cluster, story: str) -> Answers:
+    """High watermarks are in checkpoints, and behind them is more that all acknowledged."""
+    for topic, replicas in topics(story):
+        create(cluster.bootstrap, [topic], replicas=replicas)
+    write(cluster, 1, story)
+    keep(cluster)
+    time.sleep(7)
+    write(cluster, 2, story)
+    last = answers([broker.seat for broker in cluster.brokers])
+    cluster.kill()
+    return last
 
 
 def end(cluster: Cluster, story: str) -> Answers:

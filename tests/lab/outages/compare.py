@@ -12,6 +12,8 @@ ENDS = "can end then: Exiting because log truncation is not allowed"
 NOT_REGISTERED = "Shutting down because we were unable to register with the controller quorum."
 """What a broker says that waited a minute: said here, not taken from the product."""
 RISK = ("at-risk", "loses")
+BLANK = "it has no metadata, and every topic is a stray then"
+"""What it says where a voter without metadata may lead."""
 NO_END = 5
 """LEADER_NOT_AVAILABLE: the high watermark is below where the leader's epoch begins (KIP-207)."""
 
@@ -23,14 +25,20 @@ def complaints(lines: list[Line], became: Line) -> list[str]:
     partitions = nodes or NOT_TOLD * (OLDER in unknown)
     quorum = next(line for line in lines if line["type"] == "quorum")
     told = "; ".join(line["reason"] or "" for line in lines if line["type"] == "partition")
+    places = {node: number for number, step in enumerate(became.get("steps", ())) for node in step}
     return [
         *(nodes + each for each in of_nodes(lines, quorum, became, told)),
         *(
             partitions + each
             for line in lines
             if line["type"] == "partition" and not line["topic"].startswith("__")
-            for each in of_partition(line, became, zookeeper=not quorum["voters"], ended=ENDS in told)
+            for each in (
+                *of_partition(line, became, zookeeper=not quorum["voters"], ended=ENDS in told),
+                *of_reads(line, became),
+                *(of_order(line, became, places) if became.get("ordered") else ()),
+            )
         ),
+        *(partitions + each for each in of_untold(lines, became)),
     ]
 
 
@@ -50,6 +58,9 @@ def of_nodes(lines: list[Line], quorum: Line, became: Line, told: str) -> Iterat
     leader = became["elected"]  # the broker of a voter may end a moment later
     if said.get(str(leader), {}).get("outcome") == "starts" and leader not in quorum["leaders_possible"]:
         yield f"quorum led by {leader}, said {quorum['leaders_possible']}"
+    end, committed = became.get("metadata_end"), quorum["committed_offset"]
+    if end is not None and end < (committed or 0):
+        yield f"the quorum begins at {end}, said committed to {committed}"
 
 
 def of_partition(line: Line, became: Line, *, zookeeper: bool, ended: bool) -> Iterator[str]:
@@ -78,3 +89,35 @@ def of_partition(line: Line, became: Line, *, zookeeper: bool, ended: bool) -> I
         unsure = ended or line["perhaps_made_anew"]
         if not unsure and became["takes"].get(name) == line["refuses_acks_all"]:
             yield f"{what}; acks=all taken: {became['takes'].get(name)}"
+
+
+def of_reads(line: Line, became: Line) -> Iterator[str]:
+    """Whether a consumer gets all of it, from where it is said to begin, unless it is said to lose some."""
+    name = f"{line['topic']}-{line['partition']}"
+    amiss, leader = became.get("reads", {}).get(name, {}), became.get("partitions", {}).get(name, {})
+    first, rest = amiss.get("first", 0), {key: amiss[key] for key in amiss if key != "first"}
+    begins = {copy["log_start_offset"] for copy in line["copies"] if copy["node_id"] == leader.get("leader")}
+    if begins and not begins & {first, None}:
+        yield f"{name}: begins at {first}, said {begins}"
+    if rest and line["outcome"] not in RISK and not line["withholds_reads"]:
+        yield f"{name}: {line['outcome']}; a consumer gets {rest}"
+
+
+def of_order(line: Line, became: Line, places: dict[int, int]) -> Iterator[str]:
+    """Whether the order of the starts that was named keeps what it is to keep."""
+    name, able = f"{line['topic']}-{line['partition']}", line["leaders_possible"] or []
+    seen, last = became.get("partitions", {}).get(name, {}), became["last"].get(name, {}).get("end")
+    whole = [
+        places[copy["node_id"]] for copy in line["copies"] if copy["complete"] and copy["node_id"] in able
+    ]
+    short = [places[node] for node in able if node not in line["in_sync_complete"]]
+    first = line["order_helps"] and whole and short and min(whole) < min(short)
+    if line["outcome"] == "at-risk" and first and last is not None and seen.get("end", last) < last:
+        yield f"{name}: started in the order that was named, and ends at {seen['end']} of {last}"
+
+
+def of_untold(lines: list[Line], became: Line) -> Iterator[str]:
+    """What was there before and is not spoken of."""
+    told = {f"{line['topic']}-{line['partition']}" for line in lines if line["type"] == "partition"}
+    if not any(BLANK in each for each in lines[-1]["unknown"]):
+        yield from (f"{name}: not a word of it" for name in became["last"] if name not in told)

@@ -19,7 +19,7 @@ from tests.lab.disasters.bases import Node
 from tests.lab.disasters.scene import META, Scene
 from tests.lab.disasters.wounds import CANNOT, WOUNDS
 from tests.lab.elections import HERE as ELECTIONS
-from tests.lab.outages.base import BESIDE, OLD, PURE, STRICT, ZOOKEEPER, controllers, node_ids
+from tests.lab.outages.base import BESIDE, OLD, PURE, STRICT, TOGETHER, ZOOKEEPER, controllers, node_ids
 from tests.lab.outages.base import HERE as BASES
 from tests.lab.outages.changes import BEFORE, CHANGED, LATE
 from tests.lab.releases import release
@@ -48,6 +48,10 @@ OF_REPLICAS = (
 OF_METADATA = ("metadata-of", "no-metadata")
 OF_CHANGED = ("restored", "future-of")
 """Only drawn of bases that have a backup."""
+OF_TOGETHER = ("cut", "dropped", "lines-lost")
+"""Only drawn of those whose nodes ended at one moment."""
+SAID = "said:"
+"""Before the nodes that are started in the order which the forecast names."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,11 @@ class OneOf(Scene):
     def places(self, target: str) -> list[Path]:
         """The directories of a target."""
         return [self.partition(META)] if target == "meta" else super().places(target)
+
+    @property
+    def dropped_list(self) -> Path:
+        """Each node has its own."""
+        return self.home / "dropped"
 
     @property
     def other(self) -> OneOf:
@@ -188,6 +197,21 @@ def future_of(scene: OneOf, target: str, draw: random.Random) -> None:
         os.truncate(log, log.stat().st_size // 2)
 
 
+def cut(scene: OneOf, target: str, draw: random.Random) -> None:
+    """The end of a log is gone: above the high watermark in the checkpoint, below it, or both."""
+    killed(scene, target, draw)
+    log = max(scene.partition(target).glob("*.log"))
+    os.truncate(log, draw.randrange(log.stat().st_size))
+
+
+def lines_lost(scene: OneOf, target: str, draw: random.Random) -> None:
+    """Some lines of a checkpoint are gone, and its count says so."""
+    path = scene.log_dir(target) / f"{draw.choice(('replication', 'recovery-point'))}-offset-checkpoint"
+    version, count, *rows = path.read_text().splitlines()
+    kept = [row for row in rows if draw.random() < 0.5] if int(count) else rows
+    path.write_text("\n".join((version, str(len(kept)), *kept, "")))
+
+
 def no_metadata(scene: OneOf, _target: str, _draw: random.Random) -> None:
     """Its metadata log is gone."""
     shutil.rmtree(scene.partition(META))
@@ -196,17 +220,21 @@ def no_metadata(scene: OneOf, _target: str, _draw: random.Random) -> None:
 BETWEEN: dict[str, Between] = {
     "wiped": wiped, "halved": halved, "killed": killed, "no-marks": no_marks, "disk-of": disk_of,
     "replica-of": replica_of, "metadata-of": metadata_of, "no-metadata": no_metadata, "restored": restored,
-    "future-of": future_of, "stale-marker": stale_marker,
+    "future-of": future_of, "stale-marker": stale_marker, "cut": cut, "lines-lost": lines_lost,
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Outage:
-    """The nodes of `steps` are started over a hurt copy of `base`, a step once the one before is up."""
+    """The nodes of `steps` are started over a hurt copy of `base`, a step once the one before is up.
+
+    If they are `ordered` in the steps that the forecast names.
+    """
 
     base: str
     steps: tuple[tuple[int, ...], ...]
     wounds: tuple[str, ...]
+    ordered: bool = False
 
     @property
     def version(self) -> str:
@@ -227,13 +255,14 @@ class Outage:
     def words(self) -> str:
         """As it is asked for again: `4.3.1-stagger 1,2/3 wiped@1:full-0#7`."""
         steps = "/".join(",".join(map(str, step)) for step in self.steps)
-        return " ".join((self.base, steps, *self.wounds))
+        return " ".join((self.base, f"{SAID * self.ordered}{steps}", *self.wounds))
 
     @classmethod
     def of(cls, words: str) -> Outage:
         """Back from its words."""
-        base, steps, *wounds = words.split()
-        return cls(base, tuple(tuple(map(int, step.split(","))) for step in steps.split("/")), tuple(wounds))
+        base, told, *wounds = words.split()
+        steps = (step.split(",") for step in told.removeprefix(SAID).split("/"))
+        return cls(base, tuple(tuple(map(int, step)) for step in steps), tuple(wounds), told.startswith(SAID))
 
     def restored(self, root: Path, partition: str) -> set[int]:
         """The nodes whose replica of it comes from the backup."""
@@ -281,6 +310,8 @@ def drawn_at(seed: int, base: str, number: int, *, busy: bool = False) -> Outage
     story = base.partition("-")[2]
     if story.startswith(PURE):
         return drawn_of_controllers(draw, base)
+    if story.startswith(TOGETHER):
+        return drawn_together(draw, base)
     steps = drawn_beside(draw, story) if story.startswith(BESIDE) else drawn_steps(draw)
     targets = TARGETS if (BASES / f"{base}.tar.xz").exists() else OLD_TARGETS
     changed = CHANGED in base
@@ -317,6 +348,21 @@ def drawn_of_controllers(draw: random.Random, base: str) -> Outage:
     return Outage(base, (tuple(sorted((1, 2, *up))),), tuple(wounds))
 
 
+def drawn_together(draw: random.Random, base: str) -> Outage:
+    """One to three wounds at any nodes; mostly all are started, and mostly in the order that is named."""
+    kraft = release(base.partition("-")[0]).mode == "kraft" and not base.endswith(ZOOKEEPER)
+    between = tuple(name for name in BETWEEN if kraft or name not in OF_METADATA)
+    wounds = [
+        drawn_of(draw, draw.choice(kinds), TARGETS, draw.choice(BROKERS))
+        for kinds in draw.choices(((*between, "gone", "dropped"), ALONE, OF_META), (65, 15, 20 * kraft),
+                                  k=draw.randint(1, 3))
+    ]  # fmt: skip
+    if draw.random() < 0.3:
+        return Outage(base, tuple(drawn_steps(draw)), tuple(wounds))
+    up = draw.sample(BROKERS, draw.choices((3, 2, 1), (70, 27, 3))[0])
+    return Outage(base, (tuple(sorted(up)),), tuple(wounds), ordered=True)
+
+
 def drawn_steps(draw: random.Random) -> list[tuple[int, ...]]:
     """Some of three nodes that vote; fewer than two of them wait for a quorum, and end after a minute."""
     up = draw.sample(BROKERS, draw.choices((3, 2, 1), (60, 34, 6))[0])
@@ -340,17 +386,25 @@ def drawn_wound(draw: random.Random, targets: Sequence[str], ids: Sequence[int],
     """One of them, on one node; `metadata` says that it has some on its disks."""
     beside = len(ids) > len(BROKERS)
     left_out = (
+        *OF_TOGETHER,
         *(OF_CHANGED if beside else (*OF_CHANGED, "stale-marker")),
         *(() if metadata else OF_METADATA),
     )
     between = tuple(name for name in BETWEEN if name not in left_out)
     kind = draw.choices((between, ALONE, OF_META), (50, 30, 20 * metadata))[0]
     name, node = draw.choice(kind), draw.choice(ids)
-    target = draw.choice(targets)
-    if name in ("disk-of", "identity") or (name in ALONE and draw.random() < 0.4):
-        target = draw.choice(DIRS)
-    if name in OF_META:
-        target = "d0"
     if name in (*OF_META, *OF_METADATA) and beside and draw.random() < 0.5:
         node = ids[-1]
+    return drawn_of(draw, name, targets, node)
+
+
+def drawn_of(draw: random.Random, name: str, targets: Sequence[str], node: int) -> str:
+    """One of that name on that node."""
+    target = draw.choice(targets)
+    if name in ("disk-of", "identity", "dropped", "lines-lost") or (name in ALONE and draw.random() < 0.4):
+        target = draw.choice(DIRS)
+    if name == "restored" and draw.random() < 0.5:
+        target = draw.choice((*DIRS, "all"))
+    if name in OF_META:
+        target = "d0"
     return f"{name}@{node}:{target}#{draw.randrange(1000)}"

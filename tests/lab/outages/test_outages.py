@@ -58,3 +58,31 @@ def test_a_wrong_forecast_is_seen(tmp_path: Path) -> None:
             if line["type"] == kind:
                 line[key] = not line[key] if other is None else other
         assert complaints(changed, row), (kind, key)
+
+
+def test_a_wrong_forecast_of_reads_order_and_metadata_is_seen() -> None:
+    """What only newer records have: who is started when, what a consumer gets, where the metadata begins."""
+    copies = [{"node_id": node, "complete": node == 1, "log_start_offset": 0, "log_end_offset": 30 - 6 * node}
+              for node in (1, 2)]  # fmt: skip
+    line = {"type": "partition", "topic": "t", "partition": 0, "outcome": "at-risk",
+            "leaders_possible": [1, 2], "in_sync_complete": [1], "copies": copies, "order_helps": True,
+            "replicas": [1, 2], "reassigned_to": None, "withholds_reads": False, "refuses_acks_all": False,
+            "perhaps_made_anew": [], "reason": None}  # fmt: skip
+    quorum = {"type": "quorum", "voters": [1], "leaders_possible": [1], "committed_offset": 50}
+    last = {"type": "cluster", "unknown": []}
+    became = {
+        "nodes": {}, "fatal": {}, "elected": 1, "metadata_end": 50, "steps": [[1], [2]], "ordered": True,
+        "last": {"t-0": {"end": 24}}, "partitions": {"t-0": {"leader": 1, "isr": [1, 2], "end": 24}},
+        "takes": {"t-0": True},
+    }  # fmt: skip
+    assert complaints([quorum, line, last], became) == []
+    short = {"leader": 2, "isr": [1, 2], "end": 18}
+    for other in (
+        {"metadata_end": 49},
+        {"partitions": {"t-0": short}},
+        {"reads": {"t-0": {"first": 6}}},
+        {"last": {"t-0": {"end": 24}, "u-0": {"end": 3}}},
+    ):
+        assert len(complaints([quorum, line, last], {**became, **other})) == 1, other
+    led = {**line, "outcome": "led"}
+    assert complaints([quorum, led, last], {**became, "reads": {"t-0": {"stops": [9, "crc"]}}})

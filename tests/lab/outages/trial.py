@@ -13,6 +13,8 @@ from tests.copies import fresh
 from tests.lab.broker import Broker
 from tests.lab.cluster import Cluster
 from tests.lab.disasters.files import fingerprint, look
+from tests.lab.disasters.protocol import offsets
+from tests.lab.disasters.reads import read
 from tests.lab.outages.asked import Answers, answers, takes
 from tests.lab.outages.base import LAST, needed, nodes, votes
 from tests.lab.outages.draw import Outage, archive
@@ -22,17 +24,23 @@ HERE = Path(__file__).with_name("records")
 PATIENCE, LONGER, HOPELESS, SETTLED, AT_MOST, EXPIRED = 100, 240, 25, 8, 60, 12
 """Seconds until a node that lives waits, where it is said to start, and where too few voters live; without a
 change until the answers are taken; and at most; until ZooKeeper knows that no broker lives."""
-ELECTED = re.compile(r"Completed transition to Leader\(.*?epoch=(\d+)")
+ELECTED = re.compile(r"Completed transition to Leader\(.*?epoch=(\d+), epochStartOffset=(\d+)")
 
 
 def said(root: Path, up: list[int], version: str) -> list[dict[str, Any]]:
     """The lines of `forecast --cluster`; with ZooKeeper no node's registration tells the release."""
-    dirs = sorted(root.glob("b*/d*"))
+    dirs = [path for path in sorted(root.glob("b*/d[0-9]")) if path.name not in dropped(path.parent)]
     only = ["--only", ",".join(map(str, up))] if len(up) < len(list(root.glob("b*"))) else []
     configs = [f"--config={path}" for path in sorted(root.glob("b*/server.properties"))]
     for path in root.glob("zookeeper/data"):
         configs += [f"--zookeeper={path}", f"--kafka={version}"]
     return run("forecast", "--cluster", *dirs, *configs, *only, "--json").json
+
+
+def dropped(home: Path) -> list[str]:
+    """The log dirs that a node's server.properties no longer has."""
+    path = home / "dropped"
+    return path.read_text().split() if path.exists() else []
 
 
 def prepared(outage: Outage, root: Path) -> Cluster:
@@ -41,6 +49,7 @@ def prepared(outage: Outage, root: Path) -> Cluster:
     outage.hurt(root)
     cluster = nodes(outage.version, root, outage.story)
     for broker in cluster.brokers:
+        broker.dirs = [path for path in broker.dirs if path.name not in dropped(broker.root)]
         broker.write_config()
     return cluster
 
@@ -74,14 +83,20 @@ def tried(
         some = [broker for broker in cluster.brokers if broker.seat.node_id in outage.up]
         voters = [each for each in cluster.brokers if votes(outage.story, each.seat.node_id)]
         voters = [] if cluster.zookeeper else voters
-        for step in outage.steps:
+        steps = lines[-1]["start_order"] if outage.ordered else outage.steps
+        became |= {"steps": steps, "ordered": True} if outage.ordered else {}
+        left = [broker for broker in some if not any(broker.seat.node_id in step for step in steps)]
+        for number, step in enumerate(steps):
             mine = [broker for broker in some if broker.seat.node_id in step]
-            for broker in mine:
+            for broker in (*mine, *left * (not number)):
                 broker.launch()
             waited(mine, PATIENCE, voters)
+            if outage.ordered and number + 1 < len(steps):
+                settled(some)
         waited(some, LONGER if any(line.get("leaders_possible") for line in lines) else 0, voters)
         if any(broker.running for broker in some):
             became["partitions"] = settled(some)
+            became["reads"] = reads(some, became["partitions"])
             led = [name for name, one in became["partitions"].items() if one["leader"] >= 0]
             became["takes"] = takes([each.seat for each in some], led, needed(outage.story))
         became["nodes"] = {str(broker.seat.node_id): now(broker) for broker in some}
@@ -91,18 +106,37 @@ def tried(
             if (gone := offline_dirs(shortened(broker.lines(), broker.root.parent)))
         }
         terms = [
-            (int(found.group(1)), broker.seat.node_id)
+            (int(found.group(1)), broker.seat.node_id, int(found.group(2)))
             for broker in some
             for line in broker.lines()
             if (found := ELECTED.search(line))
         ]
         became["elected"] = min(terms)[1] if terms else None
+        became["metadata_end"] = min(terms)[2] if terms else None
         became["fatal"] = {
             str(broker.seat.node_id): fatal(broker)[:300] for broker in some if not broker.running
         }
     for broker in some if logs else ():
         shutil.copy(broker.log, logs / f"{broker.seat.node_id}.log")
     return lines, became
+
+
+def reads(some: list[Broker], told: Answers) -> dict[str, Any]:
+    """Where logs begin that are led, and what a consumer from there to the end does not get."""
+    found: dict[str, Any] = {}
+    for broker in some:
+        seat = broker.seat
+        mine = {
+            name: one["end"] for name, one in told.items() if one["leader"] == seat.node_id and "end" in one
+        }
+        try:
+            begins = offsets(seat.port, list(mine), -2) if mine else {}
+        except (OSError, ValueError, LookupError):
+            continue
+        for name, (error, first) in begins.items():
+            amiss = {} if error else read(seat.port, name, first, mine[name])
+            found |= {name: {"first": first, **amiss}} if first > 0 or amiss else {}
+    return found
 
 
 def fatal(broker: Broker) -> str:
