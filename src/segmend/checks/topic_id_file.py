@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from segmend.broker.checkpoints import TOPIC_IDS
 from segmend.broker.strays import NO_TOPIC_ID
-from segmend.findings import Finding, Remedy, Where
+from segmend.findings import Finding, Remedy, Safety, Where
 from segmend.formats.partition_metadata import FILE_NAME
 from segmend.logdir.tree import PartitionDir
+from segmend.node.topic_identity import twin_of
 
 from . import remedies
 from .context import PartitionContext
@@ -82,8 +83,13 @@ def _missing(partition: PartitionDir, context: PartitionContext) -> Finding:
 
 
 def _remedy(partition: PartitionDir, context: PartitionContext) -> Remedy:
-    """Repair, where something on these disks tells the topic's id; else the cluster has to be asked."""
+    """Repair, where something on these disks tells the topic's id; else the cluster has to be asked.
+
+    With an id beside a twin that has it the broker would not start.
+    """
     broker, topic, here = context.broker_dirs, partition.topic, partition.log_dir.path
+    if partition.kind == "current" and twin_of(broker, partition) is not None:
+        return remedies.set_aside(here, partition.name, safety=Safety.LOSSY)
     tellers = {other.log_dir.path for other, _ in context.dir.broker.topic_ids if other.topic == topic}
     if broker.metadata is not None and broker.metadata_dir is not None and topic in broker.metadata.ids:
         tellers.add(broker.metadata_dir.path)

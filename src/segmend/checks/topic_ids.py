@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 
 from segmend.broker.leading import OTHER_ID
 from segmend.broker.strays import NOT_KNOWN, STRAYS, StrayHandling
-from segmend.findings import Finding, Remedy, Where
+from segmend.findings import Finding, Remedy, Safety, Where
 from segmend.logdir.tree import PartitionDir
-from segmend.node.topic_identity import of_no_topic, why_not_the_file
+from segmend.node.topic_identity import of_no_topic, twin_of, why_not_the_file
 
 from . import remedies
 from .context import BrokerContext
@@ -109,6 +109,8 @@ def _renamed(broker: BrokerContext, first: PartitionDir, other: PartitionDir) ->
 
 def _remedy(broker: BrokerContext, code: str, partition: PartitionDir) -> Remedy:
     dirs = [each.path for each in broker.broker_dirs.dirs]
+    if code == "M05" and twin_of(broker.broker_dirs, partition) is not None:
+        return remedies.set_aside(partition.log_dir.path, partition.name, safety=Safety.LOSSY)
     if code == "M05" and why_not_the_file(broker.broker_dirs, partition) is None:
         return remedies.repair_together(*dirs)
     if code == "M05" and of_no_topic(broker.broker_dirs, partition):

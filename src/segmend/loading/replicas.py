@@ -119,10 +119,14 @@ class Situation:
         return None if self.image is None else replicas_of(self.image, name, number, node_id, min_isr)
 
 
+Key = tuple[str, str, int]
+
+
 @frozen
 class Loaded:
-    """`key` (what, topic, partition) must be unique over all dirs; None if it is not put in a map.
+    """`key` (what, topic, partition) is that by which the broker then knows it; None if it does not.
 
+    `loads_as`: the same while logs are loaded, when no two may have one; up to 3.6 no stray is known before.
     `again`: its dir is offline, and what is told is of the one that takes its place. `other_id`: its topic
     id is not the one that its name has in the metadata. `in_remote`: it begins in remote storage. `epoch` is
     the newest leader epoch of a log that is served, `producer` the highest id of its producers.
@@ -131,7 +135,8 @@ class Loaded:
     outcome: PartitionOutcome | DirectoryOutcome
     dir_state: DirState
     path: str
-    key: tuple[str, str, int] | None = None
+    key: Key | None = None
+    loads_as: Key | None = None
     failure: LoadFailure | None = None
     open_transactions: bool = False
     before: Extent = Extent()
@@ -168,7 +173,7 @@ def load_directory(dir_state: DirState, partition: PartitionDir, situation: Situ
     stray, failure = _stray(loaded, partition, situation)
     failure = loaded.failure or failure
     if partition.kind != "current":
-        return _other(dir_state, partition, loaded, stray, failure)
+        return _other(dir_state, partition, loaded, stray, failure, situation)
     return _current(dir_state, partition, loaded, stray, failure, situation)
 
 
@@ -179,7 +184,9 @@ def unseen(dir_state: DirState, partition: PartitionDir) -> Loaded:
         before=Extent(), after=Extent(),
     )  # fmt: skip
     key = ("current", *partition.key)
-    return Loaded(outcome=line, dir_state=dir_state, path=partition.path, key=key, after=Extent())
+    return Loaded(
+        outcome=line, dir_state=dir_state, path=partition.path, key=key, loads_as=key, after=Extent()
+    )
 
 
 def load_settings(dir_state: DirState, partition: PartitionDir, situation: Situation) -> Settings:
@@ -239,6 +246,7 @@ def _other(
     loaded: LoadedLog,
     stray: str | None,
     failure: LoadFailure | None,
+    situation: Situation,
 ) -> Loaded:
     outcomes = {"delete": "deleted", "stray": "kept", "future": "loaded"}
     outcome = "failed" if failure else "stray-renamed" if stray else outcomes[partition.kind]
@@ -249,10 +257,10 @@ def _other(
         topic=partition.topic, partition=partition.partition, effects=tuple(loaded.state.effects),
         failure=None if failure is None else str(failure),
     )  # fmt: skip
-    key = ("future", partition.topic, partition.partition)
+    key, loads_as = _keys(partition, stray, failure, situation)
     return Loaded(
         outcome=line, dir_state=dir_state, path=partition.path, failure=failure, later=later,
-        key=key if partition.kind == "future" and not stray and failure is None else None,
+        key=key, loads_as=loads_as,
         open_transactions=loaded.open_transactions, before=loaded.before, after=loaded.after,
         unknown=loaded.unknown or loaded.by_listing or loaded.dangling,
     )  # fmt: skip
@@ -308,15 +316,27 @@ def _current(
         failure=None if failure is None else str(failure), segments=len(loaded.state.segments),
         outcome=outcome, reason=reason,
     )  # fmt: skip
+    key, loads_as = _keys(partition, stray, failure, situation)
     return Loaded(
         outcome=line, dir_state=dir_state, path=partition.path, failure=failure, later=later,
-        key=None if stray or failure else ("current", partition.topic, partition.partition),
+        key=key, loads_as=loads_as,
         open_transactions=loaded.open_transactions, before=loaded.before, after=loaded.after,
         unknown=loaded.unknown or unread or loaded.by_listing or loaded.dangling or doubt, other_id=other_id,
         in_remote=begins_there(line, loaded),
         epoch=newest_of_topic(partition, situation.image),
         producer=max(loaded.state.states, default=-1),
     )  # fmt: skip
+
+
+def _keys(
+    partition: PartitionDir, stray: str | None, failure: LoadFailure | None, situation: Situation
+) -> tuple[Key | None, Key | None]:
+    """By what the broker knows the replica in the end, and while it loads."""
+    if failure is not None or partition.kind not in ("current", "future"):
+        return None, None
+    key = (partition.kind, partition.topic, partition.partition)
+    found_late = STRAYS.of(situation.broker.release) == StrayHandling.DELETE
+    return (None if stray else key), (key if found_late or not stray else None)
 
 
 def _closed(dir_state: DirState, loaded: LoadedLog) -> Iterator[Later]:
@@ -361,10 +381,22 @@ def _set_aside(loaded: LoadedLog, reason: str, situation: Situation) -> Extent:
         state.note("stray-renamed", says=says, lost=lost)
     image = situation.image
     expected = image is None or image.assigned(partition.topic, partition.partition, situation.broker.node_id)
-    if not expected:
+    if not expected or _lies_elsewhere(partition, situation):
         return Extent()
     state.note("log-recreated-empty", offset=0)
     return EMPTY
+
+
+def _lies_elsewhere(partition: PartitionDir, situation: Situation) -> bool:
+    """Whether another directory is the partition, and no stray: it has the place that a new log would get."""
+    image, node_id = situation.image, situation.broker.node_id
+    name, number = f"{partition.topic}-{partition.partition}", partition.partition
+    found = (log_dir.partition(name) for log_dir in situation.broker.dirs)
+    return any(
+        stray_reason(image, topic_id=each.topic_id, partition=number, node_id=node_id, path=each.path) is None
+        for each in found
+        if each is not None and each.path != partition.path
+    )
 
 
 def _all_of(loaded: LoadedLog) -> Lost:

@@ -229,12 +229,12 @@ class _Run:
         seen: dict[tuple[str, str, int], str] = {}
         release = self._broker.release
         for loaded in self._loaded:
-            if loaded.key is None:
+            key = loaded.loads_as
+            if key is None:
                 continue
-            if loaded.key in seen:
-                name = f"{loaded.key[1]}-{loaded.key[2]}"
-                self._refuse(DUPLICATE.of(release).format(name, seen[loaded.key], loaded.path))
-            seen[loaded.key] = loaded.path
+            if key in seen:
+                self._refuse(DUPLICATE.of(release).format(f"{key[1]}-{key[2]}", seen[key], loaded.path))
+            seen[key] = loaded.path
 
     def _futures(self) -> None:
         """A future replica that takes its current one's place finds it there, if both lie in one dir."""
@@ -278,6 +278,7 @@ class _Run:
         broker = self._broker
         told: list[PartitionOutcome | DirectoryOutcome] = [*partitions, *self._others]
         remote = [one.outcome.name for one in self._loaded if one.in_remote]
+        served = {(each.topic, each.partition) for each in partitions if not each.unserved}
         settled = broker.settled  # a release that only takes longer is not compared
         threads = settled.config.number("num.recovery.threads.per.data.dir")
         time = estimate([state.work for state in states], settled.release, threads, self._options.machine)
@@ -292,7 +293,7 @@ class _Run:
                 records=sum(each.records_lost for each in partitions),
                 bytes=sum(each.bytes_lost for each in partitions),
             ),
-            unserved=sum(each.unserved for each in partitions),
+            unserved=sum(each.unserved and (each.topic, each.partition) not in served for each in partitions),
             unknown=tuple(self._with_refused([*self._unknown(), *untold(partitions, remote)])),
             assumed=(*self._assumed(), *assumed(remote)),
             supposed=self._prelude.metadata.supposed,
@@ -457,5 +458,6 @@ def _left_alone(loaded: Loaded) -> Loaded:
     if isinstance(outcome, DirectoryOutcome):
         outcome = replace(outcome, outcome="kept")
     return replace(
-        loaded, outcome=outcome, key=None, failure=None, open_transactions=False, later=(), other_id=False
-    )
+        loaded, outcome=outcome, key=None, loads_as=None, failure=None, open_transactions=False, later=(),
+        other_id=False,
+    )  # fmt: skip

@@ -107,10 +107,10 @@ class Start:
         """Why the broker ends if another directory is the same replica."""
         mine = self.loaded(state, partition)
         for other, same in self._replicas[partition.kind, partition.topic, partition.partition]:
-            if mine.key is None or (other is state and same.name == partition.name):
+            if mine.loads_as is None or (other is state and same.name == partition.name):
                 continue
             twin = self.loaded(other, same)
-            if twin.key == mine.key:
+            if twin.loads_as == mine.loads_as:
                 name = f"{partition.topic}-{partition.partition}"
                 return DUPLICATE.of(self.broker.release).format(name, twin.path, mine.path)
         return None

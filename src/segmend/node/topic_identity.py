@@ -45,6 +45,15 @@ def of_no_topic(broker: BrokerDirs, partition: PartitionDir) -> bool:
     return image.assigned(partition.topic, partition.partition, broker.node_id)
 
 
+def twin_of(broker: BrokerDirs, partition: PartitionDir) -> PartitionDir | None:
+    """Another directory that is the same partition and has the topic's id in the cluster's metadata."""
+    known = None if broker.metadata is None else broker.metadata.ids.get(partition.topic)
+    if known is None:
+        return None
+    twins = _current(broker, partition.topic, partition.partition)
+    return next((each for each in twins if each.path != partition.path and each.topic_id == known), None)
+
+
 def _current(broker: BrokerDirs, topic: str, number: int) -> Iterator[PartitionDir]:
     for log_dir in broker.dirs:
         yield from (each for each in log_dir.current if (each.topic, each.partition) == (topic, number))

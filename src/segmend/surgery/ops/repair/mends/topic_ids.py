@@ -8,7 +8,7 @@ from segmend.broker.metadata_log import METADATA_TOPIC_ID
 from segmend.findings import Finding
 from segmend.formats.partition_metadata import FILE_NAME
 from segmend.logdir.tree import PartitionDir
-from segmend.node.topic_identity import why_not_the_file
+from segmend.node.topic_identity import twin_of, why_not_the_file
 from segmend.surgery.ops.repair.scene import BeyondRepair, Scene
 from segmend.surgery.recipes import Rebuild
 
@@ -18,6 +18,8 @@ CODES = frozenset(("M01", "M02", "M03", "M04", "M05"))
 def jobs(finding: Finding, scene: Scene) -> Iterator[Rebuild]:
     """The file of the partition; `BeyondRepair` if nothing on these disks knows the id."""
     partition = scene.partition(finding)
+    if partition.kind == "current" and (twin := twin_of(scene.broker, partition)) is not None:
+        raise BeyondRepair(f"{twin.path} is the same partition, and has the topic's id already")
     if finding.code == "M05" and (why := why_not_the_file(scene.broker, partition)) is not None:
         raise BeyondRepair(f"nothing proves that partition.metadata alone is wrong: {why}")
     yield Rebuild.within(partition, FILE_NAME, "partition-metadata", topic_id=_topic_id(partition, scene))
