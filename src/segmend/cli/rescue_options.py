@@ -67,7 +67,8 @@ def add_live_options(parser: argparse.ArgumentParser) -> None:
     )
     live.add_argument(
         "--create-topics", action="store_true",
-        help="make topics that are missing, with partitions and settings as they were, where that is known",
+        help="make topics that are missing, with partitions and settings as they were, where that is known, "
+        "and no more replicas (or min.insync.replicas) than there are brokers",
     )  # fmt: skip
     live.add_argument("--append", action="store_true", help="send behind what is in a partition already")
 

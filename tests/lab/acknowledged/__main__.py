@@ -3,10 +3,11 @@
 import argparse
 import sys
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 from tests.lab.acknowledged.hurt import KINDS
-from tests.lab.acknowledged.judge import faults_of_base, opened, play
+from tests.lab.acknowledged.judge import faults_of_base, live, opened, play
 
 
 def main(words: list[str]) -> int:
@@ -20,15 +21,18 @@ def main(words: list[str]) -> int:
     parser.add_argument("--only", choices=sorted(KINDS), default="", help="wounds of this kind")
     parser.add_argument("--base", type=Path, help="another base than the one in the repository")
     parser.add_argument("--as", dest="form", default="jsonl")
+    parser.add_argument("--to", metavar="RELEASE", help="--as kafka, to a live broker of this release")
     args = parser.parse_args(words)
-    with tempfile.TemporaryDirectory(prefix="acknowledged-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="acknowledged-") as scratch, ExitStack() as stack:
+        bootstrap = stack.enter_context(live(args.to, Path(scratch, "live"))) if args.to else ""
         world = opened(args.version, Path(scratch), args.base)
         wrong, invented = faults_of_base(world), 0
         bad = 0
         for seed in range(args.seed, args.seed + args.count):
             trial = play(
-                world, seed, overlap=args.overlap, form=args.form, wounds=args.wounds, only=args.only
-            )
+                world, seed, overlap=args.overlap, form=args.form, wounds=args.wounds, only=args.only,
+                bootstrap=bootstrap,
+            )  # fmt: skip
             invented += trial.invented
             if trial.faults:
                 bad += 1

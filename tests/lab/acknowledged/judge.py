@@ -4,17 +4,29 @@ import json
 import random
 import re
 import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from pyarrow import csv
+
 from segmend.merge.spans import Span, has, size, united
 from tests.cli.run import Ran, run
 from tests.golden.judge import copy_tree
 from tests.golden.unpack import unpack
-from tests.lab.acknowledged.base import archive, text
+from tests.lab.acknowledged.base import TOPICS, archive, text
 from tests.lab.acknowledged.hurt import NAMES, Bed, strike, surveyed
+from tests.lab.admin import admin
+from tests.lab.base import QUIET
+from tests.lab.cluster import Cluster
+from tests.rescue.served import consumed
 
 Record = tuple[int, str | None, str | None, int, tuple[tuple[str, str | None], ...]]
 """Offset, key and value (base64), timestamp, headers."""
@@ -74,11 +86,43 @@ def dirs_of(root: Path) -> list[Path]:
 def rescued(out: Path, dirs: list[Path], form: str = "jsonl", *options: object) -> Told:
     """Run `segmend rescue`, which must not fail, and read what it wrote."""
     shutil.rmtree(out, ignore_errors=True)
-    isolation = () if form == "log-dir" else ("--isolation", "read_committed")
+    isolation = () if form in ("log-dir", "kafka") else ("--isolation", "read_committed")
     topics = "[!_]*"
     ran = run("rescue", *dirs, "--out", out, "--as", form, "--topic", topics, *isolation, *options, "--json")
     assert ran.code in (0, 4), ran.err
-    return Told(ran, rows_of(out, form))
+    return Told(ran, {} if form == "kafka" else rows_of(out, form))
+
+
+@contextmanager
+def live(version: str, root: Path) -> Iterator[str]:
+    """Where a broker of this release listens, whose cleaner takes nothing of what is sent to it."""
+    with Cluster(version, root, settings={**QUIET, "log.cleaner.enable": "false"}) as cluster:
+        cluster.start()
+        yield cluster.bootstrap
+
+
+def sent(world: World, dirs: list[Path], bootstrap: str) -> Told:
+    """A rescue to a live cluster, read by a consumer; its topics are deleted again."""
+    to = ("--bootstrap", bootstrap, "--create-topics")
+    told = rescued(world.scratch / "out", dirs, "kafka", *to)
+    told.rows = {name: list(_consumed(world.truth[name], name, bootstrap)) for name in NAMES}
+    client = admin(bootstrap)
+    for gone in client.delete_topics(list(TOPICS), operation_timeout=30).values():
+        gone.result(60)
+    deadline = time.monotonic() + 60
+    while TOPICS.keys() & client.list_topics(timeout=20).topics.keys():
+        assert time.monotonic() < deadline, "a topic is not deleted"
+        time.sleep(0.2)
+    return told
+
+
+def _consumed(truth: list[Record], name: str, bootstrap: str) -> Iterator[Record]:
+    """With the offsets that they had: no two records of a base have one timestamp."""
+    offsets = {row[3]: row[0] for row in truth}
+    assert len(offsets) == len(truth)
+    topic, _, partition = name.rpartition("-")
+    for key, value, headers, timestamp in consumed(bootstrap, topic, int(partition)):
+        yield offsets.get(timestamp, -1), key, value, timestamp, tuple(headers)
 
 
 def rows_of(out: Path, form: str) -> dict[str, list[Record]]:
@@ -88,8 +132,12 @@ def rows_of(out: Path, form: str) -> dict[str, list[Record]]:
             name: [_of_json(json.loads(line)) for line in (out / f"{name}.jsonl").read_text().splitlines()]
             for name in NAMES
         }
-    if form in ("parquet", "delta"):
-        return {name: _of_parquet(out / f"{name}.parquet") for name in NAMES}
+    if form == "csv":
+        return {name: _of_csv(out / f"{name}.csv") for name in NAMES}
+    if form == "parquet":
+        return {name: _of_table(pq.ParquetFile(out / f"{name}.parquet").read()) for name in NAMES}
+    if form == "delta":
+        return _of_delta(out)
     again = out.with_name(f"{out.name}-again")
     return rescued(again, [out]).rows
 
@@ -100,15 +148,35 @@ def _of_json(row: dict[str, Any]) -> Record:
     return row["offset"], row["key"], row["value"], round(time * 1000), headers
 
 
-def _of_parquet(path: Path) -> list[Record]:
-    import pyarrow.parquet as pq
+def _of_csv(path: Path) -> list[Record]:
+    wanted = ("offset", "key", "value", "timestamp", "headers")
+    options = csv.ConvertOptions(
+        column_types=dict.fromkeys(wanted[1:], pa.string()), include_columns=wanted, strings_can_be_null=True,
+        null_values=[""], quoted_strings_can_be_null=False,
+    )  # fmt: skip
+    if path.read_bytes().count(b"\n") == 1:
+        return []
+    table = csv.read_csv(path, convert_options=options)
+    return [_of_json({**row, "headers": json.loads(row["headers"])}) for row in table.to_pylist()]
 
+
+def _of_delta(out: Path) -> dict[str, list[Record]]:
+    """As its reader gives it, who promises no order."""
+    table = DeltaTable(str(out)).to_pyarrow_table()
+    found: dict[str, list[Record]] = {name: [] for name in NAMES}
+    names = zip(table["topic"].to_pylist(), table["partition"].to_pylist(), strict=True)
+    for (topic, partition), row in zip(names, _of_table(table), strict=True):
+        found[f"{topic}-{partition}"].append(row)
+    return {name: sorted(rows, key=lambda row: row[0]) for name, rows in found.items()}
+
+
+def _of_table(table: pa.Table) -> list[Record]:
     return [
         (
             row["offset"], text(row["key"]), text(row["value"]), round(row["timestamp"].timestamp() * 1000),
             tuple((each["key"], text(each["value"])) for each in row["headers"]),
         )
-        for row in pq.ParquetFile(path).read().to_pylist()
+        for row in table.to_pylist()
     ]  # fmt: skip
 
 
@@ -177,11 +245,12 @@ def hurt(world: World, seed: int, *, overlap: bool = False, wounds: int = 0, onl
 
 
 def play(
-    world: World, seed: int, *, overlap: bool = False, form: str = "jsonl", wounds: int = 0, only: str = ""
-) -> Trial:
-    """Hurt a copy by this seed, rescue it, and compare."""
+    world: World, seed: int, *, overlap: bool = False, form: str = "jsonl", wounds: int = 0, only: str = "",
+    bootstrap: str = "",
+) -> Trial:  # fmt: skip
+    """Hurt a copy by this seed, rescue it, and compare; `bootstrap` is where form `kafka` sends it."""
     bed = hurt(world, seed, overlap=overlap, wounds=wounds, only=only)
-    told = rescued(world.scratch / "out", bed.dirs, form)
+    told = sent(world, bed.dirs, bootstrap) if bootstrap else rescued(world.scratch / "out", bed.dirs, form)
     trial = Trial(seed, bed.wounds, [])
     for name in NAMES:
         sound = set[int]().union(*(bed.held(node, name) for node in (1, 2, 3)))

@@ -19,7 +19,7 @@ SEEDS = {"1.1.0": (1, 2, 26), "4.3.1": (2, 3, 422, 133, 480, 403, 1206)}
 480: the last batch of a compacted log with another base offset.
 403: bytes gone, which left one batch with the base offset of another and a gap behind it.
 1206: the base offset of a last batch that was compacted, which then told of compaction far behind the log."""
-FORMS = ("jsonl", "parquet", "delta", "log-dir")
+FORMS = ("jsonl", "parquet", "delta", "log-dir", "csv")
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +53,9 @@ def test_hurt_replicas_give_it_in_every_form(version: str, world: Callable[[str]
 def test_where_damage_overlaps_it_gives_the_rest_and_names_what_is_gone(
     version: str, world: Callable[[str], World]
 ) -> None:
-    for seed in (1, 24, 2147):
-        trial = play(world(version), seed, overlap=True)
+    text = [(seed, "jsonl") for seed in (1, 24, 2147)]
+    for seed, form in [*text, (24, "delta"), (2147, "log-dir")]:
+        trial = play(world(version), seed, overlap=True, form=form)
         assert trial.faults == [], (seed, trial.wounds)
 
 

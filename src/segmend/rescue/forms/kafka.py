@@ -36,6 +36,7 @@ _ANEW: Final = "give a new --out to send it again"
 _EACH: Final = 1.0
 """Seconds from note to note."""
 _REPLICAS: Final = 3
+_IN_SYNC: Final = "min.insync.replicas"
 _REPEATED: Final = 100_000
 """Librdkafka has no more records on their way."""
 
@@ -101,7 +102,11 @@ def _make_ready(
 def _shape(
     topic: str, needed: int, nodes: int, known: MetadataImage | None
 ) -> tuple[int, int, dict[str, str]]:
-    """How many partitions and replicas a topic had, with which settings, as far as the metadata tells."""
+    """How many partitions and replicas a topic had, with which settings, as far as the metadata tells.
+
+    With fewer brokers it gets fewer replicas, and no broker before 4.0 takes a record where more of them are
+    to be in sync than there are (KIP-966).
+    """
     topic_id = None if known is None else known.ids.get(topic)
     if known is None or topic_id is None:
         return needed, min(_REPLICAS, nodes), {}
@@ -112,7 +117,10 @@ def _shape(
         for name, value in known.configs.get(topic, {}).items()
         if not name.startswith("internal.")
     }
-    return max(needed, len(replicas)), min(had, nodes), settings
+    count = min(had, nodes)
+    if int(settings.get(_IN_SYNC, "1")) > count:
+        settings[_IN_SYNC] = str(count)
+    return max(needed, len(replicas)), count, settings
 
 
 def _refuse_filled(cluster: LiveCluster, request: RescueRequest, outlet: Folder, due: Sequence[Due]) -> None:
