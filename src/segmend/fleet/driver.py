@@ -13,7 +13,7 @@ from segmend.errors import SegmendError
 from segmend.fleet.listing import Place
 from segmend.fleet.sql import Sql
 from segmend.fleet.sqlite import SQLite
-from segmend.fleet.workers import Workers, cores, fresh_workers, undisturbed
+from segmend.fleet.workers import Workers, are_to_be_had, cores, fresh_workers, undisturbed
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -38,12 +38,15 @@ class Driver(Protocol):
 
 
 class LocalDriver:
-    """Processes of this machine, no JVM, as many as cores if not told; `workers` are those that are there."""
+    """Processes of this machine, no JVM, as many as cores if not told; `workers` are those that are there.
+
+    Where the system lets none share anything, this one alone.
+    """
 
     name = "local"
 
     def __init__(self, processes: int | None = None, workers: Workers | None = None) -> None:
-        self.cores = processes or cores()
+        self.cores = (processes or cores()) if are_to_be_had() else 1
         self._workers = workers
 
     def run(

@@ -35,6 +35,15 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
+def are_to_be_had() -> bool:
+    """Whether the system gives us what processes share: not where /dev/shm is read-only or not there."""
+    try:
+        multiprocessing.get_context("fork").Lock()
+    except (ImportError, OSError):
+        return False
+    return True
+
+
 class Workers:
     """A pool that begins nothing before all tasks are handed in.
 

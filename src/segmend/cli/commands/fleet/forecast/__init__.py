@@ -16,7 +16,8 @@ examples:
   segmend fleet forecast '/brokers/*' --zookeeper /zookeeper/data    who is in sync, by its files
   segmend fleet forecast '/brokers/*' --driver local       without Java
 
-exit codes: 0 all come up and nothing is lost, 4 otherwise, 8 something could not be read, 16 usage"""
+exit codes: 0 all come up, nothing is lost, all that matters here could be read; 4 otherwise (`unknown` in
+--json names what could not be read); 8 none of the dirs is there, or the forecast stopped, 16 usage"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
