@@ -111,6 +111,46 @@ def test_a_lost_vote_is_not_given_twice(desk: Desk, others: tuple[Path, Path]) -
     assert (state(desk, place).leader_epoch or 0) > 1000
 
 
+def lose_log(place: Path) -> None:
+    """All but the vote."""
+    for path in place.iterdir():
+        if path.name != "quorum-state":
+            path.unlink()
+
+
+@pytest.mark.slow
+def test_a_voter_that_was_not_asked_may_have_more(desk: Desk, others: tuple[Path, Path]) -> None:
+    """With real controllers of 4.3.1 the restored one and the one that lagged led: a topic was gone."""
+    lose_log(home(desk))
+    options = ("--config", desk.root / "server.properties", "--from", others[0])
+    assert desk.plan("quorum", *options).code == 4
+    (left,) = desk.planned()["left"]
+    assert "the files of voter 3 were not given" in left
+    assert f"--config {options[1]} --from {others[0]} --from OTHER_METADATA_DIR" in left
+    assert desk.plan("quorum", *options, "--gone", 3).code == 0
+    assert "what voters 3, whose files are not here, had committed" in desk.planned()["losses"][0]["what"]
+    assert desk.plan("quorum", *options, "--from", others[1]).code == 0
+    assert desk.planned()["losses"] == []
+
+
+@pytest.mark.slow
+def test_what_lost_voters_had_is_not_called_nothing(desk: Desk, others: tuple[Path, Path]) -> None:
+    options = ("--standalone", "--config", desk.root / "server.properties")
+    said = desk.run("plan", "quorum", *desk.dirs, *options).out
+    assert "lost: nothing" not in said
+    assert "on: what voters 2, 3, whose files are not here, had committed there" in said
+    given = [word for each in others for word in ("--from", each)]
+    assert "lost: nothing" in desk.run("plan", "quorum", *desk.dirs, *options, *given).out
+
+
+def test_metadata_without_a_log_is_filled_again_and_its_vote_stays(desk: Desk) -> None:
+    """It said to move the directory away, with the vote in it."""
+    lose_log(home(desk))
+    rows = desk.run("check", *desk.dirs, "--json").of("finding")
+    (row,) = [row for row in rows if row["code"] == "N11"]
+    assert row["remedy"]["command"].startswith(f"segmend plan quorum {home(desk).parent} ")
+
+
 def test_a_config_with_paths_of_another_machine_tells_which_dir_to_give(
     desk: Desk, others: tuple[Path, Path]
 ) -> None:

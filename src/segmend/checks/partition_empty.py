@@ -10,7 +10,7 @@ from segmend.formats.names import file_prefix, parse_file_name
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.logdir.tree import PartitionDir
 
-from . import remedies
+from . import metadata_mends, remedies
 from .context import PartitionContext
 from .manual import ERROR, INFO, LOSES, NONE, Code, Level, Page, Scope
 
@@ -95,6 +95,13 @@ def _empty(context: PartitionContext) -> Finding:
         "N11",
         message,
         severity=Severity.ERROR if known else Severity.WARNING,
-        remedy=context.graft() if known else context.set_aside(),
+        remedy=_filled(context, known),
         detail=known,
     )
+
+
+def _filled(context: PartitionContext, known: dict[str, int]) -> Remedy:
+    """Of metadata, what fills it again and leaves the vote that is kept beside it."""
+    if context.partition.kind == "cluster-metadata":
+        return metadata_mends.mend(context)
+    return context.graft() if known else context.set_aside()

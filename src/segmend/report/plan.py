@@ -97,10 +97,17 @@ def _losses(plan: Plan, look: Style) -> Iterator[str]:
     if plan.losses:
         partitions = len({(loss.topic, loss.partition) for loss in plan.losses})
         counted = f"{plural(plan.records_lost, 'record')} of {plural(partitions, 'partition')}"
+        if any(loss.is_unknown for loss in plan.losses):
+            counted = (
+                f"{counted if plan.records_lost else 'nothing that can be counted'}, and what nobody can"
+            )
         yield f"{look('red', 'lost')} in all: {counted}; the old bytes are kept, `segmend undo` goes back"
 
 
 def _loss(loss: Loss) -> str:
+    if loss.is_unknown:
+        place = f"{loss.topic}-{loss.partition} in {loss.dir}"
+        return f"{place}, from offset {loss.first_offset} on: {loss.what}; nothing here tells how much"
     offsets = "" if loss.last_offset is None else f", offsets {loss.first_offset} to {loss.last_offset}"
     counted = f"{plural(loss.records, 'record')}{offsets}, {text.size(loss.bytes)}"
     return f"{loss.topic}-{loss.partition} in {loss.dir}: {counted}; {loss.what}"

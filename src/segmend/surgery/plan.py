@@ -33,7 +33,10 @@ _LIMIT: Final = 1 << 30
 
 @frozen
 class Loss:
-    """What readers of one partition will not get any more; `last_offset` inclusive, None if not known."""
+    """What readers of one partition will not get any more; `last_offset` inclusive, None if not known.
+
+    Without records, from a first offset to one that is not known: how much it is, if anything, nothing tells.
+    """
 
     dir: str
     topic: str
@@ -43,6 +46,17 @@ class Loss:
     first_offset: int | None = None
     last_offset: int | None = None
     what: str = ""
+
+    @classmethod
+    def of_unknown_size(cls, dir: str, topic: str, partition: int, first_offset: int, what: str) -> Self:
+        return cls(
+            dir=dir, topic=topic, partition=partition, records=0, bytes=0, first_offset=first_offset,
+            what=what,
+        )  # fmt: skip
+
+    @property
+    def is_unknown(self) -> bool:
+        return not self.records and self.first_offset is not None and self.last_offset is None
 
     def to_json(self) -> dict[str, Any]:
         return as_dict(self)

@@ -13,7 +13,8 @@ quorum.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Collection, Iterator, Sequence
 
 from segmend.checks import remedies
 from segmend.formats.names import CLUSTER_METADATA_TOPIC
@@ -66,8 +67,12 @@ def _mended(case: QuorumCase, choice: ChosenCopy) -> Draft:
     steps = _in_order(case, [*votes.steps(case, after), *files])
     notes = [*_notes(case, choice), *votes.notes(case, after)]
     facts = {"end": choice.standing.position[1]}
-    left = list(_cut_short(case, choice, after))
-    return Draft(steps=steps, losses=_losses(case, choice), notes=notes, left=left, extra={NAME: facts})
+    unasked, losses = _not_asked(case, after), _losses(case, choice)
+    gone = set() if unasked is None or choice.source is None else unasked & set(case.options.gone)
+    if gone:
+        losses.append(_unknown(case, choice, gone))
+    left = [] if unasked is not None and unasked <= gone else [_unsure(case, choice, unasked)]
+    return Draft(steps=steps, losses=losses, notes=notes, left=left, extra={NAME: facts})
 
 
 def _alone(case: QuorumCase, choice: ChosenCopy) -> Draft:
@@ -88,6 +93,8 @@ def _alone(case: QuorumCase, choice: ChosenCopy) -> Draft:
     notes = [*_notes(case, choice), *standalone.price(survivor, epoch, (covered, end), unseen)]
     facts = {"end": end + (survivor.entry is not None), "epoch": epoch, "voters": [survivor.node_id]}
     losses = _losses(case, choice)
+    if unseen:
+        losses.append(_unknown(case, choice, unseen))
     return Draft(steps=_in_order(case, steps), losses=losses, notes=notes, extra={NAME: facts})
 
 
@@ -146,18 +153,36 @@ def _losses(case: QuorumCase, choice: ChosenCopy) -> list[Loss]:
     return [loss]
 
 
-def _cut_short(case: QuorumCase, choice: ChosenCopy, after: MetadataLog) -> Iterator[Left]:
-    """Where its own copy is taken although nobody knows how far it went, and a voter was not asked.
+def _unknown(case: QuorumCase, choice: ChosenCopy, voters: Collection[int]) -> Loss:
+    """What voters whose files nobody has may have committed."""
+    them = ", ".join(map(str, sorted(voters)))
+    return Loss.of_unknown_size(
+        case.home.path, CLUSTER_METADATA_TOPIC, 0, choice.standing.position[1],
+        f"what voters {them}, whose files are not here, had committed there",
+    )  # fmt: skip
 
-    What was committed a majority has, so one of the others.
+
+def _not_asked(case: QuorumCase, after: MetadataLog) -> set[int] | None:
+    """Voters that may know of more than this copy, where nothing tells how far it went; None: nobody tells.
+
+    What was committed a majority has: the others have all of it, but not each of them.
     """
-    cut = choice.source is None and case.own is not None and case.own.cut_short
-    if cut and not votes.all_given(case, after):
-        why = (
-            "the log is gone, or ends before the newest snapshot: what was behind that is lost, and nothing "
-            "here tells how much; another node may have it"
-        )
-        yield Left(why=why, path=case.path, next=_with_another(case))
+    if case.own is not None and not case.own.is_empty and not case.own.cut_short:
+        return set()
+    unasked = votes.not_asked(case, after)
+    return None if unasked is None else set(unasked)
+
+
+def _unsure(case: QuorumCase, choice: ChosenCopy, unasked: set[int] | None) -> Left:
+    end = choice.standing.position[1]
+    whom = "nothing tells which nodes vote" if unasked is None else (
+        f"the files of voter {', '.join(map(str, sorted(unasked)))} were not given"
+    )  # fmt: skip
+    why = (
+        f"its own log is gone, or ends before the newest snapshot, and {whom}: what was committed from "
+        f"offset {end} on may be with them alone, and a quorum without them would lose it"
+    )
+    return Left(why=why, path=case.path, next=_with_another(case))
 
 
 def _helpless(case: QuorumCase) -> Left:
@@ -182,4 +207,7 @@ def _too_much(case: QuorumCase, choice: ChosenCopy) -> Left:
 
 
 def _with_another(case: QuorumCase) -> str:
-    return remedies.quorum(case.home.path, "--from OTHER_METADATA_DIR").command
+    asked = [] if case.options.config is None else [f"--config {shlex.quote(case.options.config)}"]
+    asked += [f"--from {shlex.quote(each)}" for each in case.options.from_]
+    asked += [f"--gone {each}" for each in case.options.gone]
+    return remedies.quorum(case.home.path, *asked, "--from OTHER_METADATA_DIR").command

@@ -90,14 +90,8 @@ def price(last_voter: Survivor, epoch: int, known: tuple[int, int], unseen: Sequ
     """What a person must know before saying yes; `known` are the ends of the snapshot and of the log."""
     covered, end = known
     them = ", ".join(map(str, last_voter.others))
-    missing = ", ".join(map(str, unseen))
-    lost = (
-        f"what voters {missing} had committed after it is lost, and nothing here tells whether there is any"
-    )
-    yield (
-        f"node {last_voter.node_id} leads alone from offset {end} on, from epoch {epoch + 1}: "
-        f"{lost if unseen else 'no voter had more'}"
-    )
+    more = "" if unseen else ": no voter had more"
+    yield f"node {last_voter.node_id} leads alone from offset {end} on, from epoch {epoch + 1}{more}"
     if end > covered:
         yield (
             f"offsets {covered} to {end - 1}, behind the newest snapshot, count as committed from now on, "

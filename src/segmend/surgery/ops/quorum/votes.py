@@ -69,10 +69,13 @@ def steps(case: QuorumCase, after: MetadataLog) -> Iterator[Step]:
     yield of_epoch(case, free_epoch(case, others), sorted(voters), in_log=bool(after.voter_set))
 
 
-def all_given(case: QuorumCase, after: MetadataLog) -> bool:
-    """Whether the files of all other voters were."""
+def not_asked(case: QuorumCase, after: MetadataLog) -> list[int] | None:
+    """Voters whose files were not given, where this node is another; None where nothing tells who votes."""
     voters = _told(case, after)
-    return voters is not None and not unseen(voters - {case.node_id}, case.sources)
+    if voters is None:
+        return None
+    follows = case.node_id not in voters or is_other_directory(case, after)
+    return [] if follows else unseen(voters - {case.node_id}, case.sources)
 
 
 def notes(case: QuorumCase, after: MetadataLog) -> Iterator[str]:
