@@ -63,12 +63,16 @@ GOES: dict[str, Callable[[list[Path]], object]] = {
 COMMANDS = (("diff",), ("rescue", "--as", "jsonl"), ("rescue", "--as", "log-dir"), ("export",))
 
 
-@pytest.mark.parametrize("gone", ["first", "last"])
+@pytest.mark.parametrize(
+    ("name", "gone"),
+    [("local", "first"), ("local", "last"), pytest.param("spark", "first", marks=pytest.mark.spark)],
+)
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda c: c[-1])
 def test_a_log_that_is_gone_once_the_tasks_begin_is_told_as_alone(
-    command: tuple[str, ...], gone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: tuple[str, ...], name: str, gone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing of a log that is there no more may be passed for what the topic never had."""
+    drivers: Any = LocalDriver if name == "local" else pytest.importorskip("segmend.spark.driver").SparkDriver
     root = three_brokers(tmp_path / "fleet")
     dirs = sorted(path.parent for path in root.rglob("meta.properties"))
     logs = [
@@ -91,10 +95,10 @@ def test_a_log_that_is_gone_once_the_tasks_begin_is_told_as_alone(
     told = []
     for where, places in (((), dirs), (("fleet",), [root])):
         out = () if command == ("diff",) else ("--out", tmp_path / f"out{len(told)}")
-        driver = ("--driver", "local") if where else ()
+        driver = ("--driver", name) if where else ()
         with monkeypatch.context() as patched:
             patched.setattr(replicas, "begin_runs", take(replicas.begin_runs))
-            patched.setattr(LocalDriver, "run", take(LocalDriver.run))
+            patched.setattr(drivers, "run", take(drivers.run))
             ran = run(*where, *command, *places, *out, "--topic", "orders", "--json", *driver)
         for path in logs:
             path.with_suffix(".aside").rename(path)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from deltalake import DeltaTable
 from tests.cli.run import run
+from tests.fleet.build import three_brokers
 from tests.golden.shared import golden
 from tests.rescue.replicas import hurt, replicas
 
@@ -71,3 +73,35 @@ def test_server_properties_decide_compaction_as_for_diff(spark: SparkSession, tm
     for config, compacted in (((), False), (str(given), True)):
         found = segmend.spark.runs(spark, brokers, topic="orders", config=config)
         assert {row.compacted for row in found.select("compacted").collect()} == {compacted}
+
+
+def test_a_log_that_goes_between_the_two_looks_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    """Its offsets were said to be taken from there, without a word."""
+    root = three_brokers(tmp_path / "fleet")
+    found = segmend.spark.runs(spark, str(root), topic="orders").cache()
+    assert found.count() == 6
+    logs = [sorted((home / "data" / "orders-0").glob("*.log"))[1] for home in sorted(root.glob("b*"))]
+    for log in logs:
+        log.unlink()
+    told = segmend.spark.merge(found).where("outcome <> 'taken'").collect()
+    assert [(row.outcome, row.partition, row.broker, row.why) for row in told] == [
+        ("doubt", 0, number, f"{log}: is gone since it was read") for number, log in enumerate(logs, 1)
+    ]
+    shutil.rmtree(logs[2].parent)
+    with pytest.raises(Exception, match=r"orders-0: is gone$"):
+        segmend.spark.merge(found).collect()
+
+
+def test_records_of_a_log_that_goes_before_its_task_are_not_silently_fewer(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    root = three_brokers(tmp_path / "fleet")
+    planned = segmend.spark.rescue(spark, str(root), topic="orders")
+    logs = [sorted((home / "data" / "orders-0").glob("*.log"))[1] for home in sorted(root.glob("b*"))]
+    logs[0].unlink()
+    assert planned.count() == 240
+    for log in logs[1:]:
+        log.unlink()
+    with pytest.raises(Exception, match=r"\.log: is gone since it was listed"):
+        planned.count()
+    assert segmend.spark.rescue(spark, str(root), topic="orders").count() == 210

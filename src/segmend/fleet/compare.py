@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from segmend.fleet.driver import Driver
@@ -28,8 +28,12 @@ class ListedDir(NamedTuple):
     @classmethod
     def of(cls, partition: PartitionDir) -> ListedDir:
         """It with the base offsets of its logs, packed."""
-        bases = array("q", sorted(partition.layout.logs))
-        return cls(partition.log_dir.path, partition.name, zlib.compress(bases.tobytes(), 1))
+        return cls.having(partition.log_dir.path, partition.name, partition.layout.logs)
+
+    @classmethod
+    def having(cls, dir: str, name: str, base_offsets: Iterable[int]) -> ListedDir:
+        """The same of a directory that is not looked at now."""
+        return cls(dir, name, zlib.compress(array("q", sorted(base_offsets)).tobytes(), 1))
 
     def within(self, log_dir: LogDir) -> PartitionDir:
         """The directory as it is now, where those logs are expected."""

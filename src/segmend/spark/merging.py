@@ -27,6 +27,7 @@ from segmend.fleet.damaged import tell_gone, tell_unread
 from segmend.fleet.listing import absolute, find_places
 from segmend.fleet.merge_schemas import MERGED_RANGES, RUN, SOUND_RUNS
 from segmend.fleet.options import PERMISSIVE
+from segmend.frozen import replace
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.look import Second
@@ -40,7 +41,7 @@ from segmend.rescue.request import RescueRequest
 from segmend.rescue.rows import Tally
 from segmend.rescue.run import RescueTask, gone_whole, job_of, replicas_wanted, unread
 from segmend.rescue.spread import Sent
-from segmend.spark.tasks import run_tasks
+from segmend.spark.tasks import in_a_line, run_tasks
 
 
 def runs(
@@ -59,6 +60,7 @@ def merge(runs: DataFrame) -> DataFrame:
     """The ranges of the one log that the replicas of each partition make, from the rows of `runs`.
 
     A filter on topic and partition may stand between; without some of its replicas a partition has less.
+    A log that is gone since its runs were read is told as a doubt.
     """
     return runs.groupBy("topic", "partition").applyInArrow(_merge, from_arrow_schema(MERGED_RANGES))
 
@@ -132,14 +134,21 @@ def _there(places: Sequence[PartitionDir]) -> Sequence[PartitionDir]:
     return places
 
 
+def _gone(place: PartitionDir) -> list[str]:
+    """The logs that it had when it was listed, and has no more."""
+    there = place.afresh().entries
+    return [log.path for segment in place.segments if (log := segment.log) and log.name not in there]
+
+
 def _merge(table: pa.Table) -> pa.Table:
     """In a task: one partition with all its replicas, in the order of their directories."""
     rows = sorted(table.to_pylist(), key=lambda row: row["number"])
     replicas = [pickle.loads(zlib.decompress(row["replica"])) for row in rows]
-    places = _there(places_now([ListedDir(row["dir"], row["dir_name"]) for row in rows]))
+    listed = [ListedDir.having(each.dir, each.name, {*each.runs.column("segment")}) for each in replicas]
     common = {"topic": rows[0]["topic"], "partition": rows[0]["partition"]}
-    ranges = _ranges(replicas, places, rows[0]["compacted"])
-    return pa.Table.from_pylist([{**common, **each} for each in ranges], MERGED_RANGES)
+    with in_a_line():
+        ranges = _ranges(replicas, _there(places_now(listed)), rows[0]["compacted"])
+        return pa.Table.from_pylist([{**common, **each} for each in ranges], MERGED_RANGES)
 
 
 def _ranges(
@@ -161,8 +170,8 @@ def _ranges(
     for conflict in merged.conflicts:
         yield {"outcome": "conflict", **_offsets(conflict), "why": conflict.because}
     yield from ({"outcome": "doubt", "why": words} for words in merged.doubts)
-    for replica in replicas:
-        for words in replica.unreadable:
+    for replica, place in zip(replicas, places, strict=True):
+        for words in (*replica.unreadable, *(f"{path}: is gone since it was read" for path in _gone(place))):
             yield {"outcome": "doubt", "broker": replica.broker, "dir": replica.dir, "why": words}
 
 
@@ -173,5 +182,8 @@ def _offsets(each: Any) -> dict[str, int]:
 def _records(wanted: pa.Schema, sent: Sent) -> Iterator[pa.RecordBatch]:
     """In a task: the records of one partition."""
     task = sent.opened()
-    _there(task.places)
-    yield from batches(job_of(task), wanted, Tally(), lambda _: None)
+    job = job_of(replace(task, places=_there(task.places)))
+    gone = [path for place in task.places for path in _gone(place)] if job.merged.missing else []
+    if gone:
+        raise SegmendError(f"{gone[0]}: is gone since it was listed, and offsets with it; read again")
+    yield from batches(job, wanted, Tally(), lambda _: None)
