@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import shutil
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
@@ -271,7 +272,10 @@ def test_an_empty_node_is_a_target_only_where_the_metadata_calls_it_a_broker() -
     found = evening_out.between_brokers(three, replicas, registered={1, 2}, **LIMITS)
     assert found is not None
     assert found.names == ("broker 1", "broker 2")
-    assert not found.moves
+    assert (found.moves, found.passed_over) == ((), ())
+    alone = evening_out.between_brokers(three, replicas, registered=(), **LIMITS)
+    assert alone is not None
+    assert (alone.names, alone.passed_over) == (("broker 1", "broker 2"), (3,))
     found = evening_out.between_brokers(three, replicas, registered={1, 2, 3}, **LIMITS)
     assert found is not None
     assert {move.target for move in found.moves} == {3}
@@ -428,6 +432,26 @@ def test_the_command_from_end_to_end(small_disks: Path) -> None:
     assert all(row["replicas"] == [2] and row["partition"] != 0 for row in rows)
     known.write_text("nothing")
     assert command(*told, "--reassign", "--assignment", known).code == 16
+
+
+def test_a_node_without_replicas_is_a_target_or_it_is_said_why_not(
+    small_disks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a broker that was just added no word was said, and of what has no room that nothing is to move."""
+    shutil.rmtree(small_disks / "b2")
+    meta = write_broker(small_disks, 2, []) / "meta.properties"
+    told = ("fleet", "capacity", small_disks, "--driver", "local")
+    unknown = command(*told)
+    assert "between brokers: node 2 is no target, for it has no replica, and no metadata log" in unknown.out
+    asked = command(*told, "--reassign")
+    assert (asked.code, "one broker has all replicas" in asked.err) == (4, True)
+    # With ZooKeeper every node is a broker.
+    meta.write_text("version=0\nbroker.id=2\ncluster.id=lAb5pZ9vTWWx4JmKu0o3Ng\n")
+    assert re.search(r"between brokers: .* full, then .*, by \d moves", command(*told).out)
+    monkeypatch.setattr(capacity_run, "RESERVE", 10**10)
+    monkeypatch.setattr("segmend.cli.commands.fleet.capacity.command.RESERVE", 10**10)
+    assert "no move brings them closer and leaves 9.3 GiB free where it goes" in command(*told).out
+    assert "% full; nothing to move" in command(*told, "--spread", "50%").out
 
 
 def test_what_could_not_be_seen_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

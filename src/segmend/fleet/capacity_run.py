@@ -130,13 +130,20 @@ class _Cluster:
         rows = ((image.names.get(topic), number, r) for (topic, number), r in image.replicas.items())
         return {(name, number): replicas for name, number, replicas in rows if name is not None}
 
+    @property
+    def _registered(self) -> set[int]:
+        """Who is a broker for sure, also without a replica: with ZooKeeper there are no other nodes."""
+        dirs = ((place.broker, dir) for place in self.places if (dir := place.opened()) is not None)
+        metas = ((broker, dir.meta_properties.value) for broker, dir in dirs)
+        old = {broker for broker, meta in metas if meta is not None and meta.version == 0}
+        return old if self.image is None else old | set(self.image.registered)
+
     def evened(self, measured: Iterable[BrokerMeasured], spread: float) -> Iterator[Evened]:
         """What moves would give."""
         disks_seen, cluster = seen(self.places), self.places[0].cluster_id or ""
         mine = AllReplicas(brokers=tuple(each for each in measured if (each.cluster_id or "") == cluster))
-        registered = set() if self.image is None else self.image.registered
         across = between_brokers(
-            disks_seen, mine, registered=registered, spread=spread, reserve=RESERVE, days=AHEAD
+            disks_seen, mine, registered=self._registered, spread=spread, reserve=RESERVE, days=AHEAD
         )  # fmt: skip
         if across is not None:
             yield across

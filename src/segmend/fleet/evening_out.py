@@ -8,7 +8,7 @@ from whoever asks, for a file of moves that forgets a replica takes it away.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from heapq import nlargest
 from itertools import groupby
@@ -43,7 +43,10 @@ class MoveOf:
 
 @frozen
 class Evened:
-    """One search. `names` are what is made even (log dirs, or brokers), the others how full they are."""
+    """One search. `names` are what is made even (log dirs, or brokers), the others how full they are.
+
+    `passed_over` are nodes without a replica of which nothing tells whether they are brokers.
+    """
 
     scope: str
     broker: int | None
@@ -54,6 +57,7 @@ class Evened:
     exact: bool
     why_not: str | None = None
     cluster_id: str | None = None
+    passed_over: tuple[int, ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -103,22 +107,24 @@ def between_brokers(
     disks: Sequence[DiskOfBrokers],
     replicas: Iterable[Measured],
     *,
-    registered: Container[int],
+    registered: Collection[int],
     spread: float,
     reserve: int,
     days: float,
 ) -> Evened | None:
-    """For one cluster; None for a single broker. `why_not` is told where nothing can be said.
+    """For one cluster; None for a single node. `why_not` is told where nothing can be said.
 
     The `replicas` are gone through several times, so that they need not be in memory.
 
     A node without replicas is a broker if it is `registered` as one: it may be a controller.
     """
     holders = {each.broker for each in replicas if each.kind == "current"}
-    numbers = sorted(holders | {broker for disk in disks for broker in disk.brokers if broker in registered})
-    if len(numbers) < 2:
-        return None
+    nodes = {broker for disk in disks for broker in disk.brokers}
+    numbers = sorted(holders | (nodes & set(registered)))
+    passed_over = () if registered else tuple(sorted(each for each in nodes - holders if each >= 0))
     names = tuple(f"broker {number}" for number in numbers)
+    if len(numbers) < 2:
+        return _not_looked_at(names, "one broker has all replicas", passed_over) if passed_over else None
     if numbers[0] < 0:
         # Kafka knows no broker of such a number, and it may be another of these.
         return _not_looked_at(names, "nothing tells whose some log dirs are")
@@ -143,13 +149,14 @@ def between_brokers(
     return Evened(
         scope="brokers", broker=None, names=names, before=problem.fills([fill.used for fill in fills]),
         after=answer.fills, moves=tuple(_move(chosen.replicas[n], numbers[t], None) for n, t in answer.moves),
-        exact=answer.exact and chosen.every,
+        exact=answer.exact and chosen.every, passed_over=passed_over,
     )  # fmt: skip
 
 
-def _not_looked_at(names: tuple[str, ...], why: str) -> Evened:
+def _not_looked_at(names: tuple[str, ...], why: str, passed_over: tuple[int, ...] = ()) -> Evened:
     return Evened(
-        scope="brokers", broker=None, names=names, before=(), after=(), moves=(), exact=False, why_not=why
+        scope="brokers", broker=None, names=names, before=(), after=(), moves=(), exact=False, why_not=why,
+        passed_over=passed_over,
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from segmend.cli.output import emit, emit_json, note, style
 from segmend.errors import ExitCode, UsageError
-from segmend.fleet.capacity_run import Capacity, capacity
+from segmend.fleet.capacity_run import RESERVE, Capacity, capacity
 from segmend.fleet.disks import DiskCapacity, TopicCapacity
 from segmend.fleet.evening_out import Evened
 from segmend.fleet.listing import find_places
@@ -101,7 +101,7 @@ def _lines(measured: Capacity, args: argparse.Namespace, look: Style) -> Iterato
     if len(advised) > _SHOWN:
         yield f"... and {len(advised) - _SHOWN:,} more topics with advice (--json has all of them)"
     for evened in measured.evened:
-        yield from _evened(evened, apart=apart)
+        yield from _evened(evened, args.spread, apart=apart)
     newest = max((each.at_ms for each in measured.disks), default=-1)
     yield f"rates over {args.days:g} days up to {_when(newest)}, by the times of batches"
     if measured.unsampled:
@@ -161,15 +161,22 @@ def _advice(topic: TopicCapacity) -> str:
     return f"{' and '.join(ways)} would save about {advice.saves:.0%} ({seen}: {used}, {mean})"
 
 
-def _evened(each: Evened, *, apart: bool) -> Iterator[str]:
+def _evened(each: Evened, spread: float, *, apart: bool) -> Iterator[str]:
     whose = "between brokers" if each.broker is None else f"between the disks of broker {each.broker}"
     whose = text.clean(whose + _of([each.cluster_id], apart=apart))
+    for node in each.passed_over:
+        yield (
+            f"{whose}: node {node} is no target, for it has no replica, and no metadata log here tells "
+            "whether it is a broker or a controller"
+        )
     if each.why_not:
         yield f"{whose}: not looked at, {each.why_not}"
         return
     before, after = (", ".join(f"{fill:.1%}" for fill in fills) for fills in (each.before, each.after))
     if not each.moves:
-        yield f"{whose}: {before} full; nothing to move"
+        near = max(each.before) - min(each.before) <= spread
+        none = f"no move brings them closer and leaves {text.size(RESERVE)} free where it goes"
+        yield f"{whose}: {before} full; {'nothing to move' if near else none}"
         return
     best = "" if each.exact else "; perhaps less would do"
     moves = f"{plural(len(each.moves), 'move')} of {text.size(each.bytes)}"
