@@ -174,6 +174,8 @@ def test_a_last_voter_is_the_only_one(desk: Desk, tmp_path: Path) -> None:
     notes = " ".join(desk.planned()["notes"])
     assert "controller.quorum.voters=1@one:9093 " in notes
     assert "never come back" in notes
+    assert "move its __cluster_metadata-0 away before it starts" in notes
+    assert "before 3.7 it deletes them" in notes
     desk.apply()
     assert state(desk, place).current_voters == (1,)
     assert state(desk, place).leader_epoch == facts(desk)["epoch"]

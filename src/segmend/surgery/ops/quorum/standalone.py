@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from segmend.errors import SegmendError, UsageError
 from segmend.formats.build import NewRecord, build_batch
 from segmend.formats.control import Voters, VoterSetEntry, render_voters
+from segmend.formats.names import CLUSTER_METADATA
 from segmend.frozen import frozen
 from segmend.logdir.config import ServerConfig
 from segmend.surgery.new_bytes import NewBytes
@@ -102,7 +103,15 @@ def price(last_voter: Survivor, epoch: int, known: tuple[int, int], unseen: Sequ
             f"voters {them} must never come back with their old files: a majority of them would elect "
             "another leader; format their dirs anew first"
         )
-    yield "brokers that had more of the metadata than this node must be started again: they cut it off"
+    yield (
+        f"a broker whose own copy goes beyond offset {end} can give what is missing here (--from); else move "
+        f"its {CLUSTER_METADATA} away before it starts, and it fetches this one: with the old it dies, does "
+        "not register, or goes by topics that are none any more"
+    )
+    yield (
+        "directories of topics that this copy does not know become -stray at the start of a broker, before "
+        "3.7 it deletes them, with their records"
+    )
     yield "partitions whose in-sync replicas are gone have no leader (kafka-leader-election.sh, unclean)"
     if last_voter.line is None:
         yield (
