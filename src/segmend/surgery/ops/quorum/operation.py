@@ -90,7 +90,8 @@ def _alone(case: QuorumCase, choice: ChosenCopy) -> Draft:
     snapshot = choice.standing.snapshot
     covered = 0 if snapshot is None else snapshot.end
     unseen = votes.unseen(survivor.others, case.sources)
-    notes = [*_notes(case, choice), *standalone.price(survivor, epoch, (covered, end), unseen)]
+    price = standalone.price(survivor, epoch, (covered, end), unseen, case.broker.release)
+    notes = [*_notes(case, choice), *price]
     facts = {"end": end + (survivor.entry is not None), "epoch": epoch, "voters": [survivor.node_id]}
     losses = _losses(case, choice)
     if unseen:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from segmend.broker.metadata_log import CLEARS_QUORUM_STATE
 from segmend.errors import SegmendError, UsageError
 from segmend.formats.build import NewRecord, build_batch
 from segmend.formats.control import Voters, VoterSetEntry, render_voters
 from segmend.formats.names import CLUSTER_METADATA
 from segmend.frozen import frozen
 from segmend.logdir.config import ServerConfig
+from segmend.logdir.release import Release
 from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.ops.quorum.log_files import Ending
 from segmend.surgery.step import Step
@@ -87,7 +89,9 @@ def voters_step(ending: Ending, last_voter: Survivor, epoch: int, time: int) -> 
     )  # fmt: skip
 
 
-def price(last_voter: Survivor, epoch: int, known: tuple[int, int], unseen: Sequence[int]) -> Iterator[str]:
+def price(
+    last_voter: Survivor, epoch: int, known: tuple[int, int], unseen: Sequence[int], release: Release
+) -> Iterator[str]:
     """What a person must know before saying yes; `known` are the ends of the snapshot and of the log."""
     covered, end = known
     them = ", ".join(map(str, last_voter.others))
@@ -123,3 +127,8 @@ def price(last_voter: Survivor, epoch: int, known: tuple[int, int], unseen: Sequ
             "before any start, in server.properties of this node and all brokers: "
             f"{_VOTERS}={last_voter.line} (with lost voters in it there is no leader)"
         )
+        if CLEARS_QUORUM_STATE.of(release):
+            yield (
+                f"each broker must start without the quorum-state in its {CLUSTER_METADATA}: it names the old "
+                "voters, and with it a broker does not start; it has no vote to lose"
+            )
