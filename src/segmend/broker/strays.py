@@ -62,6 +62,8 @@ _UNLED = (
     "and the start after this one serves it, empty"
 )
 OR_LED = "; or it is led at once, if the controller hears of it before it lets the broker in"
+MADE_ANEW = _UNLED + OR_LED
+"""Of a cluster, whose controller may be another node: whether its word elects is a race in each release."""
 UNLED: Rule[str | None] = Rule(
     "ReplicationControlManager elects no replica whose dir its broker has not (KIP-858, 3.7). That says "
     "500 ms later where it lies now, since KAFKA-17190 (3.9) at once, while it is let in; since 4.2 its word "

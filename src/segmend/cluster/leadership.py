@@ -22,6 +22,7 @@ from segmend.broker.election import (
     reassigned,
 )
 from segmend.broker.leading import ENDS_AT_OFFLINE, NOT_AVAILABLE
+from segmend.broker.strays import MADE_ANEW, UNLED_HERE
 from segmend.cluster.values import Leadership, Name, Prospect, ReplicaCopy
 from segmend.formats.java_number import parse_int
 from segmend.frozen import field, frozen, replace
@@ -42,7 +43,8 @@ class Outage:
 
     `marks` are the highest high watermarks that any checkpoint of the nodes tells: so much is committed.
     `settings` are the nodes' server.properties, `controllers` who can be the controller; with `zookeeper`
-    each node that is up. `release` is the newest of `releases`, those of each node.
+    each node that is up. `release` is the newest of `releases`, those of each node. `homeless` has of each
+    node the replicas whose log dir it has no more, with the id of that.
     """
 
     release: Release
@@ -54,6 +56,7 @@ class Outage:
     controllers: tuple[int, ...] = ()
     releases: Mapping[int, Release] = field(default_factory=dict)
     zookeeper: bool = False
+    homeless: Mapping[int, Mapping[Name, str]] = field(default_factory=dict)
 
     def unknown(self) -> Iterator[Leadership]:
         """What there is of each partition, where nobody tells who is in sync."""
@@ -76,12 +79,18 @@ class Outage:
         replicas, leader = image.replicas[key], image.leaders.get(key, PartitionLeader())
         in_sync = tuple(dict.fromkeys((*leader.isr, *leader.elr))) or leader.last_known
         copies = self._copies((topic, partition), replicas, in_sync)
-        serving = [copy.node_id for copy in copies if copy.serves]
+        homeless = [copy.node_id for copy in copies if copy.homeless]
+        serving = [copy.node_id for copy in copies if copy.serves and not copy.homeless]
         unclean = self._unclean(image, topic)
         anybody = replicas if any(unclean) else ()
-        able = possible_leaders(in_sync, serving, anybody)
+        able = possible_leaders(in_sync, (*serving, *homeless), anybody)
         complete = {copy.node_id for copy in copies if copy.complete}
         fate, reason = self._fate(able, complete, in_sync)
+        if able and not set(able) - set(homeless):
+            fate, reason = (
+                Prospect.LEADERLESS,
+                "; ".join(copy.reason or "" for copy in copies if copy.homeless),
+            )
         if not able:
             behind_failed = [copy for copy in copies if copy.not_reached and copy.node_id in in_sync]
             able = tuple(copy.node_id for copy in behind_failed)
@@ -109,7 +118,8 @@ class Outage:
             order_helps=bool(anybody) or self._order_helps(in_sync, complete, elr=elr),
             min_insync=self._min_insync(image, topic, able, len(ends_on)),
             mark_waits=MARK_WAITS.of(self.release), ends_on=ends_on,
-            perhaps=tuple(node for node in failed if able and node in halfway), may_end=ended,
+            perhaps=(*(node for node in failed if able and node in halfway), *(homeless if able else ())),
+            may_end=ended,
         )  # fmt: skip
 
     def _ends_ahead(
@@ -228,12 +238,24 @@ class Outage:
             reason = self.down.get(node_id, "no log dir of this node has it")
             outcome = Service.OFFLINE if node_id in self.down else Service.UNSERVED
             return ReplicaCopy(node_id=node_id, dir=None, outcome=outcome, after=Extent(), reason=reason)
-        return ReplicaCopy(
+        copy = ReplicaCopy(
             node_id=node_id, dir=line.dir, outcome=line.outcome, after=line.after, reason=line.reason,
             records_lost=line.records_lost, loses=line.loses, concerns=line.concerns,
             not_reached=(line.reason or "").startswith(NOT_AVAILABLE.partition("{")[0]),
             unseen=line.outcome == Service.EMPTY and not (line.before.segments or line.records_lost),
         )  # fmt: skip
+        directory = self.homeless.get(node_id, {}).get(name)
+        return copy if directory is None else self._homeless(copy, line, directory)
+
+    def _homeless(self, copy: ReplicaCopy, line: PartitionOutcome, directory: str) -> ReplicaCopy:
+        """The same, where the metadata has it in a log dir that is none of its node's."""
+        if all(each.effect != "log-recreated-empty" for each in line.effects):
+            says = (UNLED_HERE.of(self._release(copy.node_id)) or "").format(directory)
+            return replace(copy, homeless=True, reason=copy.reason or says)
+        reason = MADE_ANEW.format(directory)
+        return replace(
+            copy, homeless=True, unseen=False, outcome=Service.UNSERVED, after=Extent(), reason=reason
+        )
 
     def _fate(
         self, able: Sequence[int], complete: set[int], in_sync: Sequence[int]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from segmend.broker.election import FORGOTTEN, MIN_INSYNC, UNCLEAN_ELECTION
+from segmend.broker.strays import NO_DIR_IDS
 from segmend.cluster.values import Name, NodeOutcome
 from segmend.frozen import field, frozen, replace
 from segmend.loading import DirOutcome, ForecastOptions, Later, PartitionOutcome, Service, forecast_any
@@ -83,13 +84,15 @@ class NodeStart:
     """Its start: the line, and what becomes of each replica.
 
     `stopped_in` is the broker epoch that it stopped cleanly in, None where its dirs do not agree.
-    `ahead` are logs newer than the metadata that is elected.
+    `ahead` are logs newer than the metadata that is elected, `homeless` the replicas that it has in log dirs
+    which are none of the node's, with the id.
     """
 
     outcome: NodeOutcome
     replicas: Mapping[Name, PartitionOutcome]
     stopped_in: int | None = None
     ahead: frozenset[Name] = frozenset()
+    homeless: Mapping[Name, str] = field(default_factory=dict)
 
 
 class Playing(Protocol):
@@ -218,7 +221,19 @@ def start(
     return NodeStart(
         outcome=outcome, replicas=replicas, stopped_in=stopped_in(broker),
         ahead=ahead(dict(_epochs_of(broker, replicas)), known),
+        homeless=dict(_homeless(node_id, broker, replicas, known)),
     )  # fmt: skip
+
+
+def _homeless(
+    node_id: int, broker: BrokerDirs, replicas: Iterable[Name], image: MetadataImage
+) -> Iterator[tuple[Name, str]]:
+    """What the controller elects only once it hears where it lies now (KIP-858)."""
+    homes = {each.directory_id for each in broker.dirs} | NO_DIR_IDS | {None}
+    for name in replicas:
+        directory = image.directory(image.ids.get(name[0], ""), name[1], node_id)
+        if directory is not None and directory not in homes:
+            yield name, directory
 
 
 def stopped_in(broker: BrokerDirs) -> int | None:

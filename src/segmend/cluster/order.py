@@ -16,8 +16,11 @@ def start_order(
     first has as many `voters` as are `needed` for a quorum: fewer wait for others, and end after a minute.
     """
     before: dict[int, set[int]] = {node: set() for node in nodes}
+    lines = list(lines)
     risky = [line for line in lines if line.outcome == Prospect.AT_RISK]
-    for line in (each for each in risky if each.order_helps):
+    # One that is made anew, empty, cuts all others if it leads: better nobody does.
+    anew = [line for line in lines if any(copy.homeless and not copy.serves for copy in line.copies)]
+    for line in (*(each for each in risky if each.order_helps), *anew):
         first, last = _sides(line)
         for node in last:
             before.setdefault(node, set()).update(first)

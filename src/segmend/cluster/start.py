@@ -147,6 +147,7 @@ class ClusterForecast:
             down=self._absent() | _refused(starts),
             clean=frozenset(each.outcome.node_id for each in starts if _is_clean(each, image)),
             replicas=_by_partition(starts),
+            homeless={each.outcome.node_id: each.homeless for each in starts},
             marks=_highest(sight.marks for sight in self._sights.values()),
             settings={node: sight.settings for node, sight in self._sights.items()},
             controllers=elected.leaders_possible if self._zookeeper is None else _up(starts),

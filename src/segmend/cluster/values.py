@@ -108,7 +108,8 @@ class ReplicaCopy:
 
     `loses` says that its start takes something from readers, counted in records or not; `unseen` that there
     was no directory of it, and nothing tells whether it had records; `not_reached` that its node does not
-    get to it behind one whose dir failed. `concerns` has whose state its start takes.
+    get to it behind one whose dir failed. `homeless` says that the metadata has it in a log dir which is none
+    of its node's: it may lead, or nobody. `concerns` has whose state its start takes.
     """
 
     node_id: int
@@ -120,6 +121,7 @@ class ReplicaCopy:
     complete: bool = False
     unseen: bool = False
     not_reached: bool = False
+    homeless: bool = False
     reason: str | None = None
     concerns: Concerned | None = None
 
@@ -160,8 +162,8 @@ class Leadership:
     are started first. `min_insync` is how many in-sync replicas acks=all needs; `mark_waits` says that with
     fewer the high watermark does not move either. `ends_on` are its replicas once a reassignment that goes on
     is done: those that it takes away are deleted then, and one of the others leads. `perhaps` are nodes that
-    may make a replica anew whose log dir failed, and be in sync then. `may_end` are nodes that may end over
-    it, with why.
+    may make a replica anew whose log dir failed or is gone, and be in sync then. `may_end` are nodes that may
+    end over it, with why.
     """
 
     topic: str
@@ -186,7 +188,7 @@ class Leadership:
     def serving(self) -> int:
         """How many replicas are in sync once those that come up have caught up."""
         here = (copy for copy in self.copies if copy.node_id in self.ends_on or not self.ends_on)
-        return sum(copy.serves or copy.not_reached for copy in here)
+        return sum(copy.serves or copy.not_reached or copy.homeless for copy in here)
 
     @property
     def moves(self) -> bool:

@@ -38,7 +38,7 @@ def complaints(lines: list[Line], became: Line) -> list[str]:
                 *(of_order(line, became, places) if became.get("ordered") else ()),
             )
         ),
-        *(partitions + each for each in of_untold(lines, became)),
+        *of_untold(lines, became),
     ]
 
 
@@ -117,7 +117,7 @@ def of_order(line: Line, became: Line, places: dict[int, int]) -> Iterator[str]:
 
 
 def of_untold(lines: list[Line], became: Line) -> Iterator[str]:
-    """What was there before and is not spoken of."""
+    """What was there before and is not spoken of, nor named as what the metadata that is elected lacks."""
     told = {f"{line['topic']}-{line['partition']}" for line in lines if line["type"] == "partition"}
-    if not any(BLANK in each for each in lines[-1]["unknown"]):
+    if not any(BLANK in each or OLDER in each for each in lines[-1]["unknown"]):
         yield from (f"{name}: not a word of it" for name in became["last"] if name not in told)
