@@ -59,7 +59,7 @@ def test_no_further_copy_is_asked_for_where_every_voter_s_was_given(bases: Path,
 
 @pytest.mark.parametrize(("name", "told"), [("3.3.2", True), ("3.9.2", False), ("4.3.1", False)])
 def test_brokers_of_old_must_forget_the_voters(name: str, told: bool, bases: Path, tmp_path: Path) -> None:
-    """A broker of 3.3.2 died of the other voters in its own quorum-state, and served all without that file."""
+    """A broker of 3.3.2 died of the other voters in its quorum-state, and served all without that file."""
     scene = Scene.of(Case(name, 1, "alone", ()), unpacked(name, bases / name), tmp_path)
     scene.plan()
     notes = json.loads(scene.plan_file.read_text())["notes"]

@@ -129,6 +129,6 @@ def price(
         )
         if CLEARS_QUORUM_STATE.of(release):
             yield (
-                f"each broker must start without the quorum-state in its {CLUSTER_METADATA}: it names the old "
-                "voters, and with it a broker does not start; it has no vote to lose"
+                f"each broker must start without the quorum-state in its {CLUSTER_METADATA}: it names "
+                "the old voters, and with it a broker does not start; it has no vote to lose"
             )
