@@ -108,6 +108,7 @@ NOT_A_PARTITION: Rule[str] = Rule(
     ),
 )
 ALL_DIRS_FAILED = "Shutdown broker because all log dirs in {} have failed"
+ENDS_WITH_IT = "The broker ends with it: the cluster's metadata is in that dir"
 METADATA_DIR_FAILED = "Shutdown broker because the metadata log dir {} has failed: {}"
 ALREADY_OFFLINE = "The log dir {} is already offline due to a previous IO exception."
 

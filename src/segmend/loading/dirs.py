@@ -12,7 +12,7 @@ from segmend.broker.checkpoints import (
     dir_checkpoint,
     mark_failure,
 )
-from segmend.broker.failures import DIR_FAILED, NOT_A_PARTITION, NOT_EMPTY
+from segmend.broker.failures import DIR_FAILED, NEEDS_METADATA_DIR, NOT_A_PARTITION, NOT_EMPTY
 from segmend.broker.identity import Identity
 from segmend.broker.log_dirs import is_minded
 from segmend.broker.old_identity import READING, Reading
@@ -26,6 +26,7 @@ from segmend.loading.values import Effect
 from segmend.logdir.file_system import Unreadable, is_full
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
+from segmend.node.broker_dirs import BrokerDirs
 
 Offsets = dict[tuple[str, int], int]
 
@@ -91,6 +92,12 @@ class DirState:
 
     def of(self, checkpoint: str, key: tuple[str, int]) -> int | None:
         return self.offsets[checkpoint].get(key)
+
+
+def is_needed(state: DirState, broker: BrokerDirs) -> bool:
+    """Whether the broker ends without this dir, whatever others it has."""
+    has_metadata = state.log_dir.cluster_metadata is not None
+    return broker.kraft and has_metadata and NEEDS_METADATA_DIR.of(broker.release)
 
 
 def read_dir(log_dir: LogDir, release: Release, *, clean: bool | None, cleaner: bool = True) -> DirState:

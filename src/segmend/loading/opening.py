@@ -150,13 +150,13 @@ def _sanity_check(state: LoadState, segment: Segment, stem: str) -> None:
         state.note("index-created", index_name, offset=segment.base_offset)
     if OPENS_EVERY_INDEX.of(release):
         check_index_files(state, segment)
-    index, folder = state.file(index_name), state.partition.entries.get(index_name) in FOLDERS
-    says = "(Is a directory)" if folder else None if index is None else unmapped(index.stat().size)
+    # Only the active segment's indexes are opened now.
+    index = state.file(index_name)
+    says = None if index is None else unmapped(index.stat().size)
     if says is not None:
-        # Only the active segment's indexes are opened now; a fetch from this one takes the dir offline.
         state.note("reads-fail", index_name, offset=segment.base_offset, says=says)
     else:
-        note_lazy(state, index_name, time_name)
+        note_lazy(state, index_name, time_name, offset=segment.base_offset)
     fault = None if INDEXES_JUDGED_LAST.of(release) else _fault(state, segment, stem)
     if fault is not None:
         times = f"{state.path(time_name)}, " if TIME_INDEX.of(release) else ""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from segmend.broker.checkpoints import drops_epochs
 from segmend.broker.cleaner import SETS_ASIDE
 from segmend.broker.cleanup_policy import compacted
-from segmend.broker.failures import LoadFailure, fatal
+from segmend.broker.failures import ENDS_WITH_IT, LoadFailure, fatal
 from segmend.broker.identity import NEITHER
 from segmend.broker.index_room import known_room
 from segmend.broker.leading import NO_SUCH_TOPIC, OTHER_ID
@@ -28,7 +28,7 @@ from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LO
 from segmend.formats.partition_metadata import FILE_NAME
 from segmend.frozen import field, frozen, replace
 from segmend.loading.cleaner_reads import Spoiled, thrown_over
-from segmend.loading.dirs import DirState
+from segmend.loading.dirs import DirState, is_needed
 from segmend.loading.high_watermark import AssignedReplicas, high_watermark, replicas_of
 from segmend.loading.later import UNLESS_DEAD, by_deletion, by_retention
 from segmend.loading.limits import Known, Retention, Sources, TopicSettings, retention_of
@@ -302,7 +302,7 @@ def _current(
         try:
             told = situation.image is not None
             hole = note_failing_reads(loaded, situation.budget, compacted=cleaned, told=told)
-            later = (*_closed(dir_state, loaded), *_served(dir_state, loaded, after, situation))
+            later = (*_closed(dir_state, loaded, situation), *_served(dir_state, loaded, after, situation))
             doubt = (
                 doubtful_mark(dir_state, loaded, situation.image)
                 or cut_short(dir_state, loaded, situation.image)
@@ -339,13 +339,14 @@ def _keys(
     return (None if stray else key), (key if found_late or not stray else None)
 
 
-def _closed(dir_state: DirState, loaded: LoadedLog) -> Iterator[Later]:
-    """The dir that goes offline once the log is written to, or read."""
+def _closed(dir_state: DirState, loaded: LoadedLog, situation: Situation) -> Iterator[Later]:
+    """The dir that goes offline once the log is written to, or read; and perhaps the broker with it."""
     partition, failure = loaded.state.partition, fails_later(loaded.state)
     if failure is not None:
         when, says = failure
+        ends = f". {ENDS_WITH_IT}" if is_needed(dir_state, situation.broker) else ""
         yield Later(
-            dir=dir_state.path, file=partition.name, what="log dir offline", why=f"{when}: {says}",
+            dir=dir_state.path, file=partition.name, what="log dir offline", why=f"{when}: {says}{ends}",
             seconds=None, topic=partition.topic, partition=partition.partition, broker_says=says, fails=True,
         )  # fmt: skip
 

@@ -14,7 +14,6 @@ from segmend.broker.failures import (
     DIR_FAILED,
     DUPLICATE,
     METADATA_DIR_FAILED,
-    NEEDS_METADATA_DIR,
     OFFLINE_STOPS_READS,
     Fate,
     LoadFailure,
@@ -29,7 +28,7 @@ from segmend.formats.names import CLUSTER_METADATA, REMOTE_INDEX_CACHE
 from segmend.frozen import replace
 from segmend.loading import places
 from segmend.loading.coordinator_state import concerned
-from segmend.loading.dirs import DirState
+from segmend.loading.dirs import DirState, is_needed
 from segmend.loading.expected import is_missing, made_again, made_as_followers, missing_replicas
 from segmend.loading.futures import replaced
 from segmend.loading.led import aside, key_of, without_the_fenced, without_the_renamed, without_the_unled
@@ -141,7 +140,7 @@ class _Run:
             self._refuse(state.fatal)
             if state.never_live:
                 continue
-            if state.offline and self._is_needed(state):
+            if state.offline and is_needed(state, broker):
                 self._refuse(METADATA_DIR_FAILED.format(state.path, state.offline))
         self._loaded = [made_again(one, states, broker, image) for one in self._loaded]
         self._loaded = replaced(aside(self._loaded, states, broker), self._budget)
@@ -149,11 +148,6 @@ class _Run:
             self._refuse(ALL_DIRS_FAILED.format(", ".join(state.path for state in states)))
         self._refuse(shut_out(broker))
         yield from self._lines(states)
-
-    def _is_needed(self, state: DirState) -> bool:
-        """Whether the broker ends without this dir, whatever others it has."""
-        has_metadata = state.log_dir.cluster_metadata is not None
-        return self._broker.kraft and has_metadata and NEEDS_METADATA_DIR.of(self._broker.release)
 
     def _refuse(self, reason: str | None) -> None:
         self._refusal = self._refusal or reason

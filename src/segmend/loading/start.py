@@ -14,13 +14,12 @@ from segmend.broker.failures import (
     DIR_FAILED,
     DUPLICATE,
     METADATA_DIR_FAILED,
-    NEEDS_METADATA_DIR,
 )
 from segmend.broker.identity import UNEXPECTED_METADATA, IdentityVerdict
 from segmend.formats.names import DirKind
 from segmend.frozen import replace
 from segmend.loading.beside_a_broker import load_settled
-from segmend.loading.dirs import DirState, read_checkpoint
+from segmend.loading.dirs import DirState, is_needed, read_checkpoint
 from segmend.loading.metadata_log import look_at_metadata
 from segmend.loading.prelude import ForecastOptions, Prelude
 from segmend.loading.reads import Budget
@@ -96,8 +95,7 @@ class Start:
 
     def without(self, state: DirState, reason: str) -> str | None:
         """Why the broker ends if this dir does not serve; None if it has others to live on."""
-        has_metadata = state.log_dir.cluster_metadata is not None
-        if self.broker.kraft and has_metadata and NEEDS_METADATA_DIR.of(self.broker.release):
+        if is_needed(state, self.broker):
             return METADATA_DIR_FAILED.format(state.path, reason)
         if all(each.offline for each in self.states.values() if each is not state):
             return f"{ALL_DIRS_FAILED.format(', '.join(self.states))}: {reason}"

@@ -61,13 +61,15 @@ def check_folder(state: LoadState, name: str) -> None:
         raise io_failure(state.settings.release, f"{state.path(name)} ({denied})", state.path(name))
 
 
-def note_lazy(state: LoadState, *indexes: str) -> None:
-    """Indexes that are opened at the first look-up only: a fetch takes the dir offline then."""
+def note_lazy(state: LoadState, *indexes: str, offset: int | None = None) -> None:
+    """Indexes that are opened at the first look-up only: a fetch takes the dir offline then, or a look-up by
+    time (seen on 2.8.2, 3.7.2 and 4.3.1)."""
     for name in indexes:
-        denied = state.unwritable(name)
+        taken = IS_A_DIRECTORY if state.partition.entries.get(name) in FOLDERS else None
+        denied = taken or state.unwritable(name)
         if denied is not None:
             says = f"{state.path(name)} ({denied})"
-            state.note("reads-fail", name, says=says)
+            state.note("reads-fail", name, offset=offset, says=says)
             state.closed_index = state.closed_index or says
 
 

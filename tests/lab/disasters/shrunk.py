@@ -71,6 +71,8 @@ NAMED: dict[str, dict[str, int]] = {
     "a node that its own controller never registers": {"4.3.1": 202611251114, "3.3.2": 202611251110},
     "a broker that is fenced between two heartbeats": {"4.3.1": 202611251116},
     "a metadata log that is made of a wrong number": {"4.3.1": 202611420701},
+    "a directory in the place of an old index": {"2.8.2": 202611510704},
+    "a stray beside the replica whose name it has": {"3.7.2": 202611510063, "3.9.2": 202611510601},
     "a node that takes longer to start than it may": {"4.3.1": 202611420709},
 }
 """By release the number in its record."""
