@@ -176,7 +176,7 @@ def of_service(verdict: Verdict, said: Said) -> Iterator[str]:
         if line is None:
             yield f"{left_open(said)}{name}: served {first}..{end}, said nothing"
         elif line["outcome"] not in SERVED:
-            mark = NOT_TOLD if may_be_led(line, end) else ""
+            mark = NOT_TOLD if may_be_led(line, end, said) else ""
             yield f"{mark}{name}: served {first}..{end}, said {line['outcome']}: {line['reason']}"
         elif line["outcome"] in SERVED:
             after = line["after"]
@@ -189,9 +189,11 @@ def of_service(verdict: Verdict, said: Said) -> Iterator[str]:
     yield from of_unserved(verdict, said)
 
 
-def may_be_led(line: Line, end: int) -> bool:
-    """Whether it says that it is a race: what is made anew is empty, what lay there ends where it ended."""
-    return RACE in line["reason"] and end in (0, line["before"]["log_end_offset"])
+def may_be_led(line: Line, end: int, said: Said) -> bool:
+    """Whether it says that it is a race: what is made anew is empty, what lay there ends as it was loaded."""
+    log = said.logs.get(f"{line['dir']}/{line['file']}")
+    loaded = None if log is None or log.after is None else log.after.log_end_offset
+    return RACE in line["reason"] and end in (0, loaded)
 
 
 def of_unserved(verdict: Verdict, said: Said) -> Iterator[str]:

@@ -9,7 +9,6 @@ KNOWN: dict[str, dict[str, list[int]]] = {
     "2 GiB of zeros behind a log are not read without --deep, as it says": {"1.1.0": [202611240600]},
     "seen on 2026-11-26, not looked into": {
         "1.1.0": [202611510423, 202611520705],
-        "3.9.2": [202611530707],
         "4.3.1": [202611510710],
     },
 }
