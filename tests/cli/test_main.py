@@ -82,6 +82,11 @@ def test_help_that_finds_no_room_is_an_error(
         (["show", "--offset", "x", "x"], "'x' is no range"),
         (["show", "--since", "soon", "x"], "'soon' is no time"),
         (["show", "--top", "0", "x"], "'0' is no count"),
+        (
+            ["plan", "move", "x", "--throttle", "-5MB/s"],
+            "'-5MB/s' is no number of bytes a second; write 50MB/s",
+        ),
+        (["plan", "free", "x", "--bytes", "-.5GB"], "'-.5GB' is no number of bytes"),
     ],
 )
 def test_a_wrong_command_line_is_told_in_one_line(argv: list[str], said: str) -> None:

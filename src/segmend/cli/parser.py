@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from segmend.cli.nearest import did_you_mean
 from segmend.cli.output import emit, flush
@@ -15,6 +16,9 @@ from segmend.errors import UsageError
 # All that is said is English. `argparse` looks for translations of each of its words on the disk, every time.
 argparse._ = lambda words: words  # type: ignore[attr-defined]
 argparse.ngettext = lambda one, many, count: one if count == 1 else many  # type: ignore[attr-defined]
+
+_BELOW_NOTHING: Final = re.compile(r"-[\d.]")
+"""`-5MB/s` is a value, and its option says what is wrong with it; no option is called like that."""
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
@@ -48,6 +52,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
+        self._negative_number_matcher = _BELOW_NOTHING
         self.given: set[str] = set()
         for action in (None, "store"):
             self.register("action", action, Once)

@@ -28,7 +28,10 @@ def size(value: str) -> int:
 
 def rate(value: str) -> int:
     """`50MB/s`, or `50MB`: bytes a second."""
-    return size(value.strip().removesuffix("/s"))
+    try:
+        return size(value.strip().removesuffix("/s"))
+    except UsageError:
+        raise UsageError(f"'{value}' is no number of bytes a second; write 50MB/s") from None
 
 
 def size_or_nothing(value: str) -> int:
