@@ -65,15 +65,28 @@ def held_by_runs(replica: Replica) -> Spans:
 def without_false_checkpoints(replicas: Sequence[Replica], look: Look) -> list[Replica]:
     """Those whose cleaner cannot have come to where its checkpoint says without that.
 
-    Only where something hangs on it: others have what is not there.
+    All keys are looked at where others have what is not there; where nobody has it, the first record: to read
+    each compacted log once more for a checkpoint that may be false would take longer than all the rest.
     """
     held = [held_by_runs(each) for each in replicas]
     believed = []
     for number, replica in enumerate(replicas):
         theirs = united(in_order(*(spans for other, spans in enumerate(held) if other != number)))
         cleaned = [(0, replica.cleaned - 1)] if replica.cleaned else []
-        wanted = common(without(cleaned, held[number]), theirs)
-        if wanted and stayed(look, number, held[number], replica.cleaned).bound() < replica.cleaned:
+        if common(without(cleaned, held[number]), theirs):
+            believable = stayed(look, number, held[number], replica.cleaned).bound() >= replica.cleaned
+        else:
+            # One that was killed may have come further than it says, to all that is gone.
+            gone = without([(0, replica.thinned - 1)], held[number]) if cleaned else ()
+            believable = not (gone and _begins_without_key(look, number, held[number], replica.cleaned))
+        if not believable:
             replica = thinned_by_its_runs(replace(replica, cleaned=0, proven=0))
         believed.append(replica)
     return believed
+
+
+def _begins_without_key(look: Look, number: int, spans: Spans, end: int) -> bool:
+    """Whether its first record below `end` that is no marker has no key."""
+    keys = (each for span in common(spans, [(0, end - 1)]) for each in look.keys(number, *span))
+    first = next((each for each in keys if each.is_keyless or each.key is not None), None)
+    return first is not None and first.is_keyless

@@ -33,7 +33,7 @@ Sound bytes of one epoch that differ
     No rule knows which are right. The bytes that most replicas have are taken, else those of the replica that
     is first in order: the one that goes furthest, then the one that lacks least,
     then one that says of which broker it is, then the lower broker id, then by path, in whatever order they
-    are given (plan merge: the replica itself, then as given). It is told.
+    are given. It is told; plan merge takes none by that order, and asks (--prefer BROKER).
     Why: this is no Kafka; somebody restored a volume, or ran one broker id twice.
 
 Compaction
@@ -63,7 +63,8 @@ Compaction
     Where nothing but a few gaps shows compaction, one is a loss if another replica has there what no cleaner
     takes, or a record without a key; or where the log has before what came again such a record, or before the
     gap one whose key came again, for none leaves those, even if nobody has anything there: then the offsets
-    are missing. Nor is a cleaner's checkpoint true above such a record. Where the metadata log
+    are missing. Nor is a cleaner's checkpoint true above such a record: where another replica has what is
+    gone all are looked for, where none has, the first record. Where the metadata log
     says that a topic is not compacted, it is one if another has anything there, however many gaps there are,
     and if none has, it is told as a doubt. Why: only a cleaner leaves offsets out. A topic without a
     cleanup.policy of its own has that of the brokers: --config server.properties tells it; without that
