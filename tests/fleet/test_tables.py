@@ -3,9 +3,12 @@
 import os
 import pickle
 import re
+import shutil
 import struct
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,7 @@ from tests.golden.shared import golden
 from segmend.errors import SegmendError, UsageError
 from segmend.fleet.options import parse_options
 from segmend.fleet.schemas import DECODED, TABLES
+from segmend.fleet.summary import summarize_task
 from segmend.fleet.tables import open_table, read
 from segmend.formats.record import Record, decode
 from segmend.kernel.scan import iter_batches
@@ -213,6 +217,53 @@ def test_a_vanished_file_is_fewer_rows(tmp_path: Path) -> None:
     for file in (root / "b1").rglob("*.log"):
         file.unlink()
     assert {row["partition"] for work in works for batch in read(work) for row in batch.to_pylist()} == {0, 1}
+
+
+def away(folder: Path) -> None:
+    folder.rename(folder.with_name("away"))
+
+
+def unmounted(folder: Path) -> None:
+    away(folder)
+    folder.mkdir()
+
+
+def of_another_broker(folder: Path) -> None:
+    away(folder)
+    shutil.copytree(folder.parent.parent / "b2/data", folder)
+
+
+def of_nobody(folder: Path) -> None:
+    (folder / "meta.properties").unlink()
+
+
+ELSEWHERE = (away, unmounted, of_another_broker, of_nobody)
+"""What another machine may have at the path of a log dir."""
+
+
+@pytest.mark.parametrize("seen", ELSEWHERE)
+@pytest.mark.parametrize("table", TABLES)
+def test_a_log_dir_that_a_worker_does_not_see_is_refused(
+    tmp_path: Path, seen: Callable[[Path], None], table: str
+) -> None:
+    root = three_brokers(tmp_path)
+    write_broker(root, 4, [plain(topic, 0) for topic in DECODED.values()])
+    broker = 4 if table in DECODED else 1
+    works = open_table([str(root)], parse_options({"table": table}), cores=1)
+    seen(root / f"b{broker}/data")
+    with pytest.raises(SegmendError, match=rf"b{broker}/data is not on \S+ as it was"):
+        list(chain.from_iterable(map(read, works)))
+
+
+@pytest.mark.parametrize("seen", ELSEWHERE)
+def test_a_summary_of_a_log_dir_that_a_worker_does_not_see_is_refused(
+    tmp_path: Path, seen: Callable[[Path], None]
+) -> None:
+    root = three_brokers(tmp_path)
+    works = open_table([str(root)], parse_options({"replicas": "all"}), cores=1)
+    seen(root / "b1/data")
+    with pytest.raises(SegmendError, match=r"b1/data is not on \S+ as it was"):
+        list(map(partial(summarize_task, by_day=False), works))
 
 
 def test_segments_of_one_of_two_clusters_with_the_same_brokers(tmp_path: Path) -> None:

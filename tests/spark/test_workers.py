@@ -4,12 +4,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from tests.fleet.build import plain, write_broker
 
 import segmend.spark
@@ -116,6 +117,17 @@ def test_a_session_with_another_python_is_a_line(
         SegmendError, match=r"Python, \S+/false, has no segmend: set PYSPARK_PYTHON=/\S+ before"
     ):
         segmend.spark.session()
+
+
+@pytest.mark.parametrize("read", [segmend.spark.runs, segmend.spark.rescue])
+def test_replicas_are_not_read_where_a_worker_has_another_disk(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[..., DataFrame]
+) -> None:
+    write_broker(tmp_path, 1, [plain("t", 0)])
+    monkeypatch.setattr(workers, "is_local", lambda _: False)
+    monkeypatch.setattr(workers, "_identity", lambda _: "another disk")
+    with pytest.raises(SegmendError, match=r"does not see .*b1/data as it is here"):
+        read(spark, str(tmp_path))
 
 
 def test_connect_without_its_packages_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ import fnmatch
 import glob
 import os
 import re
+import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
@@ -56,6 +57,8 @@ class Place:
     unreadable: str | None = None
     """Why it could not be listed."""
     empty: bool = False
+    identity: tuple[str | None, int | None] | None = None
+    """Cluster and node id of its meta.properties, None without one."""
 
     @property
     def unread(self) -> str | None:
@@ -72,6 +75,32 @@ class Place:
             return None if self.unreadable else LogDir.open(self.path, self.files)
         except Unreadable:
             return None
+
+    @property
+    def is_as_listed(self) -> bool:
+        """Whether this process finds there what was listed: another machine may have another disk there.
+
+        An object store is the same for all.
+        """
+        if self.unread or "://" in self.path:
+            return True
+        log_dir = self.opened()
+        return log_dir is not None and bool(log_dir.entries) and self.identity in (None, _identity(log_dir))
+
+
+def refuse_others(places: Iterable[Place]) -> None:
+    """SegmendError for one that is not here as it was listed: its rows would be missing, or another's."""
+    for path, place in {place.path: place for place in places}.items():
+        if not place.is_as_listed:
+            raise SegmendError(
+                f"{path} is not on {socket.gethostname()} as it was when the read was planned: every worker "
+                "needs it at that path"
+            )
+
+
+def _identity(log_dir: LogDir) -> tuple[str | None, int | None] | None:
+    meta = log_dir.meta_properties.value
+    return None if meta is None else (meta.cluster, meta.node_id)
 
 
 def absolute(paths: Iterable[str]) -> list[str]:
@@ -241,7 +270,7 @@ def _place(found_dir: _FoundDir) -> Place:
     if meta is None:
         return place
     broker = -1 if meta.node_id is None else meta.node_id
-    return replace(place, broker=broker, cluster_id=meta.cluster)
+    return replace(place, broker=broker, cluster_id=meta.cluster, identity=(meta.cluster, meta.node_id))
 
 
 def _numbered(places: list[Place]) -> list[Place]:

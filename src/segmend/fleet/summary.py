@@ -17,6 +17,7 @@ import pyarrow as pa
 from segmend.errors import UsageError
 from segmend.fleet.damaged import DamagedPlace, DamageTally, damage_of, is_loss, missing, unreadable
 from segmend.fleet.filling import Patch, forget, patches
+from segmend.fleet.listing import refuse_others
 from segmend.fleet.options import PERMISSIVE
 from segmend.fleet.ranges import ByteRange, ReplicaDir, WantedRange, ranges_of, reads_to_the_end, verified
 from segmend.fleet.records import aborted_of, is_wanted
@@ -70,6 +71,7 @@ def check_clusters(by: tuple[str, ...], works: Iterable[TableTask]) -> None:
 
 def summarize_task(work: TableTask, *, by_day: bool) -> pa.RecordBatch:
     """The rows of one task; without `by_day` the day is null."""
+    refuse_others(work.places)
     forget()
     rows: dict[tuple[str | None, str, int, int | None], _Row] = {}
     tally = DamageTally(work.options.mode, work.options.gone_mode)

@@ -23,7 +23,7 @@ from segmend.fleet import columns, filling, rows
 from segmend.fleet.damaged import DamageTally, tell_gone, tell_unread, tell_unseen, unreadable
 from segmend.fleet.delta import AuditRun
 from segmend.fleet.internal_topics import as_records, said
-from segmend.fleet.listing import Place, brokers, find_places
+from segmend.fleet.listing import Place, brokers, find_places, refuse_others
 from segmend.fleet.options import ReadOptions
 from segmend.fleet.pack import pack, target_bytes
 from segmend.fleet.plan import pack_shares
@@ -55,6 +55,15 @@ class TableTask:
     options: ReadOptions
     ranges: tuple[ByteRange, ...] = ()
     task: Task | None = None
+
+    @property
+    def places(self) -> Iterator[Place]:
+        """The log dirs that it may read, again and again."""
+        for piece in self.ranges:
+            yield piece.place
+            yield from (other.place for other in piece.others)
+        for share in self.task.shares if self.task else ():
+            yield from share.places
 
 
 Key = tuple[str | None, int, str, int, int]
@@ -237,8 +246,9 @@ def _share(group: Sequence[Place], wanted: Iterable[Found], options: ReadOptions
 
 
 def read(work: TableTask) -> Iterator[pa.RecordBatch]:
-    """The rows of one task. Bad bytes and vanished files give fewer rows, never an exception."""
+    """The rows of one task. Bad bytes and vanished files give fewer rows, a vanished log dir an error."""
     options = work.options
+    refuse_others(work.places)
     if work.task is not None:
         gathered = gather(work.task)
         gone = [path for words, path in gathered.unseen if words == VANISHED]

@@ -42,6 +42,7 @@ from segmend.rescue.rows import Tally
 from segmend.rescue.run import RescueTask, gone_whole, job_of, replicas_wanted, unread
 from segmend.rescue.spread import Sent
 from segmend.spark.tasks import in_a_line, run_tasks
+from segmend.spark.workers import make_ready
 
 
 def runs(
@@ -51,7 +52,8 @@ def runs(
 
     `config` are server.properties, whose log.cleanup.policy counts where a topic has none of its own.
     """
-    sent = _sent(paths, RescueRequest(dirs=(), out="", form="", topic=topic, configs=_read_configs(config)))
+    asked = RescueRequest(dirs=(), out="", form="", topic=topic, configs=_read_configs(config))
+    sent = _sent(spark, paths, asked)
     each = [(one, number) for one in sent for number in range(len(one.places))]
     return run_tasks(spark, each, _read, from_arrow_schema(SOUND_RUNS))
 
@@ -84,7 +86,7 @@ def rescue(
     asked = RescueRequest(
         dirs=(), out="", form="", topic=topic, committed_only=committed, configs=_read_configs(config)
     )
-    sent = _sent(paths, asked)
+    sent = _sent(spark, paths, asked)
     wanted = schema(pa.timestamp("us", tz="UTC"))
     return run_tasks(spark, sent, partial(_records, wanted), from_arrow_schema(wanted))
 
@@ -93,9 +95,10 @@ def _read_configs(paths: Sequence[str]) -> tuple[ServerConfig, ...]:
     return tuple(map(ServerConfig.load, [paths] if isinstance(paths, str) else paths))
 
 
-def _sent(paths: str | Sequence[str], request: RescueRequest) -> list[Sent]:
+def _sent(spark: SparkSession, paths: str | Sequence[str], request: RescueRequest) -> list[Sent]:
     """The partitions that are asked for, the largest first."""
     places = find_places(absolute([paths] if isinstance(paths, str) else paths))
+    make_ready(spark, places, out=None)
     tell_unread(places, PERMISSIVE)
     dirs = [LogDir.attempt(place.path, place.files) for place in places]
     tell_gone((str(each["why"]) for each in gone_whole(request, dirs, ())), PERMISSIVE)
