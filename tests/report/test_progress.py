@@ -59,6 +59,17 @@ def test_what_is_left_is_told_when_there_is_something_to_tell_it_by(clock: Clock
     assert left == ["", "", "", "", "", "21.0 s left", "18.0 s left", ""]
 
 
+def test_what_is_left_of_a_second_pass_over_as_much_counts_from_its_own_begin(clock: Clock) -> None:
+    stream = StringIO()
+    progress = Progress(stream, shown=True)
+    for _ in range(2):
+        for seconds, done in ((1, 0), (1, 10), (1, 20), (1, 30), (1, 40), (1, 50), (1, 100)):
+            clock.now += seconds
+            progress.update(done, 100, "")
+    left = [line.rpartition("100 B")[2].strip() for line in drawn(stream)]
+    assert left == ["", "", "", "", "", "5.0 s left", ""] * 2
+
+
 def test_what_is_no_bytes_is_not_shown_as_bytes(clock: Clock) -> None:
     """Partitions of a forecast were "14 B of 37 B"."""
     stream = StringIO()

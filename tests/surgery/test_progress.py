@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bench.data import KIB, MARKER, log_dir
+from tests.cli.run import run
+from tests.files import flip_at_share
 from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
 from tests.memory import another_disk, prefix, swift
@@ -14,6 +17,7 @@ from tests.surgery.desk import Desk
 from tests.surgery.shows.bed import Bed
 from tests.surgery.test_every_operation_killed import WAYS
 
+from segmend.report.progress import Progress
 from segmend.surgery.execute.apply import apply
 from segmend.surgery.execute.journal import find
 from segmend.surgery.execute.run import Watch
@@ -48,6 +52,38 @@ def test_progress_of_every_operation_ends_with_all(name: str, tmp_path: Path) ->
         WAYS[name](bed)
         for told in both_ways(bed.plan_file, bed.root / "progress"):
             assert ends_with_all(told), told[-3:]
+
+
+@pytest.mark.parametrize(("operation", "last"), [("graft", ("--whole",)), ("merge", ())])
+def test_a_plan_tells_how_far_its_second_pass_is(
+    operation: str, last: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stood at "94 %  155 ms left" for as long as the first pass had taken, or said nothing at all."""
+    for name in ("hurt", "sound"):
+        log_dir(tmp_path / name, KIB, total_bytes=8 << 20, segments=8)
+    (tmp_path / "hurt" / MARKER).unlink()
+    (tmp_path / "hurt" / "recovery-point-offset-checkpoint").write_text("0\n0\n")
+    flip_at_share(min((tmp_path / "hurt" / "bench-0").glob("*.log")), 0.5)
+    identity = tmp_path / "sound" / "meta.properties"
+    identity.write_text(identity.read_text().replace("node.id=1", "node.id=2"))
+    told: Told = []
+    monkeypatch.setattr(Progress, "update", lambda _, done, total, __: told.append((done, total)))
+    source = tmp_path / "sound" / "bench-0"
+    run(
+        "plan",
+        operation,
+        tmp_path / "hurt",
+        "--partition",
+        "bench-0",
+        "--from",
+        source,
+        *last,
+        "--kafka",
+        "4.3",
+    )
+    totals = [total for total, _ in groupby(total for _, total in told)]
+    passes = {total: len({done for done, each in told if each == total}) for total in totals}
+    assert sum(count >= 8 for count in passes.values()) >= (2 if operation == "graft" else 1), passes
 
 
 @pytest.fixture

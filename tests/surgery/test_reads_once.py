@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.data import KIB, log_dir
+from bench.data import KIB, MARKER, log_dir
 from tests.cli.run import Ran, run
+from tests.files import flip_at_share
 
 from segmend.loading.reads import Budget
 from segmend.logdir.disk import FileReader
@@ -148,3 +149,25 @@ def test_a_graft_reads_its_source_twice_for_the_plan_and_once_for_the_copy(
     assert of_logs() < 3.1 * size_of(disk), "copied, read back, and read for its indexes"
     for path in source.glob("*.log"):
         assert (other / "bench-0" / path.name).read_bytes() == path.read_bytes()
+
+
+def test_a_merge_reads_what_stays_as_often_however_many_segments_there_are(
+    tmp_path: Path, of_logs: Reads
+) -> None:
+    """Of segments that are only synced the producers were replayed from the first one on, for each."""
+    read = {}
+    for segments in (4, 8):
+        hurt, sound = (tmp_path / f"{name}{segments}" for name in ("hurt", "sound"))
+        for path in (hurt, sound):
+            log_dir(path, KIB, total_bytes=10 * SIZE, segments=segments)
+        (hurt / MARKER).unlink()
+        (hurt / "recovery-point-offset-checkpoint").write_text("0\n0\n")
+        flip_at_share(min((hurt / "bench-0").glob("*.log")), 0.5)
+        identity = sound / "meta.properties"
+        identity.write_text(identity.read_text().replace("node.id=1", "node.id=2"))
+        time.sleep(0.03)
+        of_logs()
+        told = ("--partition", "bench-0", "--from", sound, "--kafka", "4.3", "-o", tmp_path / "plan.json")
+        run("plan", "merge", hurt, *told, code=0)
+        read[segments] = of_logs()
+    assert read[8] < read[4], read

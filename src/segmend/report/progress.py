@@ -31,7 +31,7 @@ class Progress:
     def update(self, done: int, total: int, what: str) -> None:
         """`done` of `total` are behind us, now looking at `what`; `total` is 0 if that says it all."""
         now = time.monotonic()
-        if total != self._total:
+        if total != self._total or done < self._done == total:  # another pass, perhaps over as much
             self._total, self._counting_since, self._drawn_at = total, now, 0.0
             self._done, self._steps = done, 0
         if done != self._done:

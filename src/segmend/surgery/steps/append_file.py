@@ -136,7 +136,9 @@ class AppendFile(OnePath):
             restore_link(work, self.path)
 
     def preview(self, view: View, release: Release) -> None:
-        self.show(view, self.content, self._start, self.after)
+        """A file that is only synced stays the one it is, of which scans are remembered."""
+        if self.content.length or self._new:
+            self.show(view, self.content, self._start, self.after)
 
     @property
     def _new(self) -> bool:

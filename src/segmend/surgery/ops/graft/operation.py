@@ -78,7 +78,7 @@ def plan(request: Request[Options]) -> Plan:
         steps = [*_too_high(site, comparison.shared.end), *_beyond(site, comparison.shared.end)]
         left = list(_left(site, comparison, live=options.live_source))
         return assembly.make(NAME, arguments, request, Draft(steps=steps, notes=[note], left=left))
-    graft = make(site, cut)
+    graft = make(site, cut, request.on_progress)
     draft = Draft(
         steps=[*steps_of(graft), *_checkpoints(request, site, cut, graft)],
         losses=list(_losses(site, comparison)), extra={NAME: _facts(comparison, cut)},

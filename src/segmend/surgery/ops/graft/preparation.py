@@ -111,8 +111,11 @@ class _Progress:
         self._tell(min(self._done, self._total), self._total)
 
 
-def make(site: Site, cut: Splice) -> Graft:
-    """All that the steps need; raises `Unreadable`, `SegmendError`."""
+def make(site: Site, cut: Splice, tell: Callable[[int, int], None]) -> Graft:
+    """All that the steps need; raises `Unreadable`, `SegmendError`.
+
+    `tell` is told (done, total) bytes of what is read once more, segment by segment.
+    """
     mine = [] if cut.kept is None else _logs(site.target)
     leader = site.leader.partition
     theirs = _logs(leader)
@@ -122,7 +125,10 @@ def make(site: Site, cut: Splice) -> Graft:
     interval = interval_of(leader, leader.base_offsets, None)
     states = _states_before(site, cut, changed[0].base) if changed else ()
     rows = ((segment, _indexes(site, segment)) for segment in changed)
-    derived = list(derive(rows, states, rule_of(site.release, interval)))
+    progress, derived = _Progress(sum(segment.size for segment in changed), tell), []
+    for each in derive(rows, states, rule_of(site.release, interval)):
+        derived.append(each)
+        progress.add(each.segment.size)
     snapshots = list(_snapshots(site, cut))
     own = dict(_own(site, cut, derived, {offset for offset, _ in snapshots}))
     return Graft(

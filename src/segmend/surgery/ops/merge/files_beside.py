@@ -26,6 +26,7 @@ from segmend.surgery.planning import assembly
 from segmend.surgery.planning.view import PlannedView
 from segmend.surgery.recipes import Rebuild
 from segmend.surgery.replicas.recovery import unflushed_from
+from segmend.surgery.request import Tell
 from segmend.surgery.step import Step
 from segmend.surgery.steps.append_file import AppendFile
 from segmend.surgery.steps.quarantine import Quarantine
@@ -36,7 +37,10 @@ _WHY = "of the merged log"
 
 @dataclass(slots=True)
 class FilesBeside:
-    """The files beside the logs. `parted` is the first offset at which this replica was another log."""
+    """The files beside the logs. `parted` is the first offset at which this replica was another log.
+
+    `tell` is told (done, total) segments of which they are made.
+    """
 
     case: Case
     merged: Merged
@@ -44,6 +48,7 @@ class FilesBeside:
     changed: Sequence[Change]
     release: Release
     view: PlannedView
+    tell: Tell
 
     @property
     def parted(self) -> int:
@@ -96,7 +101,9 @@ class FilesBeside:
         interval = interval_of(place, sound or place.base_offsets, None)
         changed, unflushed = {each.base for each in self.changed if each.stays}, self._unflushed
         low = min(each.at for each in self.changed)
-        for base in sorted(changed | unflushed):
+        bases = sorted(changed | unflushed)
+        for done, base in enumerate(bases):
+            self.tell(done, len(bases))
             stem, known, sync = file_prefix(base), self._known(min(base, low)), base in unflushed
             if sync:
                 yield AppendFile.synced(f"{place.path}/{stem}.log")

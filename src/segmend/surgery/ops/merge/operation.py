@@ -162,7 +162,7 @@ def _steps(case: Case, chosen: BranchChoice, request: Request[Options]) -> Itera
     for step in (step for each in changed for step in each.steps):
         step.preview(view, request.release)
         yield step
-    rest = FilesBeside(case, chosen.merged, logs, changed, request.release, view)
+    rest = FilesBeside(case, chosen.merged, logs, changed, request.release, view, request.on_progress)
     yield from rest.steps()
     yield from rest.lines()
 
