@@ -311,6 +311,23 @@ def test_the_best_replica_has_the_newest_epoch_before_it_has_the_most(tmp_path: 
     assert (max(offsets(found)), max(row["leader_epoch"] for row in found)) == (120, 5)
 
 
+def test_what_was_deleted_on_one_replica_comes_back_from_no_other(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """DeleteRecords reaches every replica, but each writes its checkpoint when it comes to it."""
+    for broker, start in ((1, 0), (2, 30), (3, 31), (4, 500)):
+        home = write_broker(tmp_path, broker, [plain("t", 0, batches=39 if broker == 3 else 40)])
+        if start:
+            (home / "log-start-offset-checkpoint").write_text(f"0\n1\nt 0 {start}\n")
+    assert offsets(rows_of(tmp_path)) == [*range(31, 120)]
+    assert offsets(rows_of(tmp_path, aged="true")) == [*range(120)]
+    assert caplog.messages == []
+    rows_of(tmp_path, startingOffsets='{"t":{"0":30}}')
+    assert caplog.messages == [
+        f"kafka-log: {tmp_path}/b1/data/t-0: begins at offset 31, behind the startingOffsets 30"
+    ]
+
+
 @pytest.mark.parametrize("name", [pytest.param("1.1.0-killed", marks=pytest.mark.slow), "4.3.1-clean"])
 def test_the_last_stable_offset_is_the_broker_s(name: str) -> None:
     told = json.loads(lzma.decompress((GOLDEN / f"{name}.expected.json.xz").read_bytes()))

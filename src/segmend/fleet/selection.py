@@ -32,6 +32,8 @@ class WantedLog:
     partition: PartitionDir
     wanted: WantedRange
     others: tuple[ReplicaDir, ...] = ()
+    deleted: int = 0
+    """Below this offset records were deleted on purpose, as another replica's checkpoint says."""
 
 
 def wanted_logs(everything: Sequence[Found], options: ReadOptions) -> list[WantedLog]:
@@ -58,7 +60,7 @@ def wanted_logs(everything: Sequence[Found], options: ReadOptions) -> list[Wante
         if options.consumes and options.replicas == "best":
             best = replicas[0] if len(replicas) == 1 else max(replicas, key=_advance)
             others = tuple(ReplicaDir(place=p, dir_name=d.name) for p, d in replicas if d is not best[1])
-            logs.append(_wanted_log(*best, options, others))
+            logs.append(_wanted_log(*best, options, others, _deleted(best[1], replicas)))
         else:
             logs.extend(_wanted_log(*each, options, ()) for each in replicas)
     return logs
@@ -80,7 +82,8 @@ def lacking(log: WantedLog, options: ReadOptions) -> Iterator[str]:
                 "its leader-epoch-checkpoint begins"
             )
     start, stop = _asked_start(key, options), _asked_end(key, options)
-    if start is not None and start < (first := place_start(partition, aged=options.aged)):
+    first = max(place_start(partition, aged=options.aged), 0 if options.aged else log.deleted)
+    if start is not None and start < first:
         yield f"{partition.path}: begins at offset {first}, behind the startingOffsets {start}"
     try:
         end = tail(partition.segments[-1]) if partition.segments else None
@@ -129,6 +132,21 @@ def _advance(replica: Found) -> tuple[int, int, int]:
     return _last_epoch(partition, end.leader_epoch), end.next_offset, -start
 
 
+def _deleted(best: PartitionDir, replicas: Sequence[Found]) -> int:
+    """The highest log start offset in a checkpoint of these, which DeleteRecords may have set.
+
+    Not of one above all that is there, as in a rescue.
+    """
+    starts = [each.log_dir.log_start_offsets.get(each.key, 0) for _, each in replicas if each is not best]
+    if not any(starts) or not best.segments:
+        return 0
+    try:
+        end = tail(best.segments[-1]).next_offset
+    except Unreadable:
+        return 0
+    return max((each for each in starts if each <= end), default=0)
+
+
 def _last_epoch(partition: PartitionDir, of_tail: int) -> int:
     """Of the last batch; of an empty active segment the checkpoint tells it."""
     epochs = partition.leader_epochs.value
@@ -142,11 +160,16 @@ def place_start(partition: PartitionDir, *, aged: bool = False) -> int:
 
 
 def _wanted_log(
-    place: Place, partition: PartitionDir, options: ReadOptions, others: tuple[ReplicaDir, ...]
+    place: Place,
+    partition: PartitionDir,
+    options: ReadOptions,
+    others: tuple[ReplicaDir, ...],
+    deleted: int = 0,
 ) -> WantedLog:
     low, high = options.low or 0, LONG_MAX if options.high is None else options.high
     if options.consumes:
-        low = low if options.aged else max(low, partition.log_dir.log_start_offsets.get(partition.key, 0))
+        own = partition.log_dir.log_start_offsets.get(partition.key, 0)
+        low = low if options.aged else max(low, own, deleted)
         start, end = _start(partition, options), _end(partition, options)
         if start > end:  # KafkaSourceProvider.checkStartOffsetNotGreaterThanEndOffset
             raise UsageError(f"{partition.name} would begin at {start}, behind where it is to end: {end}")
@@ -155,7 +178,7 @@ def _wanted_log(
         stable = last_stable_offset(partition)
         high = high if stable is None else min(high, stable - 1)
     wanted = WantedRange(low=low, high=high, since=options.since, until=options.until)
-    return WantedLog(place=place, partition=partition, wanted=wanted, others=others)
+    return WantedLog(place=place, partition=partition, wanted=wanted, others=others, deleted=deleted)
 
 
 def _start(partition: PartitionDir, options: ReadOptions) -> int:
