@@ -58,11 +58,11 @@ table `segments` has left.
 before the offset that was reached, begins behind it, or is gone, fails the query (`failOnDataLoss`). One that
 was cut and grew past that offset before the query looks again, is not told from one that only grew, as there.
 
-With `replicas=best` a partition is read from the replica that has the newest leader epoch, then goes furthest,
-then begins first; what is damaged there comes from another one of the same branch, and nothing below the highest
-log start offset that a checkpoint of any of them has (`aged` gives it). That is not all of `segmend explain
-merge`: sound bytes that differ are not compared, and what only another one still has of the beginning is not
-read. `segmend.spark.merge` and `rescue` do both.
+With `replicas=best` a partition is read from the replica that has the newest leader epoch, then goes
+furthest, then begins first; what is damaged there comes from another one of the same branch, and nothing
+below the highest log start offset that a checkpoint of any of them has (`aged` gives it). That is not all of
+`segmend explain merge`: sound bytes that differ are not compared, and what only another one still has of the
+beginning is not read. `segmend.spark.merge` and `rescue` do both.
 
 Ranges `A..B` take both ends. Spark's own option names mean what they mean in Spark. Integers are Kafka's
 own, with their unit in the name (`_ms`, `_bytes`); -1 is Kafka's "none", null is "the disk does not
