@@ -14,10 +14,12 @@ from segmend.fleet.ranges import ByteRange
 from segmend.frozen import dataclass, field, frozen
 from segmend.kernel.types import KINDS, Problem
 from segmend.logdir.file_system import Unreadable
+from segmend.logdir.transactions import Uncommitted
 from segmend.wording import plural
 
 LOG = logging.getLogger("segmend.fleet")
 VANISHED: Final = "vanished"
+UNKNOWN_END: Final = "unknown-end"
 _QUIET = ("header-fragment", "zero-tail")
 _SHOWN = 3
 
@@ -97,6 +99,20 @@ def missing(piece: ByteRange, size: int, first_offset: int, last_offset: int) ->
     )
 
 
+def without_end(piece: ByteRange, transaction: Uncommitted) -> DamagedPlace:
+    """A transaction of which a consumer of committed records cannot know whether it is one."""
+    return DamagedPlace(
+        piece=piece,
+        kind=UNKNOWN_END,
+        position=transaction.first_position,
+        end=transaction.last_position,
+        first_offset=transaction.first_offset,
+        last_offset=transaction.last_offset,
+        reason=f"its marker is lost: nobody knows how the transaction of producer {transaction.producer_id} "
+        f"from offset {transaction.first_offset} to {transaction.last_offset} ended",
+    )
+
+
 @dataclass(slots=True)
 class DamageTally:
     """What one task met, by the mode of the read and that for what is gone; `tell` writes the warnings."""
@@ -106,6 +122,7 @@ class DamageTally:
     vanished: dict[str, str] = field(default_factory=dict)
     kinds: Counter[str] = field(default_factory=Counter)
     partitions: set[str] = field(default_factory=set)
+    unended: list[str] = field(default_factory=list)
 
     def report(self, damage: DamagedPlace) -> None:
         """Count it; SegmendError with FAILFAST, and with `failOnDataLoss` if it is gone."""
@@ -115,6 +132,9 @@ class DamageTally:
         name = f"{damage.piece.topic}-{damage.piece.partition}"
         if damage.kind == VANISHED:
             self.vanished[f"{damage.piece.place.path}/{damage.piece.log_name}"] = name
+            return
+        if damage.kind == UNKNOWN_END:
+            self.unended.append(name)
             return
         self.kinds[damage.kind] += 1
         self.partitions.add(name)
@@ -128,6 +148,12 @@ class DamageTally:
             LOG.warning(
                 "kafka-log: %s cost records (%s) in %s; the table damage names them",
                 plural(self.kinds.total(), "damaged place"), kinds, _some(self.partitions),
+            )  # fmt: skip
+        if self.unended:
+            LOG.warning(
+                "kafka-log: %s left out in %s, of which lost markers leave open whether they were committed; "
+                "the column _damage names them",
+                plural(len(self.unended), "transaction is", "transactions are"), _some(self.unended),
             )  # fmt: skip
         if self.vanished:
             LOG.warning(

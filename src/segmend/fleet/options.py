@@ -257,7 +257,8 @@ OPTIONS: Final = (
     _choice("replicas", _CONSUMED, ("best", "all"),
      "one row a record (the default), or one a replica, then with broker and dir"),
     _choice("isolation", _CONSUMED, _ISOLATION,
-     "with read_committed no records of aborted transactions, nor any from the first open one on"),
+     "with read_committed no records of aborted transactions, nor any from the first open one on; nor of "
+     "those that lost markers leave open, which `mode` tells as damage"),
     _choice("kafka.isolation.level", _CONSUMED, _ISOLATION, "the same by Spark's name", "isolation"),
     _choice("mode", _CONSUMED, MODES,
      "of damage: PERMISSIVE (the default) gives the sound records, a row with `_damage` for each damaged "

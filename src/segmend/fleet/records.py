@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from itertools import chain
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from segmend.fleet.damaged import DamagedPlace, Report, damage_of, is_loss, missing, unreadable
+from segmend.fleet.damaged import (
+    DamagedPlace,
+    Report,
+    damage_of,
+    is_loss,
+    missing,
+    unreadable,
+    without_end,
+)
 from segmend.fleet.filling import Patch, patches
 from segmend.fleet.header_records import OF_HEADERS, header_records
 from segmend.fleet.options import DAMAGE_COLUMN, PERMISSIVE, ReadOptions
@@ -21,14 +30,13 @@ from segmend.fleet.schemas import KAFKA_RECORD
 from segmend.formats.batch import RecordBatch
 from segmend.formats.java_number import LONG_MAX
 from segmend.formats.record import iter_records
-from segmend.formats.txn_index import AbortedTxn
 from segmend.frozen import dataclass, replace
 from segmend.kernel.arrow import record_batches
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import DECODE_LIMIT, BatchRange, Problem
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
-from segmend.logdir.transactions import Aborted, aborted_in, told_by_indexes
+from segmend.logdir.transactions import AbortedIndexes, Uncommitted, uncommitted_in
 
 _LAST_INSTANT_MS: Final = (1 << 63) // 1000 - 1
 _FROM_KERNEL: Final = {
@@ -70,14 +78,14 @@ def decoded(
     """The same with empty chunks; damage stands where its offsets would, or what others have there."""
     problems: list[Problem] = []
     stopped: list[Unreadable] = []
+    doubts: list[DamagedPlace] = []
     at = _At(offset=piece.base_offset if piece.start == 0 else None, position=piece.start)
-    for chunk in chain(_readable(piece, reader, options, problems, stopped), [None]):
+    for chunk in chain(_readable(piece, reader, options, problems, stopped, doubts), [None]):
         rest = chunk
         for problem in filter(partial(is_loss, piece), problems):
             if rest is not None:
                 row = int(np.searchsorted(rest["batch_position"].to_numpy(), problem.position))
-                yield _finished(rest.slice(0, row), piece, options)
-                at.move(rest.slice(0, row))
+                yield from _sound(piece, reader, at, rest.slice(0, row), doubts, options, report)
                 rest = rest.slice(row)
             first = problem.offset if at.offset is None else at.offset
             damage = damage_of(piece, problem, first, _last_offset(piece, reader, problem.end))
@@ -85,18 +93,35 @@ def decoded(
             yield from instead(damage, options, report)
         problems.clear()
         if rest is not None:
-            for behind, gap in _left_out(piece, reader, at, rest):
-                row = int(np.searchsorted(rest["batch_position"].to_numpy(), behind))
-                yield _finished(rest.slice(0, row), piece, options)
-                rest = rest.slice(row)
-                yield from instead(missing(piece, behind, *gap), options, report)
-            yield _finished(rest, piece, options)
-            at.move(rest)
+            yield from _sound(piece, reader, at, rest, doubts, options, report)
+    for doubt in doubts:
+        yield from told(doubt, options, report)
     for error in stopped:
         last = _last_offset(piece, reader, piece.end)
         yield from instead(unreadable(piece, error, at.offset, last), options, report)
     if not stopped:
         yield from _gap(piece, reader, at, options, report)
+
+
+def _sound(
+    piece: ByteRange,
+    reader: OpenFile,
+    at: _At,
+    chunk: pa.RecordBatch,
+    doubts: list[DamagedPlace],
+    options: ReadOptions,
+    report: Report,
+) -> Iterator[pa.RecordBatch]:
+    """Rows with what is told between them: offsets that no batch has, transactions without an end."""
+    gaps = [missing(piece, behind, *gap) for behind, gap in _left_out(piece, reader, at, chunk)]
+    rest = chunk
+    for place in sorted((*gaps, *_due(doubts, chunk)), key=attrgetter("position")):
+        row = int(np.searchsorted(rest["batch_position"].to_numpy(), place.position))
+        yield _finished(rest.slice(0, row), piece, options)
+        rest = rest.slice(row)
+        yield from (instead if place in gaps else told)(place, options, report)
+    yield _finished(rest, piece, options)
+    at.move(chunk)
 
 
 @dataclass(slots=True)
@@ -128,12 +153,23 @@ def _readable(
     options: ReadOptions,
     problems: list[Problem],
     stopped: list[Unreadable],
+    doubts: list[DamagedPlace],
 ) -> Iterator[pa.RecordBatch]:
-    """The chunks as far as the system gives them."""
+    """The chunks as far as the system gives them; `doubts` are transactions of which nobody knows the end."""
     try:
-        yield from _raw(piece, reader, options, problems.append)
+        uncommitted = uncommitted_of(piece, reader, options)
+        doubts += doubts_of(piece, uncommitted)
+        yield from _raw(piece, reader, options, uncommitted, problems.append)
     except Unreadable as error:
         stopped.append(error)
+
+
+def _due(doubts: list[DamagedPlace], chunk: pa.RecordBatch) -> list[DamagedPlace]:
+    """Those up to the end of a chunk; they are taken away."""
+    last = chunk["batch_position"][chunk.num_rows - 1].as_py() if chunk.num_rows else -1
+    due = [each for each in doubts if each.position <= last]
+    doubts[:] = doubts[len(due) :]
+    return due
 
 
 def _left_out(
@@ -149,7 +185,8 @@ def _left_out(
     stop = verified(piece, reader)[1] + 1
     if chunk is not None:
         offsets = chunk["offset"].to_numpy()
-        goes_on = len(offsets) and at.offset in (None, offsets[0])
+        begins = at.offset is None and len(offsets) and chunk["batch_position"][0].as_py() == at.position
+        goes_on = begins or (len(offsets) and at.offset == offsets[0])
         if not len(offsets) or (goes_on and offsets[-1] - offsets[0] + 1 == len(offsets)):
             return
         stop = chunk["batch_position"][chunk.num_rows - 1].as_py() + 1
@@ -195,12 +232,11 @@ def instead(damage: DamagedPlace, options: ReadOptions, report: Report) -> Itera
         return
     piece = damage.piece
     if not piece.others:
-        report(damage)
-        yield from damage_rows(damage, options)
+        yield from told(damage, options, report)
         return
     for patch in patches(piece, damage.first_offset, damage.last_offset):
         if patch.copy is not None:
-            yield from _patched(piece, patch.copy, patch, options)
+            yield from _patched(piece, patch.copy, patch, options, report)
         else:
             known = patch.last_offset < LONG_MAX
             lost = replace(
@@ -208,23 +244,31 @@ def instead(damage: DamagedPlace, options: ReadOptions, report: Report) -> Itera
                 first_offset=patch.first_offset,
                 last_offset=patch.last_offset if known else damage.last_offset,
             )
-            if is_wanted(lost):
-                report(lost)
-                yield from damage_rows(lost, options)
+            yield from told(lost, options, report)
 
 
 def _patched(
-    piece: ByteRange, copy: ReplicaDir, patch: Patch, options: ReadOptions
+    piece: ByteRange, copy: ReplicaDir, patch: Patch, options: ReadOptions, report: Report
 ) -> Iterator[pa.RecordBatch]:
     """The records of another replica in a range of offsets."""
     partition = copy.opened()
     wanted = piece.wanted & WantedRange(low=patch.first_offset, high=patch.last_offset)
     for segment in partition.segments if partition else ():
-        for each in ranges_of(segment, copy.place, target=LONG_MAX, wanted=wanted):
+        for each in ranges_of(segment, copy.place, target=LONG_MAX, wanted=wanted, compacted=piece.compacted):
             with each.file(".log").reader() as reader:
-                for chunk in _raw(each, reader, options, lambda _problem: None):
+                uncommitted = uncommitted_of(each, reader, options)
+                for doubt in doubts_of(each, uncommitted):
+                    yield from told(doubt, options, report)
+                for chunk in _raw(each, reader, options, uncommitted, lambda _problem: None):
                     kept = pc.is_in(chunk["offset"], pa.array(sorted(patch.without), pa.int64()))
                     yield _finished(chunk.filter(pc.invert(kept)), each, options)
+
+
+def told(damage: DamagedPlace, options: ReadOptions, report: Report) -> Iterator[pa.RecordBatch]:
+    """It is reported, with a row of its own where that is wanted."""
+    if is_wanted(damage):
+        report(damage)
+        yield from damage_rows(damage, options)
 
 
 def is_wanted(damage: DamagedPlace) -> bool:
@@ -267,41 +311,45 @@ def damage_rows(damage: DamagedPlace, options: ReadOptions) -> Iterator[pa.Recor
 
 
 def _raw(
-    piece: ByteRange, reader: OpenFile, options: ReadOptions, report: Callable[[Problem], None]
+    piece: ByteRange,
+    reader: OpenFile,
+    options: ReadOptions,
+    uncommitted: list[Uncommitted],
+    report: Callable[[Problem], None],
 ) -> Iterator[pa.RecordBatch]:
     """The columns of the kernel, offset and position always among them."""
     start, stop = verified(piece, reader)
-    wanted, aborted = piece.wanted, aborted_of(piece, reader, options, start, stop)
+    wanted = piece.wanted
     needed = {_FROM_KERNEL[name] for name in options.schema.names if name in _FROM_KERNEL} | _ALWAYS
     untimed = wanted.since is None and wanted.until is None
     batches = BatchRange(base_offset=piece.base_offset, start=start, stop=stop, crc=options.crc is not False)
-    if untimed and not aborted and needed <= OF_HEADERS:
+    if untimed and not uncommitted and needed <= OF_HEADERS:
         yield from header_records(piece, reader, batches, needed=needed, report=report)
         return
     chunks = record_batches(
         reader,
-        wanted.records(needed | ({"producer_id", "is_transactional"} if aborted else set())),
+        wanted.records(needed | ({"producer_id", "is_transactional"} if uncommitted else set())),
         batches,
         problems=report,
     )
     for chunk in chunks:
-        yield _without(chunk, aborted) if aborted else chunk
+        yield _without(chunk, uncommitted) if uncommitted else chunk
 
 
-def aborted_of(
-    piece: ByteRange, reader: OpenFile, options: ReadOptions, start: int, stop: int
-) -> list[Aborted]:
-    """The aborted transactions in bytes [start, stop), if the read wants none."""
+def uncommitted_of(piece: ByteRange, reader: OpenFile, options: ReadOptions) -> list[Uncommitted]:
+    """The transactions of a range that were not committed for sure, if the read wants none."""
+    start, stop = verified(piece, reader)
     if options.isolation != "read_committed" or start >= stop:
         return []
     log, directory = piece.file(".log"), ReplicaDir(place=piece.place, dir_name=piece.dir_name)
+    indexes = cache(lambda: AbortedIndexes(directory.opened()))
+    return uncommitted_in(log, reader, start, stop, _logs_behind(piece), indexes, compacted=piece.compacted)
 
-    @cache
-    def told() -> Iterable[AbortedTxn]:
-        partition = directory.opened()
-        return () if partition is None else told_by_indexes(partition)
 
-    return aborted_in(log, reader, start, stop, _logs_behind(piece), told)
+def doubts_of(piece: ByteRange, uncommitted: Iterable[Uncommitted]) -> list[DamagedPlace]:
+    """Those of which nobody knows how they ended, as damage."""
+    unknown = (each for each in uncommitted if each.fate == "unknown")
+    return [without_end(piece, each) for each in sorted(unknown, key=attrgetter("first_position"))]
 
 
 def _logs_behind(piece: ByteRange) -> Iterator[FileEntry]:
@@ -312,14 +360,13 @@ def _logs_behind(piece: ByteRange) -> Iterator[FileEntry]:
             yield segment.log
 
 
-def _without(chunk: pa.RecordBatch, aborted: list[Aborted]) -> pa.RecordBatch:
-    """The rows that belong to no aborted transaction."""
-    offsets, producers = chunk["offset"].to_numpy(), chunk["producer_id"].to_numpy()
+def _without(chunk: pa.RecordBatch, uncommitted: list[Uncommitted]) -> pa.RecordBatch:
+    """The rows that belong to none of these transactions."""
+    positions, producers = chunk["batch_position"].to_numpy(), chunk["producer_id"].to_numpy()
     dropped = np.zeros(chunk.num_rows, np.bool_)
-    for each in aborted:
-        dropped |= (
-            (producers == each.producer_id) & (offsets >= each.first_offset) & (offsets <= each.last_offset)
-        )
+    for each in uncommitted:
+        inside = (positions >= each.first_position) & (positions <= each.last_position)
+        dropped |= (producers == each.producer_id) & inside
     dropped &= chunk["is_transactional"].to_numpy(zero_copy_only=False)
     return chunk.filter(pa.array(~dropped)) if dropped.any() else chunk
 

@@ -20,7 +20,7 @@ from segmend.fleet.filling import Patch, forget, patches
 from segmend.fleet.listing import refuse_others
 from segmend.fleet.options import PERMISSIVE
 from segmend.fleet.ranges import ByteRange, ReplicaDir, WantedRange, ranges_of, reads_to_the_end, verified
-from segmend.fleet.records import aborted_of, is_wanted
+from segmend.fleet.records import doubts_of, is_wanted, uncommitted_of
 from segmend.fleet.tables import TableTask
 from segmend.formats.batch import DELETE_HORIZON
 from segmend.formats.java_number import LONG_MAX
@@ -29,7 +29,7 @@ from segmend.kernel.arrow import batch_headers, record_batches
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import BatchRange, Problem
 from segmend.logdir.file_system import OpenFile, Unreadable
-from segmend.logdir.transactions import Aborted
+from segmend.logdir.transactions import Uncommitted
 
 KEYS: Final = ("topic", "partition", "day", "cluster_id")
 SUMMARY: Final = pa.schema(
@@ -128,10 +128,11 @@ class _RangeRows:
         *,
         by_day: bool,
         tally: DamageTally,
+        doubts: DamageTally | None = None,
         without: Iterable[int] = (),
     ) -> None:
         self._piece, self._reader, self._work = piece, reader, work
-        self._by_day, self._tally = by_day, tally
+        self._by_day, self._tally, self._doubts = by_day, tally, doubts or tally
         self._without = np.array(sorted(without), np.int64)
         self._end = piece.base_offset if piece.start == 0 else None
         """The offset behind the last batch."""
@@ -140,11 +141,13 @@ class _RangeRows:
     def days(self) -> Iterator[tuple[int | None, _Row]]:
         piece = self._piece
         start, stop = verified(piece, self._reader)
-        aborted = aborted_of(piece, self._reader, self._work.options, start, stop)
+        uncommitted = uncommitted_of(piece, self._reader, self._work.options)
+        for doubt in filter(is_wanted, doubts_of(piece, uncommitted)):
+            self._doubts.report(doubt)
         batches = BatchRange(base_offset=piece.base_offset, start=start, stop=stop, crc=False)
         for chunk in batch_headers(self._reader, batches, problems=self._report):
             yield from self._instead(self._left_out(chunk))
-            kept = self._of_interest(chunk, aborted)
+            kept = self._of_interest(chunk, uncommitted)
             plain = self._is_told(kept)
             yield from self._of_headers(kept.filter(pa.array(plain)))
             for row in kept.filter(pa.array(~plain)).select(["position", "size_bytes"]).to_pylist():
@@ -199,13 +202,21 @@ class _RangeRows:
         partition, unheard = copy.opened(), DamageTally(PERMISSIVE, PERMISSIVE)
         wanted = self._piece.wanted & WantedRange(low=patch.first_offset, high=patch.last_offset)
         for segment in partition.segments if partition else ():
-            for each in ranges_of(segment, copy.place, target=LONG_MAX, wanted=wanted):
+            for each in ranges_of(
+                segment, copy.place, target=LONG_MAX, wanted=wanted, compacted=self._piece.compacted
+            ):
                 with each.file(".log").reader() as reader:
                     yield from _RangeRows(
-                        each, reader, self._work, by_day=self._by_day, tally=unheard, without=patch.without
+                        each,
+                        reader,
+                        self._work,
+                        by_day=self._by_day,
+                        tally=unheard,
+                        doubts=self._doubts,
+                        without=patch.without,
                     ).days()
 
-    def _of_interest(self, chunk: pa.RecordBatch, aborted: list[Aborted]) -> pa.RecordBatch:
+    def _of_interest(self, chunk: pa.RecordBatch, uncommitted: list[Uncommitted]) -> pa.RecordBatch:
         wanted = self._piece.wanted
         first, last = chunk["base_offset"].to_numpy(), chunk["last_offset"].to_numpy()
         kept = ~chunk["is_control"].to_numpy(zero_copy_only=False) & (last >= wanted.low)
@@ -214,8 +225,9 @@ class _RangeRows:
             kept &= chunk["max_timestamp_ms"].to_numpy() >= wanted.since
         producers = chunk["producer_id"].to_numpy()
         transactional = chunk["is_transactional"].to_numpy(zero_copy_only=False)
-        for each in aborted:
-            inside = (first >= each.first_offset) & (last <= each.last_offset)
+        positions = chunk["position"].to_numpy()
+        for each in uncommitted:
+            inside = (positions >= each.first_position) & (positions <= each.last_position)
             kept &= ~(transactional & (producers == each.producer_id) & inside)
         return chunk.filter(pa.array(kept))
 

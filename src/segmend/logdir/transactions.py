@@ -1,4 +1,4 @@
-"""What `read_committed` leaves out: aborted transactions, and all from the first open one on.
+"""What `read_committed` leaves out: transactions that were aborted, that are open, or of which nobody knows.
 
 The markers in the log tell it; the `.txnindex` beside it, which a broker asks, may be lost or
 lie. Follows `ProducerStateManager` and `UnifiedLog.fetchLastStableOffsetMetadata`.
@@ -7,77 +7,117 @@ lie. Follows `ProducerStateManager` and `UnifiedLog.fetchLastStableOffsetMetadat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import Final, Literal
 
 from segmend.formats import producer_snapshot, txn_index
-from segmend.formats.batch import RecordBatch
+from segmend.formats.batch import HEADER_SIZE_UP_TO_MAGIC, RecordBatch, compute_crc
+from segmend.formats.byte_columns import nonzero_size
 from segmend.formats.control import ABORT
 from segmend.formats.txn_index import AbortedTxn
+from segmend.frozen import dataclass
 from segmend.kernel.batches import checksum
 from segmend.kernel.records import end_txn_marker
 from segmend.kernel.scan import iter_batches
+from segmend.kernel.types import WINDOW
+from segmend.kernel.window import Window
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.seek import position_of
 from segmend.logdir.tree import PartitionDir
 
-_LARGEST_MARKER = 1 << 16
-_SMALL = 256
+_ELSEWHERE: Final = -1
+_SMALL: Final = 256
 """Bytes of a batch; those of a marker are 78 in every release so far."""
+Fate = Literal["aborted", "unknown", "open"]
 
 
-class Aborted(NamedTuple):
-    """The records of a producer in these offsets, both included, belong to an aborted transaction."""
+@dataclass(slots=True)
+class Uncommitted:
+    """The records of a producer's transaction in the batches at these bytes of a log, both included.
+
+    Bytes, for no checksum covers an offset. `crc` is that of the first of these batches.
+    """
 
     producer_id: int
+    first_position: int
+    last_position: int
     first_offset: int
     last_offset: int
+    crc: int
+    fate: Fate = "open"
+    is_doubtful: bool = False
+    """Whether batches behind it are lost for sure."""
 
 
-def aborted_in(
+class AbortedIndexes:
+    """What the `.txnindex` files of a partition that can be read say of aborted transactions."""
+
+    def __init__(self, partition: PartitionDir | None) -> None:
+        self._files: list[tuple[int, tuple[AbortedTxn, ...], bool]] = []
+        for segment in partition.segments if partition else ():
+            try:
+                data = b"" if segment.txnindex is None else segment.txnindex.read()
+            except Unreadable:
+                continue
+            index, damages = txn_index.parse(data)
+            self._files.append((segment.base_offset, index.entries, not damages))
+
+    @property
+    def entries(self) -> Iterator[AbortedTxn]:
+        """Those of all files."""
+        return (each for _, entries, _ in self._files for each in entries)
+
+    def ended_in(self, begin: int, end: int) -> list[AbortedTxn]:
+        """Those whose marker has an offset in [begin, end)."""
+        return [each for each in self.entries if begin <= each.last_offset < end]
+
+    def goes_on_behind(self, begin: int, end: int) -> bool:
+        """Whether a file that is in order has one behind [begin, end), too: it lacks none in there."""
+        before = [each for each in self._files if each[0] <= begin]
+        if not before:
+            return False
+        _, entries, in_order = before[-1]
+        return in_order and any(each.last_offset >= end for each in entries)
+
+
+def uncommitted_in(
     log: FileEntry,
     reader: OpenFile,
     start: int,
     stop: int,
     later: Iterable[FileEntry],
-    told: Callable[[], Iterable[AbortedTxn]],
-) -> list[Aborted]:
-    """The aborted transactions that have batches in bytes [start, stop) of a log.
+    told: Callable[[], AbortedIndexes],
+    *,
+    compacted: bool | None,
+) -> list[Uncommitted]:
+    """The transactions that have batches in bytes [start, stop) of a log and were not committed for sure.
 
     Where a transaction ends behind these bytes, the rest of the log and the logs `later` are walked
-    until all markers are found. Raises `Unreadable` of any of them: an abort may be in there, and the end
-    of the producer's next transaction would be taken for that of this one. So would it behind broken bytes,
-    in which a marker may have been: there nothing is believed but what the partition's `.txnindex` files
-    have `told`.
+    until all markers are found. What is broken there, cannot be read or is not there may have held any:
+    of what was open before only the `.txnindex` files have `told`. Offsets that no batch has are such a hole
+    unless the topic is, or may be, `compacted`.
     """
-    fold = _Fold(told=told)
+    fold = _Fold(told=told, gaps_are_holes=compacted is False)
     if fold.walk(log, reader, start, stop):
-        return fold.aborted
+        return fold.finished()
     for following in later:
-        with following.reader() as opened:
-            if fold.walk(following, opened, 0, 0):
-                break
-    return fold.aborted
-
-
-def told_by_indexes(partition: PartitionDir) -> frozenset[AbortedTxn]:
-    """Whatever any `.txnindex` of the partition that can be read says."""
-    told: set[AbortedTxn] = set()
-    for segment in partition.segments:
         try:
-            data = b"" if segment.txnindex is None else segment.txnindex.read()
+            with following.reader() as opened:
+                if fold.walk(following, opened, 0, 0):
+                    break
         except Unreadable:
-            continue
-        told.update(txn_index.parse(data)[0].entries)
-    return frozenset(told)
+            fold.lost()
+    return fold.finished()
 
 
 def last_stable_offset(partition: PartitionDir) -> int | None:
     """The first offset of the earliest open transaction, None if none is open.
 
-    From the newest sound producer snapshot, and the batches after it.
+    From the newest sound producer snapshot, and the batches after it. One that was open before offsets that
+    are lost may have ended in there, and does not count: who reads its records has to ask how it ended.
     """
-    since, fold = _newest_snapshot(partition)
+    since, opened = _newest_snapshot(partition)
+    fold = _Fold(opened, gaps_are_holes=True, begin=since)
     for segment in partition.segments:
         following = segment.next_base_offset
         if segment.log is None or (following is not None and following <= since):
@@ -87,96 +127,210 @@ def last_stable_offset(partition: PartitionDir) -> int | None:
                 start = position_of(segment.log, reader, since)
                 fold.walk(segment.log, reader, start, reader.size, since=since)
         except Unreadable:
-            continue
-    return min(fold.open.values(), default=None)
+            fold.lost()
+    return None if fold.is_cut else min((each.first_offset for each in fold.open.values()), default=None)
 
 
-def _newest_snapshot(partition: PartitionDir) -> tuple[int, _Fold]:
+def _newest_snapshot(partition: PartitionDir) -> tuple[int, dict[int, Uncommitted]]:
+    """Its offset, and what is open there."""
     for offset, entry in reversed(partition.snapshots):
         try:
             snapshot, damages = producer_snapshot.parse(entry.read())
         except Unreadable:
             continue
         if not damages:
-            rows = snapshot.entries
-            firsts = {row.producer_id: row.current_txn_first_offset for row in rows}
-            return offset, _Fold({producer: first for producer, first in firsts.items() if first >= 0})
-    return 0, _Fold()
+            firsts = {row.producer_id: row.current_txn_first_offset for row in snapshot.entries}
+            return offset, {
+                each: Uncommitted(each, _ELSEWHERE, _ELSEWHERE, first, first, 0)
+                for each, first in firsts.items()
+                if first >= 0
+            }
+    return 0, {}
 
 
 class _Fold:
-    """Transactions that are open, by producer, and those that were aborted.
+    """Transactions that are open, by producer, and those that were not committed.
 
-    Without `told` what was open before broken bytes is open behind them, whatever was in there.
+    A header that would open or end one is believed only if its checksum is right. One that is wrong may have
+    been a marker's, unless its batch is too large for that.
     """
 
     def __init__(
         self,
-        opened: dict[int, int] | None = None,
-        told: Callable[[], Iterable[AbortedTxn]] | None = None,
+        opened: dict[int, Uncommitted] | None = None,
+        told: Callable[[], AbortedIndexes] | None = None,
+        *,
+        gaps_are_holes: bool,
+        begin: int = -1,
     ) -> None:
         self.open = opened or {}
-        self.aborted: list[Aborted] = []
+        self._uncommitted: list[Uncommitted] = []
+        self._before: dict[int, list[Uncommitted]] = {}
+        """By producer what was open before offsets that are gone, in which no index has its end."""
         self._told = told
-        self._last = -1
+        self._gaps_are_holes = gaps_are_holes
+        self._next = begin
+        """The offset behind the last batch; -1 if nothing tells."""
+        self._lost = False
+        """Whether something is broken there that may have been a marker."""
+        self._is_told = False
+        """Whether what is broken there tells why offsets are lacking."""
+        self.is_cut = False
+        """Whether that is more than the zeros and crumbs of a broker that was killed."""
 
-    def walk(
-        self, log: FileEntry, reader: OpenFile, start: int, stop: int, *, since: int | None = None
-    ) -> bool:
-        """Take the batches from `start` on, beyond `stop` only markers; whether nothing is open then."""
+    def walk(self, log: FileEntry, reader: OpenFile, start: int, stop: int, *, since: int = -1) -> bool:
+        """Take the batches from `start` on, beyond `stop` only markers; whether nothing is open then.
+
+        None of the offsets below `since`.
+        """
         base, end = log.parsed.base_offset or 0, start
-        for batch, is_sound in _as_read(reader, start, base):
-            if batch.position > end:
-                self._broken()
-            end = batch.position + batch.size
-            if batch.position >= stop and not self.open:
-                return True
-            if not is_sound and batch.is_control:
-                self._broken()
-                self.open.pop(batch.producer_id, None)
-                continue
-            if self._is_broken(batch, reader):
-                self._broken()
-                continue
-            if not batch.is_transactional or (since is not None and batch.last_offset < since):
-                continue
-            if batch.is_control:
-                self._end(batch, reader)
-            elif batch.position < stop:
-                self.open.setdefault(batch.producer_id, batch.base_offset)
-                self._last = batch.last_offset
-        if end < reader.size:
-            self._broken()
-        return not self.open
+        if start == 0:
+            self._reach(base)
+        with Window(reader) as window:
+            for batch, is_sound, behind in _as_read(reader, start, base):
+                self._lost |= batch.position != end
+                end = batch.end
+                begins = batch.position < stop
+                if not begins and not self._is_any_open:
+                    return True
+                if not is_sound or self._is_broken(batch, reader, window, begins=begins):
+                    self._lost |= batch.size <= _SMALL
+                    self._is_told = True
+                    continue
+                if batch.last_offset < since:
+                    self._lost = self._is_told = False
+                    continue
+                self._pass(batch, behind)
+                if batch.is_transactional:
+                    self._take(batch, window, begins=begins)
+            crumbs = reader.size - end <= HEADER_SIZE_UP_TO_MAGIC
+            self.is_cut = self._lost or not (
+                crumbs or all(nonzero_size(each) == 0 for each in window.written(end))
+            )
+        self._lost |= end != reader.size
+        return not self._is_any_open
 
-    def _is_broken(self, batch: RecordBatch, reader: OpenFile) -> bool:
-        """Whether its header may lie and it is as small as a marker, which it then may have been."""
-        asked = self._told is not None and bool(self.open) and batch.size <= _SMALL
-        return asked and checksum(reader, batch) != batch.crc
+    def lost(self) -> None:
+        """Whatever comes next, up to where batches go on."""
+        self._lost = self.is_cut = True
 
-    def _broken(self) -> None:
-        """What is open may have ended in the bytes that come."""
-        if self._told is None or not self.open:
+    def finished(self) -> list[Uncommitted]:
+        """What was not committed for sure; behind the last batch there is no marker any more."""
+        for each in self.open.values():
+            self._note(each, "unknown" if self.is_cut else "open")
+        for each in self._earlier():
+            self._note(each, "unknown")
+        return self._uncommitted
+
+    @property
+    def _is_any_open(self) -> bool:
+        return bool(self.open or self._before)
+
+    def _earlier(self) -> list[Uncommitted]:
+        return [each for parts in self._before.values() for each in parts]
+
+    def _is_broken(self, batch: RecordBatch, reader: OpenFile, window: Window, *, begins: bool) -> bool:
+        """Whether its header may lie of a transaction: that it begins one, or was the marker of another."""
+        begins = begins and batch.is_transactional and batch.producer_id not in self.open
+        if not begins and not (self._is_any_open and (batch.is_control or batch.size <= _SMALL)):
+            return False
+        if batch.size > WINDOW:
+            return checksum(reader, batch) != batch.crc
+        return compute_crc(_bytes_of(batch, window), batch.magic) != batch.crc
+
+    def _take(self, batch: RecordBatch, window: Window, *, begins: bool) -> None:
+        """A batch of a transaction."""
+        producer = batch.producer_id
+        if batch.is_control:
+            self._end(batch, window)
+        elif producer in self.open:
+            if begins:
+                self.open[producer].last_position = batch.position
+                self.open[producer].last_offset = batch.last_offset
+        elif begins or producer in self._before:
+            position = batch.position if begins else _ELSEWHERE
+            self.open[producer] = Uncommitted(
+                producer, position, position, batch.base_offset, batch.last_offset, batch.crc
+            )
+
+    def _pass(self, batch: RecordBatch, behind: int | None) -> None:
+        """No checksum covers an offset: one that does not fit between its neighbours is that of nothing."""
+        fits = self._next <= batch.base_offset and (behind is None or batch.base_offset < behind)
+        if fits or self._next < 0 or self._lost:
+            self._reach(batch.base_offset)
+            self._next = batch.last_offset + 1
+        else:
+            self._next += batch.last_offset_delta + 1
+
+    def _reach(self, offset: int) -> None:
+        """Batches go on there: what comes before it may be lost."""
+        gap = 0 <= self._next < offset and not self._is_told
+        if (self._lost or gap) and self._is_any_open:
+            self._hole(self._next, offset, is_certain=self._lost or self._gaps_are_holes)
+        self._lost = self._is_told = False
+
+    def _hole(self, begin: int, end: int, *, is_certain: bool) -> None:
+        """What is open may have ended in these offsets."""
+        told = self._told() if self._told else None
+        ended = told.ended_in(begin, end) if told else []
+        waits = not is_certain or (told is not None and told.goes_on_behind(begin, end))
+        earlier = [*self._earlier(), *self.open.values()]
+        # One that nobody began is a lie: who knows which it should be.
+        waits = waits and all(
+            any(each.producer_id == entry.producer_id for each in earlier) or entry.first_offset >= begin
+            for entry in ended
+        )
+        self.open, self._before = {}, {}
+        for each in earlier:
+            if any(
+                entry.producer_id == each.producer_id
+                and entry.first_offset <= each.first_offset <= entry.last_offset
+                for entry in ended
+            ):
+                self._note(each, "aborted")
+            elif waits:
+                each.is_doubtful |= is_certain
+                self._before.setdefault(each.producer_id, []).append(each)
+            else:
+                self._note(each, "unknown")
+
+    def _end(self, batch: RecordBatch, window: Window) -> None:
+        """Sound, but no checksum covers its offset."""
+        if batch.size > WINDOW:
             return
-        for entry in self._told():
-            first = self.open.get(entry.producer_id)
-            if first is not None and entry.first_offset <= first <= entry.last_offset:
-                self.aborted.append(Aborted(entry.producer_id, first, min(self._last, entry.last_offset)))
-        self.open.clear()
-
-    def _end(self, batch: RecordBatch, reader: OpenFile) -> None:
-        first = self.open.pop(batch.producer_id, None)
-        if first is None or batch.size > _LARGEST_MARKER:
+        marker = end_txn_marker(batch, _bytes_of(batch, window)[batch.header_size :])
+        if marker is None:
             return
-        data = reader.read(batch.size, batch.position)
-        marker = end_txn_marker(batch, data[batch.header_size :])
-        if marker is not None and marker[0] == ABORT:
-            # Not the marker's own offset: no checksum covers it.
-            self.aborted.append(Aborted(batch.producer_id, first, self._last))
+        here, earlier = self.open.pop(batch.producer_id, None), self._before.pop(batch.producer_id, [])
+        if marker[0] != ABORT:
+            return
+        if here is not None:
+            self._note(here, "aborted")
+        ended = (
+            self._told().ended_in(batch.base_offset, batch.base_offset + 1) if self._told and earlier else []
+        )
+        firsts = [entry.first_offset for entry in ended if entry.producer_id == batch.producer_id]
+        for each in earlier:
+            # One that by the index began where its producer went on behind the hole is not what was before.
+            if not firsts:
+                self._note(each, "unknown" if each.is_doubtful else "aborted")
+            elif firsts[0] <= each.first_offset:
+                self._note(each, "aborted")
+            elif here is None or here.first_offset != firsts[0]:
+                self._note(each, "unknown")
+
+    def _note(self, each: Uncommitted, fate: Fate) -> None:
+        if each.first_position != _ELSEWHERE:
+            each.fate = fate
+            self._uncommitted.append(each)
 
 
-def _as_read(reader: OpenFile, start: int, base: int) -> Iterator[tuple[RecordBatch, bool]]:
-    """The batches that whoever checks each of them finds, and whether they may be sound.
+def _bytes_of(batch: RecordBatch, window: Window) -> bytes:
+    return bytes(window.at(batch.position, batch.size)[: batch.size])
+
+
+def _as_read(reader: OpenFile, start: int, base: int) -> Iterator[tuple[RecordBatch, bool, int | None]]:
+    """The batches that whoever checks each of them finds, whether they may be sound, and the next offset.
 
     A size that claims the next batches, too, leaves a gap behind it, of bytes or of offsets: only there is a
     checksum taken, and if it is wrong what lies within is looked at.
@@ -189,10 +343,10 @@ def _as_read(reader: OpenFile, start: int, base: int) -> Iterator[tuple[RecordBa
             if not follows and checksum(reader, batch) != batch.crc:
                 broken = batch
                 break
-            yield batch, True
+            yield batch, True, behind and behind.base_offset
         position = None
         if broken is not None:
-            yield broken, False
+            yield broken, False, None
             checked = iter_batches(reader, start=broken.position, crc=True, resync=True, base_offset=base)
             position = next((each.position for each in checked), None)
 
