@@ -142,6 +142,8 @@ def test_before_2_1_a_follower_ends_over_what_its_leader_lost(
     assert (words in lines["full-0"]["reason"]) is ends
     nodes_that_may_end = [line["node_id"] for line in ran.of("broker") if "Exiting" in str(line["unknown"])]
     assert nodes_that_may_end == ([2] if ends else [])
+    alone = {name: line["outcome"] for name, line in lines.items() if line["leaders_possible"] == [2]}
+    assert set(alone.values()) == {"unknown" if ends else "led"}, "with node 2 all goes that it alone has"
     assert not any(
         "can end then" in (line["reason"] or "") for name, line in lines.items() if name != "full-0"
     )

@@ -31,7 +31,12 @@ from segmend.logdir.release import Release
 from segmend.node.metadata_image import MetadataImage, PartitionLeader
 
 NOT_ACKNOWLEDGED = (
-    "it was in sync, so acks=all acknowledged none of that, unless a disk lost what it had (a power cut)"
+    "it was in sync, so acks=all acknowledged none of that, unless a disk lost what it had (a power cut, an "
+    "older backup)"
+)
+LEFT_BEHIND = (
+    "node {}, which does not come up, has more than those that do (up to offset {}), and loses it once it is "
+    "back"
 )
 UNTIL = ", before it is elected anew (it is once the controller has missed it)"
 UNSEEN = "node {} makes it anew, and nothing here tells whether it had records"
@@ -44,7 +49,8 @@ class Outage:
     `marks` are the highest high watermarks that any checkpoint of the nodes tells: so much is committed.
     `settings` are the nodes' server.properties, `controllers` who can be the controller; with `zookeeper`
     each node that is up. `release` is the newest of `releases`, those of each node. `homeless` has of each
-    node the replicas whose log dir it has no more, with the id of that.
+    node the replicas whose log dir it has no more, with the id of that. `away` are the ends of
+    logs of nodes that are down.
     """
 
     release: Release
@@ -57,6 +63,7 @@ class Outage:
     releases: Mapping[int, Release] = field(default_factory=dict)
     zookeeper: bool = False
     homeless: Mapping[int, Mapping[Name, str]] = field(default_factory=dict)
+    away: Mapping[Name, Mapping[int, int]] = field(default_factory=dict)
 
     def unknown(self) -> Iterator[Leadership]:
         """What there is of each partition, where nobody tells who is in sync."""
@@ -98,6 +105,8 @@ class Outage:
         short = [copy for copy in copies if copy.node_id in able and not copy.complete]
         if short and all(copy.unseen for copy in short):
             fate, reason = Prospect.UNKNOWN, UNSEEN.format(", ".join(str(copy.node_id) for copy in short))
+        if fate == Prospect.LOSES and (more := self._left_behind((topic, partition), short, in_sync)):
+            fate, reason = Prospect.AT_RISK, more
         if fate == Prospect.AT_RISK and self._was_not_acknowledged((topic, partition), short, in_sync):
             reason = f"{reason}; {NOT_ACKNOWLEDGED}"
         ended = () if any(unclean) else tuple(self._ends_ahead((topic, partition), copies, able))
@@ -115,7 +124,7 @@ class Outage:
             leaders_possible=able, copies=tuple(copies), outcome=fate, reason=reason,
             in_sync_complete=tuple(node for node in in_sync if node in complete),
             records_at_risk=max(behind, default=0),
-            order_helps=bool(anybody) or self._order_helps(in_sync, complete, elr=elr),
+            order_helps=bool(complete) and (bool(anybody) or self._order_helps(in_sync, complete, elr=elr)),
             min_insync=self._min_insync(image, topic, able, len(ends_on)),
             mark_waits=MARK_WAITS.of(self.release), ends_on=ends_on,
             perhaps=(*(node for node in failed if able and node in halfway), *(homeless if able else ())),
@@ -195,15 +204,29 @@ class Outage:
             for copy in short
         )
 
+    def _left_behind(self, name: Name, short: Sequence[ReplicaCopy], in_sync: Sequence[int]) -> str | None:
+        """What to say where all that come up have what is known as committed, and one in sync has more."""
+        away = self._away_in_sync(name, in_sync)
+        node = max(away, key=lambda each: away[each], default=None)
+        held = min((copy.after.log_end_offset or 0 for copy in short), default=0)
+        if node is None or away[node] <= held or not self._was_not_acknowledged(name, short, in_sync):
+            return None
+        return LEFT_BEHIND.format(node, away[node])
+
+    def _away_in_sync(self, name: Name, in_sync: Sequence[int]) -> dict[int, int]:
+        """Where logs end that are in sync, and down."""
+        return {node: end for node, end in self.away.get(name, {}).items() if node in in_sync}
+
     def _copies(self, name: Name, replicas: Sequence[int], in_sync: Sequence[int] = ()) -> list[ReplicaCopy]:
         """Each replica, held against the longest of those in sync, and against what is known as committed.
 
-        While all in sync are away, nobody knows what the others lack.
+        Also against the logs of those that do not come up, if they are here: they are cut later. While all in
+        sync are away, nobody knows what the others lack.
         """
         copies = [self._copy(name, node_id) for node_id in replicas]
         believed = [copy for copy in copies if copy.node_id in in_sync] or copies
         ends = [copy.after.log_end_offset or 0 for copy in believed if copy.serves]
-        goal = max(self.marks.get(name, 0), *ends, 0)
+        goal = max(self.marks.get(name, 0), *ends, *self._away_in_sync(name, in_sync).values(), 0)
         told = goal or any(copy.serves and not (copy.unseen or copy.loses) for copy in believed)
         held = [
             replace(

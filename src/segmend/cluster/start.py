@@ -35,6 +35,7 @@ ELECTED = (
     "what the metadata lacks: {} had leaders that it does not know, so it is older than these logs (restored "
     "from a backup?), and neither who was in sync since nor what was acknowledged is told"
 )
+ALONE = "node {} may end, and nobody else can lead it"
 BLANK = "whether voter {} is elected: it has no metadata, and every topic is a stray then, on every node"
 
 
@@ -65,8 +66,9 @@ class ClusterForecast:
 
     def __iter__(self) -> Iterator[Line]:
         starts, elected = self._settled()
-        lines = list(self._leaderships(starts, elected))
-        may_end = self._may_end(lines)
+        told = list(self._leaderships(starts, elected))
+        may_end = self._may_end(told)
+        lines = [_with_its_node(line, may_end) for line in told]
         nodes = [
             replace(self._beside(each, elected), may_end=tuple(may_end[each.node_id]))
             for each in self._fetching(starts, elected)
@@ -112,6 +114,11 @@ class ClusterForecast:
             return elected.blank[-1]
         return able[-1] if able else max(known, key=lambda node: known[node], default=None)
 
+    def _left_out(self, elected: Quorum) -> Iterator[NodeStart]:
+        """What those have that were given and do not come up."""
+        left = sorted(self._given - set(self._started))
+        return self._playing.starts(left, self._leader(elected)) if left else iter(())
+
     def _image(self, elected: Quorum) -> MetadataImage | None:
         if self._zookeeper is not None:
             return self._zookeeper.image
@@ -148,6 +155,9 @@ class ClusterForecast:
             clean=frozenset(each.outcome.node_id for each in starts if _is_clean(each, image)),
             replicas=_by_partition(starts),
             homeless={each.outcome.node_id: each.homeless for each in starts},
+            away=_ends_of(
+                chain((each for each in starts if not each.outcome.broker.starts), self._left_out(elected))
+            ),
             marks=_highest(sight.marks for sight in self._sights.values()),
             settings={node: sight.settings for node, sight in self._sights.items()},
             controllers=elected.leaders_possible if self._zookeeper is None else _up(starts),
@@ -209,6 +219,15 @@ class ClusterForecast:
             yield from (f"node {node.node_id}: {each}" for each in node.unknown)
 
 
+def _with_its_node(line: Leadership, may_end: Collection[int]) -> Leadership:
+    """The same, not known where all that can lead it may end."""
+    able = line.leaders_possible or ()
+    if line.outcome != Prospect.LED or not able or not set(able) <= set(may_end):
+        return line
+    reason = ALONE.format(", ".join(map(str, able)))
+    return replace(line, outcome=Prospect.UNKNOWN, reason=reason)
+
+
 def _older(starts: Sequence[NodeStart]) -> Iterator[str]:
     yield from told(ELECTED, frozenset().union(*(each.ahead for each in starts)))
 
@@ -234,6 +253,15 @@ def _by_partition(starts: Sequence[NodeStart]) -> dict[Name, dict[int, Partition
         for name, line in each.replicas.items():
             by_node[name][each.outcome.node_id] = line
     return by_node
+
+
+def _ends_of(starts: Iterable[NodeStart]) -> dict[Name, dict[int, int]]:
+    """Where the logs of each node end, by partition."""
+    ends: dict[Name, dict[int, int]] = defaultdict(dict)
+    for each in starts:
+        for name, line in each.replicas.items():
+            ends[name][each.outcome.node_id] = line.after.log_end_offset or line.before.log_end_offset or 0
+    return ends
 
 
 def _highest(marks: Iterable[Mapping[Name, int]]) -> dict[Name, int]:

@@ -14,6 +14,7 @@ NOT_REGISTERED = "Shutting down because we were unable to register with the cont
 RISK = ("at-risk", "loses")
 BLANK = "it has no metadata, and every topic is a stray then"
 """What it says where a voter without metadata may lead."""
+ALONE = "may end, and nobody else can lead it"
 NO_END = 5
 """LEADER_NOT_AVAILABLE: the high watermark is below where the leader's epoch begins (KIP-207)."""
 
@@ -72,7 +73,7 @@ def of_partition(line: Line, became: Line, *, zookeeper: bool, ended: bool) -> I
     seen = became.get("partitions", {}).get(name, {"leader": -1})
     last, leader = became["last"].get(name, {}).get("end"), seen["leader"]
     what = f"{name}: {line['outcome']} by {able}"
-    if leader < 0 and line["outcome"] != "leaderless":
+    if leader < 0 and line["outcome"] != "leaderless" and ALONE not in (line["reason"] or ""):
         yield f"{what}; nobody leads it"
     preferred = line["replicas"][:1] if zookeeper and able else ()
     if leader >= 0 and leader not in (*able, *(line["reassigned_to"] or ()), *preferred):

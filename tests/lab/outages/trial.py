@@ -161,10 +161,14 @@ def waited(some: list[Broker], seconds: float, voters: list[Broker]) -> None:
 
 
 def settled(some: list[Broker]) -> Answers:
-    """Leaders and ends once they no longer change."""
+    """Leaders and ends once they no longer change, and no leader waits for a node that is away."""
     begun = changed = time.monotonic()
     last: Answers = {}
-    while time.monotonic() < min(changed + SETTLED, begun + AT_MOST):
+    up = {broker.seat.node_id for broker in some if broker.running}
+    while time.monotonic() < begun + AT_MOST and (
+        time.monotonic() < changed + SETTLED
+        or any(one["leader"] >= 0 and not up.issuperset(one["isr"]) for one in last.values())
+    ):
         told = answers([broker.seat for broker in some if now(broker) == "starts"])
         if told != last:
             last, changed = told, time.monotonic()
