@@ -165,6 +165,15 @@ def plan_merge_asks(bed: Bed) -> None:
     assert ran.err.endswith("no rule says who is right; say it: --prefer BROKER\n")
 
 
+def plan_merge_leaves_the_beginning(bed: Bed) -> None:
+    """Neither is what others still have put before it, nor taken away what they have deleted."""
+    first = bed.replica(batch(3), batch(6), base=3, start=5)
+    second = bed.replica(batch(0), batch(3), more={6: batch(6)})
+    for mine, other in ((first, second), (second, first)):
+        ran = run("plan", "merge", mine, "--partition", "t-0", "--from", other / "t-0", "--json", code=0)
+        assert ran.of("plan")[0]["steps"] == 0
+
+
 def the_furthest_cleaned_decides(bed: Bed) -> None:
     bed.compacted()
     bed.replica(keyed(0, "a"), keyed(1, "b"), keyed(2, "a"), keyed(3, "b", tombstone=True), keyed(4, "d"))
@@ -369,6 +378,7 @@ PLAYS: tuple[tuple[str, Callable[[Bed], None]], ...] = (
     ("Nor is a cleaner's checkpoint true above such a record", a_false_checkpoint),
     ("so what one still has is taken", what_one_still_has),
     ("nothing below the highest log start offset in a checkpoint", nothing_below_the_start),
+    ("plan merge leaves the beginning of its replica as it is", plan_merge_leaves_the_beginning),
     ("begins before the first file, no broker deleted what is missing", the_first_line_of_the_epochs),
     ("looks like one that lost them: it is said so", the_first_line_of_the_epochs),
     ("is taken, and marked as unacknowledged", above_the_high_watermark),

@@ -74,6 +74,7 @@ Retention
     Each broker deletes at its own time, so what one still has is taken; but nothing below the highest log
     start offset in a checkpoint, which DeleteRecords may have set. Why: that was deleted on purpose. Where
     the first line of leader-epoch-checkpoint begins before the first file, no broker deleted what is missing.
+    plan merge leaves the beginning of its replica as it is.
 
 Above the high watermark
     What only one replica has above the newest high watermark known is taken, and marked as unacknowledged: no
