@@ -170,3 +170,21 @@ def test_no_row_is_given_that_was_not_committed_and_none_is_lost_silently(
     lost = sorted(offset for offset in history.committed - {*given} if offset < stable)
     silent = [offset for offset in lost if not any(offset in each for each in named)]
     assert not silent, (silent, named, did)
+
+
+@pytest.mark.parametrize("number", range(sampled(2000, 60)))
+def test_what_another_replica_knows_of_a_transaction_is_asked(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = random.Random(SEED * 100_000 + number)
+    history = History(draw)
+    history.write(draw.randrange(10, 80))
+    folder, _ = (write_broker(tmp_path / "all", broker, [history.writer]) / "t-0" for broker in (1, 2))
+    did = [draw.choice(WOUNDS)(draw, draw.choice(sorted(folder.glob("*.log")))) for _ in range(2)]
+    split = {"splitBytes": str(draw.choice((300, 1000)))} if draw.random() < 0.5 else {}
+    given, named = given_and_named(tmp_path / "all", monkeypatch, **split)
+    stable = min((offsets[0] for offsets in history.open.values()), default=history.writer.next_offset)
+    lost = sorted(offset for offset in history.committed - {*given} if offset < stable)
+    assert len({*given}) == len(given)
+    assert {*given} <= history.committed, (sorted({*given} - history.committed), named, did)
+    assert not lost, (lost, named, did)

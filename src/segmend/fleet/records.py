@@ -36,7 +36,7 @@ from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import DECODE_LIMIT, BatchRange, Problem
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
-from segmend.logdir.transactions import AbortedIndexes, Uncommitted, uncommitted_in
+from segmend.logdir.transactions import AbortedIndexes, Uncommitted, fate_elsewhere, uncommitted_in
 
 _LAST_INSTANT_MS: Final = (1 << 63) // 1000 - 1
 _FROM_KERNEL: Final = {
@@ -87,7 +87,7 @@ def decoded(
                 row = int(np.searchsorted(rest["batch_position"].to_numpy(), problem.position))
                 yield from _sound(piece, reader, at, rest.slice(0, row), doubts, options, report)
                 rest = rest.slice(row)
-            first = problem.offset if at.offset is None else at.offset
+            first = problem.offset if at.offset is None else at.next_offset
             damage = damage_of(piece, problem, first, _last_offset(piece, reader, problem.end))
             at.told = max(at.told, damage.last_offset or -1)
             yield from instead(damage, options, report)
@@ -343,7 +343,18 @@ def uncommitted_of(piece: ByteRange, reader: OpenFile, options: ReadOptions) -> 
         return []
     log, directory = piece.file(".log"), ReplicaDir(place=piece.place, dir_name=piece.dir_name)
     indexes = cache(lambda: AbortedIndexes(directory.opened()))
-    return uncommitted_in(log, reader, start, stop, _logs_behind(piece), indexes, compacted=piece.compacted)
+    found = uncommitted_in(log, reader, start, stop, _logs_behind(piece), indexes, compacted=piece.compacted)
+    return [each for each in found if each.fate != "unknown" or not _is_committed_elsewhere(piece, each)]
+
+
+def _is_committed_elsewhere(piece: ByteRange, unknown: Uncommitted) -> bool:
+    """Whether another replica knows that; that it was aborted is noted. One that has it open may be behind."""
+    for partition in filter(None, (each.opened() for each in piece.others)):
+        fate = fate_elsewhere(unknown, partition, compacted=piece.compacted)
+        if fate in (None, "aborted"):
+            unknown.fate = fate or unknown.fate
+            return fate is None
+    return False
 
 
 def doubts_of(piece: ByteRange, uncommitted: Iterable[Uncommitted]) -> list[DamagedPlace]:

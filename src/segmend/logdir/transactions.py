@@ -7,6 +7,7 @@ lie. Follows `ProducerStateManager` and `UnifiedLog.fetchLastStableOffsetMetadat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import Final, Literal
 
 from segmend.formats import producer_snapshot, txn_index
@@ -108,6 +109,36 @@ def uncommitted_in(
         except Unreadable:
             fold.lost()
     return fold.finished()
+
+
+def fate_elsewhere(each: Uncommitted, replica: PartitionDir, *, compacted: bool | None) -> Fate | None:
+    """What another replica, if it has the same batch there, knows of it; None if it was committed."""
+    behind = [
+        s for s in replica.segments if s.next_base_offset is None or s.next_base_offset > each.first_offset
+    ]
+    logs = [segment.log for segment in behind if segment.log is not None]
+    if not logs:
+        return "unknown"
+    try:
+        with logs[0].reader() as reader:
+            batches = iter_batches(reader, start=position_of(logs[0], reader, each.first_offset))
+            same = next((batch for batch in batches if batch.base_offset >= each.first_offset), None)
+            if same is None or (same.base_offset, same.crc) != (each.first_offset, each.crc):
+                return "unknown"
+            if checksum(reader, same) != same.crc:
+                return "unknown"
+            found = uncommitted_in(
+                logs[0],
+                reader,
+                same.position,
+                same.end,
+                logs[1:],
+                cache(lambda: AbortedIndexes(replica)),
+                compacted=compacted,
+            )
+    except Unreadable:
+        return "unknown"
+    return found[0].fate if found else None
 
 
 def last_stable_offset(partition: PartitionDir) -> int | None:
