@@ -130,6 +130,19 @@ def holes_on_both(bed: Bed) -> None:
     assert bed.rows() == all_of((1, range(3), "v"), (2, range(3, 6), "v"), (1, range(6, 9), "v"))
 
 
+def salvaged_by_most(bed: Bed) -> None:
+    """Of two that differ, the first in order."""
+    broken = [batch(3).replace(b"v4", new) for new in (b"a4", b"b4", b"b4")]
+    bed.options = ("--salvage",)
+    for number, data in enumerate(broken, 1):
+        bed.replica(batch(0), data, batch(6))
+        if number > 1:
+            line, rows = bed.rescue(4)
+            assert line["missing"] == line["salvaged"] == [[3, 5]]
+            assert b64decode(rows[4]["value"]) == (b"b4" if number == 3 else b"a4")
+            assert [row["offset"] for row in rows if row["salvaged"]] == [3, 4, 5]
+
+
 def most_replicas(bed: Bed) -> None:
     bed.replica(batch(0), batch(3, value="a"))
     bed.replica(batch(0), batch(3, value="b"))
@@ -355,6 +368,7 @@ PLAYS: tuple[tuple[str, Callable[[Bed], None]], ...] = (
         a_contradicted_checkpoint,
     ),
     ("taken from any that has the offsets sound on the branch", holes_on_both),
+    ("have one, what most of them say is taken, else the first in order", salvaged_by_most),
     ("The bytes that most replicas have are taken", most_replicas),
     ("the one that goes furthest", by_order({}, {}, batch(6))),
     ("then the one that lacks least", by_order({}, {}, damaged=True)),

@@ -215,6 +215,9 @@ def _job_of(task: RescueTask, places: Sequence[PartitionDir]) -> Job:
     replicas = list(read_replicas(places, compacted=task.compacted))
     merged = merge(replicas, Second(places, replicas), compacted=task.compacted)
     chosen = Packed(Piece, pieces(replicas, places, ranges_within(merged.ranges, request)))
+    # Of very many holes they are not looked for twice.
+    every = chosen if request.offsets is None else pieces(replicas, places, merged.ranges)
+    taken = sum(map(_records_of, every))
     if request.salvage:
         asked = common(merged.missing, [(request.low, request.high)])
         broken = salvaged(replicas, places, replace(merged, missing=asked))
@@ -222,7 +225,7 @@ def _job_of(task: RescueTask, places: Sequence[PartitionDir]) -> Job:
     return Job(
         request=request, topic=replicas[0].topic, partition=replicas[0].partition, places=places,
         replicas=replicas, merged=merged, pieces=chosen, release=task.release,
-        chosen=sum(map(_records_of, pieces(replicas, places, merged.ranges))),
+        chosen=taken,
         # How a transaction ended may stand behind the offsets that are wanted.
         fates=cache(
             lambda: fates(pieces(replicas, places, merged.ranges), merged.missing, places)
