@@ -348,7 +348,7 @@ def uncommitted_of(piece: ByteRange, reader: OpenFile, options: ReadOptions) -> 
 
 
 def _is_committed_elsewhere(piece: ByteRange, unknown: Uncommitted) -> bool:
-    """Whether another replica knows that; that it was aborted is noted. One that has it open may be behind."""
+    """Whether another replica knows that; an abort is noted. Who has it open may be behind."""
     for partition in filter(None, (each.opened() for each in piece.others)):
         fate = fate_elsewhere(unknown, partition, compacted=piece.compacted)
         if fate in (None, "aborted"):

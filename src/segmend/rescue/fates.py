@@ -12,12 +12,11 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal, NamedTuple
 
-from segmend.formats import txn_index
 from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.frozen import frozen
 from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.types import SegmentScan
-from segmend.logdir.file_system import Unreadable
+from segmend.logdir.transactions import AbortedIndexes
 from segmend.logdir.tree import PartitionDir
 from segmend.merge.pieces import Piece
 
@@ -115,7 +114,8 @@ def fates(
 ) -> Fates:
     """The fates of all transactions of a merged log; raises `Unreadable`."""
     holes = deque(sorted(missing))
-    replay = _Replay(_told_by_indexes(replicas) if holes else frozenset())
+    told = (each for replica in replicas if holes for each in AbortedIndexes(replica).entries)
+    replay = _Replay(frozenset((each.producer_id, each.first_offset) for each in told))
     last = -1
     for piece in pieces:
         last = piece.last
@@ -137,16 +137,3 @@ def fates(
     for begin, _ in holes:
         replay.hole(begin)
     return replay.finish(last)
-
-
-def _told_by_indexes(replicas: Iterable[PartitionDir]) -> frozenset[tuple[int, int]]:
-    """Producer and first offset of each transaction that any `.txnindex` has for aborted."""
-    aborted: set[tuple[int, int]] = set()
-    for replica in replicas:
-        for segment in replica.segments:
-            try:
-                data = b"" if segment.txnindex is None else segment.txnindex.read()
-            except Unreadable:
-                continue
-            aborted |= {(each.producer_id, each.first_offset) for each in txn_index.parse(data)[0].entries}
-    return frozenset(aborted)
