@@ -1,6 +1,10 @@
 """What changed between two audits of one OUT, and findings in order, however many."""
 
 import random
+import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -45,6 +49,30 @@ def test_an_audit_looks_at_no_file_of_earlier_ones(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(delta.DeltaTable, "create", created.append)
     row = run(tmp_path / "mnt", tmp_path / "out").row
     assert (row["new_findings"], row["gone_findings"], created) == (0, 0, [])
+
+
+@pytest.mark.parametrize("table_name", ["log_dirs", "partitions", "findings"])
+@pytest.mark.parametrize("whole", [False, True])
+def test_rows_that_a_lost_commit_told_are_not_called_gone(
+    tmp_path: Path, table_name: str, *, whole: bool
+) -> None:
+    disk, out = write_broker(tmp_path / "mnt", 1, [plain("a", 0, batches=4)]), tmp_path / "out"
+    (disk / "recovery-point-offset-checkpoint").write_bytes(b"?")
+    known = [run(tmp_path / "mnt", out).run.run_id for _ in range(2)]
+    log = out / table_name / "_delta_log"
+    shutil.rmtree(log.parent) if whole else max(log.glob("*.json")).unlink()
+    lacking = rf"{table_name}: has 0 of the \d+ rows of the finished run"
+    for command in (["diff-runs", str(out), *known], ["growth", str(out)]):
+        told = subprocess.run(
+            [sys.executable, "-m", "segmend", "fleet", *command], capture_output=True, text=True, check=False
+        )
+        assert re.search(lacking, told.stderr), told
+        assert told.returncode == 8
+    row = run(tmp_path / "mnt", out).row
+    assert (row["new_findings"], row["gone_findings"]) == (None, None)
+    assert re.search(rf"what is new or gone \(.*{lacking}", row["skipped"][-1])
+    row = run(tmp_path / "mnt", out).row
+    assert (row["new_findings"], row["gone_findings"]) == (0, 0)
 
 
 def told(out: Path, name: str, dirs: Iterable[str], findings: Iterable[dict[str, Any]]) -> None:

@@ -107,6 +107,7 @@ def audit(request: AuditRequest, driver: Driver, progress: OnProgress = lambda *
     delta.commit(request.out, run, "join", ("findings", "replicas"), compared.parts)
     row = _run_row(request, driver, plan, results, compared.codes)
     row |= _carried(request, plan.places, results, earlier, time.monotonic() - started)
+    row["skipped"] += _incomparable(request.out)
     last = delta.write_part(request.out, run, "runs", rows.table("runs", [row]))
     delta.commit(request.out, run, "run", ("runs",), [last] if last else [])
     codes = _add_up(result.codes for result in results) + compared.codes
@@ -324,10 +325,17 @@ def _add_up(counts: Iterable[Mapping[Key, int]]) -> Counter[Key]:
     return total
 
 
+def _incomparable(out: str) -> list[str]:
+    """Words where the finished run before this cannot be compared with it: nothing is called new or gone."""
+    newest = history.newest(out)
+    words = None if newest is None else history.lost(out, newest["run_id"])
+    return [] if words is None else [f"what is new or gone ({words})"]
+
+
 def _changes(request: AuditRequest, run: AuditRun) -> tuple[int | None, int | None]:
     """(findings that the finished run before this did not have, those of it that are gone)."""
     newest = history.newest(request.out)
-    if newest is None:
+    if newest is None or _incomparable(request.out):
         return None, None
     before = history.bare(newest)
     then = history.sight(request.out, before.run_id, before.level)

@@ -214,6 +214,19 @@ def runs(out: str, name: str = RUNS) -> list[str]:
     return sorted(told)
 
 
+def count(out: str, name: str, run_id: str) -> int:
+    """How many committed rows a run has in a table: by the table's log, if that says whose each file is."""
+    table = opened(out, name)
+    if table is None:
+        return 0
+    actions = pa.table(table.get_add_actions(flatten=True))
+    by_run = _by_run(table, actions)
+    if None in by_run.values() or "num_records" not in actions.column_names:
+        return int(read(out, name, run_id=run_id, columns=[RUN]).num_rows)
+    rows = zip(by_run.values(), actions["num_records"].to_pylist(), strict=True)
+    return sum(int(number or 0) for run, number in rows if run == run_id)
+
+
 def read(out: str, name: str, *, run_id: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
     """The committed rows of a table, of one run or all; no rows when the table is not there."""
     columns = STORED[name].names if columns is None else list(columns)

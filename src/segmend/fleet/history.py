@@ -49,8 +49,36 @@ class Changes:
     unseen: Kept
 
 
+_TOLD: Final[Mapping[str, Sequence[str]]] = {
+    "log_dirs": ("log_dirs",),
+    "partitions": ("partitions",),
+    "findings": ("errors", "warnings", "infos"),
+}
+"""Tables that have a row for each that these columns of `runs` count."""
+
+
+def lost(out: str, run_id: str) -> str | None:
+    """Words where rows of a finished run are in no commit any more: what they told would seem gone."""
+    counts = [column for columns in _TOLD.values() for column in columns]
+    for row in delta.read(out, delta.RUNS, run_id=run_id, columns=counts).to_pylist():
+        for name, columns in _TOLD.items():
+            there, told = delta.count(out, name, run_id), sum(row[column] or 0 for column in columns)
+            if there < told:
+                rows = f"{there:,} of the {told:,} rows of the finished run {run_id}"
+                return f"{out}/{name}: has {rows}, its log lacks a commit"
+    return None
+
+
+def refuse_lost(out: str, run_id: str) -> None:
+    """SegmendError where rows of a finished run are lost."""
+    words = lost(out, run_id)
+    if words is not None:
+        raise SegmendError(f"{words}; name other runs")
+
+
 def sight(out: str, run_id: str, level: Level) -> LookedAt:
-    """What the run looked at; `level` as its row in `runs` has it."""
+    """What the run looked at; `level` as its row in `runs` has it. SegmendError where rows of it are lost."""
+    refuse_lost(out, run_id)
     rows = delta.read(out, "log_dirs", run_id=run_id, columns=["path", "partitions"]).to_pylist()
     dirs = frozenset(row["path"] for row in rows if row["partitions"] is not None)
     known = frozenset(row["path"] for row in rows)

@@ -9,7 +9,7 @@ from segmend.cli.output import emit, emit_json, style
 from segmend.errors import ExitCode
 from segmend.fleet import growth
 from segmend.fleet.growth import DirGrowth, TopicGrowth
-from segmend.fleet.history import finished
+from segmend.fleet.history import finished, refuse_lost
 from segmend.report import text
 from segmend.report.table import columns, table
 
@@ -22,6 +22,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     """By log dir and by topic."""
     rows = finished(args.out, ("run_id", "started"))
     before, after = growth.earlier_of(rows, args.since), rows[-1]
+    for row in (before, after):
+        refuse_lost(args.out, row["run_id"])
     dirs, topics = growth.dirs(args.out, before, after), growth.topics(args.out, before, after)
     seconds, apart = growth.seconds_between(before, after), growth.in_one_only(args.out, before, after)
     if args.json:
