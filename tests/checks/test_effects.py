@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from tests.brokers import broker_of
+from tests.checks import build_metadata as metadata
+from tests.checks import build_partition as build
 from tests.faults.hands import flipped, positions
 from tests.faults.patient import Patient
 from tests.faults.table import fault_called
@@ -307,6 +309,25 @@ def test_a_bootstrap_checkpoint_is_read_beside_the_metadata_alone(
     os.mkfifo(path)
     (finding,) = CheckRun(broker_of(dirs, "4.3"), level=Level.STARTUP)
     assert (finding.code, finding.broker_effect and finding.broker_effect.effect) == ("K14b", effect)
+
+
+@pytest.mark.parametrize(("at", "says"), [(0, "metadata.version"), (1, "deserialize record at offset 1")])
+def test_any_record_of_a_bootstrap_checkpoint_that_is_none_ends_the_start(
+    at: int, says: str, tmp_path: Path
+) -> None:
+    """4.3.1 ended over one bit in eligible.leader.replicas.version."""
+    dirs = known_and_formatted(tmp_path)
+    values = [metadata.feature(name, 1) for name in ("metadata.version", "eligible.leader.replicas.version")]
+    longer = values[1].replace(bytes((33,)), bytes((97,)), 1)
+    damaged = [metadata.feature("other.version", 1), values[1]] if at == 0 else [values[0], longer]
+    for told, code in ((values, None), (damaged, "K26")):
+        records = [build.record(number, None, value) for number, value in enumerate(told)]
+        (dirs[0] / "bootstrap.checkpoint").write_bytes(build.batch(0, records))
+        found = [each for each in CheckRun(broker_of(dirs, "4.3"), level=Level.STARTUP) if each.code == "K26"]
+        assert [each.code for each in found] == ([code] if code else [])
+    effect = found[0].broker_effect
+    assert effect is not None
+    assert (effect.effect, says in (found[0].broker_says or "")) == ("broker-refuses", True)
 
 
 def test_what_every_start_does_soon_after_it_is_not_nothing(tmp_path: Path) -> None:

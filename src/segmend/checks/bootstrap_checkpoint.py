@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from segmend.broker.metadata_log import NO_FEATURE_LEVEL, READS_BOOTSTRAP
+from segmend.broker.metadata_log import READS_BOOTSTRAP
 from segmend.findings import Finding, Where
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT
 from segmend.logdir.tree import LogDir
-from segmend.node.bootstrap import bootstrap_level
+from segmend.node.bootstrap import bootstrap_failure
 
 from . import remedies
 from .context import DirContext
@@ -18,7 +18,8 @@ CODES = (Code("K26", ERROR, "bootstrap.checkpoint tells no metadata.version", RE
 PAGE = Page(
     meaning="""
         `kafka-storage.sh format` writes the file beside the metadata log: the records with which the cluster
-        begins, metadata.version among them. It is empty, torn, or another file.""",
+        begins, metadata.version among them. It is empty, torn, or another file, or one of its records cannot be
+        read, whatever it is about.""",
     broker="""
         the process ends over it at every start, although it needs nothing of it once the cluster has records
         of its own. A node without the file starts.""",
@@ -39,12 +40,13 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     if not broker.kraft or broker.metadata_dir is not log_dir:
         return
     file.read(1)  # What refuses to be read is told as that.
-    if bootstrap_level(file) is not None:
+    failure = bootstrap_failure(file)
+    if failure is None:
         return
     yield context.finding(
         "K26",
-        "no level of metadata.version in it: the broker does not start",
+        "a record in it cannot be read, or none has a level of metadata.version: the broker does not start",
         Where(BOOTSTRAP_CHECKPOINT),
-        broker_says=NO_FEATURE_LEVEL.format(file.path),
+        broker_says=failure,
         remedy=remedies.set_aside(context.path, BOOTSTRAP_CHECKPOINT),
     )

@@ -18,7 +18,6 @@ from segmend.broker.metadata_log import (
     INCONSISTENT,
     METADATA_TOPIC_ID,
     NO_EPOCH_LEFT,
-    NO_FEATURE_LEVEL,
     OTHER_VOTERS,
     QUORUM_STATE,
     READS_BOOTSTRAP,
@@ -31,14 +30,14 @@ from segmend.broker.metadata_log import (
 )
 from segmend.formats import quorum_state
 from segmend.formats.java_number import INT_MAX
-from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
+from segmend.formats.names import CLUSTER_METADATA
 from segmend.loading.load import LoadedLog, load
 from segmend.loading.state import Settings
 from segmend.loading.timing.estimate import Work
 from segmend.loading.values import DirectoryOutcome
 from segmend.logdir.file_system import FILES, is_full
 from segmend.logdir.tree import LogDir, PartitionDir
-from segmend.node.bootstrap import bootstrap_level
+from segmend.node.bootstrap import bootstrap_failure
 from segmend.node.broker_dirs import BrokerDirs
 
 UNKNOWN: Final = "unknown"
@@ -69,9 +68,8 @@ def look_at_home(log_dir: LogDir, broker: BrokerDirs) -> str | None:
     if log_dir.entries.get(CLUSTER_METADATA) in FILES:
         return ALREADY_A_FILE.format(place)
     bootstrap = log_dir.bootstrap
-    if bootstrap is not None and READS_BOOTSTRAP.of(broker.release) and bootstrap_level(bootstrap) is None:
-        return NO_FEATURE_LEVEL.format(f"{log_dir.path}/{BOOTSTRAP_CHECKPOINT}")
-    return None
+    reads = bootstrap is not None and READS_BOOTSTRAP.of(broker.release)
+    return bootstrap_failure(bootstrap) if bootstrap is not None and reads else None
 
 
 def _refusals(partition: PartitionDir, broker: BrokerDirs, loaded: LoadedLog) -> Iterator[str]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from segmend.broker.metadata_log import NO_FEATURE_LEVEL, UNREADABLE_RECORD
+from segmend.formats.damage import Damage
 from segmend.formats.record import iter_records
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.file_system import Unreadable
@@ -18,25 +20,27 @@ from segmend.topics.metadata import decode
 _LIMIT: Final = 1 << 20
 
 
-def bootstrap_level(file: FileEntry) -> int | None:
-    """The level of `metadata.version` in it; None where the process ends over the file."""
-    level = None
+def bootstrap_failure(file: FileEntry) -> str | None:
+    """Why the process ends over the file: a record that it cannot read, or no level of `metadata.version`."""
+    level, damages = None, list[Damage]()
     try:
         with look_again(file) as reader:
             for batch in iter_batches(reader):
                 if batch.is_control or batch.size > _LIMIT:
                     continue
-                for record in iter_records(reader.read(batch.size, batch.position), batch, [], limit=_LIMIT):
-                    level = _level(record.value) or level
+                data = reader.read(batch.size, batch.position)
+                for record in iter_records(data, batch, damages, limit=_LIMIT):
+                    value = {} if record.value is None else decode(None, record.value)["value"]
+                    if not isinstance(value.get("data"), Mapping):
+                        return UNREADABLE_RECORD.format(record.offset)
+                    level = _level(value["data"]) or level
+                if damages:
+                    return UNREADABLE_RECORD.format(batch.base_offset)
     except Unreadable:
-        return None
-    return level
+        level = None
+    return None if level is not None else NO_FEATURE_LEVEL.format(file.path)
 
 
-def _level(value: bytes | None) -> int | None:
-    decoded = {} if value is None else decode(None, value)["value"]
-    data = decoded.get("data")
-    if not isinstance(data, Mapping) or data.get("name") != "metadata.version":
-        return None
-    level = data.get("featureLevel")
+def _level(data: Mapping[str, object]) -> int | None:
+    level = data.get("featureLevel") if data.get("name") == "metadata.version" else None
     return level if isinstance(level, int) else None
