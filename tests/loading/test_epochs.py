@@ -47,6 +47,16 @@ def test_before_2_0_1_what_contradicts_another_entry_stays() -> None:
     assert cache.entries == [(-1, 2), (0, 5)]
 
 
+def test_before_2_0_1_an_epoch_begins_at_the_first_batch_behind_the_newest_entry() -> None:
+    """The file of 1.1.0 said `-1 308`; the batches at 307 and 310 had epoch 0."""
+    cache = EarlyEpochCache([(-1, 308)], assigned=False)
+    assert cache.asks_each_batch(307)
+    cache.recover([(0, 307), (0, 310)])
+    assert cache.entries == [(-1, 308), (0, 310)]
+    assert not cache.asks_each_batch(345)
+    assert not EpochCache([(3, 308)]).asks_each_batch(307)
+
+
 @examples(60)
 @given(ENTRIES, st.integers(0, 40), st.integers(0, 40))
 def test_whatever_entries_come_they_always_ascend(

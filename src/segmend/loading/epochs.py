@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import ClassVar
 
 Entry = tuple[int, int]
 """(epoch, start offset)."""
@@ -11,6 +12,9 @@ Entry = tuple[int, int]
 
 class EpochCache:
     """The entries, ascending by epoch and by offset; as they are in the file unless `assigned`."""
+
+    _refuses: ClassVar[bool] = False
+    """Whether an entry below the newest one is not taken."""
 
     def __init__(self, entries: Iterable[Entry] = (), *, assigned: bool = True) -> None:
         self.entries: list[Entry] = [] if assigned else list(entries)
@@ -38,6 +42,10 @@ class EpochCache:
             if epoch >= 0 and epoch > self.latest:
                 self.assign(epoch, start)
 
+    def asks_each_batch(self, base: int) -> bool:
+        """Whether an epoch in the segment from `base` on may begin at a later batch than its first."""
+        return self._refuses and bool(self.entries) and base < self.entries[-1][1]
+
     def truncate_from_end(self, end: int) -> None:
         """Drop entries at or above the log end offset."""
         if end >= 0 and self.entries and self.entries[-1][1] >= end:
@@ -55,6 +63,8 @@ class EpochCache:
 
 class EarlyEpochCache(EpochCache):
     """Before 2.0.1: what contradicts a new entry stays, and only the first one tells what is old."""
+
+    _refuses = True
 
     def assign(self, epoch: int, start: int) -> None:
         if epoch > self.latest and start >= (self.entries[-1][1] if self.entries else -1):

@@ -199,6 +199,7 @@ def _recovered(state: LoadState, segment: Segment, states: States) -> _Walk:
             not _fits(state, segment, batches)
             or not is_plain(state, states, scan)
             or not _WALKED.isdisjoint(_kinds(scan))
+            or state.epochs.asks_each_batch(segment.base_offset)
         ):
             walk = _walk(state, segment, reader, states)
         else:

@@ -42,6 +42,8 @@ LISTED = (
 """What it says of files of one number; the disaster may lie on another file system now."""
 COMES_UP = "whether it comes up, and serves, with"
 """What it says of a setting that only the machine answers for. Both said here, not taken from the product."""
+GETS_PAST = ": whether a consumer gets past byte "
+"""What it says of a hole that is not read without --deep."""
 CAPPED = 210
 """Names from that length on are cut when a directory is set aside."""
 MOVED = "directory replaced"
@@ -234,7 +236,10 @@ def of_reads(verdict: Verdict, said: Said) -> Iterator[str]:
             at = min([at, *(each["offset"] for each in failed if each["broker_says"] == BACKWARDS)])
         missed = [range(first, last + 1) for first, last in read.get("gaps", ())]
         if not any(place is None or place >= at or any(place in gap for gap in missed) for place in places):
-            yield f"{name}: a consumer stops at {at} ({why}), said {places}"
+            mark = (
+                NOT_TOLD if any(f"/{name}/" in e and GETS_PAST in e for e in said.broker["unknown"]) else ""
+            )
+            yield f"{mark}{name}: a consumer stops at {at} ({why}), said {places}"
 
 
 ENDING = ("tail-truncated", "segments-deleted")
@@ -312,7 +317,8 @@ def of_place(place: str, verdict: Verdict, before: Tree, said: Said) -> Iterator
         return
     yield from of_files(was, did, log)
     yield from of_epochs(was, did, log)
-    yield from of_snapshots(was, after(was, did), did, log)
+    ended = any(name.endswith("-future") and each.get("removed") for name, each in verdict["files"].items())
+    yield from of_snapshots(was, after(was, did), did, log, moved=ended)
     yield from of_indexes(was, did, log)
     yield from of_transactions(was, did, log)
     yield from of_changes(was, did, line, {stem(each.name) for each in log.state.segments if not each.log})

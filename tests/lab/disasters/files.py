@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from segmend.formats.names import parse_dir_name
+
 TEXT = re.compile(r"(?:-checkpoint|\.metadata|^quorum-state|^meta\.properties|^\.kafka_cleanshutdown)$")
 LARGE = 1 << 20
 JUST = 300
@@ -128,13 +130,13 @@ def changes(before: Tree, after: Tree) -> dict[str, Any]:
     """By directory, what is not as before: files gone, new, changed; directories come and gone.
 
     A directory that was renamed is told by its new name, `<HEX>` for the random part, with no files:
-    what it holds is what the old one held, or `changes` of that.
+    what it holds is what the old one held, or `changes` of that. `t-+1` has `t-1` as its new name.
     """
     found: dict[str, Any] = {}
     new = set(after) - set(before)
     renamed = {origin(name): name for name in new if HEX.search(name)}
     for name in sorted(set(before) | (new - set(renamed.values()))):
-        there = renamed.get(name) if name not in after else None
+        there = renamed.get(name, renamed.get(as_renamed(name))) if name not in after else None
         one = _changes(before.get(name), after.get(there or name))
         if there is not None:
             one["renamed"] = HEX.sub("HEX", there)
@@ -148,6 +150,13 @@ def changes(before: Tree, after: Tree) -> dict[str, Any]:
 def origin(name: str) -> str:
     """The directory that was renamed to this: `d0/f000-0.<hex>-stray` was `d0/f000-0`."""
     return re.sub(r"\.[0-9a-f]{32}-(?:stray|delete|future)$", "", name)
+
+
+def as_renamed(name: str) -> str:
+    """What brokers put before the random part: the topic, and the number that they read."""
+    log_dir, _, directory = name.rpartition("/")
+    parsed = parse_dir_name(directory)
+    return name if parsed.kind != "current" else f"{log_dir}/{parsed.topic}-{parsed.partition}"
 
 
 def _changes(before: dict[str, Seen] | None, after: dict[str, Seen] | None) -> dict[str, Any]:

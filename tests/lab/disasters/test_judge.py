@@ -8,6 +8,7 @@ import pytest
 
 from tests.lab import process, upgrade
 from tests.lab.broker import Broker
+from tests.lab.disasters.files import Seen, changes
 from tests.lab.disasters.judge import tasks_began
 from tests.lab.errors import LabError
 from tests.lab.process import goes_on, stamp
@@ -63,3 +64,12 @@ def test_a_slow_machine_gives_no_verdict(
 def test_files_are_not_looked_at_once_the_first_tasks_may_have_changed_them() -> None:
     assert not tasks_began([UP, LOADED], stamp(LOADED) + 29)
     assert tasks_began([UP, LOADED], stamp(LOADED) + 30)
+
+
+@pytest.mark.parametrize("number", ["1", "+1", "01"])
+def test_a_stray_is_known_again_under_the_number_that_the_broker_read(number: str) -> None:
+    files = {"x.log": Seen(1, b"x")}
+    stray = f"d0/t-1.{'0a' * 16}-stray"
+    assert changes({f"d0/t-{number}": files}, {stray: files}) == {
+        f"d0/t-{number}": {"renamed": "d0/t-1.HEX-stray"}
+    }
