@@ -85,7 +85,8 @@ class LoadedLog:
     """What the load gives: `failure` is the exception that ended it, `after` is None then.
 
     `unknown` is what this process may not read and the broker perhaps may: nothing is known of the load then.
-    `by_listing` is what would come out otherwise in another order of snapshots or swap files.
+    `by_listing` is what would come out otherwise in another order of snapshots or swap files. `opened`: all
+    of it was loaded, and the log made, before its topic id was read.
     """
 
     state: LoadState
@@ -95,6 +96,7 @@ class LoadedLog:
     topic_id: str | None = None
     unknown: str | None = None
     by_listing: str | None = None
+    opened: bool = True
 
     @property
     def outcome(self) -> tuple[object, ...]:
@@ -122,7 +124,9 @@ class LoadedLog:
 
     @property
     def open_transactions(self) -> bool:
-        return any(state.current_txn_first_offset >= 0 for state in self.state.states.values())
+        """Whether one is looked up as the log is made, before its topic id is read."""
+        states = self.state.states.values() if self.opened else ()
+        return any(state.current_txn_first_offset >= 0 for state in states)
 
 
 def load(partition: PartitionDir, settings: Settings) -> LoadedLog:
@@ -156,13 +160,14 @@ def _orders(numbers: list[int]) -> Iterator[tuple[int, ...]]:
 def _loaded(partition: PartitionDir, settings: Settings) -> LoadedLog:
     snapshots = Snapshots(mapped=SNAPSHOT_MAP.of(settings.release), turned=settings.turned)
     state = LoadState(partition=partition, settings=settings, names=_names(partition), snapshots=snapshots)
-    topic_id, unknown = None, None
+    topic_id, unknown, opened = None, None, False
     after, failure = None, None
     try:
         enter(state)
         after = _load(state)
-        topic_id = _topic_id(state)
         leave(state)
+        opened = True
+        topic_id = _topic_id(state)
     except LoadFailure as raised:
         after, failure = None, raised
     except Unreadable as error:
@@ -173,8 +178,9 @@ def _loaded(partition: PartitionDir, settings: Settings) -> LoadedLog:
             failure = failed_read(settings.release, error.path, str(error), opened=error.opened)
     before = Extent() if unknown else _before(state)
     return LoadedLog(
-        state=state, before=before, after=after, failure=failure, topic_id=topic_id, unknown=unknown
-    )
+        state=state, before=before, after=after, failure=failure, topic_id=topic_id, unknown=unknown,
+        opened=opened,
+    )  # fmt: skip
 
 
 def _load(state: LoadState) -> Extent:

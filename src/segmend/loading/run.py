@@ -191,12 +191,13 @@ class _Run:
     def _loaded_one(self, state: DirState, partition: PartitionDir, loaded: Loaded) -> Loaded:
         if state.unread:
             loaded = _left_alone(loaded)
-        if loaded.failure is not None:
-            self._fail(state, loaded.failure)
-        elif loaded.open_transactions and OFFLINE_STOPS_READS.of(self._broker.release):
+        if loaded.open_transactions and OFFLINE_STOPS_READS.of(self._broker.release):
             if state.doubtful:
                 self._refuse(ALREADY_OFFLINE.format(state.path))
-            state.open_transactions.append(partition.name)
+            elif loaded.failure is None:
+                state.open_transactions.append(partition.name)
+        if loaded.failure is not None:
+            self._fail(state, loaded.failure)
         return loaded
 
     def _fail(self, state: DirState, failure: LoadFailure) -> None:

@@ -74,6 +74,9 @@ NAMED: dict[str, dict[str, int]] = {
     "a directory in the place of an old index": {"2.8.2": 202611510704},
     "a race for a log dir with a new id, over a log that is cut while it is loaded": {"3.9.2": 202611530707},
     "epochs that begin within a segment that is recovered, as 1.1 keeps them": {"1.1.0": 202611510423},
+    "a topic id that cannot be read, of a log with an open transaction in a dir that failed": {
+        "3.3.2": 202611540700
+    },
     "a stray beside the replica whose name it has": {"3.7.2": 202611510063, "3.9.2": 202611510601},
     "a node that takes longer to start than it may": {"4.3.1": 202611420709},
 }
