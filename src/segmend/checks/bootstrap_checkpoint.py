@@ -18,8 +18,8 @@ CODES = (Code("K26", ERROR, "bootstrap.checkpoint tells no metadata.version", RE
 PAGE = Page(
     meaning="""
         `kafka-storage.sh format` writes the file beside the metadata log: the records with which the cluster
-        begins, metadata.version among them. It is empty, torn, or another file, or one of its records cannot be
-        read, whatever it is about.""",
+        begins, metadata.version among them. It is empty, torn, or another file, or one of its records cannot
+        be read, whatever it is about.""",
     broker="""
         the process ends over it at every start, although it needs nothing of it once the cluster has records
         of its own. A node without the file starts.""",
