@@ -11,6 +11,7 @@ import pytest
 from tests.brokers import broker_of
 from tests.checks import build_metadata as metadata
 from tests.checks import build_partition as build
+from tests.copies import copy_tree
 from tests.faults.hands import flipped, positions
 from tests.faults.patient import Patient
 from tests.faults.table import fault_called
@@ -26,10 +27,13 @@ from tests.faults.written import (
     two_dirs,
     written,
 )
+from tests.golden.shared import golden
 
 from segmend.checks import CheckRun, Level
 from segmend.findings import Basis, BrokerEffect, Finding, Severity
-from segmend.loading import start
+from segmend.loading import BrokerOutcome, start
+from segmend.loading.prelude import ForecastOptions
+from segmend.loading.run import forecast
 
 EPOCHS = "t-0/leader-epoch-checkpoint"
 POINTS = "recovery-point-offset-checkpoint"
@@ -341,3 +345,18 @@ def test_what_every_start_does_soon_after_it_is_not_nothing(tmp_path: Path) -> N
         effect = effects[code]
         assert effect is not None, code
         assert effect.text.lower().startswith(words), effect.text
+
+
+@pytest.mark.parametrize("release", ["2.8", "3.3"])
+def test_a_dir_that_fails_before_a_log_with_an_open_transaction(release: str, tmp_path: Path) -> None:
+    """Since 3.0 a broker dies that reads such a log in a dir that is offline already; the forecast knows."""
+    copy_tree(golden("2.8.2-killed") / "b1", tmp_path / "b1")
+    dirs = sorted((tmp_path / "b1").iterdir())
+    (dirs[0] / "log-start-offset-checkpoint").write_text("0\n1\ntrimmed 0 150\n0\n")
+    effect = found(dirs, release=release)["C07"].broker_effect
+    *_, broker = forecast(broker_of(dirs, release), ForecastOptions())
+    assert isinstance(broker, BrokerOutcome)
+    refusal = broker.reason
+    assert effect is not None
+    assert (effect.text.startswith("refuses"), effect.text.endswith(str(refusal))) == (bool(refusal),) * 2
+    assert bool(refusal) == (release == "3.3")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding, Remedy, Safety, Severity, Where
 from segmend.formats.names import CLUSTER_METADATA
+from segmend.logdir.file_system import FOLDERS
 from segmend.logdir.tree import LogDir
 
 from . import metadata_mends, remedies
@@ -38,6 +39,8 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
     dirs, home = context.broker_dirs, context.broker_dirs.metadata_dir
     if not dirs.kraft or home is None or not any(log_dir.current for log_dir in dirs.dirs):
         return
+    if home.entries.get(CLUSTER_METADATA, "dir") not in FOLDERS:
+        return  # K27
     log = dirs.metadata_log(home)
     if log is not None:
         alone = sum(CLUSTER_METADATA in log_dir.entries for log_dir in dirs.dirs) == 1  # else K06

@@ -35,7 +35,7 @@ from segmend.loading.load import LoadedLog, load
 from segmend.loading.state import Settings
 from segmend.loading.timing.estimate import Work
 from segmend.loading.values import DirectoryOutcome
-from segmend.logdir.file_system import FILES, is_full
+from segmend.logdir.file_system import FOLDERS, is_full
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.bootstrap import bootstrap_failure
 from segmend.node.broker_dirs import BrokerDirs
@@ -65,7 +65,7 @@ def look_at_metadata(
 def look_at_home(log_dir: LogDir, broker: BrokerDirs) -> str | None:
     """Why the process ends over what lies beside the metadata log, or in its place."""
     place = f"{log_dir.path}/{CLUSTER_METADATA}"
-    if log_dir.entries.get(CLUSTER_METADATA) in FILES:
+    if log_dir.entries.get(CLUSTER_METADATA, "dir") not in FOLDERS:
         return ALREADY_A_FILE.format(place)
     bootstrap = log_dir.bootstrap
     reads = bootstrap is not None and READS_BOOTSTRAP.of(broker.release)

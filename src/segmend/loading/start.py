@@ -11,9 +11,10 @@ from functools import cached_property
 
 from segmend.broker.failures import (
     ALL_DIRS_FAILED,
-    DIR_FAILED,
+    ALREADY_OFFLINE,
     DUPLICATE,
     METADATA_DIR_FAILED,
+    OFFLINE_STOPS_READS,
 )
 from segmend.broker.identity import UNEXPECTED_METADATA, IdentityVerdict
 from segmend.formats.names import DirKind
@@ -87,10 +88,11 @@ class Start:
 
     def _dying(self, state: DirState) -> str | None:
         """Why a broker dies that loads an open transaction in a dir that is marked offline already."""
+        if not OFFLINE_STOPS_READS.of(self.broker.release):
+            return None
         for partition in state.log_dir.partitions:
             if partition.kind != "cluster-metadata" and self.loaded(state, partition).open_transactions:
-                why = f"it counts as offline, and the open transaction of {partition.name} needs a snapshot"
-                return f"{DIR_FAILED.format(state.path)}: {why}"
+                return ALREADY_OFFLINE.format(state.path)
         return None
 
     def without(self, state: DirState, reason: str) -> str | None:

@@ -338,6 +338,7 @@ def _metadata_is_in(log_dir: LogDir, touched: Iterable[str]) -> bool:
     return any(f"{path}/".startswith(home) for path in touched)
 
 
-def _is_home(log_dir: LogDir) -> tuple[bool, bool, str]:
+def _is_home(log_dir: LogDir) -> tuple[bool, bool, bool, str]:
     """Whether the metadata is there, or may be: nobody can look into it. The dirs' order tells nothing."""
-    return log_dir.cluster_metadata is None, log_dir.unreadable is None, log_dir.path
+    gone, nothing = log_dir.cluster_metadata is None, CLUSTER_METADATA not in log_dir.entries
+    return gone, nothing, log_dir.unreadable is None, log_dir.path

@@ -135,6 +135,14 @@ def folder_linked(scene: Scene, target: str, _draw: random.Random) -> None:
         path.symlink_to(away)
 
 
+def no_folder(scene: Scene, target: str, draw: random.Random) -> None:
+    """What is no directory in the place of a partition's: of a disk that is not there, of a hand's slip."""
+    for path in scene.places(target)[:1]:
+        shutil.rmtree(path)
+        made = draw.choice((Path.touch, os.mkfifo, lambda path: path.symlink_to(scene.root / "not-mounted")))
+        made(path)
+
+
 def logs_linked(scene: Scene, target: str, draw: random.Random) -> None:
     """Files on a disk that is not mounted, empty, or closed to all but root, with links in their place."""
     home = scene.root / draw.choice(("not-mounted", "emptied", "closed"))
@@ -160,4 +168,5 @@ THINGS = {
     "odd-folder": Wound("things", odd_folder, DIRS),
     "piped": Wound("things", piped, (*TOPICS[:4], *DIRS)),
     "folder-linked": Wound("things", folder_linked, (*TOPICS[:6], "meta", "internal")),
+    "no-folder": Wound("things", no_folder, (*TOPICS[:6], "meta", "internal")),
 }

@@ -13,7 +13,7 @@ from segmend.broker.failures import DIR_FAILED, NOT_A_PARTITION, Fate, LoadFailu
 from segmend.checks import known_codes
 from segmend.findings import Basis, BrokerEffect, Finding, Severity
 from segmend.formats import meta_properties, partition_metadata
-from segmend.formats.names import BOOTSTRAP_CHECKPOINT, INDEX_SUFFIXES, parse_file_name
+from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA, INDEX_SUFFIXES, parse_file_name
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.frozen import replace
 from segmend.loading.dirs import DirState
@@ -75,15 +75,15 @@ def _of_dir(finding: Finding, start: Start, state: DirState) -> BrokerEffect:
         return _offline(start, state, state.offline or finding.message)
     if name == meta_properties.FILE_NAME:
         return _of_identity(finding, start, state)
-    if name == BOOTSTRAP_CHECKPOINT:
-        return _of_bootstrap(finding, start, state)
+    if name in (BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA):
+        return _of_home(finding, start, state)
     if name == LOCK and state.offline:
         return _offline(start, state, state.offline)
     return _of_checkpoint(finding, start, state) if name in _CHECKPOINTS else _manual(finding)
 
 
-def _of_bootstrap(finding: Finding, start: Start, state: DirState) -> BrokerEffect:
-    """It is read where the metadata lies, and nowhere else."""
+def _of_home(finding: Finding, start: Start, state: DirState) -> BrokerEffect:
+    """What is read where the metadata lies, and nowhere else."""
     home = start.broker.metadata_dir if start.broker.kraft else None
     if home is None or home.path != state.path:
         return _nothing(finding)
