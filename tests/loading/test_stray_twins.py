@@ -63,6 +63,9 @@ def test_no_id_is_given_to_it_beside_the_other_one(stamped: bool, dirs: list[Pat
     planned = run("plan", "repair", *dirs, "--kafka", "4.3", "-o", tmp_path / "plan.json")
     assert "has the topic's id already" in planned.out
     assert "Duplicate" not in planned.out
+    stamped_plan = run("plan", "restamp", *dirs, "--topic", "t", "-o", tmp_path / "plan.json")
+    assert stamped_plan.code != 0
+    assert "is the same partition" in stamped_plan.err
     subprocess.run(remedies[0], shell=True, check=True)
     broker, found = started(dirs, "4.3")
     assert broker.nothing_lost

@@ -86,6 +86,7 @@ def plan(request: Request[Options]) -> Plan:
         if why is not None and not options.even_stray:
             hint = "if the metadata here is only old: --even-stray"
             raise SegmendError(f"{each.after.path}: with id {each.after.topic_id}: {why}; {hint}")
+    _refuse_twins(stamps, changed)
     arguments = arguments_of(options)
     notes = [
         *_notes(request, stamps, changed),
@@ -94,6 +95,17 @@ def plan(request: Request[Options]) -> Plan:
     return assembly.make(
         NAME, arguments, request, Draft(steps=[_step(each) for each in changed], notes=notes)
     )
+
+
+def _refuse_twins(stamps: Sequence[_Stamp], changed: Sequence[_Stamp]) -> None:
+    """Two directories of one partition, with one id: no broker starts with them."""
+    for each in changed:
+        mine = each.partition
+        twins = (e.partition for e in stamps if (e.partition.kind, e.partition.key) == (mine.kind, mine.key))
+        other = next((twin.path for twin in twins if twin is not mine), None)
+        if other is not None:
+            hint = "with one id no broker starts; move one of them out of the log dirs first"
+            raise SegmendError(f"{mine.path}: {other} is the same partition: {hint}")
 
 
 def _stamp(request: Request[Options], partition: PartitionDir) -> _Stamp:
