@@ -113,6 +113,12 @@ def test_what_only_a_start_of_some_releases_looks_at_is_not_said_to_be_the_same(
     assert len({each["detail"].get("kafka") for each in found if each["code"] == "I25"}) > 1
     assert "not compared" not in run("check", *dirs, "--startup").out
     assert "not compared" not in run("check", *dirs, "--kafka", "1.1").out
+    unseen = "which indexes a start up to 2.2 rebuilds"
+    for level, told in ((), True), (("--deep",), True), (("--startup",), False), (("--ignore", "I25"), False):
+        ran = run("check", *dirs, "--kafka", "1.1", "--only", "I25", *level)
+        assert (f"not looked at: {unseen} (--startup does)" in ran.out) == told, level
+    assert unseen in run("check", *dirs, "--kafka", "1.1", "--json").json[-1]["skipped"]
+    assert unseen not in run("check", *dirs, "--kafka", "2.3", "--json").json[-1]["skipped"]
 
 
 @pytest.mark.parametrize("name", ["4.3.1-clean", "4.3.1-killed"])

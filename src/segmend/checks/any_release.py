@@ -23,7 +23,7 @@ from segmend.wording import plural
 from .context import NOBODY, Keeper
 from .manual import Level
 from .registry import all_checks
-from .runner import ONLY_AT_STARTUP, CheckRun, Wanted
+from .runner import INDEX_LOOKS, ONLY_AT_STARTUP, CheckRun, Wanted
 
 COMPARED: Final = 20_000
 """Findings up to which releases are compared; a ruin has millions, and needs no second opinion."""
@@ -83,7 +83,7 @@ class CheckOfAny(CheckRun):
             self._level == Level.STARTUP or INDEX_SANITY.of(self._given.guess.oldest) == IndexSanity.NONE
         )
         if not looked_at:
-            yield "not compared: which indexes a start up to 2.2 rebuilds (--startup does)"
+            yield f"not compared: {INDEX_LOOKS} (--startup does)"
 
     def _run(self, broker: BrokerDirs) -> Iterable[Finding]:
         return super().__iter__() if broker is self._given else CheckRun(broker, **self._options)

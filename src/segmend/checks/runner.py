@@ -17,8 +17,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from segmend.broker.failures import NO_FILE
+from segmend.broker.sanity import INDEX_SANITY, IndexSanity
 from segmend.findings import Finding, Severity
-from segmend.frozen import dataclass, field, frozen
+from segmend.frozen import dataclass, field, frozen, replace
 from segmend.logdir.file_system import Unreadable
 from segmend.threads import Jobs, slices
 
@@ -53,6 +54,7 @@ _SKIPPED = {
 
 ONLY_AT_STARTUP: Final = ("I25",)
 """What a startup check alone looks for: by it no level can be compared with another one."""
+INDEX_LOOKS: Final = "which indexes a start up to 2.2 rebuilds"
 
 BLANK = "which partitions were in {}, where nothing is (ZooKeeper knows)"
 METADATA_UNSEEN = "the cluster's metadata"
@@ -79,6 +81,7 @@ class Summary:
     vanished: list[str] = field(default_factory=list)
     dirs_not_given: int = 0
     metadata_unseen: bool = False
+    index_looks_unseen: bool = False
     blank: list[str] = field(default_factory=list)
     apart: set[str] = field(default_factory=set)
     releases: list[str] = field(default_factory=list)
@@ -111,7 +114,12 @@ class Summary:
             "segments": self.segments,
             "batches": self.batches,
             "bytes": self.bytes,
-            "skipped": [*self.skipped, *([METADATA_UNSEEN] if self.metadata_unseen else []), *self.blank],
+            "skipped": [
+                *self.skipped,
+                *([INDEX_LOOKS] if self.index_looks_unseen else []),
+                *([METADATA_UNSEEN] if self.metadata_unseen else []),
+                *self.blank,
+            ],
             "unreadable": self.unreadable,
             "vanished": self.vanished,
             "dirs_not_given": self.dirs_not_given,
@@ -211,6 +219,10 @@ class CheckRun:
         self._total_bytes: int | None = None
         self.summary = Summary(level=level, dirs=tuple(str(d.path) for d in broker.dirs))
         self.summary.skipped.extend(_SKIPPED[level])
+        # Not asked of the release as rules are: which other releases there may be does not hang on it.
+        looks = INDEX_SANITY.of(replace(broker.release, asked=None)) != IndexSanity.NONE
+        unseen = looks and level > Level.STARTUP and any(map(self._wanted.code, ONLY_AT_STARTUP))
+        self.summary.index_looks_unseen = unseen
 
     def __iter__(self) -> Iterator[Finding]:
         started = time.monotonic()

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from segmend.checks import CheckOfAny, CheckRun, Level, Summary, Wanted, known_codes
 from segmend.checks.remedies import by_rules_of
-from segmend.checks.runner import METADATA_UNSEEN
+from segmend.checks.runner import INDEX_LOOKS, METADATA_UNSEEN
 from segmend.cli.nearest import did_you_mean
 from segmend.cli.options import add_output_options, add_release_option, add_user_option, count, given
 from segmend.cli.output import emit, emit_json, style
@@ -172,10 +172,7 @@ def _summary_lines(summary: Summary, rules: str) -> Iterator[str]:
         yield f"release: {'; '.join(summary.releases)}"
     for path, clean in summary.clean.items():
         yield f"{text.clean(path)}: {_state(summary, path, clean)}"
-    if summary.skipped:
-        yield f"not looked at: {', '.join(summary.skipped)} (--deep does)"
-    if summary.metadata_unseen:
-        yield f"not looked at: {METADATA_UNSEEN}, which is in none of these dirs (give metadata.log.dir, too)"
+    yield from _not_looked_at(summary)
     for words in summary.blank:
         yield f"not known: {text.clean(words)}"
     if summary.dirs_not_given:
@@ -185,6 +182,15 @@ def _summary_lines(summary: Summary, rules: str) -> Iterator[str]:
         yield f"not looked at: gone before it was read: {_first_few(summary.vanished)}"
     if summary.unreadable:
         yield f"could not be read with this user's permissions: {_first_few(summary.unreadable)}"
+
+
+def _not_looked_at(summary: Summary) -> Iterator[str]:
+    if summary.skipped:
+        yield f"not looked at: {', '.join(summary.skipped)} (--deep does)"
+    if summary.index_looks_unseen:
+        yield f"not looked at: {INDEX_LOOKS} (--startup does)"
+    if summary.metadata_unseen:
+        yield f"not looked at: {METADATA_UNSEEN}, which is in none of these dirs (give metadata.log.dir, too)"
 
 
 def _verdict(summary: Summary) -> str:

@@ -45,8 +45,8 @@ NAME = "graft"
 EXAMPLES = """\
 examples:
   segmend plan graft /data/a /data/b --partition orders-3 --from /mnt/leader/data/a/orders-3 -o plan.json
-  segmend plan graft /data/a /data/b --partition orders-3 --from /mnt/leader/orders-3 --to /data/b
-                                                         a replica that is not there any more"""
+  segmend plan graft /data/a /data/b --partition orders-3 --from /mnt/leader/orders-3 \\
+      --to /data/b -o plan.json                          a replica that is not there any more"""
 
 
 @frozen
