@@ -188,3 +188,36 @@ def test_what_another_replica_knows_of_a_transaction_is_asked(
     assert len({*given}) == len(given)
     assert {*given} <= history.committed, (sorted({*given} - history.committed), named, did)
     assert not lost, (lost, named, did)
+
+
+@pytest.mark.parametrize("at", range(2, 26))
+def test_an_index_that_lies_of_the_transaction_whose_marker_is_lost_makes_none_committed(
+    at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bit of its producer or its offsets: what is behind it in the index would vouch for all others."""
+    writer = PartitionWriter()
+    for producer in (102, 103, 100):
+        writer.append(2, producer=producer, transactional=True)
+    lost = writer.abort(100)
+    writer.append(1, producer=100, transactional=True)
+    for producer in (102, 103):
+        writer.commit(producer)
+    writer.append(1, producer=101, transactional=True)
+    for end, producer in ((writer.abort, 101), (writer.commit, 100)):
+        end(producer)
+    folder = write_broker(tmp_path, 1, [writer]) / "t-0"
+    log, index = folder / f"{0:020d}.log", folder / f"{0:020d}.txnindex"
+    data = bytearray(log.read_bytes())
+    marker = next(each for each in iter_batches(BytesReader(bytes(data))) if each.base_offset == lost)
+    data[marker.end - 1] ^= 1
+    log.write_bytes(data)
+    entries = index.read_bytes()
+    for bit in range(8):
+        hurt = bytearray(entries)
+        hurt[at] ^= 1 << bit
+        index.write_bytes(hurt)
+        given, named = given_and_named(tmp_path / "b1", monkeypatch)
+        assert not {4, 5} & {*given}, bit
+        assert all(any(offset in each for each in named) for offset in {0, 1, 2, 3, 7} - {*given}), bit
+    index.write_bytes(entries)
+    assert given_and_named(tmp_path / "b1", monkeypatch)[0] == [0, 1, 2, 3, 7]

@@ -55,7 +55,8 @@ class AbortedIndexes:
 
     def __init__(self, partition: PartitionDir | None) -> None:
         self._files: list[tuple[int, tuple[AbortedTxn, ...], bool]] = []
-        for segment in partition.segments if partition else ():
+        self._segments = partition.segments if partition else ()
+        for segment in self._segments:
             try:
                 data = b"" if segment.txnindex is None else segment.txnindex.read()
             except Unreadable:
@@ -72,12 +73,29 @@ class AbortedIndexes:
         """Those whose marker has an offset in [begin, end)."""
         return [each for each in self.entries if begin <= each.last_offset < end]
 
+    def has(self, producer_id: int, offset: int) -> bool:
+        """Whether it says of this offset that it lies in an aborted transaction of the producer."""
+        return any(
+            each.producer_id == producer_id and each.first_offset <= offset <= each.last_offset
+            for each in self.entries
+        )
+
+    def is_borne_out(self, entry: AbortedTxn) -> bool:
+        """Whether a sound batch of its producer begins where it is said to: an index has no checksum."""
+        first = entry.first_offset
+        logs = [each.log for each in self._segments if each.log is not None and each.base_offset <= first]
+        try:
+            return bool(logs) and _begins(logs[-1], first, entry.producer_id)
+        except Unreadable:
+            return False
+
     def goes_on_behind(self, begin: int, end: int) -> bool:
         """Whether a file that is in order has one behind [begin, end), too: it lacks none in there."""
         before = [each for each in self._files if each[0] <= begin]
         if not before:
             return False
         _, entries, in_order = before[-1]
+        in_order = in_order and all(each.first_offset <= each.last_offset for each in entries)
         return in_order and any(each.last_offset >= end for each in entries)
 
 
@@ -303,14 +321,13 @@ class _Fold:
     def _hole(self, begin: int, end: int, *, is_certain: bool) -> None:
         """What is open may have ended in these offsets."""
         told = self._told() if self._told else None
-        ended = told.ended_in(begin, end) if told else []
-        waits = not is_certain or (told is not None and told.goes_on_behind(begin, end))
-        earlier = [*self._earlier(), *self.open.values()]
-        # One that nobody began is a lie: who knows which it should be.
-        waits = waits and all(
-            any(each.producer_id == entry.producer_id for each in earlier) or entry.first_offset >= begin
-            for entry in ended
+        said = told.ended_in(begin, end) if told else []
+        ended = [each for each in said if told and told.is_borne_out(each)]
+        # Of an index that lies of one nobody knows whose end it has.
+        waits = len(ended) == len(said) and (
+            not is_certain or (told is not None and told.goes_on_behind(begin, end))
         )
+        earlier = [*self._earlier(), *self.open.values()]
         self.open, self._before = {}, {}
         for each in earlier:
             if any(
@@ -333,27 +350,48 @@ class _Fold:
         if marker is None:
             return
         here, earlier = self.open.pop(batch.producer_id, None), self._before.pop(batch.producer_id, [])
-        if marker[0] != ABORT:
-            return
-        if here is not None:
+        is_abort = marker[0] == ABORT
+        if is_abort and here is not None:
             self._note(here, "aborted")
-        ended = (
-            self._told().ended_in(batch.base_offset, batch.base_offset + 1) if self._told and earlier else []
-        )
-        firsts = [entry.first_offset for entry in ended if entry.producer_id == batch.producer_id]
         for each in earlier:
-            # One that by the index began where its producer went on behind the hole is not what was before.
-            if not firsts:
-                self._note(each, "unknown" if each.is_doubtful else "aborted")
-            elif firsts[0] <= each.first_offset:
-                self._note(each, "aborted")
-            elif here is None or here.first_offset != firsts[0]:
-                self._note(each, "unknown")
+            told = self._told() if self._told else AbortedIndexes(None)
+            fate = self._fate_before(each, told, batch.base_offset if is_abort else None, here)
+            if fate is not None:
+                self._note(each, fate)
+
+    @staticmethod
+    def _fate_before(
+        each: Uncommitted, told: AbortedIndexes, abort: int | None, here: Uncommitted | None
+    ) -> Fate | None:
+        """How one ended that was open before a hole, by its producer's next marker; None if committed.
+
+        `abort` is the marker's offset if it is one, `here` what was open at it.
+        """
+        ended = told.ended_in(abort, abort + 1) if abort is not None else []
+        first = next((entry.first_offset for entry in ended if entry.producer_id == each.producer_id), None)
+        if first is not None and first <= each.first_offset:
+            return "aborted"
+        if abort is not None and first is None:
+            return "unknown" if each.is_doubtful else "aborted"
+        # One that by the index began where its producer went on behind the hole is not what was before.
+        is_next = abort is None or (here is not None and here.first_offset == first)
+        return None if is_next and not told.has(each.producer_id, each.first_offset) else "unknown"
 
     def _note(self, each: Uncommitted, fate: Fate) -> None:
         if each.first_position != _ELSEWHERE:
             each.fate = fate
             self._uncommitted.append(each)
+
+
+def _begins(log: FileEntry, offset: int, producer_id: int) -> bool:
+    """Whether a sound batch of a transaction of the producer begins there; raises `Unreadable`."""
+    with log.reader() as reader:
+        start, base = position_of(log, reader, offset), log.parsed.base_offset or 0
+        for batch in iter_batches(reader, start=start, resync=True, base_offset=base):
+            if batch.base_offset >= offset:
+                is_told = batch.base_offset == offset and batch.producer_id == producer_id
+                return is_told and batch.is_transactional and checksum(reader, batch) == batch.crc
+    return False
 
 
 def _bytes_of(batch: RecordBatch, window: Window) -> bytes:
