@@ -334,6 +334,19 @@ def test_any_record_of_a_bootstrap_checkpoint_that_is_none_ends_the_start(
     assert (effect.effect, says in (found[0].broker_says or "")) == ("broker-refuses", True)
 
 
+@pytest.mark.parametrize(("key", "ends"), [("00000004", False), ("00000014", True), ("00000001", True)])
+def test_a_control_record_of_a_bootstrap_checkpoint_that_is_none_of_krafts_ends_the_start(
+    key: str, ends: bool, tmp_path: Path
+) -> None:
+    """4.3.1: "Unable to read control record at offset 7", of a footer of a type that nobody knows."""
+    dirs = known_and_formatted(tmp_path)
+    path = dirs[0] / "bootstrap.checkpoint"
+    footer = build.batch(1, [build.record(0, bytes.fromhex(key), bytes(8))], attributes=0x20)
+    path.write_bytes(path.read_bytes() + footer)
+    run = CheckRun(broker_of(dirs, "4.3"), level=Level.STARTUP)
+    assert [each.code for each in run if each.code == "K26"] == ["K26"] * ends
+
+
 def test_what_every_start_does_soon_after_it_is_not_nothing(tmp_path: Path) -> None:
     """It was "nothing at this start; at others: it deletes it", of what goes a minute after each."""
     dirs = clean_dir(tmp_path)

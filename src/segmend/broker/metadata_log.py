@@ -71,7 +71,7 @@ NO_FEATURE_LEVEL = (
 )
 """`BootstrapMetadata.fromRecords`."""
 UNREADABLE_RECORD = "RuntimeException: unable to deserialize record at offset {} (bootstrap.checkpoint)"
-"""`BatchFileReader.nextDataBatch`: of any record, whatever it is about."""
+"""`BatchFileReader.nextDataBatch`, `nextControlBatch`: of any record, whatever it is about."""
 UNREADABLE_SNAPSHOT = "the newest snapshot of the metadata, up to offset {}, cannot be read: {}"
 BROKEN_DELTA = (
     "Error loading metadata log record from offset {}: it changes what no record before it has made"

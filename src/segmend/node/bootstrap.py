@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from segmend.broker.metadata_log import NO_FEATURE_LEVEL, UNREADABLE_RECORD
+from segmend.formats import control
 from segmend.formats.damage import Damage
-from segmend.formats.record import iter_records
+from segmend.formats.record import Record, iter_records
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
@@ -26,19 +27,31 @@ def bootstrap_failure(file: FileEntry) -> str | None:
     try:
         with look_again(file) as reader:
             for batch in iter_batches(reader):
-                if batch.is_control or batch.size > _LIMIT:
+                if batch.size > _LIMIT:
                     continue
                 data = reader.read(batch.size, batch.position)
                 for record in iter_records(data, batch, damages, limit=_LIMIT):
-                    value = {} if record.value is None else decode(None, record.value)["value"]
-                    if not isinstance(value.get("data"), Mapping):
+                    said = _of_control(record) if batch.is_control else _of_data(record)
+                    if said is None:
                         return UNREADABLE_RECORD.format(record.offset)
-                    level = _level(value["data"]) or level
+                    level = _level(said) or level
                 if damages:
                     return UNREADABLE_RECORD.format(batch.base_offset)
     except Unreadable:
         level = None
     return None if level is not None else NO_FEATURE_LEVEL.format(file.path)
+
+
+def _of_data(record: Record) -> Mapping[str, object] | None:
+    """What a record about the cluster says; None where it is none that is known."""
+    data = None if record.value is None else decode(None, record.value)["value"].get("data")
+    return data if isinstance(data, Mapping) else None
+
+
+def _of_control(record: Record) -> Mapping[str, object] | None:
+    """Nothing about the cluster; None where it is no control record of KRaft."""
+    parsed, damages = control.parse(record.key, record.value)
+    return None if damages or parsed.type in (control.ABORT, control.COMMIT) else {}
 
 
 def _level(data: Mapping[str, object]) -> int | None:

@@ -26,7 +26,9 @@ def complaints(lines: list[Line], became: Line) -> list[str]:
     partitions = nodes or NOT_TOLD * (OLDER in unknown)
     quorum = next(line for line in lines if line["type"] == "quorum")
     told = "; ".join(line["reason"] or "" for line in lines if line["type"] == "partition")
-    places = {node: number for number, step in enumerate(became.get("steps", ())) for node in step}
+    order = lines[-1].get("start_order", [])
+    followed = order if became.get("steps") == order else []  # else by an order that is named no more
+    places = {node: number for number, step in enumerate(followed) for node in step}
     return [
         *(nodes + each for each in of_nodes(lines, quorum, became, told)),
         *(
@@ -36,7 +38,7 @@ def complaints(lines: list[Line], became: Line) -> list[str]:
             for each in (
                 *of_partition(line, became, zookeeper=not quorum["voters"], ended=ENDS in told),
                 *of_reads(line, became),
-                *(of_order(line, became, places) if became.get("ordered") else ()),
+                *of_order(line, became, places),
             )
         ),
         *of_untold(lines, became),
@@ -109,9 +111,11 @@ def of_order(line: Line, became: Line, places: dict[int, int]) -> Iterator[str]:
     name, able = f"{line['topic']}-{line['partition']}", line["leaders_possible"] or []
     seen, last = became.get("partitions", {}).get(name, {}), became["last"].get(name, {}).get("end")
     whole = [
-        places[copy["node_id"]] for copy in line["copies"] if copy["complete"] and copy["node_id"] in able
+        places.get(copy["node_id"], 0)
+        for copy in line["copies"]
+        if copy["complete"] and copy["node_id"] in able
     ]
-    short = [places[node] for node in able if node not in line["in_sync_complete"]]
+    short = [places.get(node, 0) for node in able if node not in line["in_sync_complete"]]
     first = line["order_helps"] and whole and short and min(whole) < min(short)
     if line["outcome"] == "at-risk" and first and last is not None and seen.get("end", last) < last:
         yield f"{name}: started in the order that was named, and ends at {seen['end']} of {last}"

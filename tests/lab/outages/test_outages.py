@@ -69,7 +69,7 @@ def test_a_wrong_forecast_of_reads_order_and_metadata_is_seen() -> None:
             "replicas": [1, 2], "reassigned_to": None, "withholds_reads": False, "refuses_acks_all": False,
             "perhaps_made_anew": [], "reason": None}  # fmt: skip
     quorum = {"type": "quorum", "voters": [1], "leaders_possible": [1], "committed_offset": 50}
-    last = {"type": "cluster", "unknown": []}
+    last = {"type": "cluster", "unknown": [], "start_order": [[1], [2]]}
     became = {
         "nodes": {}, "fatal": {}, "elected": 1, "metadata_end": 50, "steps": [[1], [2]], "ordered": True,
         "last": {"t-0": {"end": 24}}, "partitions": {"t-0": {"leader": 1, "isr": [1, 2], "end": 24}},
