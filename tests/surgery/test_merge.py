@@ -237,3 +237,14 @@ def test_another_branch_wins_on_purpose_at_its_price(fleet: Fleet) -> None:
     assert fleet.run("diff", theirs, mine).code == 0
     assert fleet.run("undo", *yes).code == 0
     assert picture(fleet.root / "b3") == before
+
+
+def test_a_replica_that_is_not_there_is_told_apart_from_a_dir_without_it(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    """Of a path that leads nowhere it said "has no" such partition, as of a dir that is there."""
+    gone = merge(fleet, "--from", tmp_path / "nowhere")
+    assert (gone.code, gone.err) == (8, f"segmend: {tmp_path}/nowhere: no such directory\n")
+    (tmp_path / "empty").mkdir()
+    empty = merge(fleet, "--from", tmp_path / "empty")
+    assert (empty.code, f"has no {NAME}; give the directory" in empty.err) == (16, True)

@@ -10,6 +10,7 @@ from segmend.errors import SegmendError, UsageError
 from segmend.frozen import frozen, replace
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import PartitionDir
 from segmend.merge.look import Second
 from segmend.merge.packed import Packed
@@ -137,6 +138,8 @@ def _target(request: Request[object], partition: str) -> PartitionDir:
 
 def _other(path: str, target: PartitionDir) -> Leader:
     """A replica elsewhere: its directory, or the log dir that it is in."""
+    if disk.path_type(path) is None:
+        raise Unreadable(path, "no such directory")
     inside = f"{path.rstrip('/')}/{target.name}"
     real = disk.real_path(inside if disk.path_type(inside) == "dir" else path)
     if real.rpartition("/")[2] != target.name:
