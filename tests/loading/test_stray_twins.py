@@ -14,7 +14,7 @@ from tests.brokers import broker_of
 from tests.checks import build_metadata as metadata
 from tests.checks import build_partition as build
 from tests.cli.run import run
-from tests.faults.written import two_dirs, with_metadata
+from tests.faults.written import SECOND_ID, formatted, two_dirs, with_metadata
 
 from segmend.checks import CheckRun
 from segmend.loading import BrokerOutcome, ForecastOptions, PartitionOutcome, forecast
@@ -85,3 +85,20 @@ def test_up_to_3_6_it_is_no_stray_while_it_is_loaded(release: str, starts: bool,
     (twin,) = [found for found in CheckRun(broker_of(dirs, release)) if found.code == "N17"]
     assert twin.broker_effect is not None
     assert twin.broker_effect.effect == ("stray-renamed" if starts else "broker-refuses")
+
+
+def test_no_log_is_made_for_a_stray_that_an_offline_dir_is_to_have(tmp_path: Path) -> None:
+    """3.9.2 and 4.0.1 had no leader for it: the metadata has it in the dir that failed."""
+    given = metadata.cluster(["t", "u", "v"], directory_ids=[build.DIRECTORY_ID, SECOND_ID])
+    topic_id = build.topic_id("t")
+    plain = metadata.partition(topic_id, 0, (metadata.NODE,))
+    placed = metadata.partition(topic_id, 0, (metadata.NODE,), (SECOND_ID,))
+    records = [placed if each == plain else each for each in given]
+    found = with_metadata(records, formatted)(tmp_path, True)
+    (found[0] / "t-0" / "partition.metadata").write_text("version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw\n")
+    (found[1] / "meta.properties").unlink()
+    (found[1] / "meta.properties").mkdir()
+    broker, (mine,) = started(found, "4.3")[0], started(found, "4.3")[1].values()
+    assert broker.starts
+    assert (mine.outcome, mine.after.log_end_offset) == ("unserved", None)
+    assert [each.effect for each in mine.effects][-2:] == ["stray-renamed", "partition-unserved"]

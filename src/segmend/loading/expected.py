@@ -133,6 +133,8 @@ def made_again(
     What the load did to the old one's files before its dir failed stays done.
     """
     outcome = one.outcome
+    if _waits(one, states, broker, image):
+        return _unmade(one)
     if not isinstance(outcome, PartitionOutcome) or not one.dir_state.offline or one.dir_state.late:
         return one
     if image is None or not image.assigned(outcome.topic, outcome.partition, broker.node_id):
@@ -153,6 +155,31 @@ def made_again(
         reason=f"{one.dir_state.offline}. {effect.broker_says}",
     )  # fmt: skip
     return replace(one, outcome=told, again=True)
+
+
+def _waits(one: Loaded, states: Sequence[DirState], broker: BrokerDirs, image: MetadataImage | None) -> bool:
+    """Whether no log is made in the place of this stray, since an offline dir is to have it."""
+    outcome, online = one.outcome, [state for state in states if not state.offline or state.late]
+    if image is None or one.dir_state not in online or len(online) == len(states):
+        return False
+    if not isinstance(outcome, PartitionOutcome) or not any(
+        e.effect == "stray-renamed" for e in outcome.effects
+    ):
+        return False
+    if outcome.outcome != Service.EMPTY or _recreates(broker, image, outcome.topic, outcome.partition):
+        return False
+    known = image.directory(image.ids[outcome.topic], outcome.partition, broker.node_id)
+    return all(state.log_dir.directory_id != known for state in online)
+
+
+def _unmade(one: Loaded) -> Loaded:
+    """The stray is set aside, and nobody serves the partition."""
+    outcome = one.outcome
+    assert isinstance(outcome, PartitionOutcome)
+    says = POTENTIALLY_OFFLINE.format(f"{outcome.topic}-{outcome.partition}")
+    done = (each for each in outcome.effects if each.effect not in ONCE_LOADED)
+    told = unserved(replace(one, outcome=replace(outcome, effects=tuple(done))), says)
+    return replace(told, after=one.after)
 
 
 def _other_home(
