@@ -80,14 +80,17 @@ class AbortedIndexes:
             for each in self.entries
         )
 
-    def is_borne_out(self, entry: AbortedTxn) -> bool:
-        """Whether a sound batch of its producer begins where it is said to: an index has no checksum."""
-        first = entry.first_offset
-        logs = [each.log for each in self._segments if each.log is not None and each.base_offset <= first]
+    def is_borne_out(self, entry: AbortedTxn, *, by_marker: bool = False) -> bool:
+        """Whether a sound batch of its producer begins it, or its marker is there: it has no checksum."""
+        offset = entry.last_offset if by_marker else entry.first_offset
+        logs = [each.log for each in self._segments if each.log is not None and each.base_offset <= offset]
         try:
-            return bool(logs) and _begins(logs[-1], first, entry.producer_id)
+            batch = _batch_at(logs[-1], offset) if logs else None
         except Unreadable:
             return False
+        if batch is None or batch.producer_id != entry.producer_id:
+            return False
+        return batch.is_transactional and batch.is_control == by_marker
 
     def goes_on_behind(self, begin: int, end: int) -> bool:
         """Whether a file that is in order has one behind [begin, end), too: it lacks none in there."""
@@ -96,7 +99,8 @@ class AbortedIndexes:
             return False
         _, entries, in_order = before[-1]
         in_order = in_order and all(each.first_offset <= each.last_offset for each in entries)
-        return in_order and any(each.last_offset >= end for each in entries)
+        behind = (each for each in entries if each.last_offset >= end)
+        return in_order and any(self.is_borne_out(each, by_marker=True) for each in behind)
 
 
 def uncommitted_in(
@@ -383,15 +387,14 @@ class _Fold:
             self._uncommitted.append(each)
 
 
-def _begins(log: FileEntry, offset: int, producer_id: int) -> bool:
-    """Whether a sound batch of a transaction of the producer begins there; raises `Unreadable`."""
+def _batch_at(log: FileEntry, offset: int) -> RecordBatch | None:
+    """The batch that begins there, if it is sound; raises `Unreadable`."""
     with log.reader() as reader:
         start, base = position_of(log, reader, offset), log.parsed.base_offset or 0
-        for batch in iter_batches(reader, start=start, resync=True, base_offset=base):
+        for batch in iter_batches(reader, start=start, crc=True, resync=True, base_offset=base):
             if batch.base_offset >= offset:
-                is_told = batch.base_offset == offset and batch.producer_id == producer_id
-                return is_told and batch.is_transactional and checksum(reader, batch) == batch.crc
-    return False
+                return batch if batch.base_offset == offset else None
+    return None
 
 
 def _bytes_of(batch: RecordBatch, window: Window) -> bytes:
