@@ -221,14 +221,17 @@ def start(
     return NodeStart(
         outcome=outcome, replicas=replicas, stopped_in=stopped_in(broker),
         ahead=ahead(dict(_epochs_of(broker, replicas)), known),
-        homeless=dict(_homeless(node_id, broker, replicas, known)),
+        homeless={} if lines.broker.offline else dict(_homeless(node_id, broker, replicas, known)),
     )  # fmt: skip
 
 
 def _homeless(
     node_id: int, broker: BrokerDirs, replicas: Iterable[Name], image: MetadataImage
 ) -> Iterator[tuple[Name, str]]:
-    """What the controller elects only once it hears where it lies now (KIP-858)."""
+    """What the controller elects only once it hears where it lies now (KIP-858).
+
+    Of a node all of whose log dirs come up: one that does not may be the one that the metadata means.
+    """
     homes = {each.directory_id for each in broker.dirs} | NO_DIR_IDS | {None}
     for name in replicas:
         directory = image.directory(image.ids.get(name[0], ""), name[1], node_id)
