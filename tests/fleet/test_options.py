@@ -12,7 +12,7 @@ from segmend.checks import Level
 from segmend.cli.moment import moment
 from segmend.errors import UsageError
 from segmend.explain.timestamp_units import now_ms, other_unit
-from segmend.fleet.options import parse_options
+from segmend.fleet.options import OPTIONS, parse_options
 from segmend.fleet.schemas import KAFKA_RECORD, KAFKA_RECORD_WITH_HEADERS, TABLES
 
 
@@ -117,6 +117,16 @@ def test_all_who_take_a_time_read_it_alike(number: int) -> None:
     else:
         assert as_option == as_argument
         assert "such as 2026-11-21" in str(as_option)
+
+
+@pytest.mark.parametrize("pattern", [r"\p{Alpha}+", r"\Qa.b\E", "[a-z&&[^b]]+"])
+def test_a_pattern_of_java_s_alone_is_not_called_no_pattern(pattern: str) -> None:
+    """It works in Spark: who is told that it is wrong looks in the wrong place."""
+    with pytest.raises(UsageError, match="no regular expression that is Python's, too: ") as error:
+        parse_options({"subscribePattern": pattern})
+    assert "\n" not in str(error.value)
+    (meaning,) = [each.meaning for each in OPTIONS if each.name == "subscribePattern"]
+    assert "refused" in meaning
 
 
 @pytest.mark.parametrize(

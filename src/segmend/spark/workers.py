@@ -178,7 +178,7 @@ def _judge(workers: Iterable[Worker], out: str | None) -> None:
             more = f" and {len(worker.unseen) - 1} more" if len(worker.unseen) > 1 else ""
             raise SegmendError(
                 f"the worker on {worker.host} does not see {worker.unseen[0]}{more} as it is here: mount it "
-                "there at the same path, or run with --driver local"
+                "there at the same path, or let Spark run on this machine alone (master local[*])"
             )
         if worker.refusal:
             raise SegmendError(f"--out {out}: the worker on {worker.host} {worker.refusal}; {_SHARED}")

@@ -52,6 +52,8 @@ def run(args: argparse.Namespace) -> int:
             outcome = audit(request, driver, progress.update)
     finally:
         progress.done()
+    if request.since == carried.LAST and outcome.row["since_run"] is None:
+        note(f"--since-run last: no earlier audit is in {args.out}, so all was read")
     _publish(args, outcome)
     return outcome.exit_code
 
