@@ -179,6 +179,8 @@ def test_indexes_of_a_later_segment_are_cut_as_well(dirs: tuple[Path, Path], tmp
 
 def test_whole_batches_go_only_by_name(dirs: tuple[Path, Path], tmp_path: Path) -> None:
     a, b = dirs
+    needless = planned(tmp_path, "trim", a, b, "--accept-loss", "7-records")
+    assert (needless.code, "--accept-loss 7-records: is not needed" in needless.err) == (16, True), needless
     log = max((a / "x-0").glob("*.log"))
     data = bytearray(log.read_bytes())
     at = [batch.position for batch in iter_batches(BytesReader(bytes(data)))][9]

@@ -248,3 +248,27 @@ def test_a_replica_that_is_not_there_is_told_apart_from_a_dir_without_it(
     (tmp_path / "empty").mkdir()
     empty = merge(fleet, "--from", tmp_path / "empty")
     assert (empty.code, f"has no {NAME}; give the directory" in empty.err) == (16, True)
+
+
+def test_what_is_empty_and_has_no_topic_id_gets_that_of_the_topic(fleet: Fleet) -> None:
+    """A start took it for a stray: the log was filled, and nothing said of which topic it is."""
+    mine, theirs = fleet.replica(NAME), fleet.replica(NAME, "b3")
+    known = (theirs / "partition.metadata").read_bytes()
+    for path in mine.iterdir():
+        path.unlink()
+    for told in ("by the other replica", "by the cluster's metadata"):
+        assert merge(fleet).code == 0, told
+        fleet.apply()
+        assert (mine / "partition.metadata").read_bytes() == known, told
+        assert (batches(mine), fleet.findings()) == (batches(theirs), []), told
+        assert merge(fleet).out.splitlines()[-1] == "nothing to do"
+        fleet.undo()
+        (theirs / "partition.metadata").unlink(missing_ok=True)
+    another = (fleet.replica("payments-0", "b3") / "partition.metadata").read_bytes()
+    (theirs / "partition.metadata").write_bytes(another)
+    refused = merge(fleet)
+    assert (refused.code, "in this cluster orders has " in refused.err) == (8, True), refused
+    (mine / "partition.metadata").mkdir()
+    (theirs / "partition.metadata").write_bytes(known)
+    refused = merge(fleet)
+    assert (refused.code, "partition.metadata: is no plain file" in refused.err) == (8, True), refused

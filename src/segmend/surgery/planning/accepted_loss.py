@@ -20,5 +20,9 @@ def records(value: str) -> int:
 
 def refuse_other_figure(accepted: int | None, total: int) -> None:
     """Raise `UsageError` if another loss was accepted than the one there would be."""
+    if accepted and not total:
+        raise UsageError(
+            f"--accept-loss {accepted}-records: is not needed, no loss is to be accepted; leave it out"
+        )
     if accepted is not None and accepted != total:
         raise UsageError(f"--accept-loss {accepted}-records: {total} would be lost; name that figure")

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from segmend.broker.strays import MISSING_TOPIC_ID, STRAYS, MissingTopicId, StrayHandling, stray_reason
-from segmend.errors import UsageError
+from segmend.errors import SegmendError, UsageError
 from segmend.formats.kafka_uuid import ZERO, parse_uuid, uuid_text
 from segmend.formats.partition_metadata import FILE_NAME, PartitionMetadata, render
 from segmend.frozen import frozen
 from segmend.logdir.tree import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
+from segmend.node.metadata_image import MetadataImage
 from segmend.surgery.fingerprint import Fingerprint, hash_bytes, look
 from segmend.surgery.new_bytes import NewBytes
-from segmend.surgery.steps.replace_file import ReplaceFile
+from segmend.surgery.steps.replace_file import ReplaceFile, refuse_other_kind
 
 CURRENT = "current"
 
@@ -80,6 +81,19 @@ class ExpectedReplica:
                 )
 
 
+def refuse_other_topic(source: PartitionDir, image: MetadataImage | None) -> None:
+    """The id that counts is the one that the cluster has now; a replica of another one becomes a stray.
+
+    Raises `SegmendError`.
+    """
+    wanted = None if image is None else image.ids.get(source.topic)
+    if wanted is not None and source.topic_id is not None and wanted != source.topic_id:
+        raise SegmendError(
+            f"{source.path}: is of a topic with the id {source.topic_id}; "
+            f"in this cluster {source.topic} has {wanted}"
+        )
+
+
 def wished_id(wish: str, topic: str, broker: BrokerDirs) -> str:
     """What `--topic-id` means: an id, or `current`, the one that the topic has now. `UsageError`."""
     if wish == CURRENT:
@@ -106,10 +120,11 @@ def topic_id_step(
 ) -> ReplaceFile:
     """`path` is what the directory is called by then, `before` the file in it by then: as now, if not given.
 
-    A new file is dressed as the old one, else as its directory.
+    A new file is dressed as the old one, else as its directory. `SegmendError` for what is no file.
     """
     data = render(PartitionMetadata(topic_id=topic_id))
     own = look(f"{partition.path}/{FILE_NAME}")
+    refuse_other_kind(f"{partition.path}/{FILE_NAME}", own)
     home = look(partition.path, content=False)
     like = own if own.kind == "file" else home.but(kind="file", mode=0o644, xattrs=None)
     return ReplaceFile(

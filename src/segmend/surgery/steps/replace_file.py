@@ -190,13 +190,18 @@ class ReplaceFile(OnePath):
         return recipes.build(self.recipe, log_dir, self.partition, self.arguments, release)
 
 
+def refuse_other_kind(path: str, before: Fingerprint) -> None:
+    """Raise `SegmendError` where something else than a file lies in its place."""
+    if before.kind not in ("file", "missing"):
+        raise SegmendError(f"{path}: is no plain file; move it out of the way first")
+
+
 def _after(path: str, before: Fingerprint, data: bytes, like: Fingerprint | None) -> Fingerprint:
     """The new file keeps owner, mode, attributes and time of the old one.
 
     A new one takes those of `like`, or the owner of its directory and the mode of the log beside it.
     """
-    if before.kind not in ("file", "missing"):
-        raise SegmendError(f"{path}: is no plain file; move it out of the way first")
+    refuse_other_kind(path, before)
     size, sha256 = len(data), hash_bytes(data)
     if before.kind == "file":
         return before.but(size=size, sha256=sha256)

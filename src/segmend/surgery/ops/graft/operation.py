@@ -23,7 +23,6 @@ from segmend.logdir import disk
 from segmend.logdir.beyond_end import beyond_end
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
-from segmend.node.metadata_image import MetadataImage
 from segmend.surgery.derive.index_interval import interval_of
 from segmend.surgery.ops.graft.decision import Splice
 from segmend.surgery.ops.graft.graft_steps import Graft, steps_of
@@ -32,6 +31,7 @@ from segmend.surgery.options import flag, option, required
 from segmend.surgery.plan import Left, Loss, Plan
 from segmend.surgery.planning import assembly
 from segmend.surgery.planning.assembly import Draft
+from segmend.surgery.planning.expected import refuse_other_topic
 from segmend.surgery.planning.topic_dirs import check_target
 from segmend.surgery.recipes import OF_INDEXES, Rebuild
 from segmend.surgery.replicas.comparison import Comparison
@@ -65,7 +65,7 @@ def plan(request: Request[Options]) -> Plan:
     options = request.options
     assembly.refuse_strangers(request.dirs, request.given)
     site = _site(request)
-    _refuse_other_topic(site, request.broker.metadata)
+    refuse_other_topic(site.leader.partition, request.broker.metadata)
     theirs = None if site.leader.home is None else BrokerDirs([site.leader.home], release=request.release)
     brokers = [request.broker, *([theirs] if theirs else [])]
     comparison, cut = look_at(
@@ -117,17 +117,6 @@ def _home(request: Request[Options], name: str, leader: Leader) -> LogDir:
     if len(known) != 1:
         raise UsageError(f"{name}: is in none of the log dirs; say which one gets it: --to DIR")
     return known[0]
-
-
-def _refuse_other_topic(site: Site, image: MetadataImage | None) -> None:
-    """The id that counts is the one that the cluster has now; a replica of another one becomes a stray."""
-    wanted = None if image is None else image.ids.get(site.key[0])
-    theirs = site.leader.partition.topic_id
-    if wanted is not None and theirs is not None and wanted != theirs:
-        raise SegmendError(
-            f"{site.leader.path}: is of a topic with the id {theirs}; "
-            f"in this cluster {site.key[0]} has {wanted}"
-        )
 
 
 def _too_high(site: Site, end: int | None) -> Iterator[Step]:

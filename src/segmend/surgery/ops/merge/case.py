@@ -20,6 +20,7 @@ from segmend.merge.rule import merge, refuse_strangers
 from segmend.merge.values import Damaged, Merged, Replica, Run
 from segmend.merge.walk import Walk
 from segmend.node.broker_dirs import BrokerDirs
+from segmend.surgery.planning.expected import refuse_other_topic
 from segmend.surgery.replicas.leader import Leader
 from segmend.surgery.replicas.recovery import refuse_unfinished
 from segmend.surgery.request import Request, Tell
@@ -52,6 +53,16 @@ class Case:
     def own(self) -> Replica:
         """The same, read."""
         return self.replicas[HOME]
+
+    @property
+    def topic_id(self) -> str | None:
+        """What the replicas say that the topic's is, else the metadata that assigns it to this node."""
+        told = next((each.topic_id for each in self.places if each.topic_id is not None), None)
+        image, topic = self.brokers[HOME].metadata, self.target.topic
+        if told is None and image is not None:
+            ours = image.assigned(topic, self.target.partition, self.brokers[HOME].node_id)
+            return image.ids[topic] if ours else None
+        return told
 
     def merged(self, prefer: int | None) -> Merged:
         """The merge of all for this replica, by the newest branch or that of the replica `prefer`."""
@@ -92,6 +103,8 @@ def open_case(
         raise UsageError(f"{twice}: is given twice")
     for place in places:
         refuse_unfinished(place)
+    for place in places if target.topic_id is None else ():
+        refuse_other_topic(place, request.broker.metadata)
     homes = [BrokerDirs([each.home], release=request.release) for each in leaders if each.home is not None]
     brokers = (request.broker, *homes)
     dirs = [log_dir for broker in brokers for log_dir in broker.dirs]

@@ -23,6 +23,7 @@ from segmend.surgery.ops.merge.case import HOME, Case
 from segmend.surgery.ops.merge.layout import NewLog
 from segmend.surgery.ops.merge.log_steps import Change
 from segmend.surgery.planning import assembly
+from segmend.surgery.planning.expected import topic_id_step
 from segmend.surgery.planning.view import PlannedView
 from segmend.surgery.recipes import Rebuild
 from segmend.surgery.replicas.recovery import unflushed_from
@@ -60,6 +61,7 @@ class FilesBeside:
 
     def steps(self) -> Iterator[Step]:
         """All but the lines of the checkpoints; raises `Unreadable`, `SegmendError`."""
+        yield from self._shown(self._topic_id())
         yield from self._shown(self._stale())
         yield from self._shown(self._indexes())
         yield from self._shown(self._snapshots())
@@ -77,6 +79,12 @@ class FilesBeside:
         partition = LogDir.narrow(place.log_dir.path, place.name, self.view).partition(place.name)
         assert partition is not None, "no step takes the directory away"
         return partition
+
+    def _topic_id(self) -> Iterator[Step]:
+        """Where the file is missing: without it a start takes the replica for a stray."""
+        target, known = self.case.target, self.case.topic_id
+        if target.topic_id is None and known is not None:
+            yield topic_id_step(target, target.path, known, "the topic id")
 
     def _stale(self) -> Iterator[Step]:
         ends = self._ends()
