@@ -97,6 +97,21 @@ def test_an_audit_of_a_bucket(bucket: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_sound_fleet_in_a_bucket_is_wholly_looked_at(client: Any, tmp_path: Path) -> None:
+    """At the root of a bucket, too: no store tells its free space, and that hides no file of it."""
+    write_broker(tmp_path / "fleet", 1, [plain("t", 0)])
+    client.create_bucket(Bucket="sound")
+    for file in (path for path in (tmp_path / "fleet").rglob("*") if path.is_file()):
+        client.put_object(
+            Bucket="sound", Key=str(file.relative_to(tmp_path / "fleet")), Body=file.read_bytes()
+        )
+    told = ("--out", tmp_path / "out", "--driver", "local", "--no-report")
+    for path in ("s3://sound/b1/data", "s3://sound", "s3://sound/"):
+        ran = run("fleet", "audit", path, *told, code=0)
+        assert "gone between being listed" not in ran.out
+
+
+@pytest.mark.slow
 def test_what_lies_in_a_bucket_is_read_again_and_that_is_said(
     fleet: Path, bucket: str, tmp_path: Path
 ) -> None:
@@ -139,6 +154,11 @@ def test_an_out_that_cannot_be_written_is_one_line(fleet: Path, bucket: str, cap
     told = capsys.readouterr().err.splitlines()
     assert told[-1].startswith("segmend: s3://nobody/x/"), told
     assert main([*command, "ftp://host/x"]) == ExitCode.USAGE
+    for character in "%#?[]":  # Delta's library reads them as a URL's, and wrote beside OUT
+        capsys.readouterr()
+        assert main([*command, f"s3://snap/odd/o{character}x"]) == ExitCode.USAGE
+        assert f"{character} in the name of an object store's OUT" in capsys.readouterr().err
+    assert "odd" not in files_of("s3://snap").listing("s3://snap")
     assert (
         main(["fleet", "audit", bucket, "--driver", "local", "--out", f"{bucket}/b1/data"]) == ExitCode.USAGE
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 
 from segmend.broker.failures import DISK_FULL, LOCKED, READ_ONLY
 from segmend.broker.recovery import EMPTIED_UNWRITTEN, UNWRITTEN
 from segmend.findings import Finding, Where
+from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import LOCK, LogDir
 
 from . import remedies
@@ -40,7 +42,12 @@ LEVEL = Level.STARTUP
 
 
 def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
-    space = log_dir.space()
+    try:
+        space = log_dir.space()
+    except Unreadable as error:
+        if error.errno == errno.ENOTSUP:  # an object store, in which no broker runs
+            return
+        raise
     if space.read_only:
         yield context.finding(
             "K14",

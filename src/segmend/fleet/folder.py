@@ -16,13 +16,14 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from segmend.errors import SegmendError, system_words
+from segmend.errors import SegmendError, UsageError, system_words
 from segmend.fleet.remote import store_of
 from segmend.frozen import frozen
 from segmend.logdir.file_system import Unreadable
 
 MARK: Final = ".segmend-probe-"
 """Files of this beginning are there for a moment, to see who sees them."""
+_OF_URLS: Final = "%#?[]"
 _NOISE: Final = re.compile(r"\x1b\[[0-9;]*m|↳|\n\s+0: .*", re.DOTALL)
 
 
@@ -48,6 +49,7 @@ def is_remote(path: str) -> bool:
 def make_folder(out: str) -> None:
     """Make sure that files can be written there; SegmendError where that is not possible."""
     if is_remote(out):
+        _refuse_misread(out)
         mark = f"{out}/{MARK}{uuid.uuid4().hex}"
         try:
             store_of(out).put(mark, b"")
@@ -61,6 +63,13 @@ def make_folder(out: str) -> None:
         raise SegmendError(f"--out {out}: {error.strerror}") from error
     if not os.access(out, os.W_OK):
         raise SegmendError(f"--out {out}: no permission to write there")
+
+
+def _refuse_misread(out: str) -> None:
+    """Delta's library takes the name for a URL, and its files would lie at another place than ours."""
+    for each in _OF_URLS:
+        if each in out:
+            raise UsageError(f"--out {out}: {each} in the name of an object store's OUT is read as a URL's")
 
 
 @contextmanager

@@ -119,8 +119,9 @@ class ObjectStore(Files):
             return None
         store, key = self._split(path)
         try:
-            with _refusals(path):
-                return _listed(self.calls.head(store, key))
+            if key:  # S3 answers for a bucket, too
+                with _refusals(path):
+                    return _listed(self.calls.head(store, key))
         except Unreadable as error:
             if not error.missing:
                 raise

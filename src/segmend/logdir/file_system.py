@@ -268,8 +268,8 @@ class Files(Protocol):
         return HELD_BACK_NOTHING
 
     def space(self, path: str) -> Space:
-        """Free space of the file system under `path`."""
-        raise Unreadable(path, "nothing tells its free space", errno.ENOENT)
+        """Free space of the file system under `path`; ENOTSUP where nothing tells it."""
+        raise Unreadable(path, "nothing tells its free space", errno.ENOTSUP)
 
     def lock_state(self, path: str) -> LockState | None:  # noqa: ARG002
         """Who holds a record lock on `path`; None if it cannot be told."""
