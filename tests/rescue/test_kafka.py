@@ -189,7 +189,7 @@ def test_a_note_that_is_damaged_is_a_line(held: str, tmp_path: Path) -> None:
 
 def test_settings_that_a_producer_cannot_have_are_a_line() -> None:
     with pytest.raises(SegmendError, match=r"^--client-config: .*acks"):
-        Sender("127.0.0.1:1", {"acks": "1"}, ("t", 0, 1000), lambda _offset, _target: None)
+        Sender("127.0.0.1:1", {"acks": "1"}, ("t", 0, 1000), lambda _offset, _target: None, str)
 
 
 class Starting:
@@ -204,7 +204,8 @@ class Starting:
         return SimpleNamespace(topics={name: SimpleNamespace(error=unknown, partitions={0: None})})
 
     def describe_configs(self, resources: list[Any], **_more: object) -> dict[Any, Future[Any]]:
-        said = {"message.timestamp.type": "CreateTime", "max.message.bytes": "9", "segment.bytes": "10"}
+        said = {"message.timestamp.type": "CreateTime", "max.message.bytes": "9", "segment.bytes": "10",
+                "cleanup.policy": "delete", "retention.ms": "-1"}  # fmt: skip
         told: Future[Any] = Future()
         told.set_result({name: SimpleNamespace(value=value) for name, value in said.items()})
         return {resources[0]: told}
@@ -250,7 +251,7 @@ class Purged:
 def test_why_sending_stopped_is_said_and_not_what_that_did(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_cluster, "PATIENCE", 0.0)
     monkeypatch.setattr(live_cluster, "Producer", lambda *_args, **_more: Purged())
-    sender = Sender("127.0.0.1:1", {}, ("t", 0, 1000), lambda _offset, _target: None)
+    sender = Sender("127.0.0.1:1", {}, ("t", 0, 1000), lambda _offset, _target: None, str)
 
     def stopped() -> None:
         try:

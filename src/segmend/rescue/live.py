@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
+from segmend.broker.election import MIN_INSYNC
 from segmend.errors import SegmendError
 from segmend.frozen import frozen
+from segmend.rescue.refusals import is_echo, silence, words_of
 
 _ANSWER: Final = 20.0
 """Seconds that a cluster has to answer a question."""
@@ -21,6 +23,8 @@ PATIENCE: Final = 60.0
 """Seconds without one acknowledgement after which sending stops."""
 SETTLED: Final = 15.0
 """Seconds in which a broker that starts gets to know its topics."""
+_BEHIND: Final = 2.0
+"""Seconds in which all is heard of records that are refused together."""
 _BATCH: Final = 1_000_000
 _QUIET: Final = logging.getLogger("segmend.librdkafka")
 _QUIET.addHandler(logging.NullHandler())
@@ -35,6 +39,10 @@ class LiveTopic:
     append_time: bool
     largest: int
     """Of its batches, in bytes."""
+    policies: Collection[str]
+    """Of its cleaning: delete, compact."""
+    retention_ms: int
+    """Negative: for ever."""
 
 
 class LiveCluster:
@@ -57,7 +65,7 @@ class LiveCluster:
             self._consumer = Consumer({**self._settings, **reading}, logger=_QUIET)
             self._admin = AdminClient(dict(self._settings), logger=_QUIET)
         except (KafkaException, ValueError) as error:
-            raise SegmendError(f"--client-config: {_words(error)}") from None
+            raise SegmendError(f"--client-config: {words_of(error)}") from None
 
     def _told(self, error: KafkaError) -> None:
         self._last = error.str()
@@ -75,8 +83,9 @@ class LiveCluster:
         try:
             return self._consumer.list_topics(topic or "__segmend_none", timeout=_ANSWER)
         except KafkaException as error:
+            why = self._last or words_of(error)
             raise SegmendError(
-                f"{self.bootstrap}: no broker answers there ({self._last or _words(error)}); see --bootstrap"
+                f"{self.bootstrap}: no broker answers there ({why}); see --bootstrap"
             ) from None
 
     def topic(self, name: str, *, was_there: bool = False) -> LiveTopic | None:
@@ -91,19 +100,35 @@ class LiveCluster:
         if topic_metadata.error is not None:
             if topic_metadata.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 return None
-            raise SegmendError(f"{self.bootstrap}: topic {name}: {topic_metadata.error.str()}")
-        resource = ConfigResource(ResourceType.TOPIC, name)
-        try:
-            said = self._admin.describe_configs([resource], request_timeout=_ANSWER)[resource].result(
-                2 * _ANSWER
-            )
-        except KafkaException as error:
-            raise SegmendError(f"{self.bootstrap}: settings of topic {name}: {_words(error)}") from None
+            raise SegmendError(f"{self.bootstrap}: topic {name}: {words_of(topic_metadata.error)}")
+        said = self._settings_of(name)
         return LiveTopic(
             partitions=len(topic_metadata.partitions),
             append_time=said["message.timestamp.type"].value == "LogAppendTime",
             largest=min(int(said[name].value) for name in ("max.message.bytes", "segment.bytes")),
+            policies=said["cleanup.policy"].value.replace(" ", "").split(","),
+            retention_ms=int(said["retention.ms"].value),
         )
+
+    def _settings_of(self, topic: str) -> Mapping[str, Any]:
+        resource = ConfigResource(ResourceType.TOPIC, topic)
+        try:
+            asked = self._admin.describe_configs([resource], request_timeout=_ANSWER)
+            said: Mapping[str, Any] = asked[resource].result(2 * _ANSWER)
+        except KafkaException as error:
+            raise SegmendError(f"{self.bootstrap}: settings of topic {topic}: {words_of(error)}") from None
+        return said
+
+    def why_silent(self, topic: str, partition: int) -> str:
+        """Why a partition may acknowledge nothing, in words."""
+        try:
+            there = self._metadata(topic).topics[topic].partitions[partition]
+            needed = int(self._settings_of(topic)[MIN_INSYNC].value)
+        except SegmendError as error:
+            return str(error)
+        except KeyError:
+            return "it is gone"
+        return silence(there.leader, there.replicas, there.isrs, needed)
 
     def create(self, name: str, partitions: int, replicas: int, settings: Mapping[str, str]) -> None:
         """Make a topic and wait until it is there."""
@@ -120,7 +145,8 @@ class LiveCluster:
                     "a broker that starts; give the same command again"
                 ) from None
             raise SegmendError(
-                f"{self.bootstrap}: topic {name} cannot be made as it was ({_words(error)}); make it yourself"
+                f"{self.bootstrap}: topic {name} cannot be made as it was ({words_of(error)}); "
+                "make it yourself"
             ) from None
         until = time.monotonic() + 3 * _ANSWER
         while not self._is_led(name, partitions):
@@ -142,7 +168,7 @@ class LiveCluster:
             )
             return int(first), int(end)
         except KafkaException as error:
-            raise SegmendError(f"{self.bootstrap}: {topic}-{partition}: {_words(error)}") from None
+            raise SegmendError(f"{self.bootstrap}: {topic}-{partition}: {words_of(error)}") from None
 
     def records(self, topic: str, partition: int, first: int) -> Iterator[Message]:
         self._consumer.assign([TopicPartition(topic, partition, first)])
@@ -161,7 +187,8 @@ class LiveCluster:
 
     def sender(self, topic: str, partition: int, largest: int, done: Callable[[int, int], None]) -> Sender:
         """Sends to one partition; `done` hears of each that is acknowledged."""
-        return Sender(self.bootstrap, self._settings, (topic, partition, largest), done)
+        to = (topic, partition, largest)
+        return Sender(self.bootstrap, self._settings, to, done, lambda: self.why_silent(topic, partition))
 
 
 class Sender:
@@ -173,11 +200,14 @@ class Sender:
         settings: Mapping[str, Any],
         to: tuple[str, int, int],
         done: Callable[[int, int], None],
+        why_silent: Callable[[], str],
     ) -> None:
         self._where, (self._topic, self._partition, largest) = bootstrap, to
         self._done = done
         self._pending: deque[int] = deque()
+        self._why_silent = why_silent
         self._failed: str | None = None
+        self._refused: tuple[int, KafkaError] | None = None
         self._heard = time.monotonic()
         wanted = {
             **settings,
@@ -194,7 +224,7 @@ class Sender:
         try:
             self._producer = Producer(wanted, logger=_QUIET)
         except (KafkaException, ValueError) as error:
-            raise SegmendError(f"--client-config: {_words(error)}") from None
+            raise SegmendError(f"--client-config: {words_of(error)}") from None
 
     def send(self, offset: int, key: bytes | None, value: bytes | None, **more: object) -> None:
         """Queue a record that has this offset in its source."""
@@ -209,7 +239,9 @@ class Sender:
                 self._wait(1.0)
             except KafkaException as error:
                 self._wait(0)
-                raise SegmendError(f"{self._name}: offset {offset}: {_words(error)}") from None
+                if error.args[0].code() == KafkaError._FATAL:
+                    self._fail(self._reason_of(error))
+                raise SegmendError(f"{self._name}: offset {offset}: {words_of(error)}") from None
             else:
                 break
         if not self._pending:
@@ -236,25 +268,35 @@ class Sender:
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         offset = self._pending.popleft()
-        if error is None and self._failed is None:
+        if error is None and self._failed is None and self._refused is None:
             self._heard = time.monotonic()
             self._done(offset, message.offset())
-        elif self._failed is None:
-            self._failed = (
-                f"{self._name}: offset {offset} of the source is refused: {error.str() if error else ''}"
-            )
+        elif error is not None and (self._refused is None or is_echo(self._refused[1])):
+            self._refused = offset, error
 
     def _wait(self, seconds: float) -> None:
         try:
             self._producer.poll(seconds)
-        except KafkaException as error:  # a fatal one, which a callback may have told of, too
-            self._failed = self._failed or f"{self._name}: {_words(error)}"
+        except KafkaException as error:
+            self._failed = self._failed or self._reason_of(error)
+        if self._failed is None and self._refused is not None:
+            self._failed = self._reason_of(None)
         if self._failed is None and self._pending and time.monotonic() - self._heard > PATIENCE:
-            self._failed = f"{self._name}: nothing was acknowledged for {PATIENCE:.0f} s"
+            self._failed = f"nothing was acknowledged for {PATIENCE:.0f} s: {self._why_silent()}"
         if self._failed:
-            raise SegmendError(f"{self._failed}; mend that and give the same command again, which goes on")
+            self._fail(self._failed)
 
+    def _fail(self, why: str) -> NoReturn:
+        self._failed = why
+        raise SegmendError(f"{self._name}: {why}; mend that and give the same command again, which goes on")
 
-def _words(error: BaseException) -> str:
-    first = error.args[0] if error.args else error
-    return first.str() if isinstance(first, KafkaError) else str(first)
+    def _reason_of(self, error: KafkaException | None) -> str:
+        """Which record is refused, and why: what is told of each comes behind a fatal error."""
+        until = time.monotonic() + _BEHIND
+        while (self._refused is None or is_echo(self._refused[1])) and time.monotonic() < until:
+            with suppress(KafkaException):
+                self._producer.poll(0.1)
+        if self._refused is None:
+            return words_of(error) if error is not None else ""
+        offset, refusal = self._refused
+        return f"offset {offset} of the source is refused: {words_of(refusal)}"

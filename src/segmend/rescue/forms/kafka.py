@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from confluent_kafka import Message
 
+from segmend.broker.election import MIN_INSYNC
 from segmend.errors import SegmendError, UsageError
 from segmend.formats.java_properties import parse
 from segmend.logdir import disk
@@ -22,12 +23,13 @@ from segmend.logdir.files import FileEntry
 from segmend.node.metadata_image import MetadataImage
 from segmend.rescue import notes
 from segmend.rescue.forms import finish as finish
-from segmend.rescue.live import LiveCluster
+from segmend.rescue.live import LiveCluster, LiveTopic
 from segmend.rescue.long_names import stem
 from segmend.rescue.outlet import JOURNAL, Folder, Line
 from segmend.rescue.reached import Reached, what_is_new
 from segmend.rescue.request import Due, Job, RescueRequest, Written
 from segmend.rescue.rows import Row, Tally, rows
+from segmend.wording import plural
 
 _CLUSTER: Final = "_kafka.json"
 BEGINS: Final = frozenset({_CLUSTER})
@@ -36,7 +38,6 @@ _ANEW: Final = "give a new --out to send it again"
 _EACH: Final = 1.0
 """Seconds from note to note."""
 _REPLICAS: Final = 3
-_IN_SYNC: Final = "min.insync.replicas"
 _REPEATED: Final = 100_000
 """Librdkafka has no more records on their way."""
 
@@ -118,8 +119,8 @@ def _shape(
         if not name.startswith("internal.")
     }
     count = min(had, nodes)
-    if int(settings.get(_IN_SYNC, "1")) > count:
-        settings[_IN_SYNC] = str(count)
+    if int(settings.get(MIN_INSYNC, "1")) > count:
+        settings[MIN_INSYNC] = str(count)
     return max(needed, len(replicas)), count, settings
 
 
@@ -328,7 +329,7 @@ class _Sending:
         topic = self._cluster.topic(job.topic, was_there=True)
         if topic is None or topic.partitions <= job.partition:
             raise SegmendError(f"{self._cluster.bootstrap}: {job.name} is gone")
-        self._topic, self._tally, self._changed = topic, Tally(), _Changed(topic.append_time)
+        self._topic, self._tally, self._changed = topic, Tally(), _Changed(topic)
         self._size = 0
         self._doubts: list[str] = []
 
@@ -430,24 +431,34 @@ def _more(row: Row) -> dict[str, Any]:
 
 
 class _Changed:
-    """Counts what cannot be the same there; `last` is the offset of the last record."""
+    """Counts what cannot be or stay the same there; `last` is the offset of the last record."""
 
-    def __init__(self, append_time: bool) -> None:
-        self._append_time = append_time
-        self._of_brokers = self._zero = 0
+    def __init__(self, topic: LiveTopic) -> None:
+        self._topic = topic
+        deletes = "delete" in topic.policies and topic.retention_ms >= 0
+        self._kept_from = time.time() * 1000 - topic.retention_ms if deletes else 0
+        self._of_brokers = self._zero = self._old = 0
         self.last: int | None = None
 
     def see(self, row: Row) -> None:
         self.last = row.offset
         self._of_brokers += row.timestamp_type == 1
         self._zero += row.timestamp == 0
+        self._old += 0 <= row.timestamp < self._kept_from
 
     def words(self) -> Iterator[str]:
         """What is to be told of it."""
-        if self._append_time:
+        if "compact" in self._topic.policies:
+            yield "cleanup.policy is compact there: in time its broker keeps the last record of each key only"
+        if self._topic.append_time:
             yield "message.timestamp.type is LogAppendTime there: all timestamps are those of sending"
             return
         if self._of_brokers:
             yield f"{self._of_brokers} timestamps of type LogAppendTime were sent as CreateTime"
         if self._zero:
             yield f"{self._zero} timestamps of 0 were sent as 1 ms: librdkafka cannot send 0"
+        if self._old:
+            yield (
+                f"{plural(self._old, 'record')} older than retention.ms ({self._topic.retention_ms}) there, "
+                "which its broker deletes with their segments: raise that now (kafka-configs.sh --alter)"
+            )
