@@ -25,7 +25,7 @@ from tests.golden.unpack import unpack
 from segmend.checks import CheckRun, Level
 from segmend.cli.main import main
 from segmend.errors import ExitCode, SegmendError, UsageError
-from segmend.fleet import delta, folder, object_store
+from segmend.fleet import delta, folder, object_store, remote
 from segmend.fleet.audit import AuditRequest, audit
 from segmend.fleet.driver import LocalDriver
 from segmend.fleet.listing import Place, find_places
@@ -154,7 +154,7 @@ def test_an_out_that_cannot_be_written_is_one_line(fleet: Path, bucket: str, cap
     told = capsys.readouterr().err.splitlines()
     assert told[-1].startswith("segmend: s3://nobody/x/"), told
     assert main([*command, "ftp://host/x"]) == ExitCode.USAGE
-    for character in "%#?[]":  # Delta's library reads them as a URL's, and wrote beside OUT
+    for character in "%#?[]\\^|":  # Delta's library reads them as a URL's, and wrote beside OUT
         capsys.readouterr()
         assert main([*command, f"s3://snap/odd/o{character}x"]) == ExitCode.USAGE
         assert f"{character} in the name of an object store's OUT" in capsys.readouterr().err
@@ -282,6 +282,36 @@ def test_a_store_that_nobody_serves_says_why() -> None:
 
     with pytest.raises(Unreadable, match=rf"HEAD {url}/snap/x .*\(Connection refused\)$"):
         ObjectStore(connect).file_stat("s3://snap/x")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("AWS_ALLOW_HTTP", None, "to use http:// set AWS_ALLOW_HTTP=true"),
+        ("AWS_ENDPOINT_URL", "nonsense", "AWS_ENDPOINT_URL=nonsense is no URL such as https://host:9000"),
+        ("AWS_ACCESS_KEY_ID", None, "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
+    ],
+)
+def test_what_the_environment_lacks_is_said(
+    bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str | None, words: str
+) -> None:
+    """Of inputs and of OUT; what the library says of it is of HTTP only, or a panic."""
+    write_broker(tmp_path / "fleet", 1, [plain("t", 0)])
+    monkeypatch.delenv(name)
+    if value is not None:
+        monkeypatch.setenv(name, value)
+    if name == "AWS_ACCESS_KEY_ID":
+        monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+        monkeypatch.setenv("AWS_METADATA_ENDPOINT", "http://127.0.0.1:9")
+    remote.forget()
+    try:
+        for path, out in ((bucket, tmp_path / "out"), (tmp_path / "fleet", "s3://snap/lacking")):
+            ran = run("fleet", "audit", path, "--out", out, "--driver", "local", code=8)
+            assert words in ran.err
+            assert ran.err.count("\n") == 1
+    finally:
+        remote.forget()
 
 
 @pytest.mark.slow

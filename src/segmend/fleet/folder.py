@@ -23,7 +23,7 @@ from segmend.logdir.file_system import Unreadable
 
 MARK: Final = ".segmend-probe-"
 """Files of this beginning are there for a moment, to see who sees them."""
-_OF_URLS: Final = "%#?[]"
+_OF_URLS: Final = r"%#?[]\^|"
 _NOISE: Final = re.compile(r"\x1b\[[0-9;]*m|↳|\n\s+0: .*", re.DOTALL)
 
 

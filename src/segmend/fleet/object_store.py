@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import os
 import re
 import stat
 from collections import OrderedDict
@@ -35,6 +36,11 @@ _FOLDERS_KEPT: Final = 4096
 _BYTES_KEPT: Final = 64 << 20
 _MD5: Final = re.compile("[0-9a-f]{32}")
 _CAUSE: Final = re.compile(r'message: "([^"\n]+)"')
+_LACKING: Final = {
+    "/latest/api/token": "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "BadScheme": "to use http:// set AWS_ALLOW_HTTP=true",
+}
+"""What the environment lacks, by what obstore says then: it asks EC2's metadata, or blames a builder."""
 _Name = tuple[str, int, int]
 
 
@@ -158,6 +164,7 @@ class ObjectStore(Files):
         bucket, _, key = rest.partition("/")
         url = f"{scheme}://{bucket}"
         if url not in self._stores:
+            _refuse_no_url(path)
             with _refusals(path):
                 self._stores[url] = self._connect(url)
         return self._stores[url], key.rstrip("/")
@@ -249,8 +256,16 @@ def _refusals(path: str) -> Iterator[None]:
         raise Unreadable(path, f"the object store failed: {_reason(str(error))}", errno.EIO) from None
 
 
+def _refuse_no_url(path: str) -> None:
+    """Over an endpoint that is no URL obstore panics."""
+    for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT"):
+        value = os.environ.get(name)
+        if path.startswith("s3") and value and "://" not in value:
+            raise Unreadable(path, f"{name}={value} is no URL such as https://host:9000", errno.EINVAL)
+
+
 def _reason(words: str) -> str:
     """What was asked, and why it failed: the innermost cause stands far below, among Rust's names."""
     told, _, below = words.partition("Debug source")
-    cause = _CAUSE.findall(below)[-1:]
+    cause = [*_CAUSE.findall(below)[-1:], *(lack for sign, lack in _LACKING.items() if sign in words)]
     return " ".join([*" ".join(told.split())[:200].split(), *(f"({each})" for each in cause)])
