@@ -196,6 +196,12 @@ def test_an_unclean_election_is_a_divergence(tmp_path: Path) -> None:
     assert replicas[2]["unique"] == [
         {"first_offset": 70, "last_offset": 79, "records": 10, "above_high_watermark": True}
     ]
+    (one / "meta.properties").unlink()
+    said = "of broker ? (" + str(one) + "), 50 records of a branch that lost, written by producers 7, 8\n"
+    asked = ("rescue", one, two, "--as", "jsonl", "--out", tmp_path / "out")
+    assert said in run(*asked).out
+    (line,) = run(*asked, "--json").of("partition")
+    assert [each["producers"] for each in line["diverged"]] == [[7, 8]]
 
 
 def test_a_high_watermark_of_a_leader_that_lost_is_no_loss_and_no_all_clear(tmp_path: Path) -> None:

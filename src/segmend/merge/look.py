@@ -20,10 +20,8 @@ from segmend.logdir.walk import DECODE_LIMIT
 from segmend.merge.rows import iter_rows
 from segmend.merge.second_look import Keyed
 from segmend.merge.spans import Span
-from segmend.merge.values import NO_EPOCH, Batch, Replica, Run
+from segmend.merge.values import NO_EPOCH, PRODUCERS, Batch, Replica, Run
 
-PRODUCERS: Final = 10
-"""So many producer ids of a range are named."""
 _END: Final = 1 << 62
 _KEYS: Final = frozenset({"offset", "key", "value_size"})
 _DIGEST: Final = 16

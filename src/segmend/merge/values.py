@@ -17,6 +17,8 @@ NO_EPOCH: Final = -1
 """The leader epoch of magic 0 and 1."""
 Digest = int
 """Of 64 bits, without a sign."""
+PRODUCERS: Final = 10
+"""So many producer ids of a range are named."""
 
 
 class Batch(NamedTuple):

@@ -135,7 +135,7 @@ def _relation(standing: Standing) -> str:
 
 
 def _broker(replica: Replica) -> str:
-    return "broker ?" if replica.broker is None else f"broker {replica.broker}"
+    return text.broker(replica.broker)
 
 
 def _consequences(
@@ -145,7 +145,7 @@ def _consequences(
     for broker in absent:
         yield f"broker {broker} is to have a replica by the metadata log, and none of its dirs does"
     for each in merged.diverged:
-        wrote = f", written by producers {', '.join(map(str, each.producers))}" if each.producers else ""
+        wrote = text.written_by(each.producers)
         yield (
             f"{_broker(replicas[each.replica])}: {_offsets(each.first_offset, each.last_offset)} of epoch "
             f"{each.epoch} ({plural(each.records, 'record')}{wrote}) are not on the newest leader's branch; "

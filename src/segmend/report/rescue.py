@@ -49,8 +49,9 @@ def _remarks(line: Mapping[str, Any]) -> Iterator[str]:
     yield from _salvaged(line.get("salvaged", ()))
     for each in line["diverged"]:
         yield (
-            f"diverged: offsets {each['first_offset']} to {each['last_offset']} of broker {each['broker']} "
-            f"({text.clean(each['dir'])}), {plural(each['records'], 'record')} of a branch that lost"
+            f"diverged: offsets {each['first_offset']} to {each['last_offset']} of "
+            f"{text.broker(each['broker'])} ({text.clean(each['dir'])}), {plural(each['records'], 'record')} "
+            f"of a branch that lost{text.written_by(each.get('producers', ()))}"
         )
     for each in line["conflicts"]:
         where = f"{each['first_offset']} to {each['last_offset']}"

@@ -296,6 +296,7 @@ def _diverged(span: Diverged, replicas: Sequence[Replica]) -> dict[str, Any]:
         "last_offset": span.last_offset,
         "records": span.records,
         "epoch": span.epoch,
+        "producers": list(span.producers),
     }
 
 
