@@ -69,6 +69,7 @@ def test_a_removed_setting_is_told_from_one_that_any_text_will_do_for() -> None:
     before, after = Release.parse("3.9"), Release.parse("4.0")
     assert removed("log.message.format.version", before, after)
     assert not removed("log.retention.hours", before, after)
+    assert not removed("log.dirs", before, Release.parse("0.10.2"))  # whose settings were not looked at
     assert definition("segment.bytes", Release.parse("4.1"), topic=True).valid == "[1048576,...]"  # type: ignore[union-attr]
 
 

@@ -50,6 +50,13 @@ def test_a_pair_as_json() -> None:
     assert any("3.9-IV0 (21)" in line["text"] for line in told["refuses"])
 
 
+def test_settings_that_were_not_looked_at_are_not_called_ignored() -> None:
+    told = run("explain", "upgrade", "--from", "2.8", "--to", "0.10", "--json").json[0]
+    assert told["removed"] == []
+    for one, other in (("2.8", "0.10"), ("0.10", "2.8")):
+        assert "was not looked at" in run("explain", "upgrade", "--from", one, "--to", other).out
+
+
 def test_these_dirs_name_the_topics_that_are_refused(tmp_path: Path) -> None:
     root = Path(unpack(ARCHIVES / "3.9.2+segment-bytes.tar.xz", tmp_path / "x")) / "b1"
     told = run("explain", "upgrade", root / "d0", root / "d1", "--kafka", "4.1", "--json", code=4)

@@ -64,6 +64,7 @@ EMPTY_DIR_KEEPS_ITS_LINES: Final = gone_in(
 replication-offset-checkpoint does so in every release (`ReplicaManager.checkpointHighWatermarks`).
 """
 TOPIC_IDS: Final = new_in("PartitionMetadataFile; KIP-516", (2, 8))
+LOG_STARTS: Final = new_in("LogManager.loadLogs, log-start-offset-checkpoint; KIP-107", (0, 11))
 LEADER_EPOCHS: Final = new_in("LeaderEpochFileCache; KIP-101", (0, 11))
 EPOCHS_BY_FORMAT: Final = Rule(
     "UnifiedLog.maybeCreateLeaderEpochCache; KAFKA-7897",

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from segmend.broker.rule import new_in
-from segmend.broker.settings import definition
+from segmend.broker.settings import LISTED, definition
 from segmend.logdir.release import Release
 
 _NAMES: Final = """
@@ -39,12 +38,11 @@ _OF_OTHERS: Final = (
     "kafka.csv.metrics.", "rsm.config.", "rlmm.config.",
 )  # fmt: skip
 """How names begin that parts of Kafka read which are no `ConfigDef`."""
-_LISTED: Final = new_in("KafkaConfig: looked at from 0.11 on", (0, 11))
 
 
 def unheard(names: Iterable[str], release: Release) -> list[str]:
     """The names that are no settings of the release: it ignores them, as it does a name written wrongly."""
-    if not _LISTED.of(release):
+    if not LISTED.of(release):
         return []
     others = [name for name in names if name not in ANY_TEXT and not name.startswith(_OF_OTHERS)]
     return [name for name in others if definition(name, release, topic=False) is None]

@@ -19,6 +19,8 @@ UNKNOWN_MAGIC = Words.since(
     "ByteBufferLogInputStream.nextBatch, FileLogInputStream.nextBatch; KIP-98",
     ((0, 11), "Invalid magic found in record: {}"),
 )
+MAGIC_SINCE: Final = {1: (0, 10), 2: (0, 11)}
+"""`RecordBatch`: the release that brought a magic; KIP-32, KIP-98."""
 NULL_KEYS = Words.since(
     "LogCleaner.recordStats; 0.9", ((0, 9), "Found {} invalid messages during compaction.")
 )

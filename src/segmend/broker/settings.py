@@ -14,7 +14,7 @@ from functools import cache
 from typing import Final
 
 from segmend.broker.features import knows_version
-from segmend.broker.rule import Rule, Words
+from segmend.broker.rule import Rule, Words, new_in
 from segmend.broker.server_definitions import SERVER
 from segmend.broker.topic_definitions import TOPIC
 from segmend.formats.java_number import parse_double, parse_int, parse_long
@@ -43,6 +43,8 @@ _NO_VERSION = Words(
     ),
 )
 
+LISTED: Final = new_in("KafkaConfig: looked at from 0.11 on", (0, 11))
+"""Whether it is known which settings a release has."""
 _NUMBERS: Final = {
     "SHORT": (-(2**15), 2**15 - 1),
     "INT": (-(2**31), 2**31 - 1),
@@ -104,7 +106,7 @@ def definition(name: str, release: Release, *, topic: bool) -> Definition | None
 def removed(name: str, before: Release, after: Release) -> bool:
     """Whether server.properties of `before` knows the setting and `after` no longer does."""
     known, left = (definition(name, release, topic=False) for release in (before, after))
-    return known is not None and left is None
+    return known is not None and left is None and LISTED.of(after)
 
 
 def narrowed(before: Release, after: Release, *, topic: bool) -> Iterator[tuple[str, Definition, Definition]]:

@@ -48,7 +48,15 @@ def _line(since: str, topic: Topic, text: str, mode: Mode = Mode.ANY, until: str
     return Line(since=first, topic=topic, text=" ".join(text.split()), mode=mode, until=end)
 
 
+_UNLISTED: Final = _line(
+    "0.11",
+    Topic.CHECK,
+    """
+    server.properties and the topics' settings: which of them a release before 0.11 knows, and in which
+    limits, was not looked at""",
+)
 _UP: Final = (
+    _UNLISTED,
     _line("0.10", Topic.CHANGES, "records get timestamps (magic 1, KIP-32), segments a .timeindex (0.10.1)"),
     _line("0.11", Topic.CHANGES, """
         records of magic 2; leader-epoch-checkpoint, producer snapshots and .txnindex in each partition,
@@ -159,6 +167,7 @@ _CROSSING_BACK: Final = (
 )
 """From KRaft to ZooKeeper, as long as a release knows it."""
 _DOWN: Final = (
+    _UNLISTED,
     _line("0.10", Topic.REFUSES, "records of magic 1 are not read by a release before 0.10"),
     _line("0.11", Topic.REFUSES, "records of magic 2 are not read by a release before 0.11"),
     _line("1.1", Topic.REFUSES, "a -future directory ends the start of a release before 1.1"),

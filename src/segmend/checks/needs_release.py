@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
+from segmend.broker.serving import MAGIC_SINCE
 from segmend.findings import Finding
 from segmend.formats import quorum_state
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET
@@ -33,8 +34,6 @@ PAGE = Page(
 SCOPE = Scope.PARTITION
 LEVEL = Level.DEFAULT
 
-_MAGIC_SINCE: Final = {1: (0, 10), 2: (0, 11)}
-"""`RecordBatch`, by magic: KIP-32, KIP-98."""
 _CODEC_SINCE: Final = {4: (2, 1)}
 """`CompressionType`, by id: KIP-110."""
 _HORIZON_SINCE: Final = (3, 1)
@@ -47,7 +46,7 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
     """The highest need of the whole partition."""
     needs: dict[tuple[int, ...], str] = {}
     for scan in filter(None, context.scans):
-        magics = ((_MAGIC_SINCE.get(magic), f"magic {magic}") for magic, _ in scan.magics)
+        magics = ((MAGIC_SINCE.get(magic), f"magic {magic}") for magic, _ in scan.magics)
         codecs = ((_CODEC_SINCE.get(codec), "zstd") for codec, _ in scan.codecs)
         needs.update((since, what) for since, what in chain(magics, codecs) if since)
     if context.release < _HORIZON_SINCE and _has_horizon(context):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from segmend.broker.checkpoints import (
+    LOG_STARTS,
     MARKER_GOES_FIRST,
     RESETTING,
     UNREADABLE_CHECKPOINT,
@@ -91,7 +92,7 @@ class DirState:
         self.offline, self.late = reason if self.late else self.offline or reason, None
 
     def of(self, checkpoint: str, key: tuple[str, int]) -> int | None:
-        return self.offsets[checkpoint].get(key)
+        return self.offsets.get(checkpoint, {}).get(key)
 
 
 def is_needed(state: DirState, broker: BrokerDirs) -> bool:
@@ -111,7 +112,8 @@ def read_dir(log_dir: LogDir, release: Release, *, clean: bool | None, cleaner: 
     unknown = [each.name for each in log_dir.partitions if not knows(each.kind, release)]
     state.foreign = [*(name for name in log_dir.foreign if name != taken), *unknown]
     for name in (RECOVERY_POINT, LOG_START_OFFSET, HIGH_WATERMARK, CLEANER_OFFSET):
-        read_checkpoint(state, name, release, heeded=cleaner or name != CLEANER_OFFSET)
+        if name != LOG_START_OFFSET or LOG_STARTS.of(release):
+            read_checkpoint(state, name, release, heeded=cleaner or name != CLEANER_OFFSET)
     marker = f"{log_dir.path}/{MARKER}"
     if taken and log_dir.entries.get(MARKER) == "dir" and is_full(log_dir.files, marker):
         state.leave_out(f"{DIR_FAILED.format(log_dir.path)}: {NOT_EMPTY.format(marker)}")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from segmend.broker.cleanup_policy import UNLESS_COMPACTED
-from segmend.broker.serving import STOPS_BEFORE_THE_MARK
+from segmend.broker.serving import MAGIC_SINCE, STOPS_BEFORE_THE_MARK
 from segmend.formats.names import file_prefix
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.frozen import dataclass, replace
@@ -85,10 +85,23 @@ def note_failing_reads(loaded: LoadedLog, budget: Budget, *, compacted: bool, to
         if loaded.after is not None and base > (loaded.after.log_start_offset or 0):
             name = f"{file_prefix(base)}.log"  # a consumer jumps over it
             loaded.state.note("reads-fail", name, offset=first)
-    return (
+    return _too_new(loaded, [scan for _, scan in scanned if scan]) or (
         next((_hole(each) for each, (_, scan) in zip(segments, scanned, strict=True) if scan is None), doubt)
         or doubt
     )
+
+
+def _too_new(loaded: LoadedLog, scans: Sequence[SegmentScan]) -> str | None:
+    """What is not known of a log in a message format that the release does not know.
+
+    It takes the first offset of a batch for that of a message: its log ends too early (seen of 0.10.2).
+    """
+    release, partition = loaded.state.settings.release, loaded.state.partition
+    magic = max((magic for scan in scans for magic, _ in scan.magics), default=0)
+    if release >= MAGIC_SINCE.get(magic, (0,)):
+        return None
+    words = f"it holds magic {magic}, which Kafka {release} takes for messages of its own format (K19)"
+    return f"{partition.path}: where this log ends, and what a consumer gets of it: {words}"
 
 
 def _perhaps_cleaned(loaded: LoadedLog, empty: Segment, after: Segment) -> str | None:

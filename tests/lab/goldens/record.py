@@ -1,4 +1,4 @@
-"""Every golden directory started by every later release: `python -m tests.lab.goldens.record [GOLDEN...]`.
+"""Every golden directory started by every other release: `python -m tests.lab.goldens.record [GOLDEN...]`.
 
 A golden directory is copied, given to root or to a user, and started with the server.properties that an
 operator would write for that release: with ZooKeeper, which is told the topics that the directories
@@ -51,6 +51,19 @@ def later(golden: str) -> list[str]:
         and not (written.mode == "kraft" and upgrade.named(started).mode == "zookeeper")
     ]
     return found or [written.version]
+
+
+def earlier(golden: str) -> list[str]:
+    """The releases of the same mode before the one that wrote it."""
+    written = upgrade.named(golden.partition("-")[0])
+    kinds = ((started, upgrade.named(started)) for started in STARTED)
+    return [name for name, kind in kinds if kind.number < written.number and kind.mode == written.mode]
+
+
+def starts(golden: str) -> list[str]:
+    """Each by the release and whom the broker runs as; for the way back root is enough."""
+    up = [f"{started} {user}" for started in later(golden) for user in USERS]
+    return up + [f"{started} root" for started in earlier(golden)]
 
 
 def settings(root: Path, golden: str, started: str, zookeeper: str) -> dict[str, str]:
@@ -141,22 +154,20 @@ def main(wanted: list[str]) -> None:
     for golden in wanted or GOLDENS:
         path = HERE / f"{golden}.json"
         found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-        for started in later(golden):
-            for user in USERS:
-                key = f"{started} {user}"
-                if key not in found:
-                    row = trial(golden, started, user)
-                    seen = row.pop("partitions", None)
-                    if seen is not None:
-                        whole = found.setdefault("whole", seen)
-                        row["differ"] = {
-                            name: seen.get(name)
-                            for name in sorted({*whole, *seen})
-                            if seen.get(name) != whole.get(name)
-                        }
-                    found[key] = row
-                    print(golden, key, json.dumps(row)[:200], flush=True)
-                    save(golden, found)
+        for key in starts(golden):
+            if key not in found:
+                row = trial(golden, *key.split())
+                seen = row.pop("partitions", None)
+                if seen is not None:
+                    whole = found.setdefault("whole", seen)
+                    row["differ"] = {
+                        name: seen.get(name)
+                        for name in sorted({*whole, *seen})
+                        if seen.get(name) != whole.get(name)
+                    }
+                found[key] = row
+                print(golden, key, json.dumps(row)[:200], flush=True)
+                save(golden, found)
 
 
 if __name__ == "__main__":
