@@ -14,6 +14,7 @@ from tests.removal import remove
 from tests.surgery.child import NOBODY, as_user
 from tests.surgery.desk import Desk
 from tests.surgery.faulty import Died
+from tests.surgery.shows.names import OTHER
 
 from segmend.formats import posix_acl
 from segmend.formats.posix_acl import MASK, OTHERS, OWNER, OWNING_GROUP, USER, AclEntry, PosixAcl
@@ -155,6 +156,54 @@ def test_a_file_that_its_owner_may_not_write_keeps_its_attributes(desk: Desk, cl
 
     as_user(act)
     assert look(str(path), content=False) == before
+
+
+@pytest.mark.parametrize(("what", "mode"), [("leader-epoch-checkpoint", 0o444), (".", 0o555)])
+def test_a_copy_that_this_user_could_not_take_away_again_is_not_begun(
+    desk: Desk, what: str, mode: int
+) -> None:
+    """Of files it was made, and no undo took it back; of a directory it stopped before the first file."""
+    path = desk.dirs[0] / "txn-0" / what
+    path.chmod(mode)
+    asked = ("--topic", "txn", "--to", "other", "--topic-id", OTHER, "--even-stray", "--copy")
+    assert desk.plan("rename", *asked).code == 0
+    if os.getuid() == 0:
+        os.chown(desk.plan_file, NOBODY, NOBODY)
+    as_user(lambda: refused(desk, f"is to have mode {mode:o}, as what is beside it or copied"))
+    path.chmod(0o755)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root sees that nothing changed in what is closed")
+@pytest.mark.parametrize(
+    ("closed", "mode", "why"),
+    [
+        ("*.log", 0o000, ".log: this user may not read it"),
+        (".", 0o333, "txn-0: this user may not read what is in it (chmod u+rwx)"),
+    ],
+)
+def test_what_this_user_may_not_read_is_told_before_the_first_step(
+    desk: Desk, closed: str, mode: int, why: str
+) -> None:
+    """Bytes of another replica or an earlier journal; a directory, as it is read to be synced."""
+    home = desk.dirs[0] / "txn-0"
+    copied = ("rename", "--to", "other", "--copy")
+    operation, *more = copied if closed == "*.log" else ("restamp",)
+    asked = ("--topic", "txn", *more, "--topic-id", OTHER, "--even-stray")
+    assert desk.plan(operation, *asked).code == 0
+    path = home if closed == "." else max(home.glob(closed))
+    usual = path.stat().st_mode
+    path.chmod(mode)
+    before = desk.tree()
+
+    def act() -> None:
+        for options in (("--dry-run",), ("--yes",)):
+            ran = desk.run("apply", desk.plan_file, "--state-dir", desk.state, *options)
+            assert (ran.code, "refused: " in ran.err, why in ran.err) == (8, True, True), ran
+
+    os.chown(desk.plan_file, NOBODY, NOBODY)
+    as_user(act)
+    assert (desk.tree(), desk.state.exists()) == (before, False)
+    path.chmod(usual)
 
 
 def trimmed(desk: Desk) -> Path:

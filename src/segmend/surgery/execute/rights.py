@@ -18,6 +18,10 @@ from segmend.surgery.execute.journal_events import Status
 from segmend.surgery.execute.lock import without_lock
 from segmend.surgery.fingerprint import below
 from segmend.surgery.step import Step
+from segmend.surgery.steps.append_file import AppendFile
+from segmend.surgery.steps.make_dir import MakeDir
+from segmend.surgery.steps.patch_file import PatchFile
+from segmend.surgery.steps.replace_file import ReplaceFile
 from segmend.surgery.writing.work import device_of, folder
 
 _SHOWN = 3
@@ -31,17 +35,28 @@ def refuse_without_rights(run: PlanRun, steps: Sequence[int], vaults: str) -> No
     refusals = [*filter(None, map(_closed, [vaults, *without_lock(dirs)]))]
     refusals += filter(None, (_barred(f"{path}/{LOCK}") for path in dirs))
     for number in steps:
-        refusals += _refusals(run.plan.steps[number], vaults, whole=run.status(number) is not Status.BETWEEN)
+        status = run.status(number)
+        refusals += _refusals(
+            run.plan.steps[number],
+            vaults,
+            whole=status is not Status.BETWEEN,
+            untouched=status is Status.BEFORE,
+        )
     refusals = list(dict.fromkeys(refusals))
     if refusals:
         more = f" (and {len(refusals) - _SHOWN} more)" if len(refusals) > _SHOWN else ""
         raise SegmendError(f"refused: {'; '.join(refusals[:_SHOWN])}{more}; nothing was changed")
 
 
-def _refusals(step: Step, vaults: str, *, whole: bool) -> Iterator[str]:
-    """Why a step cannot be taken; of one that was stopped on the way only its folders are `whole` enough."""
+def _refusals(step: Step, vaults: str, *, whole: bool, untouched: bool) -> Iterator[str]:
+    """Why a step cannot be taken; of one that was stopped on the way only its folders are `whole` enough.
+
+    What it reads and makes counts while it is `untouched`.
+    """
     places = [*step.paths, *([vaults] if len(step.paths) == 1 else [])]
     yield from filter(None, map(_closed, map(folder, step.paths)))
+    if untouched:
+        yield from filter(None, [_unreadable(step), _closed_once_made(step)])
     for path in step.paths if whole else ():
         kind = None if os.path.islink(path) else disk.path_type(path)
         if kind == "file":
@@ -49,6 +64,28 @@ def _refusals(step: Step, vaults: str, *, whole: bool) -> Iterator[str]:
         elif kind == "dir" and step.before.kind == "dir":
             crosses = len({device_of(place) for place in places}) > 1
             yield from _tree(path) if crosses else filter(None, [_closed(path)])
+
+
+def _unreadable(step: Step) -> str | None:
+    """Why the bytes that it writes cannot be read."""
+    content = step.content if isinstance(step, AppendFile | PatchFile | ReplaceFile) else None
+    source = None if content is None else content.source
+    if source is None or disk.path_type(source) is None:  # An earlier step may bring it there.
+        return None
+    return None if os.access(source, os.R_OK, effective_ids=True) else f"{source}: this user may not read it"
+
+
+def _closed_once_made(step: Step) -> str | None:
+    """Why what it makes could not be filled, or taken away again: it gets the mode of what is beside it."""
+    if os.geteuid() == 0 or not isinstance(step, AppendFile | MakeDir | ReplaceFile):
+        return None
+    wanted, mode = 0o700 if step.after.kind == "dir" else 0o600, step.after.mode
+    if step.before.kind != "missing" or mode is None or mode & wanted == wanted:
+        return None
+    return (
+        f"{step.paths[0]}: is to have mode {mode:o}, as what is beside it or copied, and this user could not "
+        "change it any more; chmod that and plan again, or run this as root"
+    )
 
 
 def _closed(path: str) -> str | None:
@@ -59,6 +96,8 @@ def _closed(path: str) -> str | None:
         return None  # Who makes a directory there is told.
     if disk.is_immutable(path):
         return f"{path}: is made immutable (chattr -i, -a)"
+    if not os.access(path, os.R_OK, effective_ids=True):
+        return f"{path}: this user may not read what is in it (chmod u+rwx)"  # as one does to sync it
     if not os.access(path, _CHANGE, effective_ids=True):
         return f"{path}: this user may not change what is in it (chmod u+wx)"
     return None
