@@ -5,7 +5,7 @@ Played on 0.8.2.2, 0.10.2.2 and 0.11.0.3, which end, and on 1.0.2, which goes on
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,8 @@ from tests.faults.written import two_dirs, with_zookeeper
 from tests.loading.test_outcomes import online
 
 from segmend.loading import ForecastOptions, forecast
+from segmend.loading.run import Line
+from segmend.loading.values import BrokerOutcome
 from segmend.logdir.tree import LogDir
 
 PLACES: dict[str, Callable[[Path], object]] = {
@@ -56,3 +58,42 @@ def test_a_log_dir_of_the_same_broker_that_was_left_out(tmp_path: Path) -> None:
     stranger = (second / "meta.properties").read_text().replace("broker.id=", "broker.id=7")
     (second / "meta.properties").write_text(stranger)
     assert run("forecast", first, "--json", "--kafka", "1.1.0", code=0).json[-1]["unknown"] == []
+
+
+@pytest.mark.parametrize("what", [*PLACES, "dead"])
+@pytest.mark.parametrize("release", ["1.1.0", "2.5.1", "2.8.2"])
+def test_something_else_in_the_place_of_a_replica_that_only_zookeeper_knows(
+    release: str, what: str, tmp_path: Path
+) -> None:
+    """Each of these took the dir offline that had the replica, and was forecast online."""
+    dirs = two_dirs(tmp_path)
+    with_zookeeper(dirs)
+    shutil.rmtree(dirs[1] / "v-0")
+    PLACES.get(what, lambda path: path.symlink_to(tmp_path / "not-mounted"))(dirs[1] / "v-0")
+    lines, last = _started(dirs, release)
+    assert online(lines) == [True, False]
+    assert any(f"{dirs[1]}/v-0: whether ZooKeeper has" in each for each in last.unknown)
+    for path in dirs[1].glob("*-checkpoint"):
+        path.write_text("0\n0\n")
+    lines, last = _started(dirs, release)
+    assert online(lines) == [True, True], "nothing tells that the replica was here"
+    assert any(f"{dirs[1]}/v-0: whether ZooKeeper has" in each for each in last.unknown)
+
+
+def test_a_replica_in_whose_place_something_else_lies_is_made_where_fewer_logs_are(tmp_path: Path) -> None:
+    """1.1.0 made it in the other dir if that had fewer, and went on with both: ZooKeeper knows no dirs."""
+    dirs = two_dirs(tmp_path)
+    with_zookeeper(dirs)
+    shutil.rmtree(dirs[0] / "t-0")
+    (dirs[0] / "t-0").touch()
+    assert online(_started(dirs, "2.5.1")[0]) == [False, True], "one log in each"
+    shutil.copytree(dirs[0] / "u-0", dirs[0] / "w-0")
+    assert online(_started(dirs, "2.5.1")[0]) == [True, True]
+    assert online(_started([dirs[0]], "2.5.1")[0]) == [False]
+
+
+def _started(dirs: Sequence[Path], release: str) -> tuple[list[Line], BrokerOutcome]:
+    lines = [*forecast(broker_of([LogDir.attempt(str(path)) for path in dirs], release), ForecastOptions())]
+    last = lines[-1]
+    assert isinstance(last, BrokerOutcome)
+    return lines, last

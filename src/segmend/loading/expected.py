@@ -35,6 +35,8 @@ def missing_replicas(
     """A line for each expected replica without a directory, as the broker then serves it."""
     node_id = broker.node_id
     if image is None:
+        if not broker.kraft:
+            _fail_over_taken_names(loaded, states)
         return
     online = [state for state in states if not state.offline or state.late]
     known = {
@@ -239,6 +241,24 @@ def _home(states: Iterable[DirState | None], name: str) -> DirState | None:
             return state
         state.offline, state.late = state.offline or NAME_TAKEN.format(name, state.path), name
     return None
+
+
+def _fail_over_taken_names(loaded: Sequence[Loaded], states: Sequence[DirState]) -> None:
+    """Dirs that go offline where something else than a directory has the name of a replica of theirs.
+
+    ZooKeeper has the replicas, so only those of which a dir's checkpoint has a line are seen to have been
+    here. Once a dir failed, no other log is made that is not new (`LogManager.getOrCreateLog`).
+    """
+    there = {one.key[1:] for one in loaded if one.key is not None and one.key[0] == "current"}
+    lines = {key for state in states for offsets in state.offsets.values() for key in offsets}
+    for topic, partition in sorted(lines - there):
+        if any(state.offline and not state.late for state in states):
+            return
+        name = f"{topic}-{partition}"
+        if any(_is_taken(state, name) for state in states):
+            _home(_emptiest(states, loaded), name)
+            if any(state.late == name for state in states):
+                return
 
 
 def _promoted(future: Loaded, topic: str, partition: int) -> Loaded:
