@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from segmend.broker.serving import GROUPS_NOT_LOADED
 from segmend.cli.commands.explain.topics import upgrade as page
 from segmend.loading import BrokerOutcome, ForecastOptions, PartitionOutcome, forecast
 from segmend.loading.run import Line
@@ -61,6 +62,10 @@ def points(row: dict[str, Any], lines: list[Line], root: Path) -> list[str]:
         for effect, kind in (("stray-renamed", "strays"), ("directory-deleted", "gone")):
             if (effect in effects) != (topic in row.get(kind, ())):
                 found.append(f"{topic}: {kind} {row.get(kind)}, said {sorted(effects)}")
+    for name in (f"__consumer_offsets-{number}" for number in range(2)):
+        words = GROUPS_NOT_LOADED.format(name)
+        if any(words in each for each in row.get("errors", ())) != any(words in each for each in end.unknown):
+            found.append(f"{row.get('errors')}, said {end.unknown}")
     harm = end.lost.partitions or end.unserved
     if bool(harm) != any(not isinstance(row["offsets"][topic], list) for topic in TOPICS):
         found.append(f"{row['offsets']}, said {end.lost}, {end.unserved} unserved")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from segmend.broker.rule import Words, gone_in
+from segmend.broker.rule import Rule, Words, gone_in
 
 BAD_CRC = "Record is corrupt (stored crc = {}, computed crc = {})"
 """`DefaultRecordBatch.ensureValid`, and of every message before."""
@@ -21,6 +21,12 @@ UNKNOWN_MAGIC = Words.since(
 )
 MAGIC_SINCE: Final = {1: (0, 10), 2: (0, 11)}
 """`RecordBatch`: the release that brought a magic; KIP-32, KIP-98."""
+GROUP_VALUES: Rule[tuple[int, int] | None] = Rule(
+    "GroupMetadataManager.readOffsetMessageValue, readGroupMessageValue; KIP-211, KIP-345",
+    (((0, 8), (1, 1)), ((2, 1), (3, 2)), ((2, 3), None)),
+)
+"""The newest versions of a commit's and of a group's value that are read; None: of all that were written."""
+GROUPS_NOT_LOADED = "Error loading offsets from {}"
 NULL_KEYS = Words.since(
     "LogCleaner.recordStats; 0.9", ((0, 9), "Found {} invalid messages during compaction.")
 )

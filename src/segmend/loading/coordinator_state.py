@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from segmend.broker.serving import GROUP_VALUES, GROUPS_NOT_LOADED
 from segmend.formats.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
-from segmend.formats.record import iter_records
+from segmend.formats.record import Record, iter_records
 from segmend.kernel.scan import iter_batches
 from segmend.loading.values import WHOLE, Concerned, PartitionOutcome
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
+from segmend.logdir.release import Release
 from segmend.logdir.second_looks import look_again
 from segmend.logdir.tree import PartitionDir
 from segmend.topics import decoder_for
@@ -27,6 +29,8 @@ _FIELDS: Final = ("group", "groupId", "transactionalId")
 _READ: Final = 256 << 20
 """So many bytes are read, of the newest segments."""
 _BATCH_LIMIT: Final = 16 << 20
+_LAST_WRITTEN: Final = 16 << 20
+"""So many bytes of the newest segments tell which release wrote last."""
 
 
 def concerned(partition: PartitionDir, outcome: PartitionOutcome) -> Concerned | None:
@@ -55,18 +59,44 @@ def concerned(partition: PartitionDir, outcome: PartitionOutcome) -> Concerned |
     return Concerned(what=what, gone=tuple(sorted(gone)), stays=tuple(sorted(stays)), whole=whole)
 
 
+def not_loaded(partition: PartitionDir, release: Release) -> str | None:
+    """What is not known of groups that a newer release wrote: no group of such a partition is loaded."""
+    newest, left = GROUP_VALUES.of(release), _LAST_WRITTEN
+    if newest is None or partition.topic != CONSUMER_OFFSETS:
+        return None
+    for log in (segment.log for segment in reversed(partition.segments) if segment.log is not None):
+        left -= log.stat().size
+        for key, value in _pairs(log) if left >= 0 else ():
+            group, version = (int.from_bytes(each[:2], "big") for each in (key, value))
+            if version > newest[group == 2]:
+                says = f"it holds version {version} of a value, which Kafka {release} does not know"
+                words = GROUPS_NOT_LOADED.format(partition.name)
+                return f'{partition.path}: from where the groups in it read on: {says} ("{words}")'
+    return None
+
+
+def _pairs(log: FileEntry) -> Iterator[tuple[bytes, bytes]]:
+    """Key and value of each record that has both."""
+    for record in _records(log):
+        if record.key and record.value:
+            yield record.key, record.value
+
+
 def _named(topic: str, log: FileEntry) -> Iterator[tuple[int, str]]:
     """The offset of each record that can be read, and whose it is."""
     decode = decoder_for(topic)
     assert decode is not None
+    for record in _records(log):
+        data = (decode(record.key, None)["key"] or {}).get("data", {})
+        holder = next((data[name] for name in _FIELDS if name in data), None)
+        if holder is not None:
+            yield record.offset, holder
+
+
+def _records(log: FileEntry) -> Iterator[Record]:
     with look_again(log) as reader:
         for batch in iter_batches(reader, crc=True, resync=True):
             if batch.is_control or batch.size > _BATCH_LIMIT:
                 continue
-            for record in iter_records(
-                reader.read(batch.size, batch.position), batch, [], limit=_BATCH_LIMIT
-            ):
-                data = (decode(record.key, None)["key"] or {}).get("data", {})
-                holder = next((data[name] for name in _FIELDS if name in data), None)
-                if holder is not None:
-                    yield record.offset, holder
+            data = reader.read(batch.size, batch.position)
+            yield from iter_records(data, batch, [], limit=_BATCH_LIMIT)

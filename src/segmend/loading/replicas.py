@@ -28,6 +28,7 @@ from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LO
 from segmend.formats.partition_metadata import FILE_NAME
 from segmend.frozen import field, frozen, replace
 from segmend.loading.cleaner_reads import Spoiled, thrown_over
+from segmend.loading.coordinator_state import not_loaded
 from segmend.loading.dirs import DirState, is_needed
 from segmend.loading.high_watermark import AssignedReplicas, high_watermark, replicas_of
 from segmend.loading.later import UNLESS_DEAD, by_deletion, by_retention
@@ -266,6 +267,15 @@ def _other(
     )  # fmt: skip
 
 
+def _doubt(dir_state: DirState, loaded: LoadedLog, situation: Situation) -> str | None:
+    """What is not known of a log that is served."""
+    return (
+        doubtful_mark(dir_state, loaded, situation.image)
+        or cut_short(dir_state, loaded, situation.image)
+        or not_loaded(loaded.state.partition, situation.broker.release)
+    )
+
+
 def _current(
     dir_state: DirState,
     partition: PartitionDir,
@@ -303,11 +313,7 @@ def _current(
             told = situation.image is not None
             hole = note_failing_reads(loaded, situation.budget, compacted=cleaned, told=told)
             later = (*_closed(dir_state, loaded, situation), *_served(dir_state, loaded, after, situation))
-            doubt = (
-                doubtful_mark(dir_state, loaded, situation.image)
-                or cut_short(dir_state, loaded, situation.image)
-                or hole
-            )
+            doubt = _doubt(dir_state, loaded, situation) or hole
         except Unreadable as refused:
             unread = UNREAD.format(partition.path, refused)
     line = PartitionOutcome(

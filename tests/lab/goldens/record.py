@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from segmend.broker.serving import GROUPS_NOT_LOADED
 from tests.conftest import GOLDEN
 from tests.golden.judge import ask
 from tests.golden.unpack import unpack
@@ -37,6 +38,7 @@ GOLDENS = [
 ]
 STEADY = 3
 PARTITION = re.compile(r"d\d/((?!__cluster_metadata)[^/]+-\d+)")
+NOT_LOADED = re.compile(GROUPS_NOT_LOADED.format(r"(\S+)"))
 HEX = re.compile(r"\.[0-9a-f]{32}-")
 Row = dict[str, Any]
 
@@ -112,8 +114,10 @@ def observe(broker: UserBroker, root: Path) -> Row:
     offsets = {
         name: [each["log_start_offset"], each["log_end_offset"]] for name, each in sorted(seen.items())
     }
+    unloaded = sorted({found[1] for found in map(NOT_LOADED.search, lines) if found})
     return {
         "outcome": "starts" if broker.running else "refuses",
+        **({"unloaded": unloaded} if unloaded else {}),
         "offline": offline_dirs(lines),
         "partitions": offsets,
         "gone": sorted(before - after),

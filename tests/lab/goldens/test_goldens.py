@@ -109,7 +109,7 @@ def of_partitions(node: Node, row: dict[str, Any], lines: list[Line], end: Broke
 
 def is_well(row: dict[str, Any], whole: dict[str, list[int]]) -> bool:
     """Whether the broker started, and served all that it has to."""
-    if row["outcome"] != "starts" or row["offline"]:
+    if row["outcome"] != "starts" or row["offline"] or row.get("unloaded"):
         return False
     return all(is_whole(name, seen, whole.get(name)) for name, seen in row["differ"].items())
 
