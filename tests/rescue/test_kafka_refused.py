@@ -109,6 +109,29 @@ def test_what_a_client_has_no_right_to_is_told(
 
 @pytest.mark.broker
 @pytest.mark.timeout(300)
+def test_a_right_that_only_old_brokers_ask_for_is_told(tmp_path: Path) -> None:
+    need_kafka("2.5.1")
+    settings = {**QUIET, **GUARDED, "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}
+    with Cluster("2.5.1", tmp_path / "cluster", settings=settings) as cluster:
+        cluster.start()
+        create(cluster.bootstrap, [Topic("t")])
+        client = admin(cluster.bootstrap)
+        for operation in (AclOperation.ALTER, AclOperation.CLUSTER_ACTION, AclOperation.DESCRIBE):
+            rule = AclBinding(
+                ResourceType.BROKER, "kafka-cluster", ResourcePatternType.LITERAL, "User:ANONYMOUS", "*",
+                operation, AclPermissionType.ALLOW,
+            )  # fmt: skip
+            for done in client.create_acls([rule]).values():
+                done.result(60)
+        home = write_broker(tmp_path, 1, [plain("t", 0)])
+        asked = ("rescue", home, "--out", tmp_path / "out", "--as", "kafka")
+        ran = run(*asked, "--bootstrap", cluster.bootstrap)
+    assert (ran.code, ran.err.count("\n"), ran.out) == (8, 1, ""), ran.err
+    assert re.search("t-0: .*Cluster authorization failed: .* IdempotentWrite", ran.err), ran.err
+
+
+@pytest.mark.broker
+@pytest.mark.timeout(300)
 def test_that_a_topic_will_not_keep_what_was_sent_is_told(guarded: Cluster, tmp_path: Path) -> None:
     create(guarded.bootstrap, [Topic("short", {"cleanup.policy": "compact,delete", "retention.ms": "1000"})])
     home = write_broker(tmp_path, 1, [plain("short", 0)])

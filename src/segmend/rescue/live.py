@@ -271,7 +271,9 @@ class Sender:
         if error is None and self._failed is None and self._refused is None:
             self._heard = time.monotonic()
             self._done(offset, message.offset())
-        elif error is not None and (self._refused is None or is_echo(self._refused[1])):
+        elif error is not None and (
+            self._refused is None or (is_echo(self._refused[1]) and not is_echo(error))
+        ):
             self._refused = offset, error
 
     def _wait(self, seconds: float) -> None:
@@ -294,9 +296,12 @@ class Sender:
         """Which record is refused, and why: what is told of each comes behind a fatal error."""
         until = time.monotonic() + _BEHIND
         while (self._refused is None or is_echo(self._refused[1])) and time.monotonic() < until:
-            with suppress(KafkaException):
+            try:
                 self._producer.poll(0.1)
-        if self._refused is None:
-            return words_of(error) if error is not None else ""
+            except KafkaException as fatal:
+                error = error or fatal
+        if error is not None and (self._refused is None or is_echo(self._refused[1])):
+            return words_of(error)
+        assert self._refused is not None, "without a fatal error it is a record that is refused"
         offset, refusal = self._refused
         return f"offset {offset} of the source is refused: {words_of(refusal)}"

@@ -19,8 +19,8 @@ _REMEDIES: Final = {
     KafkaError.RECORD_LIST_TOO_LARGE: "raise segment.bytes of the topic (kafka-configs.sh --alter)",
     KafkaError.TOPIC_AUTHORIZATION_FAILED: _RIGHTS,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: (
-        "have an ACL allow this client IdempotentWrite of the cluster (kafka-acls.sh), which a broker before "
-        "3.0 asks for"
+        "have an ACL allow this client IdempotentWrite of the cluster (kafka-acls.sh), which old brokers "
+        "ask for beside Write"
     ),
     KafkaError.INVALID_RECORD: (
         "a topic whose cleanup.policy has compact takes no record without a key, and none takes a timestamp "
