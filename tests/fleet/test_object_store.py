@@ -315,6 +315,21 @@ def test_what_the_environment_lacks_is_said(
 
 
 @pytest.mark.slow
+def test_a_key_that_a_store_does_not_know_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer stands behind a long request."""
+    monkeypatch.setenv("INITIAL_NO_AUTH_ACTION_COUNT", "1")  # moto's: the bucket is made, then keys count
+    write_broker(tmp_path / "fleet", 1, [plain("t", 0)])
+    with s3_server():
+        for path, out, words in (
+            ("s3://snap/x", tmp_path / "out", "permission denied"),
+            (tmp_path / "fleet", "s3://snap/out", "403 Forbidden"),
+        ):
+            ran = run("fleet", "audit", path, "--out", out, "--driver", "local", code=8)
+            assert words in ran.err
+            assert ran.err.count("\n") == 1
+
+
+@pytest.mark.slow
 def test_what_a_test_asked_of_one_store_goes_to_no_other(bucket: str, tmp_path: Path) -> None:
     """The process keeps its connections, and another test may have had another store."""
     (tmp_path / "here").write_bytes(b"")

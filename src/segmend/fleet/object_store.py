@@ -268,4 +268,6 @@ def _reason(words: str) -> str:
     """What was asked, and why it failed: the innermost cause stands far below, among Rust's names."""
     told, _, below = words.partition("Debug source")
     cause = [*_CAUSE.findall(below)[-1:], *(lack for sign, lack in _LACKING.items() if sign in words)]
-    return " ".join([*" ".join(told.split())[:200].split(), *(f"({each})" for each in cause)])
+    asked, _, answer = " ".join(told.split()).partition(" - ")
+    parts = [*asked[:200].split(), *(["-", *answer[:200].split()] if answer else [])]
+    return " ".join([*parts, *(f"({each})" for each in cause)])
