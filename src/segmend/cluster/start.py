@@ -35,6 +35,10 @@ ELECTED = (
     "what the metadata lacks: {} had leaders that it does not know, so it is older than these logs (restored "
     "from a backup?), and neither who was in sync since nor what was acknowledged is told"
 )
+SHORTER = (
+    "what the metadata lacks: all that voter {} has behind offset {} goes if voter {} is elected, which ends "
+    "there, and a voter whose metadata is not here may have had it, too: then it was committed"
+)
 ALONE = "node {} may end, and nobody else can lead it"
 BLANK = "whether voter {} is elected: it has no metadata, and every topic is a stray then, on every node"
 
@@ -214,9 +218,22 @@ class ClusterForecast:
         elif not self._voters:
             yield NOT_HERE
         yield from (BLANK.format(node) for node in elected.blank)
+        yield from self._shorter(elected)
         yield from (f"node {node}: {why}" for node, why in self._absent().items() if why == NOT_GIVEN)
         for node in nodes:
             yield from (f"node {node.node_id}: {each}" for each in node.unknown)
+
+    def _shorter(self, elected: Quorum) -> Iterator[str]:
+        """Voters that can be elected, and perhaps lack what was committed: somebody else has it."""
+        known = {node: seen.position for node, seen in self._sights.items() if seen.position is not None}
+        had = {node: position for node, position in known.items() if node in self._voters}
+        newest = max(had, key=lambda node: had[node], default=None)
+        for node in elected.leaders_possible:
+            ends = had.get(node)
+            if newest is None or ends is None or ends >= had[newest]:
+                continue
+            if not fetched_again(self._voters, had, ends):
+                yield SHORTER.format(newest, ends[1], node)
 
 
 def _with_its_node(line: Leadership, may_end: Collection[int]) -> Leadership:

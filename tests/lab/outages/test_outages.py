@@ -19,6 +19,10 @@ ROWS: list[dict[str, Any]] = [
 LEFT_OPEN = {
     "4.0.1-lax 2,3 no-metadata@2:pair-1#269 killed@1:any-1#64",
     "4.2.0-changed 1,2,3 restored@1:d0#0 restored@3:all#0",
+    "4.3.1-changed-lax 1,2,3 restored@1:d0#0 restored@2:d0#0",
+    "4.3.1-together 2,3 metadata-of@3:two-0#522 no-metadata@2:pair-1#828",
+    "4.3.1-together 2,3/1 meta-id-empty@3:d0#964 dropped@2:d0#517 meta-snapshot-garbage@2:d0#472",
+    "4.3.1-together said:1,2,3 replica-of@3:one-1#831 cut@1:safe-0#74 no-metadata@2:two-1#709",
 }
 """Of these alone the forecast would be wrong, had it not named as unknown what it hangs on."""
 EACH = 24
