@@ -1,8 +1,12 @@
 """Replicas that do not fit together, batches that lie, sources that change meanwhile, and a full disk."""
 
+import csv
 import errno
+import json
+import random
 import shutil
 import struct
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +14,7 @@ from typing import Any
 
 import pytest
 from deltalake import DeltaTable
-from tests.cli.run import run
+from tests.cli.run import python, run
 from tests.conftest import GOLDEN
 from tests.fleet.build import three_brokers
 from tests.golden.unpack import unpack
@@ -279,6 +283,15 @@ def test_what_a_full_disk_left_counts_as_room(tmp_path: Path, monkeypatch: pytes
         require_space(request, [Due(topic="t", partition=0, size=2000)])
 
 
+IN_MEMORY = """
+import sys
+from segmend.cli.main import main
+assert main(sys.argv[1:]) == 0
+print(*(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+"""
+"""The most kB that it held; what `getrusage` tells goes back to the process that it was forked of."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
 def test_a_disk_with_room_for_the_log_alone_is_too_small_for_its_text(
@@ -332,3 +345,29 @@ def test_an_option_that_is_empty_asks_for_nothing(command: str, empty: str, flee
 def test_an_empty_topic_is_none(command: str, fleet: Sequence[Path]) -> None:
     ran = run(*command.split(), fleet[0], "--topic", "", code=16)
     assert ran.err.startswith("segmend: argument --topic: it is empty")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_one_record_as_large_as_a_batch_may_be_takes_its_size_in_memory_few_times(
+    form: str, tmp_path: Path
+) -> None:
+    """And each part of it is as of a small one."""
+    value = random.Random(7).randbytes(1 << 20) * ((DECODE_LIMIT >> 20) - 1)
+    home = tmp_path / "d" / "t-0"
+    home.mkdir(parents=True)
+    record = NewRecord(key=b"k" * 10, value=value, timestamp=7, headers=[("h", b"x")])
+    (home / f"{0:020}.log").write_bytes(build_batch([record], codec=4))
+    asked = ["rescue", str(home.parent), "--out", str(tmp_path / "out"), "--as", form]
+    ran = python("-c", IN_MEMORY, *asked)
+    assert int(ran.stdout.split()[-1]) < 300 << 10, ran
+    written = tmp_path / "out" / f"t-0.{form}"
+    if form == "jsonl":
+        row = json.loads(written.read_text())
+        key, told, headers = row["key"], row["value"], row["headers"]
+    else:
+        csv.field_size_limit(1 << 30)
+        (row,) = csv.DictReader(written.read_text().splitlines())
+        key, told, headers = row["key"], row["value"], json.loads(row["headers"])
+    assert (b64decode(key), b64decode(told) == value) == (b"k" * 10, True)
+    assert headers == [{"key": "h", "value": "eA=="}]

@@ -51,7 +51,9 @@ class OneBroker:
         del was_there
         if not self.partitions:
             return None
-        return LiveTopic(partitions=self.partitions, append_time=False, largest=1 << 20)
+        return LiveTopic(
+            partitions=self.partitions, append_time=False, largest=1 << 20, policies=("delete",), retention_ms=-1
+        )  # fmt: skip
 
     def ends(self, topic: str, partition: int) -> tuple[int, int]:
         return self.first, len(self.log)

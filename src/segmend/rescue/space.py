@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from heapq import nlargest
 from operator import attrgetter
@@ -16,8 +16,8 @@ from segmend.rescue.request import Due, RescueRequest
 from segmend.rescue.rows import Row, some_rows
 from segmend.surgery.writing.atomic import TEMPORARY
 
-Line = Callable[[Row, Decoding], bytes]
-"""A record as text."""
+Line = Callable[[Row, Decoding], Iterable[bytes]]
+"""A record as text, in pieces."""
 _SAMPLED: Final = 16
 """Of so many partitions, the largest ones, some batches are written as text; what that takes goes for all."""
 _BYTES: Final = 1 << 16
@@ -62,7 +62,7 @@ def _sampled(place: PartitionDir, decoding: Decoding, line: Line) -> tuple[float
     for at in {0, len(segments) // 2, len(segments) - 1} if segments else ():
         with suppress(SegmendError):
             for size, rows in some_rows(place, segments[at], _BYTES):
-                written += sum(len(line(row, decoding)) for row in rows)
+                written += sum(len(piece) for row in rows for piece in line(row, decoding))
                 read += size
     return read, written
 

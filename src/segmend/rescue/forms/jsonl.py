@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.decoding import Decoding
@@ -14,7 +14,7 @@ from segmend.rescue.partly import part
 from segmend.rescue.request import Due, Job, RescueRequest, Written
 from segmend.rescue.rows import Row, columns, rows
 from segmend.rescue.space import require_space
-from segmend.rescue.texts import base64, headers, instant
+from segmend.rescue.texts import base64, base64_pieces, headers, instant, is_long
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -30,18 +30,27 @@ def write(job: Job, outlet: Folder) -> Written:
         stream, tally, decoding = opened.stream, opened.tally, opened.tally.decoding
         fields = columns(job.request.salvage)
         for row in rows(opened.job, tally, outlet.tell):
-            stream.write(_line(row, fields, decoding))
+            for piece in _line(row, fields, decoding):
+                stream.write(piece)
             opened.wrote(row.offset)
         size = stream.tell()
     return tally.written(size)
 
 
-def _line(row: Row, fields: Sequence[str], decoding: Decoding) -> bytes:
+def _line(row: Row, fields: Sequence[str], decoding: Decoding) -> Iterable[bytes]:
     line = dict(zip(fields, row, strict=False)) | {
         "timestamp": instant(row.timestamp),
-        "key": base64(row.key),
-        "value": base64(row.value),
         "headers": headers(row.headers),
     }
-    decoded = decoding.of({"key": row.key, "value": row.value})
-    return _encode(line | dict(zip(decoding.columns, decoded, strict=True))).encode() + b"\n"
+    decoded = dict(zip(decoding.columns, decoding.of({"key": row.key, "value": row.value}), strict=True))
+    if is_long(row.key, row.value):
+        return _pieces(line | decoded)
+    line |= {"key": base64(row.key), "value": base64(row.value)}
+    return (_encode(line | decoded).encode() + b"\n",)
+
+
+def _pieces(line: Mapping[str, object]) -> Iterator[bytes]:
+    for number, (name, value) in enumerate(line.items()):
+        yield f"{',' if number else '{'}{_encode(name)}:".encode()
+        yield from base64_pieces(value) if isinstance(value, bytes) else (_encode(value).encode(),)
+    yield b"}\n"
