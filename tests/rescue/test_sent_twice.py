@@ -52,7 +52,8 @@ class OneBroker:
         if not self.partitions:
             return None
         return LiveTopic(
-            partitions=self.partitions, append_time=False, largest=1 << 20, policies=("delete",), retention_ms=-1
+            partitions=self.partitions, append_time=False, largest=1 << 20, policies=("delete",),
+            retention_ms=-1,
         )  # fmt: skip
 
     def ends(self, topic: str, partition: int) -> tuple[int, int]:
