@@ -45,6 +45,7 @@ SWEEPS = {
         *PYTEST,
         "tests/fleet/test_as_check.py",
         "tests/fleet/test_carried.py",
+        "tests/fleet/test_any_fate.py",
         "tests/fleet/test_hurt_markers.py",
         "tests/fleet/test_options.py",
         "tests/fleet/test_unread.py",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import c_int64, c_void_p
-from mmap import mmap
 from typing import Any, Final
 
 from segmend.crc32c import LIBRARY
@@ -23,6 +22,8 @@ _RUNS: Final = 1 << 14
 _LEAST: Final = 1 << 10
 _SLACK: Final = 128
 _LARGE: Final = 1 << 20
+_UNTOUCHED: Final = ctypes.pythonapi.PyByteArray_FromStringAndSize
+_UNTOUCHED.argtypes, _UNTOUCHED.restype = (ctypes.c_char_p, ctypes.c_ssize_t), ctypes.py_object
 _BINARY: Final = "{0}_offsets {0}_bytes {0}_valid {0}_size {0}_room {0}_nulls "
 _NUMBERS: Final = {
     "offset": ("offsets", 8), "timestamp": ("timestamps", 8), "sequence": ("sequences", 4),
@@ -256,9 +257,9 @@ def _binary_sizes(field: str, count: int, size: int) -> dict[str, int]:
     return {f"{field}_offsets": 4 * (count + 1), f"{field}_bytes": size, f"{field}_valid": count // 8 + 1}
 
 
-def zeros(size: int) -> Buffer:
-    """The plain `Allocate`. Of what is large, and may stay empty, only pages that are written take memory."""
-    return bytearray(size) if size < _LARGE else mmap(-1, size)
+def zeros(size: int) -> bytearray:
+    """The plain `Allocate`. What is large is as the system gives it: of what stays empty no page is touched."""
+    return bytearray(size) if size < _LARGE else _UNTOUCHED(None, size)
 
 
 class NativeHeaders:
