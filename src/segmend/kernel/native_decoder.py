@@ -258,7 +258,7 @@ def _binary_sizes(field: str, count: int, size: int) -> dict[str, int]:
 
 
 def zeros(size: int) -> bytearray:
-    """The plain `Allocate`. What is large is as the system gives it: of what stays empty no page is touched."""
+    """The plain `Allocate`. Of what is large, and as the system gives it, pages that stay empty take nothing."""
     return bytearray(size) if size < _LARGE else _UNTOUCHED(None, size)
 
 

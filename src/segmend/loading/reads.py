@@ -98,7 +98,8 @@ def _too_new(loaded: LoadedLog, scans: Sequence[SegmentScan]) -> str | None:
     """
     release, partition = loaded.state.settings.release, loaded.state.partition
     magic = max((magic for scan in scans for magic, _ in scan.magics), default=0)
-    if release >= MAGIC_SINCE.get(magic, (0,)):
+    since = MAGIC_SINCE.get(magic)
+    if since is None or release >= since:
         return None
     words = f"it holds magic {magic}, which Kafka {release} takes for messages of its own format (K19)"
     return f"{partition.path}: where this log ends, and what a consumer gets of it: {words}"

@@ -10,6 +10,7 @@ from segmend.merge.compared import Compared
 from segmend.merge.gathered import PassedOver
 from segmend.merge.values import Conflicts, Merged, Replica, Standing
 from segmend.report import text
+from segmend.report.producers import written_by
 from segmend.report.style import PLAIN, Style
 from segmend.report.table import columns, table
 from segmend.wording import plural
@@ -145,7 +146,7 @@ def _consequences(
     for broker in absent:
         yield f"broker {broker} is to have a replica by the metadata log, and none of its dirs does"
     for each in merged.diverged:
-        wrote = text.written_by(each.producers)
+        wrote = written_by(each.producers)
         yield (
             f"{_broker(replicas[each.replica])}: {_offsets(each.first_offset, each.last_offset)} of epoch "
             f"{each.epoch} ({plural(each.records, 'record')}{wrote}) are not on the newest leader's branch; "

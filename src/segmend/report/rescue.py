@@ -8,6 +8,7 @@ from typing import Any
 
 from segmend.kernel.types import DECODE_LIMIT, KINDS, WINDOW_LIMIT
 from segmend.report import text
+from segmend.report.producers import written_by
 from segmend.report.style import Style
 from segmend.wording import plural
 
@@ -51,7 +52,7 @@ def _remarks(line: Mapping[str, Any]) -> Iterator[str]:
         yield (
             f"diverged: offsets {each['first_offset']} to {each['last_offset']} of "
             f"{text.broker(each['broker'])} ({text.clean(each['dir'])}), {plural(each['records'], 'record')} "
-            f"of a branch that lost{text.written_by(each.get('producers', ()))}"
+            f"of a branch that lost{written_by(each.get('producers', ()))}"
         )
     for each in line["conflicts"]:
         where = f"{each['first_offset']} to {each['last_offset']}"

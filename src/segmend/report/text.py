@@ -6,10 +6,8 @@ import os
 import shlex
 import time
 import unicodedata
-from collections.abc import Sequence
 from functools import lru_cache
 
-from segmend.merge.values import PRODUCERS
 from segmend.wording import plural
 
 _FOREVER = 10_000 * 365 * 86_400_000
@@ -127,14 +125,6 @@ def shorten(text: str, width: int) -> str:
 def broker(number: int | None) -> str:
     """A broker in a sentence; `broker ?` when its disks do not say whose they are."""
     return "broker ?" if number is None else f"broker {number}"
-
-
-def written_by(producers: Sequence[int]) -> str:
-    """Who wrote what diverged, behind a count of records; nothing where no batch names a producer."""
-    if not producers:
-        return ""
-    more = " and maybe more" if len(producers) >= PRODUCERS else ""
-    return f", written by producers {', '.join(map(str, producers))}{more}"
 
 
 def metadata_lost(records: int) -> str:
