@@ -258,7 +258,7 @@ def _binary_sizes(field: str, count: int, size: int) -> dict[str, int]:
 
 
 def zeros(size: int) -> bytearray:
-    """The plain `Allocate`. Of what is large, and as the system gives it, pages that stay empty take nothing."""
+    """The plain `Allocate`. Of what is large, as the system gives it, pages that stay empty take nothing."""
     return bytearray(size) if size < _LARGE else _UNTOUCHED(None, size)
 
 
