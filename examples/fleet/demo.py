@@ -6,11 +6,16 @@ once, so that what you mend stays mended; --fresh brings the original back.
 
 from __future__ import annotations
 
-import shutil
 import sys
-from pathlib import Path
 
 from segmend.cli import interrupt
+
+if __name__ == "__main__":
+    interrupt.guard()  # what is imported below takes a moment
+
+import shutil
+from pathlib import Path
+
 from segmend.cli.main import main as segmend
 from segmend.cli.output import note
 from segmend.errors import ExitCode
@@ -43,5 +48,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    interrupt.guard()
     sys.exit(main(sys.argv[1:]))

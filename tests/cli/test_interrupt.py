@@ -58,6 +58,17 @@ def test_ctrl_c_while_python_imports(module: str, tmp_path: Path) -> None:
     assert pressed(module, "check", tmp_path) == CANCELLED
 
 
+@pytest.mark.parametrize("module", ["segmend.cli.main", "argparse", "segmend.errors"])
+def test_ctrl_c_while_the_bundled_fleet_is_made_ready(module: str) -> None:
+    """`bootstrap.py audit` becomes this program."""
+    demo = SOURCE.parent / "examples" / "fleet" / "demo.py"
+    script = PRESSING.partition("# Before the door")[0].replace("WANTED", repr(module))
+    script += "import runpy; sys.meta_path.insert(0, Presser())\n"
+    script += f"runpy.run_path({str(demo)!r}, run_name='__main__')"
+    ran = python("-c", f"{AT_A_TERMINAL}\n{script}")
+    assert (ran.returncode, ran.stderr) == CANCELLED
+
+
 @pytest.mark.slow
 def test_ctrl_c_at_any_import(tmp_path: Path) -> None:
     for number in itertools.count(1, 7):

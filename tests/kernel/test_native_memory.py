@@ -20,7 +20,7 @@ from tests.kernel.test_engines_agree import damaged, needs_native
 from segmend.formats.codec import CodecError, decompress
 from segmend.kernel import native
 from segmend.kernel.columns import COLUMNS, SIZES, WantedRecords
-from segmend.kernel.native_decoder import NativeDecoder, zeros
+from segmend.kernel.native_decoder import NativeDecoder, memory
 from segmend.kernel.walker import DAMAGE, END, MORE, ScanTask
 
 PROT_NONE = 0
@@ -82,7 +82,7 @@ def walk_guarded(data: bytes, *, records: bool) -> None:
 def decode_guarded(data: bytes) -> None:
     guarded = Guarded(data)
     limits, wanted = (0, len(data), len(data)), WantedRecords(columns=frozenset({*COLUMNS, *SIZES}))
-    decoder = NativeDecoder(wanted, limits, crc=False, target=1 << 16, allocate=zeros)
+    decoder = NativeDecoder(wanted, limits, crc=False, target=1 << 16, allocate=memory)
     for _ in range(10_000):
         step = decoder.decode(guarded.view, 0)
         if step.status in (0, 1):

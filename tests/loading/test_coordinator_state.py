@@ -3,9 +3,15 @@
 from pathlib import Path
 
 import pytest
+from tests.checks.build_partition import PartitionWriter, write_log_dir
 from tests.cli.run import run
 from tests.golden.unpack import unpack
 from tests.lab.upgrade import ARCHIVES
+
+from segmend.formats.build import NewRecord, build_batch
+from segmend.loading import coordinator_state
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
 
 
 @pytest.fixture
@@ -63,3 +69,25 @@ def test_a_cluster_names_them_too(dirs: list[Path]) -> None:
     told = [copy["concerns"] for each in ran.of("partition") for copy in each["copies"] if copy["concerns"]]
     assert [(each["what"], each["gone"]) for each in told] == [("groups", ["upgraders"])]
     assert "gone from it is state of groups upgraders" in run(*words, code=4).out
+
+
+@pytest.mark.parametrize("behind", [0, 100])
+def test_a_newer_value_is_seen_at_the_end_of_a_large_log(
+    behind: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A segment of offsets has 100 MB by default, of which the end tells who wrote last."""
+    monkeypatch.setattr(coordinator_state, "_LAST_WRITTEN", 1 << 16)
+    home = write_log_dir(tmp_path / "a", [PartitionWriter("__consumer_offsets")])
+    place = home / "__consumer_offsets-0"
+    (log,) = place.glob("*.log")
+    records = [*(NewRecord(key=b"\0\1k", value=b"\0\1" + bytes(1000)) for _ in range(100))]
+    old = b"".join(build_batch([each], base_offset=at) for at, each in enumerate(records))
+    new = build_batch([NewRecord(key=b"\0\1k", value=b"\0\3v")], base_offset=len(records))
+    more = build_batch([NewRecord(key=b"\0\1k", value=b"\0\1" + bytes(behind))], base_offset=len(records) + 1)
+    log.write_bytes(old + new + more)
+    partition = LogDir.open(str(home)).partition(place.name)
+    assert partition is not None
+    told = coordinator_state.not_loaded(partition, Release.parse("1.1"))
+    assert told is not None
+    assert "version 3 of a value" in told
+    assert coordinator_state.not_loaded(partition, Release.parse("2.3")) is None

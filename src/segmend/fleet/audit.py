@@ -105,9 +105,11 @@ def audit(request: AuditRequest, driver: Driver, progress: OnProgress = lambda *
     progress(0, 0, "comparing replicas")
     compared = _compare(plan, driver, parts, unreadable)
     delta.commit(request.out, run, "join", ("findings", "replicas"), compared.parts)
-    row = _run_row(request, driver, plan, results, compared.codes)
+    incomparable = _incomparable(request.out)
+    changes = (None, None) if incomparable else _changes(request, run)
+    row = _run_row(request, driver, plan, results, compared.codes, changes)
     row |= _carried(request, plan.places, results, earlier, time.monotonic() - started)
-    row["skipped"] += _incomparable(request.out)
+    row["skipped"] += incomparable
     last = delta.write_part(request.out, run, "runs", rows.table("runs", [row]))
     delta.commit(request.out, run, "run", ("runs",), [last] if last else [])
     codes = _add_up(result.codes for result in results) + compared.codes
@@ -257,6 +259,7 @@ def _run_row(
     plan: AuditPlan,
     results: Sequence[Result],
     joined: Counter[tuple[str, str]],
+    changes: tuple[int | None, int | None],
 ) -> dict[str, Any]:
     counts = _add_up(result.counts for result in results)
     codes = _add_up(result.codes for result in results) + joined
@@ -265,8 +268,7 @@ def _run_row(
         severities[severity] += count
     left = severities[Severity.ERROR] + severities[Severity.WARNING]
     refused = any(result.unreadable for result in results)
-    run = plan.job.run
-    new, gone = _changes(request, run)
+    run, (new, gone) = plan.job.run, changes
     return {
         "started": datetime.fromtimestamp(run.number / 1000, UTC),
         "version": request.version,
@@ -335,7 +337,7 @@ def _incomparable(out: str) -> list[str]:
 def _changes(request: AuditRequest, run: AuditRun) -> tuple[int | None, int | None]:
     """(findings that the finished run before this did not have, those of it that are gone)."""
     newest = history.newest(request.out)
-    if newest is None or _incomparable(request.out):
+    if newest is None:
         return None, None
     before = history.bare(newest)
     then = history.sight(request.out, before.run_id, before.level)

@@ -13,7 +13,7 @@ from segmend.errors import SegmendError
 from segmend.fleet.listing import Place
 from segmend.fleet.sql import Sql
 from segmend.fleet.sqlite import SQLite
-from segmend.fleet.workers import Workers, are_to_be_had, cores, fresh_workers, undisturbed
+from segmend.fleet.workers import Workers, can_share, cores, fresh_workers, undisturbed
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -46,7 +46,7 @@ class LocalDriver:
     name = "local"
 
     def __init__(self, processes: int | None = None, workers: Workers | None = None) -> None:
-        self.cores = (processes or cores()) if are_to_be_had() else 1
+        self.cores = (processes or cores()) if can_share() else 1
         self._workers = workers
 
     def run(

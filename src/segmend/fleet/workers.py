@@ -35,7 +35,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def are_to_be_had() -> bool:
+def can_share() -> bool:
     """Whether the system gives us what processes share: not where /dev/shm is read-only or not there."""
     try:
         multiprocessing.get_context("fork").Lock()

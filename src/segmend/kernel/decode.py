@@ -16,7 +16,7 @@ from segmend.kernel.columns import Allocate, RecordBuilder, RecordColumns, Wante
 from segmend.kernel.decoder import CODEC, DAMAGE, END, FULL, LEGACY, MORE, PAYLOAD, RECORDS, RecordDecoder
 from segmend.kernel.diagnosis import diagnose
 from segmend.kernel.engine import ENGINE, engine_named
-from segmend.kernel.native_decoder import NativeDecoder, zeros
+from segmend.kernel.native_decoder import NativeDecoder, memory
 from segmend.kernel.records import check_wrapper, problem_of, signed64, unpack_payload
 from segmend.kernel.reference_decoder import ReferenceDecoder, run_of
 from segmend.kernel.salvage import Salvage
@@ -49,7 +49,7 @@ def record_columns(
     report: Report,
     *,
     engine: str = ENGINE.name,
-    allocate: Allocate = zeros,
+    allocate: Allocate = memory,
     target: int = TARGET,
     window: int = WINDOW,
 ) -> Iterator[RecordColumns]:

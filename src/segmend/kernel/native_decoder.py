@@ -257,7 +257,7 @@ def _binary_sizes(field: str, count: int, size: int) -> dict[str, int]:
     return {f"{field}_offsets": 4 * (count + 1), f"{field}_bytes": size, f"{field}_valid": count // 8 + 1}
 
 
-def zeros(size: int) -> bytearray:
+def memory(size: int) -> bytearray:
     """The plain `Allocate`. Of what is large, as the system gives it, pages that stay empty take nothing."""
     return bytearray(size) if size < _LARGE else _UNTOUCHED(None, size)
 

@@ -60,24 +60,28 @@ def concerned(partition: PartitionDir, outcome: PartitionOutcome) -> Concerned |
 
 
 def not_loaded(partition: PartitionDir, release: Release) -> str | None:
-    """What is not known of groups that a newer release wrote: no group of such a partition is loaded."""
+    """What is not known of groups that a newer release wrote: no group of such a partition is loaded.
+
+    Only the end of its logs is looked at, where who wrote last shows.
+    """
     newest, left = GROUP_VALUES.of(release), _LAST_WRITTEN
     if newest is None or partition.topic != CONSUMER_OFFSETS:
         return None
     for log in (segment.log for segment in reversed(partition.segments) if segment.log is not None):
-        left -= log.stat().size
-        for key, value in _pairs(log) if left >= 0 else ():
+        size = log.stat().size
+        for key, value in _pairs(log, max(size - left, 0)) if left > 0 else ():
             group, version = (int.from_bytes(each[:2], "big") for each in (key, value))
             if version > newest[group == 2]:
                 says = f"it holds version {version} of a value, which Kafka {release} does not know"
                 words = GROUPS_NOT_LOADED.format(partition.name)
                 return f'{partition.path}: from where the groups in it read on: {says} ("{words}")'
+        left -= size
     return None
 
 
-def _pairs(log: FileEntry) -> Iterator[tuple[bytes, bytes]]:
-    """Key and value of each record that has both."""
-    for record in _records(log):
+def _pairs(log: FileEntry, start: int) -> Iterator[tuple[bytes, bytes]]:
+    """Key and value of each record behind a byte that has both."""
+    for record in _records(log, start):
         if record.key and record.value:
             yield record.key, record.value
 
@@ -93,9 +97,10 @@ def _named(topic: str, log: FileEntry) -> Iterator[tuple[int, str]]:
             yield record.offset, holder
 
 
-def _records(log: FileEntry) -> Iterator[Record]:
+def _records(log: FileEntry, start: int = 0) -> Iterator[Record]:
+    """Those of the batches from a byte on, which may lie within one: that is passed over."""
     with look_again(log) as reader:
-        for batch in iter_batches(reader, crc=True, resync=True):
+        for batch in iter_batches(reader, start=start, crc=True, resync=True):
             if batch.is_control or batch.size > _BATCH_LIMIT:
                 continue
             data = reader.read(batch.size, batch.position)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.lab.disasters.compare import NOT_TOLD
+from tests.lab.outages.changes import LATE
 
 Line = dict[str, Any]
 MAY_END, OLDER = "whether it ends: ", "what the metadata lacks: "
@@ -124,10 +125,13 @@ def of_order(line: Line, became: Line, places: dict[int, int]) -> Iterator[str]:
 def of_untold(lines: list[Line], became: Line) -> Iterator[str]:
     """What was there before and is not spoken of, nor named as what the metadata that is elected lacks.
 
-    Of a topic that was made after the backups that two of three nodes go back to, no disk may tell.
+    Of the topic that was made after the backups that two of three nodes go back to, no disk may tell.
     """
-    if str(became.get("outage")).count("restored@") > 1:
-        return
+    untellable = (f"{LATE}-",) if str(became.get("outage")).count("restored@") > 1 else ()
     told = {f"{line['topic']}-{line['partition']}" for line in lines if line["type"] == "partition"}
     if not any(BLANK in each or OLDER in each for each in lines[-1]["unknown"]):
-        yield from (f"{name}: not a word of it" for name in became["last"] if name not in told)
+        yield from (
+            f"{name}: not a word of it"
+            for name in became["last"]
+            if not (name in told or name.startswith(untellable))
+        )

@@ -25,12 +25,14 @@ LEFT_OPEN = {
     "4.3.1-together said:1,2,3 replica-of@3:one-1#831 cut@1:safe-0#74 no-metadata@2:two-1#709",
 }
 """Of these alone the forecast would be wrong, had it not named as unknown what it hangs on."""
+TELLING = {"4.3.1-controllers 1,2,3,4,5 no-metadata@3:d0#473"}
+"""What alone of the recorded ones shows a fault that was: CI takes it always."""
 EACH = 24
 """The fast tests take one of so many, CI every third one and those that leave something open, a sweep all."""
 CASES = [
     pytest.param(row, id=row["outage"], marks=() if number % EACH == 0 else pytest.mark.slow)
     for number, row in enumerate(ROWS)
-    if SWEEP or number % 3 == 0 or row["outage"] in LEFT_OPEN
+    if SWEEP or number % 3 == 0 or row["outage"] in LEFT_OPEN | TELLING
 ]
 
 

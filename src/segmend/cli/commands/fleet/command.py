@@ -12,7 +12,7 @@ from importlib import import_module
 from segmend.cli.parser import Formatter, LateParser
 from segmend.errors import UsageError
 from segmend.fleet.no_pandas import without_pandas
-from segmend.fleet.workers import are_to_be_had, forks_of_this
+from segmend.fleet.workers import can_share, forks_of_this
 
 from .audit import EXAMPLES as EXAMPLES
 from .needs import need
@@ -50,5 +50,5 @@ def run(args: argparse.Namespace) -> int:
     forked = driver == "local" and sys.modules.keys().isdisjoint(_WITH_THREADS)
     with nullcontext() if driver == "spark" else without_pandas():
         room = import_module(f"{_HOME}.{args.room}.command")
-        with forks_of_this() if forked and are_to_be_had() else nullcontext() as args.workers:
+        with forks_of_this() if forked and can_share() else nullcontext() as args.workers:
             return int(room.run(args))
