@@ -64,6 +64,16 @@ below the highest log start offset that a checkpoint of any of them has (`aged` 
 `segmend explain merge`: sound bytes that differ are not compared, and what only another one still has of the
 beginning is not read. `segmend.spark.merge` and `rescue` do both.
 
+**What damage cost** is in three places. `.option("table", "damage")` has a row for each damaged place, and
+reads the logs anew; the column `_damage`, if it is asked for, gives such rows among the records; and a read
+with the default mode warns. In a session of `segmend.spark.session()`, which also takes one that is there,
+the warning is written by the process that asked (logger `segmend.fleet`), once an action, with counts of
+all its tasks: on `local`, on a cluster, and through Spark Connect. For that it has Spark keep what Python
+logs in workers (`spark.sql.pyspark.worker.logging.enabled`): what your own functions log there is in
+`spark.tvf.python_worker_logs()` then, and no longer on the workers' stderr. In any other session, and in a
+stream, it is a line of each task in the logs of its worker only. Who stops early (`limit`) may not hear of
+it at all.
+
 Ranges `A..B` take both ends. Spark's own option names mean what they mean in Spark. Integers are Kafka's
 own, with their unit in the name (`_ms`, `_bytes`); -1 is Kafka's "none", null is "the disk does not
 say". Offsets are offsets, positions are bytes of the file.

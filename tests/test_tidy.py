@@ -216,6 +216,8 @@ CALLED_FROM_ELSEWHERE = {
     "streamReader": "Spark",
     "initialOffset": "Spark",
     "latestOffset": "Spark",
+    "onSuccess": "Spark",
+    "onFailure": "Spark",
     "_print_message": "argparse",
 }
 """What nothing in `src` names but the line that defines it, and who does."""

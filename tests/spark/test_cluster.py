@@ -10,6 +10,7 @@ from tests.fleet.bucket import s3_server
 from tests.fleet.written import table_rows
 from tests.golden.unpack import unpack
 from tests.spark.standalone import SECONDS, Cluster, bare_python, cluster, wait_for
+from tests.spark.test_left_out import READ, TOLD, damaged_fleet, told_of
 
 from segmend.fleet.audit import AuditRequest, audit
 from segmend.fleet.driver import LocalDriver
@@ -55,6 +56,14 @@ def next_audit(running: Cluster, done: subprocess.Popen[str], out: str) -> None:
     held = running.hold / "held"
     wait_for("a task of the second worker", lambda: held.exists() or done.poll() is not None)
     held.rmdir()
+
+
+def test_damage_that_a_task_met_elsewhere_is_seen_here(running: Cluster, home: Path) -> None:
+    fleet = str(damaged_fleet(home / "hurt"))
+    with running.start("tests.spark.damaged_read", running.url, str(home / "cache"), fleet) as done:
+        printed, told = done.communicate(timeout=SECONDS)
+    assert (done.returncode, printed) == (0, READ), told
+    assert told_of(told) == [TOLD, TOLD]
 
 
 def test_a_worker_hangs_and_is_killed_then(running: Cluster, home: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from tests.fleet.build import three_brokers
 from tests.fleet.written import table_rows
 from tests.spark.standalone import LIGHT, SECONDS, Daemons
+from tests.spark.test_left_out import READ, TOLD, damaged_fleet, told_of
 
 from segmend.fleet.audit import AuditRequest, audit
 from segmend.fleet.driver import LocalDriver
@@ -45,6 +46,15 @@ def test_a_client_sees_what_is_there_without_spark(tmp_path: Path) -> None:
             str(out),
         ]
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+        command[2:] = [
+            "tests.spark.damaged_read",
+            command[3],
+            str(tmp_path),
+            str(damaged_fleet(tmp_path / "hurt")),
+        ]
+        hurt = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert (hurt.returncode, hurt.stdout) == (0, READ), hurt.stderr
+    assert told_of(hurt.stderr) == [TOLD, TOLD]
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == {
         "session": "pyspark.sql.connect.session",

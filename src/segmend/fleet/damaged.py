@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from segmend.errors import SegmendError
@@ -18,6 +19,8 @@ from segmend.logdir.transactions import Uncommitted
 from segmend.wording import plural
 
 LOG = logging.getLogger("segmend.fleet")
+TALLY: Final = "tally"
+"""In the context of a warning: the numbers of its task, which whoever gathers the warnings adds up."""
 VANISHED: Final = "vanished"
 UNKNOWN_END: Final = "unknown-end"
 _QUIET = ("header-fragment", "zero-tail")
@@ -119,6 +122,8 @@ class DamageTally:
 
     mode: str
     gone_mode: str
+    task: tuple[str, str] = ("", "")
+    """The name of the read, and the first place of the task, which none of its others has."""
     vanished: dict[str, str] = field(default_factory=dict)
     kinds: Counter[str] = field(default_factory=Counter)
     partitions: set[str] = field(default_factory=set)
@@ -143,23 +148,43 @@ class DamageTally:
         """Lines in the log of the task, if there is anything to say and the mode wants it said."""
         if self.mode != PERMISSIVE:
             return
+        numbers = {
+            "task": self.task, "vanished": self.vanished, "kinds": self.kinds,
+            "partitions": sorted(self.partitions), "unended": self.unended,
+        }  # fmt: skip
+        for words in self._words():
+            LOG.warning("kafka-log: %s", words, extra={"context": {TALLY: json.dumps(numbers)}})
+
+    def _words(self) -> Iterator[str]:
         if self.kinds:
             kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(self.kinds.items()))
-            LOG.warning(
-                "kafka-log: %s cost records (%s) in %s; the table damage names them",
-                plural(self.kinds.total(), "damaged place"), kinds, _some(self.partitions),
-            )  # fmt: skip
+            places = plural(self.kinds.total(), "damaged place")
+            yield f"{places} cost records ({kinds}) in {_some(self.partitions)}; the table damage names them"
         if self.unended:
-            LOG.warning(
-                "kafka-log: %s left out in %s, of which lost markers leave open whether they were committed; "
-                "the column _damage names them",
-                plural(len(self.unended), "transaction is", "transactions are"), _some(self.unended),
-            )  # fmt: skip
+            left_out = plural(len(self.unended), "transaction is", "transactions are")
+            yield (
+                f"{left_out} left out in {_some(self.unended)}, of which lost markers leave open whether "
+                "they were committed; the column _damage names them"
+            )
         if self.vanished:
-            LOG.warning(
-                "kafka-log: %s gone since the read was planned, in %s; no row comes of what is nowhere else",
-                plural(len(self.vanished), "log is", "logs are"), _some(self.vanished.values()),
-            )  # fmt: skip
+            logs = plural(len(self.vanished), "log is", "logs are")
+            names = _some(self.vanished.values())
+            yield f"{logs} gone since the read was planned, in {names}; no row comes of what is nowhere else"
+
+
+def added_up(tallies: Iterable[str]) -> list[DamageTally]:
+    """What the tasks of each read met, of the texts in the context of their warnings.
+
+    A task done twice counts once.
+    """
+    reads: dict[str, DamageTally] = {}
+    for numbers in map(json.loads, sorted({*tallies})):
+        every = reads.setdefault(numbers["task"][0], DamageTally(PERMISSIVE, PERMISSIVE))
+        every.vanished |= numbers["vanished"]
+        every.kinds.update(numbers["kinds"])
+        every.partitions.update(numbers["partitions"])
+        every.unended += numbers["unended"]
+    return [*reads.values()]
 
 
 def _some(names: Iterable[str]) -> str:

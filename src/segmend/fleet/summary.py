@@ -74,7 +74,7 @@ def summarize_task(work: TableTask, *, by_day: bool) -> pa.RecordBatch:
     refuse_others(work.places)
     forget()
     rows: dict[tuple[str | None, str, int, int | None], _Row] = {}
-    tally = DamageTally(work.options.mode, work.options.gone_mode)
+    tally = DamageTally(work.options.mode, work.options.gone_mode, work.name)
     for piece in work.ranges:
         try:
             with piece.file(".log").reader() as reader:

@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 from itertools import groupby
 from operator import itemgetter
 from typing import Final
+from uuid import uuid4
 
 import pyarrow as pa
 
@@ -55,6 +56,14 @@ class TableTask:
     options: ReadOptions
     ranges: tuple[ByteRange, ...] = ()
     task: Task | None = None
+    read: str = ""
+    """Names the read that it is of."""
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """Of the read, and the first place of the task's ranges, which none of its others has."""
+        first = self.ranges[:1]
+        return self.read, "".join(f"{each.place.path}/{each.log_name}:{each.start}" for each in first)
 
     @property
     def places(self) -> Iterator[Place]:
@@ -138,7 +147,8 @@ def _by_range(
         tell_gone(_gone(only, untold, found, options), options.mode)
         pieces = (each for each in pieces if _key(each.place, each, each.base_offset, untold) in only)
     packed = pack(pieces, cores=max(cores, options.min_partitions), target=target)
-    return [TableTask(options=options, ranges=tuple(sorted(p, key=lambda r: r.order))) for p in packed]
+    ranges, name = (tuple(sorted(each, key=lambda r: r.order)) for each in packed), uuid4().hex
+    return [TableTask(options=options, ranges=each, read=name) for each in ranges]
 
 
 def _told_by_metadata(places: Sequence[Place], options: ReadOptions) -> Callable[[str], bool | None]:
@@ -257,7 +267,7 @@ def read(work: TableTask) -> Iterator[pa.RecordBatch]:
         found = rows.table(options.table, gathered.rows[options.table])
         yield from found.select(options.schema.names).to_batches()
         return
-    tally = DamageTally(options.mode, options.gone_mode)
+    tally = DamageTally(options.mode, options.gone_mode, work.name)
     filling.forget()
     for piece in work.ranges:
         try:

@@ -12,7 +12,7 @@ from segmend.fleet.sql import suspects
 from segmend.spark.archive import archive_file
 from segmend.spark.driver import SparkDriver
 from segmend.spark.java import find_java
-from segmend.spark.session import session
+from segmend.spark.session import plain_session
 
 
 def main(folder: Path) -> None:
@@ -20,7 +20,7 @@ def main(folder: Path) -> None:
     os.nice(19)
     file = archive_file(find_java(os.environ), folder)
     fresh = file.with_suffix(".new")
-    spark = session("local[2]", cache=folder, java_options=[f"-XX:ArchiveClassesAtExit={fresh}"])
+    spark = plain_session("local[2]", cache=folder, java_options=[f"-XX:ArchiveClassesAtExit={fresh}"])
     driver = SparkDriver(spark)
     list(driver.run(str, [1, 2]))
     with driver.sql({}) as sql:

@@ -31,6 +31,7 @@ from segmend.fleet.bundle import NAME as BUNDLE
 from segmend.fleet.bundle import bundle_name, keep_newest, make_bundle
 from segmend.spark.archive import archive_later, is_wanted, options_with
 from segmend.spark.java import Java, find_java, java_home
+from segmend.spark.left_out import LOGGING, watch
 from segmend.spark.source import KafkaLogDataSource
 from segmend.spark.tasks import java_says
 
@@ -59,9 +60,24 @@ def session(
 
     `cache` keeps the class archive and the Java wrapper from one run to the next; None
     means a temporary directory and no archive. `conf` has the last word on every setting.
+    What reads leave out for damage is a warning in this process (see `left_out`).
     SegmendError, in one line, when there is no Java, Spark does not start, or what runs has another Python;
     UsageError for a master of no kind that Spark knows.
     """
+    spark = plain_session(master, cache=cache, conf=conf, java_options=java_options)
+    if (conf or {}).get(LOGGING) != "false":
+        watch(spark)
+    return spark
+
+
+def plain_session(
+    master: str,
+    *,
+    cache: Path | None = None,
+    conf: Mapping[str, str] | None = None,
+    java_options: Sequence[str] = (),
+) -> SparkSession:
+    """The same for who reads no DataFrames of `kafka-log`: nothing looks through the workers' logs."""
     running = SparkSession.getActiveSession()
     if running is not None:
         _refuse_other_python(running)

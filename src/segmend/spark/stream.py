@@ -19,6 +19,7 @@ from segmend.fleet.damaged import tell_gone
 from segmend.fleet.options import ReadOptions
 from segmend.fleet.tables import open_table, reached, read
 from segmend.frozen import replace
+from segmend.spark.left_out import aloud
 from segmend.spark.tasks import in_a_line
 
 Offsets = dict[str, dict[str, int]]
@@ -57,6 +58,7 @@ class KafkaLogStream(DataSourceStreamReader):  # type: ignore[misc]
         return _nested({key: end for key, (_, end) in self._reached(self._options).items()})
 
     @in_a_line()
+    @aloud()
     def partitions(self, start: Offsets, end: Offsets) -> list[InputPartition]:
         """The tasks of a batch; SegmendError where offsets of it are not there, if that is asked for."""
         before, after = _flat(start), _flat(end)
@@ -74,7 +76,7 @@ class KafkaLogStream(DataSourceStreamReader):  # type: ignore[misc]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""
-        with in_a_line():
+        with in_a_line(), aloud():
             yield from read(partition.value)
 
 

@@ -58,10 +58,11 @@ def run_tasks(
         return spark.createDataFrame([], schema)
     pickled = [pickle.dumps(work) for work in works]
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    # By this name a plan tells that it reads log dirs.
+    def kafka_log(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         numbers = chain.from_iterable(batch.column(0).to_pylist() for batch in batches)
         with in_a_line():
             for number in numbers:
                 yield from function(pickle.loads(pickled[number]))
 
-    return spark.range(0, len(works), 1, len(works)).mapInArrow(run, schema)
+    return spark.range(0, len(works), 1, len(works)).mapInArrow(kafka_log, schema)

@@ -49,9 +49,9 @@ def driver_of(args: argparse.Namespace) -> Iterator[Driver]:
     need("pyspark")
     # The extra was looked for just now.
     from segmend.spark.driver import SparkDriver
-    from segmend.spark.session import session
+    from segmend.spark.session import plain_session
 
-    spark = session(args.master or _HERE, cache=cache_folder())
+    spark = plain_session(args.master or _HERE, cache=cache_folder())
     if _is_here(args):
         yield SparkDriver(spark)  # the JVM ends with this process, and a stop would only make the user wait
         return

@@ -1,0 +1,112 @@
+"""What reads left out, told where they were asked for: the tasks that met damage are on any machine.
+
+Spark keeps what Python logs in a worker for the session that it works for (`python_worker_logs`, Spark 4.1).
+After an action that is looked through, and what the tasks of a read met is added up and logged once, in the
+process that asked.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import SimpleNamespace
+from typing import Any, Final
+from weakref import WeakSet
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.sql import Row, SparkSession
+
+from segmend.fleet.damaged import LOG, TALLY, added_up
+
+LOGGING: Final = "spark.sql.pyspark.worker.logging.enabled"
+_OURS: Final = re.compile("kafka[-_]log")
+"""In the plan of a query: the data source, or the function that reads for `scan` and its like."""
+_END_MS: Final = 30_000
+_WATCHED: WeakSet[SparkSession] = WeakSet()
+
+
+def watch(spark: SparkSession) -> None:
+    """From now on what a read leaves out is a warning of this process, once an action."""
+    if spark in _WATCHED:
+        return
+    _WATCHED.add(spark)
+    spark.conf.set(LOGGING, "true")
+    teller = _Teller(spark)
+    context = getattr(spark, "_sc", None)
+    if context is None:  # Spark Connect has no listener of queries
+        spark.registerProgressHandler(teller)
+        return
+    ensure_callback_server_started(context._gateway)
+    spark._jsparkSession.listenerManager().register(teller)
+    bus, stop = context._jsc.sc().listenerBus(), spark.stop
+
+    def wait() -> None:
+        with suppress(Py4JError, OSError):
+            bus.waitUntilEmpty(_END_MS)
+
+    def told_and_stopped() -> None:
+        wait()
+        atexit.unregister(wait)
+        stop()
+
+    # Listeners hear of an action after it gave its rows, and ask Spark, which must not be gone by then.
+    atexit.register(wait)
+    spark.stop = told_and_stopped
+
+
+class _Teller:
+    """Of Java's `QueryExecutionListener`; a progress handler of Spark Connect by its `__call__`."""
+
+    Java: Final = SimpleNamespace(implements=["org.apache.spark.sql.util.QueryExecutionListener"])
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._seen: set[Row] = set()
+        self._asking = threading.Lock()
+
+    def onSuccess(self, _action: str, execution: Any, _nanos: int) -> None:
+        if _OURS.search(execution.optimizedPlan().toString()):
+            self._tell()
+
+    def onFailure(self, _action: str, _execution: Any, _error: Any) -> None:
+        """The error says what is wrong."""
+
+    def __call__(self, *, done: bool, **_progress: object) -> None:
+        if done:
+            self._tell()
+
+    def _tell(self) -> None:
+        if not self._asking.acquire(blocking=False):
+            return  # the question is an action itself
+        try:
+            logs = self._spark.tvf.python_worker_logs()
+            ours = logs.where(logs.logger == LOG.name).select("ts", "msg", logs.context[TALLY].alias(TALLY))
+            fresh = [row for row in ours.collect() if row not in self._seen]
+        except (PySparkException, Py4JError) as error:
+            LOG.warning("kafka-log: whether damage cost records is only in the workers' logs: %s", error)
+            return
+        finally:
+            self._asking.release()
+        self._seen.update(fresh)
+        for words in sorted({row.msg for row in fresh if row[TALLY] is None}):
+            LOG.warning("%s", words)
+        for tally in added_up(row[TALLY] for row in fresh if row[TALLY] is not None):
+            tally.tell()
+
+
+@contextmanager
+def aloud() -> Iterator[None]:
+    """In a task of a stream, whose session is one of its own: on the worker's stderr, too."""
+    handler = logging.StreamHandler(sys.__stderr__)
+    LOG.addHandler(handler)
+    try:
+        yield
+    finally:
+        LOG.removeHandler(handler)

@@ -1,0 +1,27 @@
+"""A data engineer reads log dirs with the mode that is the default, in a process of its own.
+
+python -m tests.spark.damaged_read MASTER CACHE FLEET
+"""
+
+import json
+import sys
+from pathlib import Path
+
+from segmend.spark.session import session
+
+
+def main(master: str, cache: str, fleet: str) -> None:
+    spark = session(master, cache=Path(cache))
+    source = spark.read.format("kafka-log").option("topics", "orders")
+    places = source.option("columns", "offset,_damage").load(fleet).where("_damage is not null")
+    found = {
+        "records": source.option("columns", "offset").option("splitBytes", "1").load(fleet).count(),
+        "_damage": places.count(),
+        "damage": spark.read.format("kafka-log").option("table", "damage").load(fleet).count(),
+    }
+    print(json.dumps(found))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
