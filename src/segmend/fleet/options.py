@@ -263,8 +263,8 @@ OPTIONS: Final = (
     _choice("kafka.isolation.level", _CONSUMED, _ISOLATION, "the same by Spark's name", "isolation"),
     _choice("mode", _CONSUMED, MODES,
      "of damage: PERMISSIVE (the default) gives the sound records, a row with `_damage` for each damaged "
-     "place if that column is asked for, and a warning (see above); DROPMALFORMED the sound records; FAILFAST "
-     "an error"),
+     "place if that column is asked for, and a warning (see above); DROPMALFORMED the sound records; "
+     "FAILFAST an error"),
     _read(FAIL_ON_LOSS, _RECORDS, _FLAG, values.flag,
      "as in Spark: fail where offsets that are asked for are not there any more; the default of streams, "
      "otherwise `mode` says how that is told"),
