@@ -34,6 +34,8 @@ class WantedLog:
     others: tuple[ReplicaDir, ...] = ()
     deleted: int = 0
     """Below this offset records were deleted on purpose, as another replica's checkpoint says."""
+    upto: int = LONG_MAX
+    """The last offset that is asked for, whether or not it is stable."""
 
 
 def wanted_logs(everything: Sequence[Found], options: ReadOptions) -> list[WantedLog]:
@@ -92,7 +94,7 @@ def lacking(log: WantedLog, options: ReadOptions) -> Iterator[str]:
     if end and end.unread_bytes:
         return
     last, mark = end.next_offset if end else 0, beside.high_watermarks.get(key, 0)
-    if last < mark and last <= wanted.high:
+    if last < mark and last <= log.upto:
         yield f"{partition.path}: ends at offset {last}, below its high watermark {mark}"
     for name, asked in (("startingOffsets", start), ("endingOffsets", stop)):
         if asked is not None and last < asked:
@@ -174,11 +176,14 @@ def _wanted_log(
         if start > end:  # KafkaSourceProvider.checkStartOffsetNotGreaterThanEndOffset
             raise UsageError(f"{partition.name} would begin at {start}, behind where it is to end: {end}")
         low, high = max(low, start), min(high, end - 1)
+    upto = high
     if options.isolation == "read_committed":
         stable = last_stable_offset(partition)
         high = high if stable is None else min(high, stable - 1)
     wanted = WantedRange(low=low, high=high, since=options.since, until=options.until)
-    return WantedLog(place=place, partition=partition, wanted=wanted, others=others, deleted=deleted)
+    return WantedLog(
+        place=place, partition=partition, wanted=wanted, others=others, deleted=deleted, upto=upto
+    )
 
 
 def _start(partition: PartitionDir, options: ReadOptions) -> int:

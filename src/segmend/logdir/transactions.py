@@ -11,7 +11,13 @@ from functools import cache
 from typing import Final, Literal
 
 from segmend.formats import producer_snapshot, txn_index
-from segmend.formats.batch import HEADER_SIZE_UP_TO_MAGIC, RecordBatch, compute_crc
+from segmend.formats.batch import (
+    HEADER_SIZE_UP_TO_MAGIC,
+    HEADER_SIZE_V2,
+    RecordBatch,
+    compute_crc,
+    read_header,
+)
 from segmend.formats.byte_columns import nonzero_size
 from segmend.formats.control import ABORT
 from segmend.formats.txn_index import AbortedTxn
@@ -164,10 +170,11 @@ def fate_elsewhere(each: Uncommitted, replica: PartitionDir, *, compacted: bool 
 
 
 def last_stable_offset(partition: PartitionDir) -> int | None:
-    """The first offset of the earliest open transaction, None if none is open.
+    """The first offset of the earliest open transaction, the end of the log if none is open.
 
     From the newest sound producer snapshot, and the batches after it. One that was open before offsets that
-    are lost may have ended in there, and does not count: who reads its records has to ask how it ended.
+    are lost may have ended in there, and does not count: who reads its records has to ask how it ended. So it
+    is with what is broken at the end: None, but where that begins as records, for then no marker is in it.
     """
     since, opened = _newest_snapshot(partition)
     fold = _Fold(opened, gaps_are_holes=True, begin=since)
@@ -181,7 +188,11 @@ def last_stable_offset(partition: PartitionDir) -> int | None:
                 fold.walk(segment.log, reader, start, reader.size, since=since)
         except Unreadable:
             fold.lost()
-    return None if fold.is_cut else min((each.first_offset for each in fold.open.values()), default=None)
+    first = min((each.first_offset for each in fold.open.values()), default=None)
+    if fold.is_cut:
+        mark = partition.log_dir.high_watermarks.get(partition.key, 0)
+        return first if fold.ends_in_records and mark <= fold.next_offset else None
+    return first if first is not None else max([fold.next_offset, *partition.base_offsets[-1:]])
 
 
 def _newest_snapshot(partition: PartitionDir) -> tuple[int, dict[int, Uncommitted]]:
@@ -230,6 +241,8 @@ class _Fold:
         """Whether what is broken there tells why offsets are lacking."""
         self.is_cut = False
         """Whether that is more than the zeros and crumbs of a broker that was killed."""
+        self.ends_in_records = False
+        """Whether it is a batch too large for a marker, of which a part was written."""
 
     def walk(self, log: FileEntry, reader: OpenFile, start: int, stop: int, *, since: int = -1) -> bool:
         """Take the batches from `start` on, beyond `stop` only markers; whether nothing is open then.
@@ -260,12 +273,31 @@ class _Fold:
             self.is_cut = self._lost or not (
                 crumbs or all(nonzero_size(each) == 0 for each in window.written(end))
             )
+            self.ends_in_records = not self._lost and not crumbs and self._is_torn_off(window, end)
         self._lost |= end != reader.size
         return not self._is_any_open
+
+    def _is_torn_off(self, window: Window, at: int) -> bool:
+        """Whether records begin there, by a header that no checksum vouches for any more."""
+        view = window.at(at, HEADER_SIZE_V2)
+        if len(view) < HEADER_SIZE_V2:
+            return False
+        batch = read_header(view)
+        return (batch.magic, batch.base_offset, batch.is_control) == (
+            2,
+            self._next,
+            False,
+        ) and batch.size > _SMALL
 
     def lost(self) -> None:
         """Whatever comes next, up to where batches go on."""
         self._lost = self.is_cut = True
+        self.ends_in_records = False
+
+    @property
+    def next_offset(self) -> int:
+        """The offset behind the last batch; -1 if nothing tells."""
+        return self._next
 
     def finished(self) -> list[Uncommitted]:
         """What was not committed for sure; behind the last batch there is no marker any more."""
