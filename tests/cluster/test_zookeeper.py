@@ -56,6 +56,20 @@ def test_only_some_of_them_come_up(nodes: Path, dirs: list[Path]) -> None:
     assert (fates["full"], fates["any"]) == ("leaderless", "loses")
 
 
+@pytest.mark.parametrize(("kafka", "fate"), [("1.1.0", "led"), ("2.2.0", "led"), ("2.3.0", "leaderless")])
+def test_before_2_3_who_comes_first_takes_nobody_out(tmp_path: Path, kafka: str, fate: str) -> None:
+    """Node 3 may be the controller before node 1 is there, the only one of those in sync that comes up.
+
+    1.1.0 kept both in the ISR in each of the recorded outages.
+    """
+    root = unpack(HERE / "1.1.0-together.tar.xz", tmp_path)
+    given = ["--zookeeper", root / "zookeeper" / "data", "--only", "1,3", "--kafka", kafka, "--json"]
+    ran = run("forecast", "--cluster", *sorted(root.glob("b*/d*")), *given)
+    lines = {f"{line['topic']}-{line['partition']}": line for line in ran.of("partition")}
+    assert sorted(lines["pair-0"]["isr"]) == [1, 2]
+    assert lines["pair-0"]["outcome"] == fate
+
+
 @pytest.mark.parametrize("only", [(), ("--only", "2,3")])
 def test_a_fleet_gives_the_same_lines(nodes: Path, dirs: list[Path], only: tuple[str, ...]) -> None:
     given = ["--zookeeper", nodes / "zookeeper" / "data", "--json", *only]

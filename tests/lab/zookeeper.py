@@ -22,6 +22,7 @@ class ZooKeeper(KafkaProcess):
             "admin.enableServer": "false",
             "tickTime": 1000,
             "preAllocSize": 64,
+            "snapshot.trust.empty": "true",  # Kafka's notes on 2.4: 3.4 made no first snapshot
         }
         config.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         main = "org.apache.zookeeper.server.ZooKeeperServerMain"

@@ -104,6 +104,10 @@ def may_wait_with_zookeeper(
     return bool(up) and len(up) < len(in_sync) and not up.issuperset(live)
 
 
+DEAD_LEAVE: Final = new_in("ReplicaStateMachine.startup, onlineAndOfflineReplicas", (2, 3))
+"""Whether a controller with ZooKeeper takes those out of the ISR whom it does not find alive as it begins."""
+
+
 class Leaves(StrEnum):
     """Which nodes leave the ISR when they register again after a stop."""
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from segmend.broker.election import (
     AHEAD,
+    DEAD_LEAVE,
     ELR_FEATURE,
     ENDS_AHEAD,
     MARK_WAITS,
@@ -145,14 +146,18 @@ class Outage:
     def _may_wait(self, in_sync: Sequence[int], serving: Sequence[int], *, elr: bool) -> bool:
         """Whether nobody may lead it although somebody in sync is up."""
         if self.zookeeper:
-            return may_wait_with_zookeeper(in_sync, serving, self.controllers)
+            return may_wait_with_zookeeper(in_sync, serving, self._taking_out())
         # Also one whose session ends before it registers again is fenced, and leaves; seen with 3.7.
         return may_wait(in_sync, serving, self.clean, Leaves.KILLED if elr else Leaves.ANYBODY)
+
+    def _taking_out(self) -> tuple[int, ...]:
+        """The nodes that take others out of the ISR if they come up first."""
+        return self.controllers if DEAD_LEAVE.of(self.release) else ()
 
     def _order_helps(self, in_sync: Sequence[int], complete: Collection[int], *, elr: bool) -> bool:
         """Whether the complete ones lead if they are started first."""
         if self.zookeeper:
-            return not may_wait_with_zookeeper(in_sync, complete, set(self.controllers) - set(in_sync))
+            return not may_wait_with_zookeeper(in_sync, complete, set(self._taking_out()) - set(in_sync))
         leaves = Leaves.KILLED if elr else RESTARTED.of(self.release)
         return not may_wait(in_sync, complete, self.clean, leaves)
 

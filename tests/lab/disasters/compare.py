@@ -15,7 +15,7 @@ from segmend.formats.names import file_prefix, parse_file_name
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.loading.epochs import EpochCache
 from segmend.loading.load import LoadedLog
-from tests.lab.disasters.contents import of_indexes, of_snapshots, of_transactions
+from tests.lab.disasters.contents import INTERVAL, UNSET, of_indexes, of_snapshots, of_transactions
 from tests.lab.disasters.files import Seen, Tree
 from tests.lab.disasters.said import Line, Said
 from tests.lab.disasters.scene import META
@@ -319,7 +319,8 @@ def of_place(place: str, verdict: Verdict, before: Tree, said: Said) -> Iterator
     yield from of_epochs(was, did, log)
     ended = any(name.endswith("-future") and each.get("removed") for name, each in verdict["files"].items())
     yield from of_snapshots(was, after(was, did), did, log, moved=ended)
-    yield from of_indexes(was, did, log)
+    blank = any(each.get("made") for name, each in verdict["files"].items() if name.endswith(f"/{META}"))
+    yield from of_indexes(was, did, log, UNSET if blank else INTERVAL)
     yield from of_transactions(was, did, log)
     yield from of_changes(was, did, line, {stem(each.name) for each in log.state.segments if not each.log})
 

@@ -29,8 +29,8 @@ from tests.lab.disasters.bases import TOPICS
 from tests.lab.disasters.files import Seen
 from tests.lab.disasters.reads import fault
 
-INTERVAL = 512
-"""The lab's index.interval.bytes."""
+INTERVAL, UNSET = 512, 4096
+"""The lab's index.interval.bytes, and what a broker has whose metadata does not know the topic."""
 BUILT = {"index": offset_index.build, "timeindex": time_index.build}
 OLD = 1_767_000_000_000
 """The lab's idempotent producers have timestamps below this: a broker forgets them when it reads a snapshot
@@ -64,7 +64,7 @@ def differs(what: object, data: bytes, pad: int = 0) -> bool:
     return what != [len(whole), Seen(len(whole), whole).short()]
 
 
-def of_indexes(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -> Iterator[str]:
+def of_indexes(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog, interval: int) -> Iterator[str]:
     """The indexes of recovered segments."""
     state, found = log.state, written(did)
     if state.partition.topic not in (STORY, *TOPICS):
@@ -79,14 +79,14 @@ def of_indexes(was: dict[str, Seen], did: dict[str, Any], log: LoadedLog) -> Ite
             continue
         pad = segment is state.segments[-1]
         kinds = [kind for kind in BUILT if f"{base}.{kind}" in found]
-        for kind, data in built(kinds, segment, was[name].data, state.settings.release):
+        for kind, data in built(kinds, segment, was[name].data, state.settings.release, interval):
             what = found[f"{base}.{kind}"]
             if differs(what, data, what[0] if pad and isinstance(what, list) else 0):
                 yield f"{base}.{kind} is {what}, built {len(data)} {Seen(len(data), data).short()}"
 
 
 def built(
-    kinds: Sequence[str], segment: Segment, data: bytes, release: Release
+    kinds: Sequence[str], segment: Segment, data: bytes, release: Release, interval: int
 ) -> Iterator[tuple[str, bytes]]:
     """These indexes of what is left of the log."""
     if not kinds:
@@ -97,7 +97,7 @@ def built(
         (folder / segment.name).write_bytes(data[: segment.size])
         opened = LogDir.open(work)
         for kind in kinds:
-            arguments = {"base_offset": segment.base_offset, "interval": INTERVAL}
+            arguments = {"base_offset": segment.base_offset, "interval": interval}
             yield kind, BUILT[kind](opened, "x-0", arguments, release)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tests.lab.cluster import share_classes
 from tests.lab.disasters.compare import wrong
+from tests.lab.errors import LabError
 from tests.lab.outages.compare import complaints
 from tests.lab.outages.draw import Outage, drawn
 from tests.lab.outages.trial import HERE, tried
@@ -36,8 +37,12 @@ def main() -> int:
     for outage in [Outage.of(f"{args.base} {args.do}")] if args.do else wanted:
         if outage.words in known and not args.do:
             continue
-        with tempfile.TemporaryDirectory(prefix="outage-") as work:
-            said, became = tried(outage, Path(work), args.logs)
+        try:
+            with tempfile.TemporaryDirectory(prefix="outage-") as work:
+                said, became = tried(outage, Path(work), args.logs)
+        except LabError as error:
+            print(f"{outage.words}: not tried, {error}", flush=True)
+            continue
         points = complaints(said, became)
         print(outage.words, became["nodes"], *points, sep="\n   ", flush=True)
         if args.do:

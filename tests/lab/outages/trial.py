@@ -15,6 +15,7 @@ from tests.lab.cluster import Cluster
 from tests.lab.disasters.files import fingerprint, look
 from tests.lab.disasters.protocol import offsets
 from tests.lab.disasters.reads import read
+from tests.lab.errors import LabError
 from tests.lab.outages.asked import Answers, answers, takes
 from tests.lab.outages.base import LAST, needed, nodes, votes
 from tests.lab.outages.draw import Outage, archive
@@ -75,6 +76,8 @@ def tried(
     """What is said, and what became of it."""
     cluster = prepared(outage, root)
     lines = said(root, outage.up, outage.version)
+    if not lines:
+        raise LabError("nothing is said of dirs of two clusters, which nobody starts as one")
     became: dict[str, Any] = {"hurt": hurt(root), "last": last_said(root, outage)}
     with cluster:
         if cluster.zookeeper:
