@@ -122,7 +122,7 @@ WOUNDS = (flip, flip, flip, cut_out, hurt_index, lose_file, lose_snapshots)
 
 
 def given_and_named(
-    root: Path, monkeypatch: pytest.MonkeyPatch, **more: str
+    root: Path, monkeypatch: pytest.MonkeyPatch, *, compacted: bool | None = False, **more: str
 ) -> tuple[list[int], list[range]]:
     """The offsets of a read, and those of which it says that something cost them."""
     named: list[range] = []
@@ -137,7 +137,8 @@ def given_and_named(
     options = parse_options({"isolation": "read_committed", "columns": "offset,value", **more})
     works = open_table([str(root)], options, cores=1)
     works = [
-        replace(work, ranges=tuple(replace(each, compacted=False) for each in work.ranges)) for work in works
+        replace(work, ranges=tuple(replace(each, compacted=compacted) for each in work.ranges))
+        for work in works
     ]
     batches = [batch for work in works for batch in read(work)]
     return [offset for batch in batches for offset in batch["offset"].to_pylist()], named
@@ -166,6 +167,26 @@ def test_no_row_is_given_that_was_not_committed_and_none_is_lost_silently(
     assert len({*given}) == len(given)
     assert {*given} <= history.committed, (sorted({*given} - history.committed), named, did)
     # Behind the first transaction that is open a consumer gets nothing.
+    stable = min((offsets[0] for offsets in history.open.values()), default=history.writer.next_offset)
+    lost = sorted(offset for offset in history.committed - {*given} if offset < stable)
+    silent = [offset for offset in lost if not any(offset in each for each in named)]
+    assert not silent, (silent, named, did)
+
+
+@pytest.mark.parametrize("number", range(sampled(2000, 60)))
+def test_a_log_between_is_lost_where_no_policy_is_told_and_no_cleaner_was(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = random.Random(SEED * 100_000 + number)
+    history = History(draw)
+    history.write(draw.randrange(40, 80))
+    folder = write_broker(tmp_path, 1, [history.writer]) / "t-0"
+    did = []
+    for wound in (lose_file, draw.choice((flip, hurt_index, lose_snapshots))):
+        did.append(wound(draw, draw.choice(sorted(folder.glob("*.log")))))
+    split = {"splitBytes": str(draw.choice((300, 1000)))} if draw.random() < 0.5 else {}
+    given, named = given_and_named(tmp_path / "b1", monkeypatch, compacted=None, **split)
+    assert {*given} <= history.committed, (sorted({*given} - history.committed), named, did)
     stable = min((offsets[0] for offsets in history.open.values()), default=history.writer.next_offset)
     lost = sorted(offset for offset in history.committed - {*given} if offset < stable)
     silent = [offset for offset in lost if not any(offset in each for each in named)]

@@ -4,18 +4,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.checks.build_partition import PartitionWriter
 from tests.cli.run import run
 from tests.conftest import one_in
 from tests.files import flip
+from tests.fleet.build import write_broker
 from tests.golden.shared import golden
 from tests.merge.test_diff import broker
 from tests.merge.test_put_back import hurt
 from tests.rescue.replicas import replicas, told
+from tests.rescue.test_gaps import cut_out
 
 from segmend.formats.build import BatchProducer, NewRecord, build_batch
 from segmend.kernel.batches import iter_batches
 from segmend.logdir.disk import FileReader
+from segmend.logdir.tree import LogDir
 from segmend.rescue import fates
+from segmend.rescue.request import RescueRequest
+from segmend.rescue.run import RescueTask, job_of
 
 
 @pytest.mark.parametrize("number", one_in(7, range(14)))
@@ -45,6 +51,21 @@ def test_a_lost_marker_makes_no_record_committed_nor_aborted(number: int, tmp_pa
                 assert ended or (indexes and known)
         for index in source.glob("txn-0/*.txnindex"):
             index.unlink()
+
+
+def test_a_marker_that_a_log_leaves_out_ended_nobody_knows_how(tmp_path: Path) -> None:
+    """Of a topic that is not compacted: whether the gap was a marker nothing tells."""
+    writer = PartitionWriter()
+    for end in (writer.abort, writer.commit):
+        writer.append(2, producer=9, transactional=True)
+        end(9)
+    source = write_broker(tmp_path, 1, [writer])
+    cut_out(source / "t-0" / f"{0:020d}.log", 1)
+    (source / "t-0" / f"{0:020d}.txnindex").write_bytes(b"")
+    places = LogDir.open(str(source)).partitions
+    request = RescueRequest(dirs=(), out="", form="")
+    job = job_of(RescueTask(request=request, places=places, release=None, compacted=False))
+    assert [job.fates().of(9, offset) for offset in (0, 1, 3, 4)] == [None, None, False, False]
 
 
 @pytest.mark.parametrize("carried", [fates._CARRIED, 50])

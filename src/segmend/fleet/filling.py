@@ -13,6 +13,7 @@ from segmend.errors import UsageError
 from segmend.fleet.ranges import ByteRange, ReplicaDir
 from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import frozen
+from segmend.logdir.cleaned import was_cleaned
 from segmend.merge.look import Second
 from segmend.merge.replicas import read_replica
 from segmend.merge.rule import merge
@@ -62,6 +63,20 @@ def patches(piece: ByteRange, first: int | None, last: int | None) -> list[Patch
 def forget() -> None:
     """At the beginning of a task: a worker lives long, and files change."""
     _merged.cache_clear()
+    _was_cleaned.cache_clear()
+
+
+def lost_between(piece: ByteRange) -> bool:
+    """Whether offsets between two of its files are lost, and were not compacted."""
+    if piece.compacted is not None:
+        return not piece.compacted
+    return not _was_cleaned(ReplicaDir(place=piece.place, dir_name=piece.dir_name))
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _was_cleaned(replica: ReplicaDir) -> bool:
+    partition = replica.opened()
+    return partition is None or was_cleaned(partition)
 
 
 @functools.lru_cache(maxsize=_KEPT)

@@ -21,7 +21,7 @@ from segmend.fleet.damaged import (
     unreadable,
     without_end,
 )
-from segmend.fleet.filling import Patch, patches
+from segmend.fleet.filling import Patch, lost_between, patches
 from segmend.fleet.header_records import OF_HEADERS, header_records
 from segmend.fleet.options import DAMAGE_COLUMN, PERMISSIVE, ReadOptions
 from segmend.fleet.ranges import ByteRange, ReplicaDir, WantedRange, ranges_of, reads_to_the_end, verified
@@ -206,15 +206,14 @@ def _gap(
 ) -> Iterator[pa.RecordBatch]:
     """What is in gaps behind the last record, and before the next segment: one may be gone.
 
-    Other replicas tell it, or that the topic is not compacted.
+    Other replicas tell it, that the topic is not compacted, or that no cleaner was at the log.
     """
     start, stop = verified(piece, reader)
     if start == stop and piece.start != piece.begin:
         return  # the range before it has read on
     for behind, gap in _left_out(piece, reader, at, None):
         yield from instead(missing(piece, behind, *gap), options, report)
-    told = bool(piece.others) or piece.compacted is False
-    if not told or piece.next_base is None or not reads_to_the_end(piece, reader, stop):
+    if piece.next_base in (None, at.offset) or not reads_to_the_end(piece, reader, stop):
         return
     end = piece.base_offset
     try:
@@ -222,8 +221,10 @@ def _gap(
             end = batch.last_offset + 1
     except Unreadable:
         return
-    if max(end, at.told + 1) < piece.next_base and end >= (at.offset or 0):
-        yield from instead(missing(piece, reader.size, end, piece.next_base - 1), options, report)
+    first = piece.next_base or 0
+    lacks = max(end, at.told + 1) < first and end >= (at.offset or 0)
+    if lacks and (piece.others or lost_between(piece)):
+        yield from instead(missing(piece, reader.size, end, first - 1), options, report)
 
 
 def instead(damage: DamagedPlace, options: ReadOptions, report: Report) -> Iterator[pa.RecordBatch]:

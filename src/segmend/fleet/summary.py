@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from segmend.errors import UsageError
 from segmend.fleet.damaged import DamagedPlace, DamageTally, damage_of, is_loss, missing, unreadable
-from segmend.fleet.filling import Patch, forget, patches
+from segmend.fleet.filling import Patch, forget, lost_between, patches
 from segmend.fleet.listing import refuse_others
 from segmend.fleet.options import PERMISSIVE
 from segmend.fleet.ranges import ByteRange, ReplicaDir, WantedRange, ranges_of, reads_to_the_end, verified
@@ -181,7 +181,7 @@ class _RangeRows:
         if not to_the_end and piece.compacted is False:
             batch = next(iter_batches(self._reader, start=stop, stop=stop + 1), None)
             first = batch.base_offset if batch is not None and batch.magic == 2 else None
-        if first is not None and end < first and (piece.others or piece.compacted is False):
+        if first is not None and end < first and (piece.others or lost_between(piece)):
             yield missing(piece, stop, end, first - 1)
 
     def _instead(self, places: Iterable[DamagedPlace]) -> Iterator[tuple[int | None, _Row]]:

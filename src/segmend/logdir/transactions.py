@@ -27,6 +27,7 @@ from segmend.kernel.records import end_txn_marker
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import WINDOW
 from segmend.kernel.window import Window
+from segmend.logdir.cleaned import was_cleaned
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.seek import position_of
@@ -60,6 +61,8 @@ class AbortedIndexes:
     """What the `.txnindex` files of a partition that can be read say of aborted transactions."""
 
     def __init__(self, partition: PartitionDir | None) -> None:
+        self.are_gaps_lost = cache(lambda: partition is not None and not was_cleaned(partition))
+        """Whether no cleaner took what lies between two of its logs."""
         self._files: list[tuple[int, tuple[AbortedTxn, ...], bool]] = []
         self._segments = partition.segments if partition else ()
         for segment in self._segments:
@@ -124,9 +127,9 @@ def uncommitted_in(
     Where a transaction ends behind these bytes, the rest of the log and the logs `later` are walked
     until all markers are found. What is broken there, cannot be read or is not there may have held any:
     of what was open before only the `.txnindex` files have `told`. Offsets that no batch has are such a hole
-    unless the topic is, or may be, `compacted`.
+    if the topic is not `compacted`; where nothing tells that, between two logs that no cleaner was at.
     """
-    fold = _Fold(told=told, gaps_are_holes=compacted is False)
+    fold = _Fold(told=told, gaps_are_holes=None if compacted is None else not compacted)
     if fold.walk(log, reader, start, stop):
         return fold.finished()
     for following in later:
@@ -224,7 +227,7 @@ class _Fold:
         opened: dict[int, Uncommitted] | None = None,
         told: Callable[[], AbortedIndexes] | None = None,
         *,
-        gaps_are_holes: bool,
+        gaps_are_holes: bool | None,
         begin: int = -1,
     ) -> None:
         self.open = opened or {}
@@ -251,7 +254,7 @@ class _Fold:
         """
         base, end = log.parsed.base_offset or 0, start
         if start == 0:
-            self._reach(base)
+            self._reach(base, is_between=True)
         with Window(reader) as window:
             for batch, is_sound, behind in _as_read(reader, start, base):
                 self._lost |= batch.position != end
@@ -347,11 +350,14 @@ class _Fold:
         else:
             self._next += batch.last_offset_delta + 1
 
-    def _reach(self, offset: int) -> None:
-        """Batches go on there: what comes before it may be lost."""
+    def _reach(self, offset: int, *, is_between: bool = False) -> None:
+        """Batches go on there, or a log `is_between`: what comes before it may be lost."""
         gap = 0 <= self._next < offset and not self._is_told
         if (self._lost or gap) and self._is_any_open:
-            self._hole(self._next, offset, is_certain=self._lost or self._gaps_are_holes)
+            holes = self._gaps_are_holes
+            if holes is None:
+                holes = is_between and self._told is not None and self._told().are_gaps_lost()
+            self._hole(self._next, offset, is_certain=self._lost or holes)
         self._lost = self._is_told = False
 
     def _hole(self, begin: int, end: int, *, is_certain: bool) -> None:

@@ -228,7 +228,9 @@ def _job_of(task: RescueTask, places: Sequence[PartitionDir]) -> Job:
         chosen=taken,
         # How a transaction ended may stand behind the offsets that are wanted.
         fates=cache(
-            lambda: fates(pieces(replicas, places, merged.ranges), merged.missing, places)
+            lambda: fates(
+                pieces(replicas, places, merged.ranges), united([*merged.missing, *merged.left_out]), places
+            )
         ),
     )  # fmt: skip
 
