@@ -80,6 +80,21 @@ def test_something_else_in_the_place_of_a_replica_that_only_zookeeper_knows(
     assert any(f"{dirs[1]}/v-0: whether ZooKeeper has" in each for each in last.unknown)
 
 
+@pytest.mark.parametrize("lost", ["v-0", "u-0"])
+def test_a_replica_of_which_only_a_checkpoint_tells_is_no_all_clear(lost: str, tmp_path: Path) -> None:
+    """Of a dir that has no other, also; and after a kill before the recovery point was written."""
+    dirs = two_dirs(tmp_path)
+    with_zookeeper(dirs)
+    (folder,) = tmp_path.glob(f"*/{lost}")
+    shutil.rmtree(folder)
+    _, last = _started(dirs, "2.8.2")
+    told = f"whether {lost} had records here: there is no such directory"
+    assert told in last.unknown
+    (folder.parent / "recovery-point-offset-checkpoint").write_text("0\n0\n")
+    _, last = _started(dirs, "2.8.2")
+    assert (told in last.unknown) == (lost == "u-0"), "of a deleted topic 1.1.0 and 2.8.2 kept the other one"
+
+
 def test_a_replica_in_whose_place_something_else_lies_is_made_where_fewer_logs_are(tmp_path: Path) -> None:
     """1.1.0 made it in the other dir if that had fewer, and went on with both: ZooKeeper knows no dirs."""
     dirs = two_dirs(tmp_path)

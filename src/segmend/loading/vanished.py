@@ -55,10 +55,11 @@ def never_seen(
     if image is not None:
         return [each.name for each in outcomes if _is_unseen(each, image, states, broker)]
     there = {(each.topic, each.partition) for each in outcomes}
+    # Of a topic that was deleted the high watermark stays where the last log of a dir went with it.
     lines = {
         key
-        for state in states if state.log_dir.current
-        for key, offset in state.offsets.get(RECOVERY_POINT, {}).items() if offset > 0
+        for state in states for name in (_ENDS if state.log_dir.current else (RECOVERY_POINT,))
+        for key, offset in state.offsets.get(name, {}).items() if offset > 0
     }  # fmt: skip
     return sorted(f"{topic}-{partition}" for topic, partition in lines - there)
 
