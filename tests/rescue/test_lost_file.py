@@ -1,8 +1,10 @@
 """A file that one replica lost is no compaction: its records, of transactions too, come from the others."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from tests.cli.run import run
 from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
@@ -42,3 +44,28 @@ def test_a_hole_in_a_topic_that_is_not_compacted_is_said(tmp_path: Path) -> None
         shutil.rmtree(each)
     (partition,) = run("diff", *where, "--json").of("partition")
     assert partition["missing"] == [[gone[0].base_offset, gone[-1].last_offset]]
+
+
+@pytest.mark.parametrize("release", ["1.1.0-clean", "4.3.1-killed"])
+@pytest.mark.parametrize("hurt", [Path.unlink, lambda log: log.write_bytes(b"")])
+def test_an_index_without_its_log_shows_that_no_cleaner_took_it(
+    release: str, hurt: Callable[[Path], object], tmp_path: Path
+) -> None:
+    """A cleaner leaves an empty log beside indexes without an entry, as in `compacted-txn`."""
+    names = ("compacted-0", "compacted-txn-0")
+    one, other = replicas(golden(release), tmp_path, names, count=2)
+    where = ("--out", tmp_path / "whole", "--as", "jsonl")
+    run("rescue", one, *where, code=0)
+    log = sorted((one / "compacted-0").glob("*.log"))[1]
+    following = int(sorted((one / "compacted-0").glob("*.log"))[2].stem)
+    hurt(log)
+    words = f"offsets {int(log.stem)} to {following - 1}: no byte of them is here, though {log.parent}/"
+    for ran in (
+        run("diff", one, "--json", code=4),
+        run("rescue", one, "--out", tmp_path / "rest", "--as", "jsonl", "--json", code=4),
+    ):
+        doubts = {line["topic"]: line["doubts"] for line in ran.of("partition")}
+        assert [each[: len(words)] for each in doubts["compacted"]] == [words]
+        assert doubts["compacted-txn"] == []
+    run("rescue", one, other, "--out", tmp_path / "both", "--as", "jsonl", code=0)
+    assert told(tmp_path / "both") == told(tmp_path / "whole")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from segmend.formats.names import file_prefix
 from segmend.merge.branch import Branch
-from segmend.merge.spans import Span, Spans, common
+from segmend.merge.spans import Span, Spans, common, united, without
 from segmend.merge.values import Replica
 
 
@@ -77,15 +77,32 @@ def _in_remote_storage(replicas: Sequence[Replica]) -> Iterator[str]:
 def _told_beside(
     replicas: Sequence[Replica], branches: Sequence[Branch], first: int, end: int
 ) -> Iterator[str]:
-    """Where a file tells of offsets before or behind all that any replica has, in words."""
-    for replica, branch in zip(replicas, branches, strict=True):
+    """Where a file tells of offsets that no replica has, in words."""
+    for number, (replica, branch) in enumerate(zip(replicas, branches, strict=True)):
         for low, high, file in replica.told:
             deleted = replica.deleted_below is not None and replica.deleted_below > high
-            if branch.left is None and not deleted and (high >= end or low < first):
+            if branch.left is not None or deleted:
+                continue
+            if high >= end or low < first:
                 yield (
                     f"{replica.path}/{file} tells of offsets from {low} on, which no log here has; whether "
                     "they are lost, or were deleted, nothing tells"
                 )
+            for begin, last in _taken_by_none(number, (low, high), replicas, branches):
+                yield (
+                    f"offsets {begin} to {last}: no byte of them is here, though {replica.path}/{file} has "
+                    "an entry; whether they are lost, or were compacted, nothing tells"
+                )
+
+
+def _taken_by_none(number: int, told: Span, replicas: Sequence[Replica], branches: Sequence[Branch]) -> Spans:
+    """What of these a replica seems to have compacted, and no other one has or has compacted."""
+    spoken_for = without(common(branches[number].cover, [told]), branches[number].parts.held)
+    for other, branch in enumerate(branches):
+        if other != number and spoken_for:
+            doubtful = united((low, high) for low, high, _ in replicas[other].told)
+            spoken_for = without(spoken_for, without(branch.cover, without(doubtful, branch.parts.held)))
+    return spoken_for
 
 
 def _doubts(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Final
 
-from segmend.formats import legacy
+from segmend.formats import legacy, offset_index, time_index
 from segmend.formats.batch import RecordBatch
 from segmend.formats.java_number import INT_MAX, LONG_MAX
 from segmend.formats.names import file_prefix, parse_file_name
@@ -16,6 +16,7 @@ from segmend.frozen import replace
 from segmend.kernel.types import DECODE_LIMIT, BatchRange, Problem
 from segmend.logdir.file_system import Unreadable, or_none
 from segmend.logdir.files import FileEntry
+from segmend.logdir.index_file import last_entry
 from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.tree import PartitionDir
 from segmend.merge.odd_epochs import in_order, without_denied
@@ -127,22 +128,42 @@ def _believed(partition: PartitionDir, watermark: int | None, end: int) -> tuple
 
 
 def _told_beside(partition: PartitionDir, end: int) -> Iterator[tuple[int, int, str]]:
-    """Offsets before the logs and behind them of which another file tells: one of a log that is not here.
+    """Offsets of which another file tells: one of a log that is not here, or is empty.
 
-    Who deletes a segment renames its log first; who cuts a log deletes the snapshots above its new end.
+    Who deletes a segment renames its log first, then its indexes; who cuts a log deletes the snapshots above
+    its new end. A cleaner that takes all of a segment leaves indexes without an entry.
     """
     layout, bases = partition.layout, partition.base_offsets
     orphans = {parse_file_name(name).base_offset: name for name in reversed(layout.orphans)}
     for base, name in orphans.items():
-        if base is None or f"{file_prefix(base)}.log.deleted" in layout.deleted:
+        if base is None:
+            continue
+        gone = f"{file_prefix(base)}.log.deleted" in layout.deleted
+        if gone and f"{name}.deleted" not in layout.deleted:
             continue
         if not bases or base < bases[0]:
             yield base, bases[0] - 1 if bases else base, name
         elif base >= end:
             yield base, base, name
+        else:
+            yield from _told_between(LogSegment(partition, base))
+    for segment in partition.segments:
+        if segment.log is not None and not segment.log.known_size:
+            yield from _told_between(segment)
     for offset, file in partition.snapshots[-1:]:
         if offset > end:
             yield end, offset - 1, file.name
+
+
+def _told_between(segment: LogSegment) -> Iterator[tuple[int, int, str]]:
+    """Up to the next log, if an index of this one, which has no byte, has an entry."""
+    sizes = (segment.index, offset_index.ENTRY_SIZE), (segment.timeindex, time_index.ENTRY_SIZE)
+    following = bisect_right(segment.partition.base_offsets, segment.base_offset)
+    for base in segment.partition.base_offsets[following : following + 1]:
+        for index, size in sizes:
+            if index is not None and or_none(last_entry, index, size) is not None:
+                yield segment.base_offset, base - 1, index.name
+                return
 
 
 def _aside(partition: PartitionDir) -> Iterator[tuple[int, int, bool, str]]:

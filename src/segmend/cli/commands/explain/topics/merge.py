@@ -44,7 +44,8 @@ Compaction
     Below what was compacted, bytes are not compared, for each broker cleans at its own time.
 
     A gap between two files is compaction only if each key that another replica has there came again, or
-    its transaction was aborted; else a file is lost, with its tombstones and markers.
+    its transaction was aborted; else a file is lost, with its tombstones and markers. Where an index with an
+    entry is left in the gap, and no other replica speaks for it, it is said that it may be a loss.
 
     Nor is a gap within a file compaction where another replica has the newest record of a key there: no
     cleaner takes that, but for a tombstone, or what an aborted transaction wrote. A tombstone goes after all
@@ -102,8 +103,8 @@ What cannot be known
     before. These are named with their offsets, never guessed.
     Nothing shows, and so nothing is said, where the sound bytes of another place of the log stand inside a
     segment, with an offset that fits, and no other replica has that offset, of a compacted topic or one of
-    which no metadata log is here; nor where a lost file of a
-    compacted log held nothing but tombstones, or records that came again, and no replica has damage there;
+    which no metadata log is here; nor where a lost file of a compacted log, whose indexes are lost, too, held
+    nothing but tombstones, or records that came again, and no replica has damage there;
     nor where a cleaner took a record and its tombstone on a replica, damaged there now, of which another one
     never had that tombstone and fills that record in, unless fewer bytes are damaged than that brings.
     A log of which somebody took the first files away looks like one that lost them: it is said so.
