@@ -1,5 +1,7 @@
 """How often an object store is asked: each request costs tens of milliseconds, and money."""
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,7 +24,7 @@ SEGMENTS = 20
 A_SEGMENT = 4
 """Goal: so many requests at most, with the share of what is asked once."""
 
-Asked = Callable[[Callable[[str], object]], float]
+Asked = Callable[[Callable[[str], object]], list[str]]
 
 
 def grown(topic: str, size: int) -> PartitionWriter:
@@ -38,7 +40,7 @@ def grown(topic: str, size: int) -> PartitionWriter:
 
 @pytest.fixture(scope="module", params=[30, SMALL // 8], ids=["small", "large"])
 def asked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
-    """How many requests a segment something makes of a fleet whose logs are read in one, or in ranges."""
+    """The requests that something makes of a fleet whose logs are read in one, or in ranges."""
     home = tmp_path_factory.mktemp("asked")
     for broker in (1, 2):
         write_broker(home, broker, [grown(f"t{broker}", request.param)])
@@ -49,21 +51,22 @@ def asked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         upload(client, home / "b1", "fleet/b1")
         upload(client, home / "b2", "fleet/b2")
 
-        def requests(what: Callable[[str], object]) -> float:
+        def requests(what: Callable[[str], object]) -> list[str]:
             before = len((home / "told").read_bytes())
             remote.forget()
             what("s3://snap/fleet")
             lines = (home / "told").read_bytes()[before:].decode().splitlines()
-            return sum(" HTTP/1.1" in line for line in lines) / len(logs)
+            return [line for line in lines if " HTTP/1.1" in line]
 
         yield requests
 
 
 @pytest.mark.parametrize("level", Level)
 def test_an_audit_asks_little(asked: Asked, level: Level, tmp_path: Path) -> None:
-    told = asked(
+    requests = asked(
         lambda url: audit(AuditRequest(paths=(url,), out=str(tmp_path), level=level), LocalDriver(1))
     )
+    told = len(requests) / (2 * SEGMENTS)
     print(f"{level.name.lower()}: {told:.2f} requests a segment")
     assert 0.5 < told <= A_SEGMENT
 
@@ -74,6 +77,16 @@ def test_a_table_asks_little(asked: Asked, table: str) -> None:
         works = open_table([url], parse_options({"table": table}), cores=1)
         assert sum(len(batch) for work in works for batch in read(work))
 
-    told = asked(rows)
+    requests = asked(rows)
+    told = len(requests) / (2 * SEGMENTS)
     print(f"{table}: {told:.2f} requests a segment")
     assert 0.5 < told <= A_SEGMENT
+
+
+@pytest.mark.parametrize("table", ["records", "segments"])
+def test_a_plan_lists_a_directory_once(asked: Asked, table: str) -> None:
+    """Of few segments, what is asked of a broker is most of all."""
+    requests = asked(lambda url: open_table([url], parse_options({"table": table}), cores=1))
+    lists = Counter(found[1] for line in requests if (found := re.search(r"prefix=([^&\s]+)", line)))
+    assert len(lists) >= 6
+    assert set(lists.values()) == {1}

@@ -29,6 +29,7 @@ from segmend.fleet.healing import heal
 from segmend.fleet.listing import Place, absolute, brokers, compared_with_nobody
 from segmend.fleet.pack import pack
 from segmend.fleet.plan import AuditPlan, make_plan
+from segmend.fleet.remote import listed_once
 from segmend.fleet.schemas import REPLICAS
 from segmend.fleet.spool import Spool
 from segmend.fleet.sql import PARTITION, Row, suspects
@@ -96,7 +97,8 @@ def audit(request: AuditRequest, driver: Driver, progress: OnProgress = lambda *
     heal(job.out)
     earlier = () if request.since is None else carried.since(job.out, request.since, request.level)
     known = carried.files(job.out, earlier)
-    plan = make_plan(request.paths, job, driver, request.release, known)
+    with listed_once(request.paths):
+        plan = make_plan(request.paths, job, driver, request.release, known)
     results = _scan(plan, driver, progress)
     # Tasks of one broker meet the same.
     unreadable = tuple(dict.fromkeys(path for result in results for path in result.unreadable))

@@ -88,6 +88,17 @@ class ObjectStore(Files):
         self._stores: dict[str, Any] = {}
         self._folders: dict[str, dict[str, _Listed | None]] = {}
         self._kept = _KeptObjects()
+        self._once = 0
+
+    @contextmanager
+    def listed_once(self) -> Iterator[None]:
+        """Meanwhile a directory is asked for once, however often it is listed."""
+        self._folders.clear()
+        self._once += 1
+        try:
+            yield
+        finally:
+            self._once -= 1
 
     @property
     def calls(self) -> Any:
@@ -96,6 +107,12 @@ class ObjectStore(Files):
 
     def listing(self, path: str) -> dict[str, EntryType]:
         """Names below `path`, up to the next slash; none at all is a missing directory."""
+        known = self._folders.get(path.rstrip("/")) if self._once else None
+        if known is None:
+            known = self._asked_for(path)
+        return {name: "dir" if each is None else "file" for name, each in known.items()}
+
+    def _asked_for(self, path: str) -> dict[str, _Listed | None]:
         store, key = self._split(path)
         with _refusals(path):
             listed = self.calls.list_with_delimiter(store, f"{key}/" if key else None)
@@ -108,7 +125,7 @@ class ObjectStore(Files):
         if len(self._folders) >= _FOLDERS_KEPT:
             self._folders.clear()
         self._folders[path.rstrip("/")] = known
-        return {name: "dir" if each is None else "file" for name, each in known.items()}
+        return known
 
     def file_stat(self, path: str) -> FileStat:
         """From the last listing of its directory, or asked of the store."""

@@ -7,6 +7,8 @@ the process that reads, and never where only local disks are.
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -33,6 +35,15 @@ def files_of(path: str) -> Files:
 def store_of(path: str) -> ObjectStore:
     """The object store of such a path, which can also be written to; raises as `files_of`."""
     return _store(path.partition("://")[0])
+
+
+@contextmanager
+def listed_once(paths: Iterable[str]) -> Iterator[None]:
+    """While a read of these is planned: the object stores among them list each directory once."""
+    with ExitStack() as stack:
+        for scheme in {path.partition("://")[0] for path in paths if "://" in path}:
+            stack.enter_context(_store(scheme).listed_once())
+        yield
 
 
 @functools.cache

@@ -30,6 +30,7 @@ from segmend.fleet.pack import pack, target_bytes
 from segmend.fleet.plan import pack_shares
 from segmend.fleet.ranges import ByteRange, ranges_of
 from segmend.fleet.records import instead
+from segmend.fleet.remote import listed_once
 from segmend.fleet.schemas import DECODED
 from segmend.fleet.selection import Found, lacking, reach, wanted_logs
 from segmend.fleet.task import VANISHED, AuditJob, Share, Task, TaskPiece, gather
@@ -87,11 +88,12 @@ def open_table(
     `only` restricts `batches` and `records` to these segments.
     """
     _ = options.schema
-    places = find_places(paths)
-    tell_unread(places, options.gone_mode)
-    if options.table in columns.READERS:
-        return _by_range(places, options, cores, only)
-    return _by_partition(places, options, cores)
+    with listed_once(paths):
+        places = find_places(paths)
+        tell_unread(places, options.gone_mode)
+        if options.table in columns.READERS:
+            return _by_range(places, options, cores, only)
+        return _by_partition(places, options, cores)
 
 
 def reached(paths: Sequence[str], options: ReadOptions) -> dict[tuple[str, int], tuple[int, int]]:
@@ -99,12 +101,14 @@ def reached(paths: Sequence[str], options: ReadOptions) -> dict[tuple[str, int],
 
     UsageError as `open_table`, and where a topic of several clusters would be one.
     """
-    places = find_places(paths)
-    tell_unread(places, options.gone_mode)
-    logs = wanted_logs([each for each in _partitions(places, options) if each[1].kind == "current"], options)
-    if len({log.partition.key for log in logs}) < len(logs):
-        raise UsageError("these are log dirs of several clusters that have topics of the same names")
-    return {log.partition.key: reach(log, options) for log in logs}
+    with listed_once(paths):
+        places = find_places(paths)
+        tell_unread(places, options.gone_mode)
+        current = [each for each in _partitions(places, options) if each[1].kind == "current"]
+        logs = wanted_logs(current, options)
+        if len({log.partition.key for log in logs}) < len(logs):
+            raise UsageError("these are log dirs of several clusters that have topics of the same names")
+        return {log.partition.key: reach(log, options) for log in logs}
 
 
 def _opened(places: Iterable[Place]) -> Iterator[tuple[Place, LogDir]]:
