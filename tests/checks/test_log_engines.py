@@ -9,12 +9,12 @@ from tests.brokers import broker_of
 from tests.conftest import one_in
 from tests.faults.table import Case, all_cases
 
-from segmend.checks import CheckRun, Level, producer_replay
+from segmend.checks import CheckRun, Level
 from segmend.findings import Finding
 from segmend.kernel import native
 from segmend.kernel.engine import engine_named
 from segmend.kernel.scan import scan_log
-from segmend.logdir import scans
+from segmend.logdir import aborted, scans
 
 CASES = [
     case
@@ -26,7 +26,7 @@ CASES = [
 
 def findings(case: Case, dirs: list[str], engine: str, monkeypatch: pytest.MonkeyPatch) -> list[Finding]:
     scan = functools.partial(scan_log, engine=engine_named(engine))
-    for module in (scans, producer_replay):
+    for module in (scans, aborted):
         monkeypatch.setattr(module, "scan_log", scan)
     monkeypatch.setattr(scans, "_scans", OrderedDict())
     monkeypatch.setattr(scans, "_held", scans._Held())

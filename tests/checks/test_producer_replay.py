@@ -11,10 +11,10 @@ from tests.checks.test_healthy_histories import STEPS, Step
 from tests.conftest import examples
 
 from segmend.checks import CheckRun, Level
-from segmend.checks.producer_replay import composed
 from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.types import BytesReader
+from segmend.logdir.aborted import composed
 
 
 def written(writer: PartitionWriter) -> dict[int, ProducerStateEntry]:

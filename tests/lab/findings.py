@@ -66,8 +66,7 @@ MARKER = "the lab hurts the batch of a marker, which no consumer is given"
 UNPROVEN = {
     "C12": Excuse(CLEAN | KILLED, RETENTION),
     "I14": Excuse(NEWER, RETENTION),
-    "I17": Excuse(CLEAN | KILLED, COMMITTED),
-    "I21": Excuse(CLEAN, COMMITTED),
+    "I21": Excuse(CLEAN - OLDEST, MARKER),
     "N05": Excuse(
         CLEAN | {"1.1.0-killed"},
         "a recovery of that segment kills the broker; none of these starts recovers it",

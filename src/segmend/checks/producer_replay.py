@@ -12,18 +12,17 @@ Follows ProducerStateManager and ProducerAppendInfo.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
 from segmend.formats.producer_snapshot import LIMIT, ProducerSnapshot, ProducerStateEntry
 from segmend.formats.producer_snapshot import parse as parse_snapshot
-from segmend.formats.txn_index import AbortedTxn, TransactionIndex
+from segmend.formats.txn_index import AbortedTxn
 from segmend.formats.txn_index import parse as parse_txn_index
 from segmend.frozen import dataclass, field, frozen
-from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.types import SegmentScan
+from segmend.logdir.aborted import aborted_rows, composed, screened_rows, surplus_rows
 from segmend.logdir.files import FileEntry
-from segmend.logdir.second_looks import look_again
 
 from .context import PartitionContext
 from .evidence import compacted, in_flight, was_cut
@@ -35,7 +34,10 @@ States = dict[int, ProducerStateEntry]
 
 @frozen
 class TxnIndexFacts:
-    """One segment's `.txnindex` against its ABORT markers; `entries` is None when the file is missing."""
+    """One segment's `.txnindex` against its ABORT markers.
+
+    `entries` are those that a broker comes to, None when the file is missing.
+    """
 
     view: SegmentView
     entries: int | None
@@ -91,32 +93,6 @@ def snapshot_of(entry: FileEntry) -> ProducerSnapshot | None:
     """A snapshot that a broker would load, None for a damaged one."""
     snapshot, damages = parse_snapshot(entry.read(LIMIT))
     return None if damages else snapshot
-
-
-def composed(before: ProducerStateEntry | None, segment: ProducerStateEntry) -> ProducerStateEntry:
-    """The state after a segment, from that before it and the segment's own fold.
-
-    A marker in the segment shows in its coordinator epoch: only then may a transaction
-    begun earlier have ended.
-    """
-    if before is None:
-        return segment
-    ended = segment.coordinator_epoch >= 0
-    first = segment.current_txn_first_offset
-    if not ended and before.current_txn_first_offset >= 0:
-        first = before.current_txn_first_offset
-    state = segment._replace(
-        current_txn_first_offset=first,
-        coordinator_epoch=segment.coordinator_epoch if ended else before.coordinator_epoch,
-    )
-    if segment.last_offset >= 0 or segment.producer_epoch != before.producer_epoch:
-        return state
-    kept = {
-        "last_sequence": before.last_sequence,
-        "last_offset": before.last_offset,
-        "offset_delta": before.offset_delta,
-    }
-    return state._replace(**kept)
 
 
 class _Replayer:
@@ -191,51 +167,25 @@ class _Replayer:
         index = parse_txn_index(data)[0] if data is not None else None
         if index and any(row.version or row.last_offset < view.base_offset for row in index.entries):
             return  # I18 and I19: no broker gets past these entries
-        expected = self._expected(view, scan)
+        known = aborted_rows(view.log, view.base_offset, scan, self._found.states)
         rows = index.entries if index else ()
-        there = {(row.producer_id, row.last_offset): row for row in rows}
-        known = {(row.producer_id, row.last_offset): row for row in expected}
+        screened = {number for number, _ in screened_rows(rows)}
+        there = {(row.producer_id, row.last_offset) for n, row in enumerate(rows) if n not in screened}
         missing = [
             row for key, row in known.items() if key not in there and row.producer_id not in self._merged
         ]
-        surplus = list(self._surplus(view, index, known)) if sound and self._found.sound else []
+        odd = surplus_rows(rows, known, view.base_offset, self._start)
+        proven = sound and self._found.sound
+        surplus = [(n, row) for n, row in odd if row.producer_id not in self._merged] if proven else []
         if missing or surplus:
             facts = TxnIndexFacts(
                 view=view,
-                entries=len(rows) if index else None,
-                expected=len(expected),
+                entries=len(rows) - len(screened) if index else None,
+                expected=len(known),
                 missing=tuple(missing),
                 surplus=tuple(surplus),
             )
             self._found.txn_indexes.append(facts)
-
-    def _expected(self, view: SegmentView, scan: SegmentScan) -> tuple[AbortedTxn, ...]:
-        """The rows a broker would write, those of transactions begun earlier included."""
-        states = self._found.states
-        begun = {pid for pid, state in states.items() if state.current_txn_first_offset >= 0}
-        # One that goes on here looks, from this segment alone, as if it began here.
-        goes_on = any(row.producer_id in begun for row in scan.aborted)
-        if not begun or not (scan.control.unmatched_aborts or goes_on):
-            return scan.aborted
-        with look_again(view.log) as reader:
-            again = scan_log(
-                reader,
-                ScanTask(
-                    base_offset=view.base_offset, crc=False, records=False, producers=tuple(states.values())
-                ),
-            )
-        return again.aborted
-
-    def _surplus(
-        self, view: SegmentView, index: TransactionIndex | None, known: Mapping[tuple[int, int], AbortedTxn]
-    ) -> Iterator[tuple[int, AbortedTxn]]:
-        """Rows without an ABORT marker, or that begin elsewhere; a beginning no longer there is believed."""
-        for number, row in enumerate(index.entries if index else ()):
-            expected = known.get((row.producer_id, row.last_offset))
-            right = expected is not None and expected.first_offset == row.first_offset
-            believed = row.first_offset < self._start and view.base_offset <= row.last_offset
-            if row.version == 0 and not right and not believed and row.producer_id not in self._merged:
-                yield number, row
 
     def _compare_snapshot(self, offset: int) -> None:
         entry = self._snapshots.get(offset)

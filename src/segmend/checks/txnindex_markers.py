@@ -21,7 +21,8 @@ CODES = (
 )  # fmt: skip
 PAGE = Page(
     meaning="""
-        I17: the file was deleted or emptied. A segment without aborted transactions has no `.txnindex`, so
+        I17: the file was deleted or emptied, or an entry says that none follows (its last stable offset is
+        beyond the beginning of a later one). A segment without aborted transactions has no `.txnindex`, so
         nobody but the markers in the log can tell. I21: the file belongs to another segment, or its entries
         were damaged.""",
     broker="It believes the index.",
@@ -51,7 +52,7 @@ def _missing(context: PartitionContext, facts: TxnIndexFacts) -> Finding:
     where = (
         "the index is missing"
         if facts.entries is None
-        else f"the index has {facts.entries} of {facts.expected}"
+        else f"brokers find {facts.entries} of {facts.expected} entries there"
     )
     return context.finding(
         "I17",

@@ -32,7 +32,9 @@ EFFECTS: Final = {
     "log-recreated-empty": "an empty log takes the place of this one",
     "partition-unserved": "the broker starts, but no client gets anything of this partition",
     "metadata-lost": "what the cluster's metadata says of topics and replicas is not there any more",
-    "reads-fail": "the broker starts, but a consumer gets an error there, misses records, or gets some twice",
+    "reads-fail": (
+        "the broker starts, but a consumer gets an error there, misses records, or gets some twice or aborted"
+    ),
 }
 """Every effect, and what it means. The list is closed."""
 

@@ -93,7 +93,10 @@ def disagreements(verdict: Verdict, before: Tree, said: Said) -> list[str]:
     if differing_dirs:  # what it does not know of one dir says nothing of the other
         open_ = NOT_TOLD if all(left_open(said, name) for name in differing_dirs) else ""
         return [*found, f"{open_}offline: {verdict.get('offline', [])}, said {offline}"]
-    found += (f"{odd}{each}" for each in (*of_service(verdict, said), *of_reads(verdict, said)))
+    found += (
+        f"{odd}{each}"
+        for each in (*of_service(verdict, said), *of_reads(verdict, said), *of_committed(verdict, said))
+    )
     for name in (name for name in ("d0", "d1") if name in verdict["files"] and name not in offline):
         found += of_high_watermarks(name, verdict["files"][name], said)
     for name in (name for name in ("d0", "d1") if name in before and name not in offline):
@@ -240,6 +243,18 @@ def of_reads(verdict: Verdict, said: Said) -> Iterator[str]:
                 NOT_TOLD if any(f"/{name}/" in e and GETS_PAST in e for e in said.broker["unknown"]) else ""
             )
             yield f"{mark}{name}: a consumer stops at {at} ({why}), said {places}"
+
+
+def of_committed(verdict: Verdict, said: Said) -> Iterator[str]:
+    """A reader of committed records that is given aborted ones, or misses some, was told of an index of them.
+
+    Not the other way round: what a wrong row hides may have been aborted anyhow.
+    """
+    for name, read in verdict.get("committed", {}).items():
+        effects = said.partitions.get(name, {}).get("effects", ())
+        told = (each["file"] for each in effects if each["effect"] == "reads-fail")
+        if not any(str(file).endswith(".txnindex") for file in told):
+            yield f"{name}: readers of committed records: {read}, said nothing"
 
 
 ENDING = ("tail-truncated", "segments-deleted")

@@ -44,6 +44,9 @@ RIVAL_KINDS = {**SIGNED_KINDS, "rivals": 400}
 HANDS = 700
 """From there on mostly what operators and other programs leave, and little beside it."""
 HANDS_KINDS = {"edits": 30, "things": 40, "setup": 40}
+FORGERY = 4000
+"""From there on what a right checksum covers, and little beside it."""
+FORGERY_KINDS = {"forged": 100}
 SINCE = (
     (WIDER, KINDS),
     (ODD, WIDER_KINDS),
@@ -52,6 +55,7 @@ SINCE = (
     (SIGNED, EXTREME_KINDS),
     (RIVAL, SIGNED_KINDS),
     (HANDS, RIVAL_KINDS),
+    (FORGERY, HANDS_KINDS),
 )
 MOST = {
     "power": 6,
@@ -64,6 +68,7 @@ MOST = {
     "signs": 4,
     "rivals": 8,
     "edits": 3,
+    "forged": 5,
 }
 """How many wounds of one kind a disaster has at most, where that is not two."""
 AS_USER = 0.25
@@ -142,7 +147,7 @@ def writers(version: str, number: int) -> list[str]:
 def drawn_at(version: str, seed: int, number: int) -> Disaster:
     """The one of that number."""
     draw = random.Random(f"{version} {seed} {number}")
-    kinds = next((each for below, each in SINCE if number < below), HANDS_KINDS)
+    kinds = next((each for below, each in SINCE if number < below), FORGERY_KINDS)
     kind = draw.choices(list(kinds), list(kinds.values()))[0]
     writer, uid = version, None
     if draw.random() < OTHER_WRITER:
@@ -197,7 +202,7 @@ def words(draw: random.Random, kind: str, writer: str, stage: str) -> list[str]:
     found = [drawn_of(draw, kind, writer) for _ in range(draw.randint(1, most))]
     return (
         [*found, *few(draw, inside, topics)]
-        if draw.random() < (0.15 if kind in HANDS_KINDS else 0.6)
+        if draw.random() < (0.15 if kind in (*HANDS_KINDS, *FORGERY_KINDS) else 0.6)
         else found
     )
 

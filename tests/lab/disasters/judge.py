@@ -10,6 +10,7 @@ from tests.lab.base import STORY
 from tests.lab.broker import Broker, Seat
 from tests.lab.disasters import protocol
 from tests.lab.disasters.bases import STILL, TOPICS
+from tests.lab.disasters.committed import read_committed
 from tests.lab.disasters.files import Tree, changes, look
 from tests.lab.disasters.reads import read_all
 from tests.lab.disasters.scene import Scene, listed
@@ -127,6 +128,7 @@ def read_of(broker: Broker, scene: Scene, found: dict[str, Any]) -> dict[str, An
     names = {f"{topic}-0" for topic in (STORY, *TOPICS)}
     offsets = {name: ends for name, ends in found["offsets"].items() if name in names}
     reads: dict[str, Any] = {"reads": read_all(broker.seat.port, offsets)}
+    reads["committed"] = read_committed(broker.seat.port, offsets)
     later = sorted({*offline_dirs(shortened(broker.lines(), scene.root))} - {*found.get("offline", ())})
     if broker.release.number < (3, 8) and tasks_began(broker.lines(), time.time()):
         raise LabError("too slow to judge: what is done to logs 30 s after they are loaded has begun")

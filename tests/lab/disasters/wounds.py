@@ -19,6 +19,7 @@ from tests.lab.disasters.bases import TOPICS
 from tests.lab.disasters.batches import BATCHES
 from tests.lab.disasters.edited import EDITED
 from tests.lab.disasters.extremes import EXTREMES
+from tests.lab.disasters.forged import FORGED
 from tests.lab.disasters.moments import MOMENTS
 from tests.lab.disasters.owners import OWNERS
 from tests.lab.disasters.scene import META, PAGE, Scene, chosen, files, recent, used
@@ -352,7 +353,7 @@ for _name, _change in CHANGES.items():
         "meta", meta_file("leader-epoch-checkpoint", _change), ("d0",), KRAFT
     )
     WOUNDS[f"meta-bootstrap-{_name}"] = Wound("meta", bootstrap(_change), ("d0",), (3, 3))
-WOUNDS |= {**STRANGERS, **OWNERS, **BATCHES, **MOMENTS, **EXTREMES, **EDITED, **THINGS, **SETUPS}
+WOUNDS |= {**STRANGERS, **OWNERS, **BATCHES, **MOMENTS, **EXTREMES, **EDITED, **THINGS, **SETUPS, **FORGED}
 
 
 def named(wound: str) -> Wound | None:

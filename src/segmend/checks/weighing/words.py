@@ -11,6 +11,7 @@ from typing import Final
 
 from segmend.checks.manual import Entry
 from segmend.findings import Basis, BrokerEffect
+from segmend.formats import txn_index
 from segmend.loading.values import Effect
 from segmend.wording import plural
 
@@ -95,6 +96,8 @@ def _at(effects: Sequence[Effect]) -> str:
 
 def _reads(effects: Sequence[Effect]) -> str:
     says = next((effect.broker_says for effect in effects if effect.broker_says), None)
+    if says and all(_file(effect).endswith(txn_index.SUFFIX) for effect in effects):
+        return f"from offset {_at(effects)} on, {says}"
     index = all("index" in _file(effect) for effect in effects)
     how = "fails or skips records" if index else "gets no further, or misses records"
     return f"a consumer that reaches offset {_at(effects)} {how}{f' ({says})' if says else ''}"

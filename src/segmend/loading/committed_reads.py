@@ -1,0 +1,103 @@
+"""What readers of committed records meet after the start: they believe the indexes of aborted transactions.
+
+A segment that the start recovers gets a new index. The others' are held against the markers in the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from segmend.broker.sanity import TXN_INDEX
+from segmend.formats.names import file_prefix
+from segmend.formats.producer_snapshot import LIMIT, ProducerStateEntry
+from segmend.formats.producer_snapshot import parse as parse_snapshot
+from segmend.formats.txn_index import SUFFIX, AbortedTxn, parse
+from segmend.kernel.types import SegmentScan
+from segmend.loading.load import LoadedLog
+from segmend.loading.segment import Segment
+from segmend.loading.state import LoadState
+from segmend.logdir.aborted import aborted_rows, composed, screened_rows, surplus_rows
+
+GIVEN: Final = "who reads committed records is given aborted ones"
+HIDDEN: Final = "who reads committed records misses committed ones"
+_BACKWARDS: Final = {"offset-backwards", "offset-before-base"}
+
+
+def note_wrong_aborts(loaded: LoadedLog, scans: Sequence[SegmentScan | None]) -> None:
+    """Add a `reads-fail` for each index that leaves out an aborted transaction, or has one that was none.
+
+    `scans` are of the segments in order, None where one is not read: from there on nothing tells which
+    transactions were open, so that only what an index lacks is told.
+    """
+    if TXN_INDEX.of(loaded.state.settings.release) and any(scan and scan.control.aborts for scan in scans):
+        _Aborts(loaded.state).run(scans)
+
+
+class _Aborts:
+    """`told` is below which offset an index says that there is no more; `sound` until the log proves less."""
+
+    def __init__(self, state: LoadState) -> None:
+        self._state = state
+        self._start = state.segments[0].base_offset
+        self._states = _begun(state)
+        self._sound, self._end, self._told = True, self._start, 0
+
+    def run(self, scans: Sequence[SegmentScan | None]) -> None:
+        producers = {each.producer_id for scan in scans if scan for each in scan.producers}
+        for segment, scan in zip(self._state.segments, scans, strict=True):
+            self._sound = self._sound and segment.base_offset == self._end
+            if scan is None:
+                self._sound, self._told = False, 0
+                continue
+            whole = not (scan.damaged_batches or scan.tail or scan.bounded or _lacks_offsets(scan))
+            self._compare(segment, scan, producers if whole and self._sound else frozenset())
+            self._states |= {
+                each.producer_id: composed(self._states.get(each.producer_id), each)
+                for each in scan.producers
+            }
+            self._sound, self._end = self._sound and whole, scan.next_offset
+
+    def _compare(self, segment: Segment, scan: SegmentScan, producers: set[int] | frozenset[int]) -> None:
+        rows = self._rows(segment)
+        if rows is None:
+            self._told = 0
+            return
+        known = aborted_rows(segment.log, segment.base_offset, scan, self._states) if segment.log else {}
+        screened = {number for number, _ in screened_rows(rows, self._told)}
+        read = {(row.producer_id, row.last_offset) for n, row in enumerate(rows) if n not in screened}
+        surplus = surplus_rows(rows, known, segment.base_offset, self._start)
+        self._note(segment, [row for key, row in known.items() if key not in read], GIVEN)
+        self._note(segment, [row for _, row in surplus if row.producer_id in producers], HIDDEN)
+        self._told = min(max((row.last_stable_offset for row in rows), default=0), scan.next_offset)
+
+    def _rows(self, segment: Segment) -> tuple[AbortedTxn, ...] | None:
+        """None if the start writes them anew; nothing where there is no index."""
+        name = f"{file_prefix(segment.base_offset)}{SUFFIX}"
+        file = self._state.file(name) if name in self._state.names else None
+        if segment.recovered or segment.log is None:
+            return None
+        return parse(file.read())[0].entries if file else ()
+
+    def _note(self, segment: Segment, rows: Sequence[AbortedTxn], says: str) -> None:
+        """Of those that end before the log begins, or the segment, nobody reads anything."""
+        begins = max(self._state.settings.log_start, segment.base_offset)
+        firsts = [row.first_offset for row in rows if row.last_offset >= begins]
+        if firsts:
+            name = f"{file_prefix(segment.base_offset)}{SUFFIX}"
+            self._state.note("reads-fail", name, offset=min(firsts), says=says)
+
+
+def _lacks_offsets(scan: SegmentScan) -> bool:
+    """A marker may be gone, or an offset be of no use to tell the order: then an index may be right."""
+    if {kind for kind, _ in scan.problem_counts} & _BACKWARDS:
+        return True
+    first, last = scan.first_offset, scan.last_offset
+    return first is not None and last is not None and last - first + 1 > scan.records
+
+
+def _begun(state: LoadState) -> dict[int, ProducerStateEntry]:
+    """The producers before the first segment, if a snapshot of that place is whole."""
+    entry = dict(state.partition.snapshots).get(state.segments[0].base_offset)
+    snapshot, damages = parse_snapshot(entry.read(LIMIT)) if entry else (None, ())
+    return {row.producer_id: row for row in snapshot.entries} if snapshot and not damages else {}
