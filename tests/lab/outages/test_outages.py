@@ -17,6 +17,7 @@ ROWS: list[dict[str, Any]] = [
     json.loads(line) for path in sorted(HERE.glob("*.jsonl")) for line in path.read_text().splitlines()
 ]
 LEFT_OPEN = {
+    "3.9.2-controllers 1,2,3,4 no-metadata@4:d0#58",
     "4.0.1-lax 2,3 no-metadata@2:pair-1#269 killed@1:any-1#64",
     "4.2.0-changed 1,2,3 restored@1:d0#0 restored@3:all#0",
     "4.3.1-changed-lax 1,2,3 restored@1:d0#0 restored@2:d0#0",

@@ -44,6 +44,12 @@ def dropped(home: Path) -> list[str]:
     return path.read_text().split() if path.exists() else []
 
 
+def left_out(root: Path, partition: str) -> set[int]:
+    """The nodes whose replica of it lies in a log dir that their server.properties no longer has."""
+    homes = {int(home.name[1:]): home for home in root.glob("b*")}
+    return {node for node, home in homes.items() if any((home / d / partition).is_dir() for d in dropped(home))}
+
+
 def prepared(outage: Outage, root: Path) -> Cluster:
     """The nodes over a hurt copy, each with its server.properties."""
     fresh(archive(outage.base), root)
@@ -65,7 +71,8 @@ def last_said(root: Path, outage: Outage) -> Answers:
     found = next(path for name in (LAST, "isr.json") if (path := root / name).exists())
     told: Answers = json.loads(found.read_text())
     for name, one in told.items():
-        if set(one["isr"]) <= outage.restored(root, name):
+        older = outage.restored(root, name)
+        if older and set(one["isr"]) <= older | left_out(root, name):
             one.pop("end", None)
     return told
 
