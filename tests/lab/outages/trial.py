@@ -46,8 +46,8 @@ def dropped(home: Path) -> list[str]:
 
 def left_out(root: Path, partition: str) -> set[int]:
     """The nodes whose replica of it lies in a log dir that their server.properties no longer has."""
-    homes = {int(home.name[1:]): home for home in root.glob("b*")}
-    return {node for node, home in homes.items() if any((home / d / partition).is_dir() for d in dropped(home))}
+    homes = [home for home in root.glob("b*") for d in dropped(home) if (home / d / partition).is_dir()]
+    return {int(home.name[1:]) for home in homes}
 
 
 def prepared(outage: Outage, root: Path) -> Cluster:
