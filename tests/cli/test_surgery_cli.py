@@ -313,11 +313,14 @@ def test_a_dry_run_says_what_would_keep_apply_from_it(desk: Desk) -> None:
 
 
 @pytest.mark.slow
-def test_a_log_dir_that_is_not_in_the_plan_is_no_place_either(desk: Desk) -> None:
+@pytest.mark.parametrize(
+    "told", ["meta.properties", "recovery-point-offset-checkpoint", ".kafka_cleanshutdown"]
+)
+def test_a_log_dir_that_is_not_in_the_plan_is_no_place_either(told: str, desk: Desk) -> None:
     """A directory in it would keep its broker from starting."""
     other = desk.root / "other"
     (other / "deep").mkdir(parents=True)
-    (other / "meta.properties").touch()
+    (other / told).touch()
     desk.plan("move", *MOVE, desk.dirs[1])
     for option, place in (("--state-dir", other / "state"), ("--backup-dir", other / "deep" / "old")):
         state = () if option == "--state-dir" else ("--state-dir", desk.state)

@@ -181,6 +181,19 @@ def test_out_may_not_lie_in_a_log_dir(tmp_path: Path) -> None:
     assert not (root / "b1/data/out").exists()
 
 
+@pytest.mark.parametrize("out", ["b2/data", "b2/data/out", "b2/data/orders-0/x/y"])
+@pytest.mark.parametrize("named", [True, False])
+def test_out_may_not_lie_in_a_log_dir_that_is_not_looked_at(tmp_path: Path, out: str, named: bool) -> None:
+    """Its broker would not start over the tables; also one that lost its meta.properties."""
+    root = three_brokers(tmp_path / "fleet")
+    if not named:
+        (root / "b2/data/meta.properties").unlink()
+    before = sorted(root.rglob("*"))
+    with pytest.raises(UsageError, match=f"lies in the log dir {root}/b2/data"):
+        run(root / "b1", root / out)
+    assert sorted(root.rglob("*")) == before
+
+
 def test_out_in_a_store_that_nobody_knows_is_no_directory_of_that_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -371,3 +371,18 @@ def test_one_record_as_large_as_a_batch_may_be_takes_its_size_in_memory_few_time
         key, told, headers = row["key"], row["value"], json.loads(row["headers"])
     assert (b64decode(key), b64decode(told) == value) == (b"k" * 10, True)
     assert headers == [{"key": "h", "value": "eA=="}]
+
+
+@pytest.mark.parametrize("command", [("rescue", "--as", "jsonl"), ("export", "--as", "delta")])
+def test_out_is_in_no_log_dir_of_another_broker(command: Sequence[str], tmp_path: Path) -> None:
+    """Its broker would not start over that; also one that lost its meta.properties."""
+    home = three_brokers(tmp_path / "fleet")
+    other = home / "b2/data"
+    (other / "meta.properties").unlink()
+    before = sorted(home.rglob("*"))
+    for out in (other / "out", other / "orders-0" / "out"):
+        ran = run(*command, home / "b1/data", "--out", out)
+        assert (ran.code, ran.err) == (
+            16, f"segmend: {out}: is in the log dir {other}, where no broker would start; choose another\n"
+        )  # fmt: skip
+    assert sorted(home.rglob("*")) == before

@@ -1,5 +1,7 @@
 """Which Java is taken, and that its absence is told in one line. Starts none."""
 
+import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import pytest
 from segmend.errors import SegmendError
 from segmend.spark import java
 from segmend.spark.java import Java, find_java, java_home
+from segmend.spark.session import _start
 
 
 def fake(home: Path, *, release: str | None = None, says: str = "") -> Path:
@@ -48,6 +51,19 @@ def test_an_old_java_is_passed_over(tmp_path: Path, release: str, no_wheel: None
 def test_a_java_home_of_nothing_is_passed_over(tmp_path: Path, no_wheel: None) -> None:
     home = fake(tmp_path / "b", release="17.0.1")
     assert find_java({"JAVA_HOME": str(tmp_path / "none"), "PATH": f"{home}/bin"}).home == home
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("master", ["local[*]", "spark://127.0.0.1:9", "yarn", "k8s://https://127.0.0.1:9"])
+def test_a_session_without_java_is_a_line(
+    master: str, tmp_path: Path, no_wheel: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    for name in ("bash", "dirname", "uname", "ps"):
+        (tmp_path / name).symlink_to(shutil.which(name) or "/nowhere")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SegmendError, match=re.escape(java.NO_JAVA)):
+        _start(master, tmp_path / "cache", {}, ())
 
 
 def test_the_wheel_s_java_is_there_when_nothing_else_is() -> None:

@@ -11,13 +11,14 @@ from segmend.errors import UsageError
 from segmend.fleet import delta
 from segmend.fleet.carried import Earlier, about
 from segmend.fleet.driver import Driver
-from segmend.fleet.folder import make_folder
+from segmend.fleet.folder import is_remote, make_folder
 from segmend.fleet.listing import Place, brokers, find_places
 from segmend.fleet.pack import ROUNDS, WORTH_A_CORE, chunks, pack, target_bytes
 from segmend.fleet.remote import files_of
 from segmend.fleet.task import AuditJob, Share, Task, TaskPiece
 from segmend.frozen import frozen, replace
 from segmend.grouping import grouped
+from segmend.logdir.above import log_dir_around
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
@@ -133,3 +134,6 @@ def _keep_out(out: str, places: Iterable[Place]) -> None:
     for place in places:
         if target.startswith(place.files.real_path(place.path).rstrip("/") + "/"):
             raise UsageError(f"--out {out} lies in the log dir {place.path}; choose another place")
+    around = None if is_remote(out) else log_dir_around(out)
+    if around is not None:
+        raise UsageError(f"--out {out} lies in the log dir {around}; choose another place")

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from segmend.errors import PartitionError, SegmendError, UsageError, system_words
 from segmend.logdir import disk
+from segmend.logdir.above import log_dir_around
 from segmend.logdir.disk import FileReader
 from segmend.logdir.files import FileEntry
 from segmend.long_json import pieces
@@ -362,3 +363,7 @@ def refuse_overlap(out: str, sources: Iterable[str]) -> None:
         theirs = disk.real_path(source).rstrip("/") + "/"
         if mine.startswith(theirs) or theirs.startswith(mine):
             raise UsageError(f"{out}: is in {source}, or around it; a rescue never writes into its source")
+    # OUT itself may be a log dir that a rescue has begun.
+    around = log_dir_around(os.path.dirname(disk.real_path(out)))
+    if around is not None:
+        raise UsageError(f"{out}: is in the log dir {around}, where no broker would start; choose another")

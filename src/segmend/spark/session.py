@@ -101,16 +101,15 @@ def _start(
         raise UsageError(f"{master!r} is no Spark master: it is one of {known}")
     settings = {"spark.sql.session.timeZone": "UTC", "spark.python.unix.domain.socket.enabled": "true"}
     # The JVM that runs the workers has no other way to learn which Python this is.
-    environ = {"PYSPARK_DRIVER_PYTHON": sys.executable}
+    folder, java = cache or _temporary(), find_java(os.environ)
+    environ = {"PYSPARK_DRIVER_PYTHON": sys.executable, "JAVA_HOME": str(java_home(java, folder))}
     if master.startswith("local"):
         environ["PYSPARK_PYTHON"] = sys.executable
-        folder, java = cache or _temporary(), find_java(os.environ)
-        environ["JAVA_HOME"] = str(java_home(java, folder))
         options = [*_java_options(java, folder, archive=cache is not None), *java_options]
         settings |= _LOCAL | {"spark.driver.extraJavaOptions": " ".join(options)}
         settings["spark.sql.shuffle.partitions"] = str(os.cpu_count() or 1)
     if not master.startswith("local"):
-        settings |= _brought_along(cache or _temporary())
+        settings |= _brought_along(folder)
         if master == "yarn":
             settings["spark.executorEnv.HADOOP_CONF_DIR"] = _HADOOP_CONF
         environ["PYTHONPATH"] = os.pathsep.join(_homes())

@@ -15,14 +15,13 @@ import os
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from typing import Final
 
 from segmend.errors import SegmendError, UsageError
 from segmend.formats.meta_properties import FILE_NAME
 from segmend.formats.names import parse_dir_name
 from segmend.logdir import disk
-from segmend.logdir.file_system import Unreadable
+from segmend.logdir.above import log_dir_around
 from segmend.logdir.tree import LOCK, LOG_DIR_FILES, LogDir
 from segmend.surgery.plan import SIDE, Plan
 from segmend.surgery.step import Step
@@ -69,19 +68,9 @@ def refuse_inside(plan: Plan, place: str, what: str) -> None:
     """Raise `UsageError` if backups would lie in a log dir, where no broker would start."""
     real = disk.real_path(place)
     homes = [each.path for each in plan.dirs if f"{real}/".startswith(f"{each.path.rstrip('/')}/")]
-    home = next(iter(homes), None) or _log_dir_above(real)
+    home = next(iter(homes), None) or log_dir_around(real)
     if home is not None:
         raise UsageError(f"{what} {place}: lies in the log dir {home}; give a place outside")
-
-
-def _log_dir_above(path: str) -> str | None:
-    """A log dir, of whatever broker, that a path lies in: it has a meta.properties."""
-    while path != "/":
-        with suppress(Unreadable):  # what is closed to us is no place of ours, and says so when it is used
-            if disk.path_type(f"{path}/{FILE_NAME}") == "file":
-                return path
-        path = folder(path)
-    return None
 
 
 def _touched(plan: Plan, home: str) -> set[str]:
