@@ -328,6 +328,14 @@ def test_a_fleet_gives_the_same_lines() -> None:
     ]
 
 
+def test_where_no_metadata_log_is_nobody_is_sent_to_a_zookeeper(fleet: Path) -> None:
+    for folder in fleet.glob("b*/d*/__cluster_metadata-0"):
+        shutil.rmtree(folder)
+    ran = run("forecast", "--cluster", *dirs_of(fleet), code=4)
+    assert "give the dirs of the controllers, too" in ran.out
+    assert "--zookeeper" not in ran.out
+
+
 def test_two_clusters_are_refused() -> None:
     one, other = golden("4.3.1-fleet") / "b1/d0", golden("4.3.1-clean") / "b1/d0"
     ran = run("forecast", "--cluster", one, other, code=16)

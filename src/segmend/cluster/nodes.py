@@ -32,7 +32,7 @@ class Sight:
     `epochs` are the leader epochs behind that with their first offsets; `voters` and `replicas` the nodes
     that the log names; `marks` the high watermarks in its checkpoints: so much is committed; `settings`
     its server.properties, as far as it was given and matters to others; `lost_vote` why it has none;
-    `followed` the leader and epoch in its quorum-state.
+    `followed` the leader and epoch in its quorum-state; `kraft` whether it has no ZooKeeper.
     """
 
     position: tuple[int, int] | None
@@ -44,6 +44,7 @@ class Sight:
     epochs: tuple[tuple[int, int], ...] = ()
     lost_vote: str | None = None
     followed: tuple[int, int] = (-1, 0)
+    kraft: bool = False
 
     @property
     def epoch(self) -> int:
@@ -148,13 +149,13 @@ def sight(broker: BrokerDirs) -> Sight:
         for name, offset in log_dir.high_watermarks.items():
             marks[name] = max(marks.get(name, 0), offset)
     if log is None:
-        return Sight(position=None, voters=voters, marks=marks, settings=settings)
+        return Sight(position=None, voters=voters, marks=marks, settings=settings, kraft=broker.kraft)
     named = log.image.replicas.values()
     return Sight(
         position=log.position, voters=voters, marks=marks, settings=settings,
         replicas=frozenset(node for replicas in named for node in replicas),
         snapshot=log.snapshot[0] if log.snapshot else 0, epochs=tuple(sorted(log.epochs.items())),
-        lost_vote=broker.lost_vote, followed=_followed(broker),
+        lost_vote=broker.lost_vote, followed=_followed(broker), kraft=broker.kraft,
     )  # fmt: skip
 
 

@@ -31,6 +31,9 @@ NOT_HERE = (
     "(`segmend forecast --cluster DIR... --zookeeper DATADIR` reads it); of a running one `zookeeper-shell "
     "HOST:2181 get /brokers/topics/TOPIC/partitions/NUMBER/state` prints those of a partition"
 )
+NO_METADATA_LOG = (
+    "in-sync replicas and leaders: no metadata log here tells them (give the dirs of the controllers, too)"
+)
 ELECTED = (
     "what the metadata lacks: {} had leaders that it does not know, so it is older than these logs (restored "
     "from a backup?), and neither who was in sync since nor what was acknowledged is told"
@@ -216,7 +219,7 @@ class ClusterForecast:
         if self._zookeeper is not None:
             yield from self._zookeeper.unknown
         elif not self._voters:
-            yield NOT_HERE
+            yield NO_METADATA_LOG if any(each.kraft for each in self._sights.values()) else NOT_HERE
         yield from (BLANK.format(node) for node in elected.blank)
         yield from self._shorter(elected)
         yield from (f"node {node}: {why}" for node, why in self._absent().items() if why == NOT_GIVEN)
