@@ -148,3 +148,11 @@ def test_nonsense_is_one_line(given: dict[str, str]) -> None:
     with pytest.raises(UsageError) as error:
         _ = parse_options(given).schema
     assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 1000
+
+
+@pytest.mark.parametrize("text", ["-1", "1,x-", "5-", "1..3"])
+def test_what_is_no_number_is_told_as_it_was_written(text: str) -> None:
+    part = text.split(",")[-1]
+    with pytest.raises(UsageError, match=f"option brokers: '{part}' is neither a number nor a range"):
+        parse_options({"brokers": text})

@@ -43,7 +43,10 @@ def numbers(text: str) -> frozenset[int]:
     values: set[int] = set()
     for part in names(text):
         low, dash, high = part.partition("-")
-        first, last = integer(low), integer(high if dash else low)
+        try:
+            first, last = integer(low), integer(high if dash else low)
+        except ValueError:
+            raise ValueError(f"'{part}' is neither a number nor a range such as 5-7") from None
         if not 0 <= last - first <= 1_000_000:
             raise ValueError(f"'{part}' are too many" if first < last else f"'{part}' begins behind its end")
         values.update(range(first, last + 1))

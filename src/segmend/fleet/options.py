@@ -258,8 +258,8 @@ OPTIONS: Final = (
     _choice("replicas", _CONSUMED, ("best", "all"),
      "one row a record (the default), or one a replica, then with broker and dir"),
     _choice("isolation", _CONSUMED, _ISOLATION,
-     "with read_committed no records of aborted transactions, nor any from the first open one on; nor of "
-     "those that lost markers leave open, which `mode` tells as damage"),
+     "with read_committed no records of aborted transactions, nor any from the first open one or the end of "
+     "the log on, as it is at the plan; nor of those that lost markers leave open, told by `mode` as damage"),
     _choice("kafka.isolation.level", _CONSUMED, _ISOLATION, "the same by Spark's name", "isolation"),
     _choice("mode", _CONSUMED, MODES,
      "of damage: PERMISSIVE (the default) gives the sound records, a row with `_damage` for each damaged "
@@ -284,6 +284,8 @@ OPTIONS: Final = (
 """Every option there is."""
 
 _BY_NAME: Final = {option.name.lower(): option for option in OPTIONS}
+_LONGEST: Final = 400
+"""Characters of a line about a value, which may be the assignment of a whole fleet."""
 _ONE_OF: Final = ("topics", "subscribe", "subscribepattern", "assign")
 
 
@@ -304,6 +306,8 @@ def parse_options(given: Mapping[str, str]) -> ReadOptions:
             read = _BY_NAME[key].parse(text.strip())
         except ValueError as error:
             in_a_line = " ".join(str(error).split())
+            if len(in_a_line) > _LONGEST:  # what is wrong stands behind the value
+                in_a_line = f"{in_a_line[: _LONGEST // 2]} ... {in_a_line[-_LONGEST // 2 :]}"
             raise UsageError(f"option {_BY_NAME[key].name}: {in_a_line}") from None
         if any(parsed.get(field, value) != value for field, value in read.items()):
             raise UsageError(f"option {_BY_NAME[key].name}: another option says something else")
