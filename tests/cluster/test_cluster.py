@@ -336,6 +336,19 @@ def test_where_no_metadata_log_is_nobody_is_sent_to_a_zookeeper(fleet: Path) -> 
     assert "--zookeeper" not in ran.out
 
 
+@pytest.mark.parametrize("how", ["gone", "cut"])
+def test_a_dir_that_names_nobody_is_of_the_node_beside_whose_it_lies(how: str, fleet: Path) -> None:
+    """`fleet forecast` said that node 2 refuses, `forecast --cluster` that it starts without the dir."""
+    (fleet / "b1/d1").rename(fleet / "b2/d9")
+    meta = fleet / "b2/d9/meta.properties"
+    meta.unlink() if how == "gone" else meta.write_text(meta.read_text().partition("node.id")[0])
+    one = run("forecast", "--cluster", *dirs_of(fleet), "--json", code=4)
+    other = run("fleet", "forecast", fleet, "--driver", "local", "--json", code=4)
+    told = [(line["node_id"], line["outcome"], line["reason"]) for line in one.of("broker")]
+    assert told == [(line["node_id"], line["outcome"], line["reason"]) for line in other.of("broker")]
+    assert [outcome for _, outcome, _ in told] == ["starts", "refuses", "starts"]
+
+
 def test_two_clusters_are_refused() -> None:
     one, other = golden("4.3.1-fleet") / "b1/d0", golden("4.3.1-clean") / "b1/d0"
     ran = run("forecast", "--cluster", one, other, code=16)

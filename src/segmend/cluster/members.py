@@ -37,12 +37,15 @@ def members(
     placed = {disk.real_path(path): node for node, config in configs.items() for path in config.all_dirs}
     homes: dict[int, list[LogDir]] = {}
     clusters: dict[str, str] = {}
-    unplaced = []
-    for log_dir in dirs:
+    unplaced, every = [], list(dirs)
+    beside = _only_ones(every)
+    for log_dir in every:
         identity = log_dir.meta_properties.value
         if identity is not None and identity.cluster is not None:
             clusters.setdefault(identity.cluster, log_dir.path)
         stored = None if identity is None else identity.node_id
+        if stored is None and not log_dir.unreadable:
+            stored = beside.get(_parent(log_dir))
         node_id = placed.get(log_dir.files.real_path(log_dir.path), stored)
         if node_id is None:
             unplaced.append(str(log_dir.unreadable or NOBODYS.format(log_dir.path)))
@@ -59,6 +62,20 @@ def members(
         for node_id in sorted(homes)
     }
     return Members(brokers=brokers, unplaced=tuple(unplaced))
+
+
+def _parent(log_dir: LogDir) -> str:
+    return log_dir.files.real_path(log_dir.path).rpartition("/")[0]
+
+
+def _only_ones(dirs: Iterable[LogDir]) -> dict[str, int]:
+    """The nodes whose dirs alone lie in a directory: what lies there, too, and names nobody is theirs."""
+    nodes: dict[str, set[int]] = {}
+    for log_dir in dirs:
+        identity = log_dir.meta_properties.value
+        if identity is not None and identity.node_id is not None:
+            nodes.setdefault(_parent(log_dir), set()).add(identity.node_id)
+    return {parent: found.pop() for parent, found in nodes.items() if len(found) == 1}
 
 
 def with_zookeeper(
