@@ -7,10 +7,12 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
+from segmend.formats.codec import ZSTD
+from segmend.formats.codec_write import compress
 from tests.checks import build_metadata
 from tests.checks import build_partition as build
 from tests.checks.build_metadata import cluster
-from tests.faults.hands import Change, flipped, positions, resealed
+from tests.faults.hands import Change, flipped, in_batch, positions, resealed, with_number
 from tests.faults.hurts import METADATA, Hurt, file, instead, linked, unhurt
 from tests.faults.patient import CLEANER, Patient, put
 from tests.faults.table import Fault, Other, alone, under, written
@@ -33,6 +35,15 @@ SMALL_SEGMENTS = build_metadata.topic_setting("u", "segment.bytes", "65536")
 TOPIC_ID, NEIGHBOURS = "partition.metadata", f"version: 0\ntopic_id: {build.topic_id('u')}"
 BOOTSTRAP, EPOCHS = "bootstrap.checkpoint", "leader-epoch-checkpoint"
 SNAPSHOT = f"{METADATA}/{20:020d}-{2:010d}.checkpoint"
+
+
+def in_zstd(patient: Patient) -> None:
+    """The last batch in zstd."""
+
+    def packed(one: bytes) -> bytes:
+        return build.seal(with_number(one, ">h", 21, lambda now: now | ZSTD)[:61] + compress(ZSTD, one[61:]))
+
+    patient.edit(patient.file("active"), in_batch(-1, packed))
 
 
 def meta(number: int, change: Callable[[str], str]) -> Hurt:
@@ -265,6 +276,8 @@ FAULTS = [
     written("hard-link", lambda p: os.link(p.file("active"), p.log_dir.parent / "backup.log"),
         "K17+", "0..220"),
     written("times-lost", without_times, "I13 K18+", "index-created 0..54", on="u-0", mend="repair"),
+    written("zstd-under-2.0", in_zstd, "K19+", "reads-fail 0..220", under("2.1", "", "0..220"),
+        release="2.0", says="Unknown compression type id: 4"),
     written("magic-2-under-0.10", unhurt, "K19+", "0..220", release="0.10.2"),
     written("metadata-healthy", unhurt, "", "0..220", base=with_metadata(cluster(["t", "u"]))),
     written("topic-recreated", unhurt,

@@ -21,6 +21,8 @@ UNKNOWN_MAGIC = Words.since(
 )
 MAGIC_SINCE: Final = {1: (0, 10), 2: (0, 11)}
 """`RecordBatch`: the release that brought a magic; KIP-32, KIP-98."""
+CODEC_SINCE: Final = {4: (2, 1)}
+"""`CompressionType`, by id; KIP-110. Brokers before hand such batches out, their clients refuse them."""
 GROUP_VALUES: Rule[tuple[int, int] | None] = Rule(
     "GroupMetadataManager.readOffsetMessageValue, readGroupMessageValue; KIP-211, KIP-345",
     (((0, 8), (1, 1)), ((2, 1), (3, 2)), ((2, 3), None)),

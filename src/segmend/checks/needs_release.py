@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
-from segmend.broker.serving import MAGIC_SINCE
+from segmend.broker.serving import CODEC_SINCE, MAGIC_SINCE
 from segmend.findings import Finding
 from segmend.formats import quorum_state
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET
@@ -34,8 +34,6 @@ PAGE = Page(
 SCOPE = Scope.PARTITION
 LEVEL = Level.DEFAULT
 
-_CODEC_SINCE: Final = {4: (2, 1)}
-"""`CompressionType`, by id: KIP-110."""
 _HORIZON_SINCE: Final = (3, 1)
 """`DefaultRecordBatch.deleteHorizonMs`; KIP-534."""
 _QUORUM_VERSION_SINCE: Final = (3, 9)
@@ -47,7 +45,7 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
     needs: dict[tuple[int, ...], str] = {}
     for scan in filter(None, context.scans):
         magics = ((MAGIC_SINCE.get(magic), f"magic {magic}") for magic, _ in scan.magics)
-        codecs = ((_CODEC_SINCE.get(codec), "zstd") for codec, _ in scan.codecs)
+        codecs = ((CODEC_SINCE.get(codec), "zstd") for codec, _ in scan.codecs)
         needs.update((since, what) for since, what in chain(magics, codecs) if since)
     if context.release < _HORIZON_SINCE and _has_horizon(context):
         needs[_HORIZON_SINCE] = "a delete horizon"

@@ -1,6 +1,7 @@
 """What readers of committed records meet after the start: they believe the indexes of aborted transactions.
 
-A segment that the start recovers gets a new index. The others' are held against the markers in the log.
+All are held against the markers in the log: of a segment that the start recovers the one that it writes, by
+what a snapshot says of the transactions that were open before.
 """
 
 from __future__ import annotations
@@ -64,25 +65,27 @@ class _Aborts:
             self._told = 0
             return
         known = aborted_rows(segment.log, segment.base_offset, scan, self._states) if segment.log else {}
-        screened = {number for number, _ in screened_rows(rows, self._told)}
+        screened = set() if segment.recovered else {n for n, _ in screened_rows(rows, self._told)}
         read = {(row.producer_id, row.last_offset) for n, row in enumerate(rows) if n not in screened}
         surplus = surplus_rows(rows, known, segment.base_offset, self._start)
-        self._note(segment, [row for key, row in known.items() if key not in read], GIVEN)
+        left = [row for row in known.values() if row.last_offset < scan.next_offset]  # before it was cut
+        self._note(segment, [row for row in left if (row.producer_id, row.last_offset) not in read], GIVEN)
         self._note(segment, [row for _, row in surplus if row.producer_id in producers], HIDDEN)
-        self._told = min(max((row.last_stable_offset for row in rows), default=0), scan.next_offset)
+        told = 0 if segment.recovered else max((row.last_stable_offset for row in rows), default=0)
+        self._told = min(told, scan.next_offset)
 
     def _rows(self, segment: Segment) -> tuple[AbortedTxn, ...] | None:
-        """None if the start writes them anew; nothing where there is no index."""
+        """Nothing where there is no index; None where there is no log."""
         name = f"{file_prefix(segment.base_offset)}{SUFFIX}"
         file = self._state.file(name) if name in self._state.names else None
         if segment.recovered or segment.log is None:
-            return None
+            return segment.aborted if segment.log else None
         return parse(file.read())[0].entries if file else ()
 
     def _note(self, segment: Segment, rows: Sequence[AbortedTxn], says: str) -> None:
-        """Of those that end before the log begins, or the segment, nobody reads anything."""
-        begins = max(self._state.settings.log_start, segment.base_offset)
-        firsts = [row.first_offset for row in rows if row.last_offset >= begins]
+        """Of those that end before the segment nobody reads; what begins before the log is not known."""
+        start, base = self._state.settings.log_start, segment.base_offset
+        firsts = [row.first_offset for row in rows if row.first_offset >= start and row.last_offset >= base]
         if firsts:
             name = f"{file_prefix(segment.base_offset)}{SUFFIX}"
             self._state.note("reads-fail", name, offset=min(firsts), says=says)

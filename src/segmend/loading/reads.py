@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from segmend.broker.cleanup_policy import UNLESS_COMPACTED
-from segmend.broker.serving import MAGIC_SINCE, STOPS_BEFORE_THE_MARK
+from segmend.broker.serving import CODEC_SINCE, MAGIC_SINCE, STOPS_BEFORE_THE_MARK, UNKNOWN_CODEC
 from segmend.formats.names import file_prefix
 from segmend.formats.offset_index import ENTRY_SIZE
 from segmend.frozen import dataclass, replace
@@ -163,8 +163,23 @@ def _note(loaded: LoadedLog, segment: Segment, scan: SegmentScan, following: Seq
             offset = problem.expected
         lost = Lost(bytes=problem.end - problem.position)
         loaded.state.note("reads-fail", segment.name, offset=offset, says=KINDS[problem.kind], lost=lost)
+    _note_codec(loaded, segment, scan)
     _note_jump(loaded, segment, scan, following)
     _note_index(loaded, segment, scan)
+
+
+def _note_codec(loaded: LoadedLog, segment: Segment, scan: SegmentScan) -> None:
+    """The first batch in a codec that clients of this release do not know (K19)."""
+    release = loaded.state.settings.release
+    unknown = {codec for codec, _ in scan.codecs if release < CODEC_SINCE.get(codec, (0,))}
+    if not unknown or segment.log is None:
+        return
+    with look_again(segment.log) as reader:
+        batches = iter_batches(Prefix(reader, segment.size))
+        first = next((each for each in batches if each.codec in unknown), None)
+    if first is not None:
+        says = f"{UNKNOWN_CODEC.format(first.codec)}, by clients before 2.1"
+        loaded.state.note("reads-fail", segment.name, offset=first.base_offset, says=says)
 
 
 def _scan(segment: Segment, log: FileEntry) -> SegmentScan:

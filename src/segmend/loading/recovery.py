@@ -7,6 +7,8 @@ and `LogLoader.recoverSegment`.
 
 from __future__ import annotations
 
+from typing import Final
+
 from segmend.broker.checkpoints import OPENING_ASSIGNS_EPOCHS
 from segmend.broker.failures import fatal, io_failure
 from segmend.broker.index_room import IndexRoom, outgrown, too_long, unmapped
@@ -26,6 +28,7 @@ from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch, compute_crc, head
 from segmend.formats.codec import CodecError, decompress
 from segmend.formats.control import ABORT, COMMIT
 from segmend.formats.names import file_prefix
+from segmend.formats.txn_index import AbortedTxn
 from segmend.frozen import dataclass, field
 from segmend.kernel.records import control_type, end_txn_marker
 from segmend.kernel.scan import ScanTask, iter_batches, next_offset_from, scan_log
@@ -55,6 +58,8 @@ _WALKED = frozenset(
      "transaction-state", "header-field"}
 )  # fmt: skip
 """Problems of a scan that need the slow walk: a broker may die of them, empty the segment, or not mind."""
+_PRODUCERS_SINCE: Final = 2
+"""The magic of which a recovery looks at the producers (`LogSegment.recover`): what it knows ends there."""
 _SPAN = 2**31 - 1
 
 
@@ -82,6 +87,7 @@ class _Walk:
     newest: int | None = None
     epochs: list[tuple[int, int]] = field(default_factory=list)
     states: States = field(default_factory=dict)
+    aborted: tuple[AbortedTxn, ...] = ()
     last_entry: int = 0
     since: list[RecordBatch] = field(default_factory=list)
     index_offset: int | None = None
@@ -127,6 +133,7 @@ def recover_segment(state: LoadState, segment: Segment, *, opening: bool = True)
     segment.size, segment.next_offset = walk.valid, walk.next_offset
     segment.index, segment.recovered = None, True
     segment.sure, segment.in_order, segment.newest = walk.sure, walk.in_order, walk.newest
+    segment.aborted = walk.aborted
     if PRODUCER_STATE.of(state.settings.release):
         after_recovery(state, walk.map_end, walk.states)
     return cut
@@ -200,6 +207,7 @@ def _recovered(state: LoadState, segment: Segment, states: States) -> _Walk:
             or not is_plain(state, states, scan)
             or not _WALKED.isdisjoint(_kinds(scan))
             or state.epochs.asks_each_batch(segment.base_offset)
+            or len({magic < _PRODUCERS_SINCE for magic, _ in scan.magics}) > 1
         ):
             walk = _walk(state, segment, reader, states)
         else:
@@ -243,16 +251,18 @@ def _by_scan(segment: Segment, reader: Prefix, scan: SegmentScan) -> _Walk:
         or next_offset_from(reader, sound.end, segment.base_offset).failure == "size-too-small"
     )
     end = segment.base_offset if part.last_offset is None else part.last_offset + 1
+    knows = any(magic >= _PRODUCERS_SINCE for magic, _ in scan.magics)
     return _Walk(
         valid=scan.valid_bytes,
         sure=sound is None,
         in_order=True,
         newest=part.max_timestamp,
         next_offset=end,
-        map_end=end,
+        map_end=end if knows else segment.base_offset,
         invalid=invalid,
         epochs=list(part.epochs),
         states={each.producer_id: each for each in part.producers},
+        aborted=tuple(row for row in scan.aborted if row.last_offset < end),
     )
 
 
@@ -275,7 +285,7 @@ def _walk(state: LoadState, segment: Segment, reader: OpenFile, states: States) 
             _index(walk, batch.base_offset if first else batch.last_offset, room)
         walk.since.append(batch)
         walk.valid = batch.end
-        if batch.magic >= 2:
+        if batch.magic >= _PRODUCERS_SINCE:
             walk.epochs.append((batch.partition_leader_epoch, batch.base_offset))
             if batch.producer_id >= 0 and not _producers(state, segment, batch, reader, known):
                 walk.invalid = True
@@ -287,7 +297,7 @@ def _walk(state: LoadState, segment: Segment, reader: OpenFile, states: States) 
         if end.failure == "header-past-end":
             check_end(segment, prefix, walk.valid, state.settings.release)
     _index_time(walk)
-    walk.states = known.fold.states
+    walk.states, walk.aborted = known.fold.states, tuple(known.fold.aborted)
     target = segment.base_offset if walk.index_offset is None else walk.index_offset
     if search(walk.since, target, state.how) is not None:
         walk.next_offset = walk.since[-1].last_offset + 1

@@ -20,6 +20,7 @@ from segmend.formats.batch import LOG_OVERHEAD, MAX_CODEC, PREFIX, RecordBatch
 from segmend.formats.java_number import parse_long, wrap_int, wrap_long
 from segmend.formats.names import file_prefix
 from segmend.formats.offset_index import ENTRY_SIZE
+from segmend.formats.txn_index import AbortedTxn
 from segmend.frozen import dataclass, frozen
 from segmend.kernel.scan import ScanTask, iter_batches, next_offset_from, scan_log
 from segmend.kernel.types import DECODE_LIMIT, Reader, SegmentScan
@@ -60,7 +61,8 @@ class Segment:
 
     `index` is the offset index on disk; None if there is none, or it was rebuilt. `next_offset`
     is set once the load has walked the segment (recovery does), `sure` if it found nothing wrong,
-    `in_order` if what is left was, `newest` being its largest timestamp. `end_on_disk` is the
+    `in_order` if what is left was, `newest` being its largest timestamp. `aborted` are the rows of the
+    index of aborted transactions that a recovery writes. `end_on_disk` is the
     offset after all that was there before.
     """
 
@@ -73,6 +75,7 @@ class Segment:
     sure: bool = False
     in_order: bool = False
     newest: int | None = None
+    aborted: tuple[AbortedTxn, ...] = ()
     end_on_disk: int | None = None
 
     @property

@@ -44,13 +44,13 @@ def one_log(port: int, name: str, first: int, end: int) -> dict[str, list[list[i
 
 
 def sorted_out(data: bytes) -> Iterator[Batch]:
-    """The sound transactional batches of an answer."""
+    """The sound batches of an answer."""
     at = 0
     while at + 61 <= len(data):
         one = data[at : at + 12 + number(data, at + 8, ">i")]
         at += max(12, len(one))
-        if not fault(one) and number(one, 21, ">h") & TRANSACTIONAL:
-            control = number(one, 21, ">h") & CONTROL
+        if not fault(one):
+            control = number(one, 21, ">h") & TRANSACTIONAL and number(one, 21, ">h") & CONTROL
             kind = number(one, one.index(KEY, 61) + len(KEY), ">h") if control and KEY in one[61:] else None
             base = number(one, 0, ">q")
             yield number(one, 43, ">q"), base, base + number(one, 23, ">i"), kind
@@ -70,10 +70,14 @@ def passed(batches: Sequence[Batch], aborted: Sequence[tuple[int, int]]) -> set[
 
 
 def by_markers(batches: Sequence[Batch]) -> tuple[set[int], set[int]]:
-    """What the markers behind it say is committed, and what is aborted."""
+    """What the markers behind it say is committed, and what is aborted; nothing where one may be missing."""
     ended: tuple[set[int], set[int]] = (set(), set())
     waiting: dict[int, list[int]] = {}
-    for producer, first, _, kind in batches:
+    expected = 0
+    for producer, first, last, kind in batches:
+        if first > expected:
+            waiting.clear()
+        expected = last + 1
         if kind is None:
             waiting.setdefault(producer, []).append(first)
         elif kind in (0, 1):

@@ -43,7 +43,6 @@ def coded(one: bytes, draw: random.Random) -> bytes:
         "of-another": lambda: attributes(one, now | codec % 4 + 1, packed),
         "unknown": lambda: attributes(one, now | draw.choice((5, 6, 7))),
         "short": lambda: attributes(one, now | codec, packed[: draw.randrange(len(packed))]),
-        "long": lambda: attributes(one, now | codec, packed + draw.randbytes(draw.randint(1, 40))),
         "hurt": lambda: attributes(one, now | codec, flipped(packed, draw)),
         "bits": lambda: attributes(one, now | draw.choice((0x08, 0x40, 0x48, 0x80, 0x100, 0x4000, 0x8000))),
     }

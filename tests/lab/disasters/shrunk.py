@@ -79,5 +79,10 @@ NAMED: dict[str, dict[str, int]] = {
     },
     "a stray beside the replica whose name it has": {"3.7.2": 202611510063, "3.9.2": 202611510601},
     "a node that takes longer to start than it may": {"4.3.1": 202611420709},
+    "an index of aborted transactions that leaves one out": {"4.3.1": 202612004000, "1.1.0": 202612004001},
+    "messages of before 0.11 at the end of a segment that is recovered": {
+        "2.5.1": 202612004035,
+        "1.1.0": 202612004019,
+    },
 }
 """By release the number in its record."""
