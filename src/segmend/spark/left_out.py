@@ -1,8 +1,8 @@
 """What reads left out, told where they were asked for: the tasks that met damage are on any machine.
 
 Spark keeps what Python logs in a worker for the session that it works for (`python_worker_logs`, Spark 4.1).
-After an action that is looked through, and what the tasks of a read met is added up and logged once, in the
-process that asked.
+That is looked through once no action has ended for a second, and what the tasks of a read met is added up and
+logged once, in the process that asked.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ LOGGING: Final = "spark.sql.pyspark.worker.logging.enabled"
 _OURS: Final = re.compile("kafka[-_]log")
 """In the plan of a query: the data source, or the function that reads for `scan` and its like."""
 _END_MS: Final = 30_000
+_QUIET_SECONDS: Final = 1.0
 _WATCHED: WeakSet[SparkSession] = WeakSet()
 
 
@@ -38,26 +39,27 @@ def watch(spark: SparkSession) -> None:
         return
     _WATCHED.add(spark)
     spark.conf.set(LOGGING, "true")
-    teller = _Teller(spark)
+    teller, stop = _Teller(spark), spark.stop
     context = getattr(spark, "_sc", None)
     if context is None:  # Spark Connect has no listener of queries
         spark.registerProgressHandler(teller)
-        return
-    ensure_callback_server_started(context._gateway)
-    spark._jsparkSession.listenerManager().register(teller)
-    bus, stop = context._jsc.sc().listenerBus(), spark.stop
+    else:
+        ensure_callback_server_started(context._gateway)
+        spark._jsparkSession.listenerManager().register(teller)
 
-    def wait() -> None:
-        with suppress(Py4JError, OSError):
-            bus.waitUntilEmpty(_END_MS)
+    def tell() -> None:
+        if context is not None:
+            with suppress(Py4JError, OSError):
+                context._jsc.sc().listenerBus().waitUntilEmpty(_END_MS)
+        teller.tell_now()
 
     def told_and_stopped() -> None:
-        wait()
-        atexit.unregister(wait)
+        tell()
+        atexit.unregister(tell)
         stop()
 
     # Listeners hear of an action after it gave its rows, and ask Spark, which must not be gone by then.
-    atexit.register(wait)
+    atexit.register(tell)
     spark.stop = told_and_stopped
 
 
@@ -70,21 +72,38 @@ class _Teller:
         self._spark = spark
         self._seen: set[Row] = set()
         self._asking = threading.Lock()
+        self._asker = 0
+        self._soon: threading.Timer | None = None
 
     def onSuccess(self, _action: str, execution: Any, _nanos: int) -> None:
         if _OURS.search(execution.optimizedPlan().toString()):
-            self._tell()
+            self._tell_soon()
 
     def onFailure(self, _action: str, _execution: Any, _error: Any) -> None:
         """The error says what is wrong."""
 
     def __call__(self, *, done: bool, **_progress: object) -> None:
-        if done:
-            self._tell()
+        if done and threading.get_ident() != self._asker:  # the question is an action itself
+            self._tell_soon()
+
+    def _tell_soon(self) -> None:
+        """Once no action has ended for a while: the question is a job, which would slow down the next one."""
+        if self._soon is not None:
+            self._soon.cancel()
+        self._soon = threading.Timer(_QUIET_SECONDS, self.tell_now)
+        self._soon.daemon = True
+        self._soon.start()
+
+    def tell_now(self) -> None:
+        """What is waited for, if anything is."""
+        with self._asking:
+            soon, self._soon, self._asker = self._soon, None, threading.get_ident()
+            if soon is not None:
+                soon.cancel()
+                self._tell()
+            self._asker = 0
 
     def _tell(self) -> None:
-        if not self._asking.acquire(blocking=False):
-            return  # the question is an action itself
         try:
             logs = self._spark.tvf.python_worker_logs()
             ours = logs.where(logs.logger == LOG.name).select("ts", "msg", logs.context[TALLY].alias(TALLY))
@@ -92,8 +111,6 @@ class _Teller:
         except (PySparkException, Py4JError) as error:
             LOG.warning("kafka-log: whether damage cost records is only in the workers' logs: %s", error)
             return
-        finally:
-            self._asking.release()
         self._seen.update(fresh)
         for words in sorted({row.msg for row in fresh if row[TALLY] is None}):
             LOG.warning("%s", words)
