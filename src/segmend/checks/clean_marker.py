@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from segmend.broker.checkpoints import BROKER_EPOCHS, EPOCHS_DIFFER, NO_BROKER_EPOCH
 from segmend.broker.recovery import RECOVERING_LOGS, SKIPPING_RECOVERY
 from segmend.broker.rule import Words
-from segmend.findings import Finding, Where
+from segmend.findings import Finding, Severity, Where
 from segmend.formats import clean_shutdown
 from segmend.logdir.tree import LogDir
 
@@ -33,10 +33,13 @@ PAGE = Page(
         "C13": """
             it scans the last segment of each partition and is treated as unclean by the controller.""",
         "C14": """
-            it loses its broker epoch and is taken for unclean where eligible leader replicas are on.""",
+            it loses its broker epoch and is taken for unclean where eligible leader replicas are on. A dir
+            with an older epoch than another was not there when the broker last stopped: it is a copy of
+            earlier, or was not mounted, and the broker takes its logs as they are.""",
     },
     advice="""
-        C12: remove the marker before the broker starts; recovery then mends the rest. C13, C14: nothing.""",
+        C12: remove the marker before the broker starts; recovery then mends the rest. C13: nothing. C14:
+        where dirs differ, look for the newer copy of the older one before the broker starts.""",
     kafka="LogManager.loadLogs, CleanShutdownFileHandler, KAFKA-10471 (2.8), KIP-966.",
 )
 SCOPE = Scope.DIR
@@ -96,11 +99,8 @@ def _content(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
         yield context.finding(
             "C14", damage.reason, Where(_MARKER, position=damage.position), broker_says=says
         )
-    first = context.broker.dirs[0]
-    value = first.clean_shutdown.value
-    other = None if value is None else value.broker_epoch
-    if marker.broker_epoch is not None and other is not None and marker.broker_epoch != other:
-        message = f"the marker has broker epoch {marker.broker_epoch}, that of {first.path} has {other}"
-        words = {"dir": context.path, "other": other, "current": marker.broker_epoch}
-        says = EPOCHS_DIFFER.say(context.release, **words)
-        yield context.finding("C14", message, Where(_MARKER), broker_says=says)
+    earlier = context.broker.broker_dirs.stopped_earlier.get(context.path)
+    if earlier is not None:
+        epoch, newest, message = earlier
+        says = EPOCHS_DIFFER.say(context.release, dir=context.path, other=newest, current=epoch)
+        yield context.finding("C14", message, Where(_MARKER), broker_says=says, severity=Severity.WARNING)

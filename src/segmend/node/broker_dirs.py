@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
+from segmend.broker.checkpoints import BROKER_EPOCHS
 from segmend.broker.election import ANY_DIRECTORY, NOT_THE_VOTER
 from segmend.broker.identity import GENERATED_ID, is_kraft
 from segmend.broker.metadata_log import SNAPSHOT_FIRST
@@ -24,6 +25,11 @@ from segmend.logdir.tree import LogDir
 from segmend.node.metadata_image import MetadataImage
 from segmend.node.metadata_log import MetadataLog, read_metadata_log
 from segmend.node.metadata_version import registered_metadata_version
+
+STOPPED_EARLIER = (
+    "the marker has broker epoch {}, that of {} has {}: this dir was not there when the broker last stopped, "
+    "so it is an older copy (a snapshot?) or was not mounted"
+)
 
 
 class BrokerDirs:
@@ -165,6 +171,25 @@ class BrokerDirs:
             given=self.config.given,
             has_metadata_log=any(each.cluster_metadata is not None for each in self.dirs),
         )
+
+    @cached_property
+    def stopped_earlier(self) -> Mapping[str, tuple[int, int, str]]:
+        """By path, dirs that were not there when the broker last stopped: own epoch, newest, words.
+
+        A broker stops under one epoch and writes it into every dir that it has. An epoch that the metadata
+        knows tells nothing: a start that fails after it registered leaves the markers as they were.
+        """
+        if not BROKER_EPOCHS.of(self.release):
+            return {}
+        markers = {each.path: each.clean_shutdown.readable().value for each in self.dirs}
+        epochs = {path: each.broker_epoch for path, each in sorted(markers.items()) if each is not None}
+        stops = {path: epoch for path, epoch in epochs.items() if epoch is not None}
+        newest = max(stops, key=stops.__getitem__, default="")
+        return {
+            path: (epoch, stops[newest], STOPPED_EARLIER.format(epoch, newest, stops[newest]))
+            for path, epoch in stops.items()
+            if epoch < stops[newest]
+        }
 
     @cached_property
     def metadata_dir(self) -> LogDir | None:
