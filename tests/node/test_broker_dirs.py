@@ -7,6 +7,7 @@ import pytest
 from tests.brokers import broker_of
 from tests.checks import build_metadata as metadata
 from tests.checks import build_partition as build
+from tests.golden.shared import golden
 
 from segmend.checks import CheckRun, Level
 from segmend.loading import ForecastOptions, forecast
@@ -143,3 +144,11 @@ def test_a_topic_is_compacted_if_any_node_does(
     told = bool(own) or "" in dynamic
     assert image.has_policy("t") is told
     assert image.compacts("t", [{"log.cleanup.policy": "compact"}]) is (compacts or not told)
+
+
+def test_disks_that_changed_places_are_no_proof_of_the_metadata_dir(tmp_path: Path) -> None:
+    """The voters name the disk, not its place; 4.3.1 refuses: "Found unexpected metadata location"."""
+    shutil.copytree(golden("4.3.1-clean") / "b1", tmp_path / "b1")
+    logs = [LogDir.attempt(str(path)) for path in sorted((tmp_path / "b1").glob("d*"))]
+    assert not broker_of(logs, "4.3.1").home_is_doubtful
+    assert broker_of(logs[::-1], "4.3.1").home_is_doubtful

@@ -230,15 +230,15 @@ class BrokerDirs:
     def home_is_doubtful(self) -> bool:
         """Whether another dir may be where it is to be: the voters' name for it (KIP-853), or else the first.
 
-        A dir that has the metadata alone was made for it.
+        A dir that has the metadata alone was made for it. The voters' name moves with the disk, so it does
+        not tell that disks were not exchanged: the metadata is to be in the first dir all the same.
         """
         home, log = self.metadata_dir, self.own_metadata_log
         if log is None or home is None or self.given is not None or not self.kraft:
             return False
         own = None if self.node_id is None else log.image.voters.get(self.node_id)
-        if own not in (None, ANY_DIRECTORY) and own in (each.directory_id for each in self.dirs):
-            return own != home.directory_id
-        return home is not self.dirs[0] and not home.is_metadata_apart
+        here = {each.directory_id for each in self.dirs} - {None, ANY_DIRECTORY, home.directory_id}
+        return own in here or (home is not self.dirs[0] and not home.is_metadata_apart)
 
     @cached_property
     def metadata_elsewhere(self) -> LogDir | None:
