@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, NoReturn
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -21,6 +22,8 @@ _ANSWER: Final = 20.0
 """Seconds that a cluster has to answer a question."""
 PATIENCE: Final = 60.0
 """Seconds without one acknowledgement after which sending stops."""
+_SOON: Final = 10.0
+"""Seconds without the first one after which it is asked whether there can be any."""
 SETTLED: Final = 15.0
 """Seconds in which a broker that starts gets to know its topics."""
 _BEHIND: Final = 2.0
@@ -119,15 +122,21 @@ class LiveCluster:
             raise SegmendError(f"{self.bootstrap}: settings of topic {topic}: {words_of(error)}") from None
         return said
 
-    def why_silent(self, topic: str, partition: int) -> str:
-        """Why a partition may acknowledge nothing, in words."""
+    def why_silent(self, topic: str, partition: int, *, for_good: bool = False) -> str:
+        """Why a partition may acknowledge nothing, in words.
+
+        `for_good`: empty unless it has fewer replicas than are to be in sync. Since 4.0 as many are enough as
+        there are (KIP-966), so who was acknowledged anything does not ask that.
+        """
         try:
             there = self._metadata(topic).topics[topic].partitions[partition]
             needed = int(self._settings_of(topic)[MIN_INSYNC].value)
         except SegmendError as error:
-            return str(error)
+            return "" if for_good else str(error)
         except KeyError:
-            return "it is gone"
+            return "" if for_good else "it is gone"
+        if for_good and (there.leader < 0 or len(there.replicas) >= needed):
+            return ""
         return silence(there.leader, there.replicas, there.isrs, needed)
 
     def create(self, name: str, partitions: int, replicas: int, settings: Mapping[str, str]) -> None:
@@ -188,7 +197,8 @@ class LiveCluster:
     def sender(self, topic: str, partition: int, largest: int, done: Callable[[int, int], None]) -> Sender:
         """Sends to one partition; `done` hears of each that is acknowledged."""
         to = (topic, partition, largest)
-        return Sender(self.bootstrap, self._settings, to, done, lambda: self.why_silent(topic, partition))
+        why_silent = partial(self.why_silent, topic, partition)
+        return Sender(self.bootstrap, self._settings, to, done, why_silent)
 
 
 class Sender:
@@ -200,7 +210,7 @@ class Sender:
         settings: Mapping[str, Any],
         to: tuple[str, int, int],
         done: Callable[[int, int], None],
-        why_silent: Callable[[], str],
+        why_silent: Callable[..., str],
     ) -> None:
         self._where, (self._topic, self._partition, largest) = bootstrap, to
         self._done = done
@@ -208,7 +218,7 @@ class Sender:
         self._why_silent = why_silent
         self._failed: str | None = None
         self._refused: tuple[int, KafkaError] | None = None
-        self._heard = time.monotonic()
+        self._heard, self._asked = time.monotonic(), False
         wanted = {
             **settings,
             "enable.idempotence": True,
@@ -269,7 +279,7 @@ class Sender:
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         offset = self._pending.popleft()
         if error is None and self._failed is None and self._refused is None:
-            self._heard = time.monotonic()
+            self._heard, self._asked = time.monotonic(), True
             self._done(offset, message.offset())
         elif error is not None and (
             self._refused is None or (is_echo(self._refused[1]) and not is_echo(error))
@@ -283,10 +293,20 @@ class Sender:
             self._failed = self._failed or self._reason_of(error)
         if self._failed is None and self._refused is not None:
             self._failed = self._reason_of(None)
-        if self._failed is None and self._pending and time.monotonic() - self._heard > PATIENCE:
-            self._failed = f"nothing was acknowledged for {PATIENCE:.0f} s: {self._why_silent()}"
+        if self._failed is None and self._pending and (silent := time.monotonic() - self._heard) > _SOON:
+            self._failed = self._why_nothing(silent)
         if self._failed:
             self._fail(self._failed)
+
+    def _why_nothing(self, silent: float) -> str | None:
+        """Why nothing was acknowledged for so long, if that is too long, or waiting does not help."""
+        why = ""
+        if silent > PATIENCE:
+            why = self._why_silent()
+        elif not self._asked:
+            self._asked = True
+            why = self._why_silent(for_good=True)
+        return f"nothing was acknowledged for {silent:.0f} s: {why}" if why else None
 
     def _fail(self, why: str) -> NoReturn:
         self._failed = why

@@ -16,12 +16,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from traceback import walk_tb
 
 import pyarrow
 from py4j.protocol import Py4JJavaError
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -76,18 +78,26 @@ def plain_session(
     cache: Path | None = None,
     conf: Mapping[str, str] | None = None,
     java_options: Sequence[str] = (),
+    connected: Callable[[], None] = lambda: None,
 ) -> SparkSession:
-    """The same for who reads no DataFrames of `kafka-log`: nothing looks through the workers' logs."""
+    """The same for who reads no DataFrames of `kafka-log`: nothing looks through the workers' logs.
+
+    `connected` is called once Spark has set its own handler of Ctrl-C, before what takes time.
+    """
     running = SparkSession.getActiveSession()
     if running is not None:
         _refuse_other_python(running)
-    spark = running or _start(master, cache, conf or {}, java_options)
+    spark = running or _start(master, cache, conf or {}, java_options, connected)
     spark.dataSource.register(KafkaLogDataSource)
     return spark
 
 
 def _start(
-    master: str, cache: Path | None, conf: Mapping[str, str], java_options: Sequence[str]
+    master: str,
+    cache: Path | None,
+    conf: Mapping[str, str],
+    java_options: Sequence[str],
+    connected: Callable[[], None] = lambda: None,
 ) -> SparkSession:
     if master.startswith("sc://"):
         # Nothing is brought along to a Spark Connect server: its workers need segmend.
@@ -113,15 +123,27 @@ def _start(
         if master == "yarn":
             settings["spark.executorEnv.HADOOP_CONF_DIR"] = _HADOOP_CONF
         environ["PYTHONPATH"] = os.pathsep.join(_homes())
-    builder = SparkSession.builder.master(master).appName("segmend")
-    for key, value in (settings | dict(conf)).items():
-        builder = builder.config(key, value)
+    wanted = SparkConf().setAll([*(settings | dict(conf)).items()]).setMaster(master).setAppName("segmend")
     try:
         with _environment(environ):
-            return builder.getOrCreate()
+            SparkContext.getOrCreate(wanted)
+            connected()
+            return SparkSession.builder.config(conf=wanted).getOrCreate()
     except (PySparkException, Py4JJavaError) as error:
         says = java_says(error) if isinstance(error, Py4JJavaError) else " ".join(str(error).split())
         raise SegmendError(f"Spark did not start on {master}: {says}") from error
+    except KeyboardInterrupt as error:
+        _end_java(error)
+        raise
+
+
+def _end_java(cancelled: KeyboardInterrupt) -> None:
+    """End the JVM that was not up yet: else it says in twenty lines that who started it is gone."""
+    for frame, _ in walk_tb(cancelled.__traceback__):
+        # Only there anybody knows it so early (`pyspark.java_gateway`).
+        java = frame.f_locals.get("proc") if frame.f_code.co_name == "launch_gateway" else None
+        if isinstance(java, subprocess.Popen):
+            java.kill()
 
 
 def _refuse_other_python(spark: SparkSession) -> None:

@@ -48,19 +48,23 @@ def driver_of(args: argparse.Namespace) -> Iterator[Driver]:
         return
     need("pyspark")
     # The extra was looked for just now.
+    from segmend.spark.cancelled import quietly
     from segmend.spark.driver import SparkDriver
     from segmend.spark.session import plain_session
 
-    spark = plain_session(args.master or _HERE, cache=cache_folder())
-    if _is_here(args):
-        yield SparkDriver(spark)  # the JVM ends with this process, and a stop would only make the user wait
-        return
-    # A cluster is told, or it starts executors anew for one that has gone, and complains. That comes before
-    # our error is said, behind all that Spark's processes say of their end.
-    try:
-        yield SparkDriver(spark)
-    except SegmendError:
-        with suppress(Exception):  # what is wrong may be that the cluster is gone
-            spark.stop()
-        raise
-    spark.stop()
+    with quietly(here=_is_here(args)) as keep:
+        spark = plain_session(args.master or _HERE, cache=cache_folder(), connected=keep)
+        if _is_here(args):
+            yield SparkDriver(
+                spark
+            )  # the JVM ends with this process, and a stop would only make the user wait
+            return
+        # A cluster is told, or it starts executors anew for one that has gone, and complains. That comes
+        # before our error is said, behind all that Spark's processes say of their end.
+        try:
+            yield SparkDriver(spark)
+        except SegmendError:
+            with suppress(Exception):  # what is wrong may be that the cluster is gone
+                spark.stop()
+            raise
+        spark.stop()
