@@ -92,3 +92,22 @@ def test_a_copy_under_the_name_of_another_topic_is_not_missed(dirs: list[Path]) 
     assert "expects this replica" not in told.message
     assert told.remedy is not None
     assert "plan adopt" not in told.remedy.command
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["in its dir", "in the other dir"])
+def test_what_a_move_left_is_missed_where_the_start_makes_an_empty_log(
+    elsewhere: bool, dirs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the dir that the metadata names a start takes it for the partition."""
+    monkeypatch.chdir(tmp_path)
+    whole = alone(dirs).parent
+    home = dirs[0] if elsewhere else dirs[1]
+    shutil.move(whole, home / f"{whole.name}.{'0' * 32}-future")
+    (told,) = findings(dirs, "N18")
+    lost = run("forecast", *dirs, "--json").json[-1]["lost"]["partitions"]
+    assert (told.severity, lost) == (("error", 1) if elsewhere else ("info", 0))
+    assert told.remedy is not None
+    assert run(*shlex.split(told.remedy.command)[1:]).code == 0
+    assert run("apply", "plan.json", "--yes", "--state-dir", "state").code == 1
+    assert findings(dirs, "N18") == []
+    assert run("forecast", *dirs, "--json").json[-1]["lost"]["partitions"] == 0

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from segmend.broker.strays import ABANDONED_FUTURE, LOADED_STRAY, knows, stray_reason
+from segmend.broker.strays import (
+    ABANDONED_FUTURE,
+    LOADED_STRAY,
+    PROMOTES_FUTURE,
+    knows,
+    stray_reason,
+)
 from segmend.findings import Finding, Remedy, Safety, Severity
 from segmend.logdir.tree import PartitionDir
 
@@ -60,7 +66,10 @@ def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]
     if partition.kind == "future" and not context.dir.broker.has_current(context.key):
         message = "a future replica whose current replica is in none of the log dirs looked at"
         says = ABANDONED_FUTURE.say(context.release, f"{partition.topic}-{partition.partition}")
-        yield context.finding("N18", message, broker_says=says, remedy=_back(context))
+        if missed and not _is_promoted(partition, context):
+            yield _left(context, "N18", message, missed=True)
+        else:
+            yield context.finding("N18", message, broker_says=says, remedy=_back(context))
     elif partition.kind == "delete" and partition.key == OWN:
         yield context.finding("N19", _STOPPED, severity=Severity.WARNING, remedy=_look(context))
     elif partition.kind == "delete":
@@ -90,7 +99,7 @@ def _left(
 def _is_missed(partition: PartitionDir, context: PartitionContext) -> bool:
     """Whether the metadata on these disks expects just this replica here, and no other has a record."""
     image = context.broker_dirs.image
-    if partition.kind not in ("delete", "stray") or image is None or not partition.size:
+    if partition.kind not in ("delete", "stray", "future") or image is None or not partition.size:
         return False
     if partition.topic_id is None or _others(context):
         return False
@@ -106,6 +115,15 @@ def _is_missed(partition: PartitionDir, context: PartitionContext) -> bool:
     )
 
 
+def _is_promoted(partition: PartitionDir, context: PartitionContext) -> bool:
+    """Whether the start makes the copy of a move the current replica."""
+    image, node_id = context.broker_dirs.image, context.broker_dirs.node_id
+    if image is None or partition.topic_id is None or not PROMOTES_FUTURE.of(context.release):
+        return False
+    home = image.directory(partition.topic_id, partition.partition, node_id)
+    return home is not None and home == context.dir.log_dir.directory_id
+
+
 def _others(context: PartitionContext) -> list[PartitionDir]:
     """Current directories of the same partition that have records."""
     return [other for other in context.dir.broker.current.get(context.key, ()) if other.size]
@@ -116,7 +134,8 @@ def _back(context: PartitionContext, *, missed: bool = False) -> Remedy:
     if _others(context):
         return _look(context)
     replace = context.dir.broker.has_current(context.key)
-    safety = Safety.SAFE if missed else Safety.ADVICE
+    # The copy of a move need not be whole.
+    safety = Safety.SAFE if missed and context.partition.kind != "future" else Safety.ADVICE
     return remedies.adopt(context.dir.path, context.partition.name, replace=replace, safety=safety)
 
 
