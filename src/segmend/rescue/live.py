@@ -293,20 +293,21 @@ class Sender:
             self._failed = self._failed or self._reason_of(error)
         if self._failed is None and self._refused is not None:
             self._failed = self._reason_of(None)
-        if self._failed is None and self._pending and (silent := time.monotonic() - self._heard) > _SOON:
-            self._failed = self._why_nothing(silent)
+        if self._failed is None and self._pending:
+            self._failed = self._why_nothing(time.monotonic() - self._heard)
         if self._failed:
             self._fail(self._failed)
 
     def _why_nothing(self, silent: float) -> str | None:
         """Why nothing was acknowledged for so long, if that is too long, or waiting does not help."""
-        why = ""
+        words = f"nothing was acknowledged for {silent:.0f} s"
         if silent > PATIENCE:
-            why = self._why_silent()
-        elif not self._asked:
-            self._asked = True
-            why = self._why_silent(for_good=True)
-        return f"nothing was acknowledged for {silent:.0f} s: {why}" if why else None
+            return f"{words}: {self._why_silent()}"
+        if silent <= _SOON or self._asked:
+            return None
+        self._asked = True
+        why = self._why_silent(for_good=True)
+        return f"{words}: {why}" if why else None
 
     def _fail(self, why: str) -> NoReturn:
         self._failed = why
