@@ -181,7 +181,8 @@ class BrokerDirs:
         """
         if not BROKER_EPOCHS.of(self.release):
             return {}
-        markers = {each.path: each.clean_shutdown.readable().value for each in self.dirs}
+        # One that the broker cannot read ends its start, as is said elsewhere.
+        markers = {each.path: each.clean_shutdown.value for each in self.dirs}
         epochs = {path: each.broker_epoch for path, each in sorted(markers.items()) if each is not None}
         stops = {path: epoch for path, epoch in epochs.items() if epoch is not None}
         newest = max(stops, key=stops.__getitem__, default="")
