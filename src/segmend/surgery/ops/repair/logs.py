@@ -12,7 +12,6 @@ from segmend.errors import SegmendError, UsageError
 from segmend.findings import Finding
 from segmend.frozen import dataclass, field
 from segmend.logdir import disk
-from segmend.logdir.file_system import LINKS
 from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.derive.sources import log_of, segment_of
@@ -24,6 +23,7 @@ from segmend.surgery.ops.repair.scene import BeyondRepair, Scene
 from segmend.surgery.ops.repair.transplant import rejoin, transplant
 from segmend.surgery.plan import Left, Loss
 from segmend.surgery.planning import accepted_loss
+from segmend.surgery.planning.linked import left_in_a_link
 from segmend.surgery.recipes import Rebuild
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
@@ -88,9 +88,8 @@ def _mend(finding: Finding, scene: Scene, mended: LogRepair) -> list[Blank]:
     path, wanted = f"{finding.dir}/{finding.file}", is_mended(finding, scene.request.options)
     left = partial(Left, code=finding.code, path=path, position=finding.position)
     try:
-        if (finding.code in ALWAYS or wanted) and scene.partition(finding).entries.get(finding.name) in LINKS:
-            why, next = f"{finding.message}, in a symbolic link", remedies.unlinked(path).command
-            mended.left.append(left(why=why, next=next))
+        if (finding.code in ALWAYS or wanted) and (linked := _linked(finding, scene)):
+            mended.left.append(linked)
         elif finding.code in header_fields.CODES:
             mended.steps.append(header_fields.patch(finding))
         elif finding.code == SECOND_COPY:
@@ -109,6 +108,11 @@ def _mend(finding: Finding, scene: Scene, mended: LogRepair) -> list[Blank]:
     except SegmendError as refused:
         mended.left.append(left(why=str(refused)))
     return []
+
+
+def _linked(finding: Finding, scene: Scene) -> Left | None:
+    where = {"code": finding.code, "position": finding.position}
+    return left_in_a_link(scene.partition(finding), finding.name, finding.message, **where)
 
 
 def _blanks(region: Region, request: Request[Options]) -> list[Blank]:

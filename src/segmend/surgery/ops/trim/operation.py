@@ -18,7 +18,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from segmend.checks import remedies
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.frozen import frozen
-from segmend.logdir.file_system import LINKS
 from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.ops.trim.cuts import Cut, cut_of, steps_of
@@ -26,6 +25,7 @@ from segmend.surgery.options import option
 from segmend.surgery.plan import Left, Loss, Plan
 from segmend.surgery.planning import accepted_loss, assembly
 from segmend.surgery.planning.assembly import Draft
+from segmend.surgery.planning.linked import left_in_a_link
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
 
@@ -85,12 +85,11 @@ def _parted(cuts: Iterable[Cut]) -> tuple[list[Left], list[Cut]]:
     """Logs that are links, through which no plan writes, and the cuts of the others."""
     linked, others = [], []
     for cut in cuts:
-        if cut.segment.partition.entries.get(cut.segment.name) in LINKS:
-            path = _place(cut)
-            why = f"{cut.why}, in a symbolic link"
-            linked.append(Left(why=why, path=path, next=remedies.unlinked(path).command))
-        else:
+        left = left_in_a_link(cut.segment.partition, cut.segment.name, cut.why)
+        if left is None:
             others.append(cut)
+        else:
+            linked.append(left)
     return linked, others
 
 

@@ -1,0 +1,18 @@
+"""What is left of a file that is a symbolic link: no plan writes through one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from segmend.checks import remedies
+from segmend.logdir.file_system import LINKS
+from segmend.logdir.tree import PartitionDir
+from segmend.surgery.plan import Left
+
+
+def left_in_a_link(partition: PartitionDir, name: str, why: str, **finding: Any) -> Left | None:
+    """What to say of what is wrong with the file, with the `finding`'s own fields; None if it is no link."""
+    if partition.entries.get(name) not in LINKS:
+        return None
+    path = f"{partition.path}/{name}"
+    return Left(why=f"{why}, in a symbolic link", path=path, next=remedies.unlinked(path).command, **finding)
