@@ -1,8 +1,9 @@
 """How long a broker that was down is out of sync: `python -m tests.lab.back_in_sync [RELEASE] [MIB]`.
 
 Three brokers; one is down while a partition grows to 1 GiB. It comes back by replication alone, and from the
-same disk once more, its replica grafted from the leader's files before. Then it is killed and started again:
-what it recovers tells whether the recovery point of what was grafted is where it should be.
+same disk once more, its replica grafted from the leader's files before. Then it is killed and started again,
+twice: with the recovery point that the graft has raised, and with 0, as if it had not. What it recovers tells
+which it was, and the time until the ISR is whole what that is worth.
 
 4.3.1 on two cores that were busy with other things (load 30): 24.0 s by replication; after the graft, which
 took 29.4 s on that disk, 4.5 s, of which the start is 4.0; then 1 of 5 segments recovered.
@@ -15,14 +16,17 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from confluent_kafka import Producer, TopicCollection
 from confluent_kafka.admin import NewTopic
 
+from segmend.formats.offset_checkpoint import RECOVERY_POINT
 from tests.cli.run import run
 from tests.lab.admin import admin
 from tests.lab.broker import Broker
 from tests.lab.cluster import Cluster
+from tests.surgery.checkpoints import lines, write
 
 TOPIC = "big"
 PIECE = 64 << 10
@@ -39,12 +43,12 @@ def fill(bootstrap: str, count: int) -> None:
     assert producer.flush(600) == 0
 
 
-def wait_in_sync(cluster: Cluster) -> None:
-    """Until all three brokers are in the partition's ISR."""
+def wait_for_isr(cluster: Cluster, count: int) -> None:
+    """Until so many brokers are in the partition's ISR."""
     client, deadline = admin(cluster.brokers[0].bootstrap), time.monotonic() + PATIENCE
     wanted = TopicCollection([TOPIC])
-    while len(client.describe_topics(wanted)[TOPIC].result(60).partitions[0].isr) < 3:
-        assert time.monotonic() < deadline, "not in sync"
+    while len(client.describe_topics(wanted)[TOPIC].result(60).partitions[0].isr) != count:
+        assert time.monotonic() < deadline, f"there are not {count} in sync"
         time.sleep(0.02)
 
 
@@ -52,8 +56,21 @@ def back(cluster: Cluster, broker: Broker) -> float:
     """Seconds from its launch until it is in sync."""
     started = time.monotonic()
     broker.start()
-    wait_in_sync(cluster)
+    wait_for_isr(cluster, 3)
     return time.monotonic() - started
+
+
+def kill(cluster: Cluster, broker: Broker) -> None:
+    """With -9; until it is missed, for before that no start of it is let in, and the ISR still names it."""
+    broker.kill()
+    wait_for_isr(cluster, 2)
+
+
+def forget(broker: Broker) -> None:
+    """Its recovery point of the partition is 0, as grafts left it once."""
+    path = broker.dirs[0] / RECOVERY_POINT
+    assert lines(path)[TOPIC, 0] > 0
+    write(path, {**lines(path), (TOPIC, 0): 0})
 
 
 def graft(leader: Broker, broker: Broker, scratch: Path) -> float:
@@ -80,21 +97,38 @@ def recovered(broker: Broker) -> int:
 
 
 @dataclass(frozen=True)
+class Recovery:
+    """A start after a kill: seconds from the launch until the ISR is whole, and the segments recovered."""
+
+    seconds: float
+    segments: int
+
+    @classmethod
+    def of(cls, cluster: Cluster, broker: Broker) -> Self:
+        seconds = back(cluster, broker)
+        return cls(seconds, recovered(broker))
+
+
+@dataclass(frozen=True)
 class Figures:
-    """Seconds; the last two count segments, of the partition and those that a start after a kill recovers."""
+    """Seconds; `segments` are those of the partition."""
 
     replicated: float
     """From its launch until it was in sync, by replication alone; `grafted` likewise after a graft."""
     graft: float
     grafted: float
     segments: int
-    recovered: int
+    raised: Recovery
+    """With the recovery point that the graft left; `scanned`: with 0."""
+    scanned: Recovery
 
     def __str__(self) -> str:
         return (
             f"in sync {self.replicated:.1f} s after its launch by replication alone; grafted in "
             f"{self.graft:.1f} s, {self.grafted:.1f} s after its launch; killed, and started again: "
-            f"{self.recovered} of {self.segments} segments recovered"
+            f"{self.raised.seconds:.1f} s, {self.raised.segments} of {self.segments} segments recovered; "
+            f"were its recovery point not raised: {self.scanned.seconds:.1f} s, "
+            f"{self.scanned.segments} of {self.segments}"
         )
 
 
@@ -107,7 +141,7 @@ def play(version: str, size: int, root: Path) -> Figures:
         client = admin(cluster.bootstrap)
         client.create_topics([NewTopic(TOPIC, 1, replica_assignment=[[1, 2, 3]])])[TOPIC].result(60)
         fill(cluster.bootstrap, size // 64)
-        wait_in_sync(cluster)
+        wait_for_isr(cluster, 3)
         behind.stop(180)
         fill(cluster.bootstrap, size)
         shutil.copytree(behind.root, root / "kept")
@@ -121,10 +155,12 @@ def play(version: str, size: int, root: Path) -> Figures:
         for broker in (leader, other):
             broker.wait_ready()
         grafted = back(cluster, behind)
-        behind.kill()
-        back(cluster, behind)
         logs = len([*(behind.dirs[0] / f"{TOPIC}-0").glob("*.log")])
-        return Figures(replicated, seconds, grafted, logs, recovered(behind))
+        kill(cluster, behind)
+        raised = Recovery.of(cluster, behind)
+        kill(cluster, behind)
+        forget(behind)
+        return Figures(replicated, seconds, grafted, logs, raised, Recovery.of(cluster, behind))
 
 
 if __name__ == "__main__":
