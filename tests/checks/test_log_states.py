@@ -234,3 +234,15 @@ def test_an_empty_segment_may_be_the_cleaner_s_where_nothing_tells_the_policy(
     told = [effect["effect"] for row in ran.of("partition") for effect in row["effects"]]
     assert ("reads-fail" in told) == entry
     assert any("unless the cleaner left it so" in each for each in ran.of("broker")[0]["unknown"]) != entry
+
+
+def test_an_entry_beside_an_empty_segment_shows_that_no_cleaner_left_it(tmp_path: Path) -> None:
+    """Of a segment of fewer bytes than index.interval.bytes only the time index has one."""
+    log_dir = clean_dir(tmp_path)[0]
+    (log_dir / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 12\n")
+    for suffix in ("log", "index"):
+        (log_dir / f"{ROLLED}.{suffix}").write_bytes(b"")
+    times = log_dir / f"{ROLLED}.timeindex"
+    for data, wanted in ((b"", []), (bytes(24), []), (struct.pack(">qi", build.START_MS, 5), ["L24"])):
+        times.write_bytes(data)
+        assert [each.code for each in found(log_dir) if each.code == "L24"] == wanted

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.broker.cleanup_policy import UNLESS_COMPACTED
 from segmend.findings import Finding, Severity, Where
-from segmend.logdir.index_file import is_bare
+from segmend.logdir.index_file import has_entries, is_bare
 
 from .context import PartitionContext
 from .evidence import compacted
@@ -18,8 +18,8 @@ PAGE = Page(
     meaning="""
         A segment is rolled only when there is something in it, so its batches are gone: the file was cut, or
         its length was lost in a crash. In a compacted partition the cleaner may leave such a segment; there
-        it counts only if its index has entries. Where nothing here tells whether the topic is compacted (with
-        ZooKeeper, the cleaner-offset-checkpoint lost) and no index has any, it is a warning.""",
+        it counts only if one of its indexes has entries. Where nothing here tells whether the topic is
+        compacted (with ZooKeeper, the cleaner-offset-checkpoint lost) and none has any, it is a warning.""",
     broker="""
         It accepts the segment. Readers go on with the next one; the offsets are missing without a word.""",
     advice="""
@@ -33,7 +33,7 @@ LEVEL = Level.DEFAULT
 def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     if view.next_base is None or view.size:
         return
-    if compacted(context) and not (view.offset_index or b"").strip(b"\0"):
+    if compacted(context) and not has_entries(view.segment.index, view.segment.timeindex):
         return
     missing = f"offsets {view.base_offset} to {view.next_base - 1} are missing"
     if context.broker_dirs.metadata is None and is_bare(view.segment.index, view.segment.timeindex):

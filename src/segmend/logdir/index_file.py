@@ -55,10 +55,13 @@ def is_bare(index: FileEntry | None, time_index: FileEntry | None) -> bool:
 
     Of a segment that was rolled the time index has one. Raises `Unreadable`.
     """
-    if index is None or time_index is None:
-        return False
+    return index is not None and time_index is not None and not has_entries(index, time_index)
+
+
+def has_entries(index: FileEntry | None, time_index: FileEntry | None) -> bool:
+    """Whether either of both is there and has one. Raises `Unreadable`."""
     entries = (index, offset_index.ENTRY_SIZE), (time_index, times.ENTRY_SIZE)
-    return all(last_entry(each, size) is None for each, size in entries)
+    return any(last_entry(each, size) is not None for each, size in entries)
 
 
 def ends(index: FileEntry, entry_size: int) -> Ends:
