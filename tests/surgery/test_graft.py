@@ -350,6 +350,36 @@ def test_in_step_already(whole: Fleet) -> None:
     assert "nothing to do" in shown.out
 
 
+EPOCHS = "leader-epoch-checkpoint"
+
+
+@pytest.mark.parametrize("behind", [False, True])
+def test_epochs_of_a_topic_before_go_as_they_went_at_the_leader(behind: bool, fleet: Fleet) -> None:
+    """After `plan restamp`: no follower came into sync by them, and graft saw nothing missing."""
+    mine, theirs = fleet.replica("orders-3"), fleet.replica("orders-3", "b3")
+    if behind:
+        fall_behind(mine, 20)
+    (mine / EPOCHS).write_text("0\n2\n0 0\n99 3\n")
+    shown = fleet.graft("orders-3")
+    assert shown.code == 0, shown.err
+    assert "are of a topic of this name before, and its leader forgot them" in shown.out
+    fleet.apply()
+    assert (mine / EPOCHS).read_bytes() == (theirs / EPOCHS).read_bytes()
+    assert fleet.findings() == []
+    assert "nothing to do" in fleet.graft("orders-3").out
+    fleet.undo()
+
+
+def test_epochs_that_the_topic_came_to_stay(fleet: Fleet) -> None:
+    """The source is no leader of today, or its file is cut short: that tells nothing of the replica's."""
+    source = fleet.replica("orders-3", "b3") / EPOCHS
+    assert source.read_text().split("\n")[1] == "2"
+    source.write_text("\n".join(["0", "1", source.read_text().split("\n")[2], ""]))
+    shown = fleet.graft("orders-3")
+    assert shown.code == 0, shown.err
+    assert "nothing to do" in shown.out
+
+
 def test_a_log_that_begins_later_at_the_leader(fleet: Fleet) -> None:
     """Retention and DeleteRecords ran there: what readers must not get again they do not get here."""
     mine, leader = fleet.replica("orders-0"), fleet.replica("orders-0", "b3")

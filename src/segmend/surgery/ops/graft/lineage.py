@@ -13,7 +13,9 @@ from typing import Final
 
 from segmend.errors import SegmendError
 from segmend.formats.batch import RecordBatch
+from segmend.loading.epochs import EpochCache
 from segmend.logdir.tree import PartitionDir
+from segmend.surgery.derive.file_bytes import leader_epochs_of
 from segmend.surgery.replicas.comparison import BatchTally, Comparison
 from segmend.surgery.replicas.leader import Leader
 from segmend.surgery.replicas.registered import Heard
@@ -36,6 +38,23 @@ def _lines(partition: PartitionDir) -> list[tuple[int, int]]:
     loaded = partition.leader_epochs
     entries = () if loaded.value is None or loaded.damages else loaded.value.entries
     return [(each.start_offset, each.epoch) for each in entries]
+
+
+def forgotten(target: PartitionDir | None, source: PartitionDir, heard: Heard | None) -> bool:
+    """Whether a replica has leader epochs that its topic has not come to, and the source forgot when it led.
+
+    They are of a topic of this name before (`plan restamp`). No follower comes into sync by them: its leader
+    cannot tell where such an epoch ended (seen on 3.9.2 and 4.3.1).
+    """
+    mine, theirs = ([] if each is None else _lines(each) for each in (target, source))
+    if not mine or not theirs or heard is None:
+        return False
+    return max(theirs[-1][1], heard.registered.epoch) < mine[-1][1]
+
+
+def lines_up_to(source: PartitionDir, end: int) -> bytes:
+    """The source's leader epochs as they are, that of its leader behind its last batch included."""
+    return leader_epochs_of(EpochCache((epoch, start) for start, epoch in _lines(source) if start <= end))
 
 
 def compacted_by(leader: Leader) -> Callable[[RecordBatch], bool]:

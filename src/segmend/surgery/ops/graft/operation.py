@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from segmend.broker.checkpoints import LEADER_EPOCHS
 from segmend.broker.strays import STRAYS, StrayHandling, stray_reason
 from segmend.errors import SegmendError, UsageError
+from segmend.formats import epoch_checkpoint
 from segmend.formats.offset_checkpoint import FILE_NAMES, HIGH_WATERMARK, RECOVERY_POINT
 from segmend.frozen import frozen
 from segmend.logdir import disk
@@ -26,6 +27,7 @@ from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.derive.index_interval import interval_of
 from segmend.surgery.ops.graft.decision import Splice
 from segmend.surgery.ops.graft.graft_steps import Graft, steps_of
+from segmend.surgery.ops.graft.lineage import lines_up_to
 from segmend.surgery.ops.graft.preparation import Site, lines, look_at, make
 from segmend.surgery.options import flag, option, required
 from segmend.surgery.plan import Left, Loss, Plan
@@ -66,23 +68,21 @@ def plan(request: Request[Options]) -> Plan:
     assembly.refuse_strangers(request.dirs, request.given)
     site = _site(request)
     refuse_other_topic(site.leader.partition, request.broker.metadata)
-    theirs = None if site.leader.home is None else BrokerDirs([site.leader.home], release=request.release)
-    brokers = [request.broker, *([theirs] if theirs else [])]
     comparison, cut = look_at(
-        site, heard_of(site.key, brokers, theirs), live=options.live_source, whole_log=options.whole,
-        tell=request.on_progress,
-    )  # fmt: skip
+        site, live=options.live_source, whole_log=options.whole, tell=request.on_progress
+    )
     arguments = {"partition": site.name, "from": options.from_}
     if cut is None:
-        note = f"both replicas end at offset {comparison.shared.end}: nothing is missing"
-        steps = [*_too_high(site, comparison.shared.end), *_beyond(site, comparison.shared.end)]
+        end = comparison.shared.end
+        notes = [f"both replicas end at offset {end}: nothing is missing", *_anew(site)]
+        steps = [*_too_high(site, end), *_beyond(site, end), *_forget(site, end)]
         left = list(_left(site, comparison, live=options.live_source))
-        return assembly.make(NAME, arguments, request, Draft(steps=steps, notes=[note], left=left))
+        return assembly.make(NAME, arguments, request, Draft(steps=steps, notes=notes, left=left))
     graft = make(site, cut, request.on_progress)
     draft = Draft(
         steps=[*steps_of(graft), *_checkpoints(request, site, cut, graft)],
         losses=list(_losses(site, comparison)), extra={NAME: _facts(comparison, cut)},
-        notes=[*_unexpected(request, site), *_notes(site, comparison, cut)],
+        notes=[*_unexpected(request, site), *_notes(site, comparison, cut), *_anew(site)],
         left=list(_left(site, comparison, live=options.live_source)),
     )  # fmt: skip
     return assembly.make(NAME, arguments, request, draft)
@@ -96,7 +96,12 @@ def _site(request: Request[Options]) -> Site:
     log_dir = target.log_dir if target is not None else _home(request, named.name, leader)
     if target is None and named.name in log_dir.entries:
         raise SegmendError(f"{log_dir.path}/{named.name}: is no directory; give it another name first")
-    return Site(log_dir=log_dir, name=named.name, target=target, leader=leader, release=request.release)
+    theirs = None if leader.home is None else BrokerDirs([leader.home], release=request.release)
+    brokers = [request.broker, *([theirs] if theirs else [])]
+    return Site(
+        log_dir=log_dir, name=named.name, target=target, leader=leader, release=request.release,
+        heard=heard_of(leader.key, brokers, theirs),
+    )  # fmt: skip
 
 
 def _home(request: Request[Options], name: str, leader: Leader) -> LogDir:
@@ -142,6 +147,23 @@ def _beyond(site: Site, end: int | None) -> Iterator[Step]:
             wanted = Rebuild.within(partition, name, recipe, base_offset=last.base_offset, interval=interval)
             reason = f"the log ends at offset {end}, as its leader's does"
             yield ReplaceFile.with_recipe(wanted, reason, site.release)
+
+
+def _forget(site: Site, end: int | None) -> Iterator[Step]:
+    """The leader's epochs in place of higher ones of a topic before."""
+    if site.target is not None and end is not None and site.has_forgotten_epochs:
+        data = lines_up_to(site.leader.partition, end)
+        path, reason = f"{site.target.path}/{epoch_checkpoint.FILE_NAME}", "the leader epochs of its leader"
+        yield ReplaceFile.with_bytes(path, data, reason)
+
+
+def _anew(site: Site) -> Iterator[str]:
+    if site.target is not None and site.heard is not None and site.has_forgotten_epochs:
+        yield (
+            f"{site.target.path}: its leader epochs above {site.heard.registered.epoch} are of a topic of "
+            "this name before, and its leader forgot them when it began to lead: with them it would not "
+            "come into sync, so it gets those of its leader"
+        )
 
 
 def _unexpected(request: Request[Options], site: Site) -> Iterator[str]:

@@ -22,7 +22,7 @@ from segmend.surgery.derive.segment_indexes import rule_of
 from segmend.surgery.derive.sources import producers_before
 from segmend.surgery.ops.graft.decision import Pair, Splice, decide
 from segmend.surgery.ops.graft.graft_steps import Graft
-from segmend.surgery.ops.graft.lineage import compacted_by, newest_epoch, refuse_stale
+from segmend.surgery.ops.graft.lineage import compacted_by, forgotten, lines_up_to, newest_epoch, refuse_stale
 from segmend.surgery.planning import assembly
 from segmend.surgery.replicas.comparison import Comparison, compare
 from segmend.surgery.replicas.derived import Derived, Indexes, derive
@@ -38,13 +38,17 @@ Lines = Mapping[str, int | None]
 
 @frozen
 class Site:
-    """Where a replica is, or is to be: `target` is None if it is not there."""
+    """Where a replica is, or is to be: `target` is None if it is not there.
+
+    `heard` is what the newest metadata at hand says of it.
+    """
 
     log_dir: LogDir
     name: str
     target: PartitionDir | None
     leader: Leader
     release: Release
+    heard: Heard | None
 
     @property
     def key(self) -> tuple[str, int]:
@@ -63,13 +67,18 @@ class Site:
         return mine is not None and mine == theirs
 
     @property
+    def has_forgotten_epochs(self) -> bool:
+        """Whether the replica has leader epochs of a topic before, which the leader has forgotten."""
+        return forgotten(self.target, self.leader.partition, self.heard)
+
+    @property
     def first_dirty_offset(self) -> int:
         """Below it the cleaner of one of the brokers may have been at work."""
         return max(self.log_dir.cleaner_offsets.get(self.key, 0), self.leader.first_dirty_offset)
 
 
 def look_at(
-    site: Site, heard: Heard | None, *, live: bool, whole_log: bool, tell: Callable[[int, int], None]
+    site: Site, *, live: bool, whole_log: bool, tell: Callable[[int, int], None]
 ) -> tuple[Comparison, Splice | None]:
     """Read both replicas; raises `SegmendError` for what is no leader, `BrokerRunning`, `Unreadable`.
 
@@ -98,7 +107,7 @@ def look_at(
         newest_epoch(site.target, comparison.target),
         newest_epoch(site.leader.partition, comparison.source),
     )
-    refuse_stale(pair.target, pair.source, ends, comparison, heard)
+    refuse_stale(pair.target, pair.source, ends, comparison, site.heard)
     return comparison, cut
 
 
@@ -208,7 +217,10 @@ def _own(
     mine = [] if cut.kept is None or target is None else _epochs(target)
     theirs = _epochs(source)
     scans = [each.scan for each in derived]
-    data = joined_leader_epochs(mine or theirs, theirs, scans, start=cut.offset, end=cut.end_offset)
+    if mine and site.has_forgotten_epochs:
+        data = lines_up_to(source, cut.end_offset)
+    else:
+        data = joined_leader_epochs(mine or theirs, theirs, scans, start=cut.offset, end=cut.end_offset)
     old = None if cut.kept is None or target is None else target.leader_epochs.data
     if data != old and (data or old is not None):
         yield epoch_checkpoint.FILE_NAME, data

@@ -6,10 +6,10 @@ such a replica for a stray, or does not lead it (`UnifiedLog.assignTopicId`, Inc
 
 Whether these records belong to the topic of that id, no file tells: that is said by asking for it.
 
-Leader epochs above the topic's stay in leader-epoch-checkpoint, though without them the followers would be
-in sync at once (as 4.3.1 showed, where all were equal). Without them 4.3.1 also took three into the ISR of
-which one had other records, and they stayed different; whether all replicas are equal, no node's files tell.
-What brokers do with unequal ones whose entries stay was not played.
+Leader epochs above the topic's stay in leader-epoch-checkpoint, though with them no follower comes into sync
+(3.9.2 and 4.3.1). Without them 4.3.1 also took three into the ISR of which one had other records, and they
+stayed different; whether all replicas are equal, no node's files tell. `plan graft` sees both logs, and gives
+a follower the epochs of its leader. What brokers do with unequal ones whose entries stay was not played.
 """
 
 from __future__ import annotations
