@@ -3,13 +3,17 @@
 import errno
 import hashlib
 import json
+import os
 import pickle
+import random
 import shlex
 import shutil
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import obstore
@@ -395,6 +399,104 @@ def test_equal_objects_are_read_once_if_the_store_says_so(monkeypatch: pytest.Mo
     assert read_both(b"same", b"same", honest) == [b"same", b"same"]
     assert honest.requests == ["list", "get_range"]
     assert read_both(b"this", b"that", lying) == [b"this", b"that"]
+
+
+@pytest.mark.slow
+def test_one_answer_for_all_below_says_what_a_listing_of_each_says(client: Any) -> None:
+    """Also where tools keep objects of no bytes for directories: in them files would be seen."""
+    names = (
+        "b1/d/x",
+        "b1/d/t-0/0.log",
+        "b1/d/.kafka_cleanshutdown",
+        "b1x/y",
+        "b1/d/t-0/00000000000000000000.log",
+    )
+    for root, more in (("plain", ()), ("marked", ("b2/", "b1/", "b1/d/t.1-1/"))):
+        for name in (*names, *more):
+            client.put_object(
+                Bucket="snap", Key=f"below/{root}/{name}", Body=b"" if name[-1] == "/" else b"1"
+            )
+        files = files_of("s3://snap")
+        assert isinstance(files, ObjectStore)
+
+        def below(path: str, files: ObjectStore = files) -> dict[str, Any]:
+            entries = files.listing(path)
+            return {
+                name: below(f"{path}/{name}") if kind == "dir" else files.file_stat(f"{path}/{name}").size
+                for name, kind in entries.items()
+            }
+
+        one_by_one = below(f"s3://snap/below/{root}")
+        with files.listed_once():
+            assert below(f"s3://snap/below/{root}") == one_by_one
+            assert files.path_type(f"s3://snap/below/{root}/b1") == "dir"
+            assert files.path_type(f"s3://snap/below/{root}/b1/d/x") == "file"
+            assert files.path_type(f"s3://snap/below/{root}/b1/d/nothing") is None
+            with pytest.raises(Unreadable, match="no such file"):
+                files.open(f"s3://snap/below/{root}/b1/d/nothing")
+
+
+@contextmanager
+def _breaking_off(port: int, after: int) -> Iterator[int]:
+    """The port of one between us and a store, who hangs up when an answer has so many bytes."""
+
+    def pass_on(here: socket.socket, there: socket.socket, most: int) -> None:
+        with suppress(OSError):
+            while most > 0 and (data := here.recv(min(most, 1 << 16))):
+                there.sendall(data)
+                most -= len(data)
+        for each in (here, there):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    def serve(listening: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = listening.accept()
+                store = socket.create_connection(("127.0.0.1", port))
+                for each in ((client, store, 1 << 40), (store, client, after)):
+                    Thread(target=pass_on, args=each, daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        Thread(target=serve, args=(listening,), daemon=True).start()
+        yield listening.getsockname()[1]
+
+
+@pytest.mark.slow
+def test_a_large_log_is_read_whole_though_the_store_hangs_up(
+    client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = random.Random(5).randbytes(9 << 20)
+    client.put_object(Bucket="snap", Key="long/a", Body=content)
+    port = int(os.environ["AWS_ENDPOINT_URL"].rpartition(":")[2])
+    with _breaking_off(port, after=5 << 20) as broken:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{broken}")
+        remote.forget()
+        try:
+            with files_of("s3://snap").open("s3://snap/long/a") as reader:
+                read, buffer = b"", bytearray(700_000)
+                while count := reader.read_into(memoryview(buffer), len(read)):
+                    read += buffer[:count]
+                back = reader.read(5000, 1_000_000)
+        finally:
+            remote.forget()
+    assert read == content
+    assert back == content[1_000_000:1_005_000]
+
+
+@pytest.mark.slow
+def test_reads_of_a_large_object_are_exact_in_any_order() -> None:
+    memory, rng = Counting(), random.Random(7)
+    content = rng.randbytes(7_300_001)
+    memory.store.put("a/b", content)
+    files = ObjectStore(memory.connect)
+    for _ in range(60):
+        with files.open("mem://bucket/a/b") as reader:
+            position = 0
+            for _ in range(rng.randrange(1, 9)):
+                size = rng.choice((1, 61, 5000, 300_000, 1 << 20, 3 << 20))
+                assert reader.read(size, position) == content[position : position + size]
+                position = rng.choice((position + size, position + size + 99_000, rng.randrange(7_300_001)))
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ nodes and their stand-bys. HADOOP_USER_NAME, or a Kerberos ticket, says who asks
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -40,10 +40,20 @@ class _Calls:
         return _meta(told)
 
     @staticmethod
-    def get(store: Any, key: str) -> SimpleNamespace:
+    def get(store: Any, key: str, *, options: Mapping[str, Any] | None = None) -> SimpleNamespace:
         with _refusals():
-            content = store.open_input_file(key).read()
-        return SimpleNamespace(bytes=lambda: content)
+            file = store.open_input_file(key)
+            file.seek((options or {}).get("range", (0,))[0])
+
+        def stream(min_chunk_size: int) -> Iterator[bytes]:
+            while True:
+                with _refusals():
+                    piece = file.read(min_chunk_size)
+                if not piece:
+                    return
+                yield piece
+
+        return SimpleNamespace(bytes=file.read, stream=stream)
 
     @staticmethod
     def get_range(store: Any, key: str, *, start: int, length: int) -> bytes:
@@ -76,6 +86,9 @@ class Hdfs(ObjectStore):
     def calls(self) -> type[_Calls]:
         """The same of HDFS."""
         return _Calls
+
+    def _page(self, path: str) -> None:
+        """One answer tells one directory."""
 
     def listing(self, path: str) -> dict[str, EntryType]:
         """Names in a directory; of an empty one only the directory above it tells that it is there."""

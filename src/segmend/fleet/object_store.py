@@ -1,9 +1,11 @@
 """Log dirs in an object store, as `Files`: snapshots in S3, GCS, Azure, over HTTP.
 
 A listing brings sizes and times along, so that a `stat` afterwards costs no request, neither of a
-file nor of a directory. Small objects of the same content are read once: S3 and its like tell the
-MD5 of each, as its ETag. Large files are read ahead in blocks. Credentials and endpoints come from
-the environment (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, AWS_ALLOW_HTTP, ...) or from the instance's role.
+file nor of a directory; one answer tells all that lies below a directory, if that is not too much.
+Small objects of the same content are read once: S3 and its like tell the MD5 of each, as its ETag. Of
+a large one that is read from a place on, one answer brings all the rest, as far as it is wanted.
+Credentials and endpoints come from the environment (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL,
+AWS_ALLOW_HTTP, ...) or from the instance's role.
 """
 
 from __future__ import annotations
@@ -14,26 +16,39 @@ import os
 import re
 import stat
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import obstore
-from obstore.exceptions import BaseError, NotFoundError, PermissionDeniedError, UnauthenticatedError
+from obstore.exceptions import (
+    BaseError,
+    InvalidPathError,
+    NotFoundError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+)
 from obstore.store import from_url
 
+from segmend.formats.names import parse_file_name
 from segmend.frozen import frozen
 from segmend.logdir.file_system import EntryType, Files, FileStat, OpenFile, Unreadable
 
-BLOCK: Final = 8 << 20
-"""What is read ahead once reads follow one another."""
+BLOCK: Final = 1 << 20
+"""Pieces of an answer that goes on to the end of an object; a read of so much is the first of a scan."""
 
 SMALL: Final = 256 << 10
-"""An object of at most so many bytes is read whole, once: a request costs as much time as reading so much."""
+"""A request costs as much time as reading so many bytes: less is never asked for, and an object that has no
+more is read once, whole.
+"""
 
+_PAGE: Final = 1000
+"""So many objects a store tells in one answer."""
 _FOLDERS_KEPT: Final = 4096
 _BYTES_KEPT: Final = 64 << 20
+_LEAPT: Final = 4 << 20
+"""So much of an answer is left unread for what lies behind it, rather than that another one is asked for."""
 _MD5: Final = re.compile("[0-9a-f]{32}")
 _CAUSE: Final = re.compile(r'message: "([^"\n]+)"')
 _LACKING: Final = {
@@ -41,6 +56,7 @@ _LACKING: Final = {
     "BadScheme": "to use http:// set AWS_ALLOW_HTTP=true",
 }
 """What the environment lacks, by what obstore says then: it asks EC2's metadata, or blames a builder."""
+_LAST: Final = -1
 _Name = tuple[str, int, int]
 
 
@@ -55,29 +71,36 @@ class _Listed:
         return (path, size, self.status.mtime_ns), (tag, size, 0) if _MD5.fullmatch(tag) else None
 
 
+class _Fetched(NamedTuple):
+    """Bytes of an object, and where they begin."""
+
+    content: memoryview = memoryview(b"")
+    start: int = 0
+
+
 class _KeptObjects:
-    """Small objects that were read, the ones asked for last, by what `_Listed.names` gives."""
+    """What was asked for last: of an object what begins there, or what was `_LAST` read of it."""
 
     def __init__(self) -> None:
-        self._found: OrderedDict[_Name, bytes] = OrderedDict()
+        self._found: OrderedDict[tuple[_Name, int], _Fetched] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
 
     def __reduce__(self) -> tuple[type[_KeptObjects], tuple[()]]:
         return _KeptObjects, ()
 
-    def get(self, key: _Name) -> bytes | None:
+    def get(self, name: _Name, start: int) -> _Fetched | None:
         with self._lock:
-            if key in self._found:
-                self._found.move_to_end(key)
-            return self._found.get(key)
+            if (name, start) in self._found:
+                self._found.move_to_end((name, start))
+            return self._found.get((name, start))
 
-    def keep(self, key: _Name, content: bytes) -> None:
+    def keep(self, name: _Name, start: int, block: _Fetched) -> None:
         with self._lock:
-            self._bytes += len(content) - len(self._found.pop(key, b""))
-            self._found[key] = content
+            self._bytes += len(block.content) - len(self._found.pop((name, start), _Fetched()).content)
+            self._found[name, start] = block
             while self._bytes > _BYTES_KEPT:
-                self._bytes -= len(self._found.popitem(last=False)[1])
+                self._bytes -= len(self._found.popitem(last=False)[1].content)
 
 
 class ObjectStore(Files):
@@ -87,13 +110,17 @@ class ObjectStore(Files):
         self._connect = connect
         self._stores: dict[str, Any] = {}
         self._folders: dict[str, dict[str, _Listed | None]] = {}
+        self._large: set[str] = set()
+        """Directories with more below them than one answer tells."""
         self._kept = _KeptObjects()
         self._once = 0
 
     @contextmanager
     def listed_once(self) -> Iterator[None]:
-        """Meanwhile a directory is asked for once, however often it is listed."""
-        self._folders.clear()
+        """Meanwhile a directory is asked for once, however often it is listed; what it lacks is not there."""
+        if not self._once:
+            self._folders.clear()
+            self._large.clear()
         self._once += 1
         try:
             yield
@@ -107,7 +134,7 @@ class ObjectStore(Files):
 
     def listing(self, path: str) -> dict[str, EntryType]:
         """Names below `path`, up to the next slash; none at all is a missing directory."""
-        known = self._folders.get(path.rstrip("/")) if self._once else None
+        known = self._known_once(path)
         if known is None:
             known = self._asked_for(path)
         return {name: "dir" if each is None else "file" for name, each in known.items()}
@@ -122,10 +149,50 @@ class ObjectStore(Files):
         known |= dict.fromkeys(p.rstrip("/").rpartition("/")[2] for p in listed["common_prefixes"])
         if not known:
             raise Unreadable.nothing_at(path)
+        self._keep({path.rstrip("/"): known})
+        return known
+
+    def _known_once(self, path: str) -> dict[str, _Listed | None] | None:
+        """What is in a directory, while each is asked for once; None if that is to be asked for."""
+        folder = path.rstrip("/")
+        if not self._once:
+            return None
+        if folder not in self._folders and folder not in self._large:
+            page = self._page(path)
+            if page is None:
+                self._large.add(folder)
+            elif not page:
+                raise Unreadable.nothing_at(path)
+            else:
+                self._keep(_by_folder(folder, page))
+        return self._folders.get(folder)
+
+    def _page(self, path: str) -> list[Any] | None:
+        """All objects below a directory; None where one answer does not tell them, or may mislead."""
+        store, key = self._split(path)
+        with _refusals(path):
+            try:
+                page: list[Any] = next(
+                    iter(self.calls.list(store, f"{key}/" if key else None, chunk_size=_PAGE)), []
+                )
+            except InvalidPathError:  # of some object, wherever it lies
+                return None
+        return None if len(page) >= _PAGE or any(map(_may_be_folder, page)) else page
+
+    def _keep(self, folders: Mapping[str, dict[str, _Listed | None]]) -> None:
         if len(self._folders) >= _FOLDERS_KEPT:
             self._folders.clear()
-        self._folders[path.rstrip("/")] = known
-        return known
+        self._folders |= folders
+
+    def path_type(self, path: str) -> EntryType | None:
+        """Nearly always it is a directory, whose listing is wanted next: so that is what is asked for."""
+        try:
+            self.listing(path)
+        except Unreadable as error:
+            if not error.missing:
+                raise
+            return super().path_type(path)
+        return "dir"
 
     def file_stat(self, path: str) -> FileStat:
         """From the last listing of its directory, or asked of the store."""
@@ -135,12 +202,16 @@ class ObjectStore(Files):
     def _told(self, path: str) -> _Listed | None:
         """What is known of an object, None for a directory; Unreadable where nothing is."""
         folder, _, name = path.rstrip("/").rpartition("/")
+        store, key = self._split(path)
+        if path.rstrip("/") in self._folders:
+            return None
+        if "/" in key:
+            self._known_once(folder)
         siblings = self._folders.get(folder, {})
         if name in siblings:
             return siblings[name]
-        if path.rstrip("/") in self._folders:
-            return None
-        store, key = self._split(path)
+        if siblings and self._once:
+            raise Unreadable.nothing_at(path)
         try:
             if key:  # S3 answers for a bucket, too
                 with _refusals(path):
@@ -199,8 +270,9 @@ class RemoteReader(OpenFile):
         self._kept = kept
         self._store = store
         self._key = key
-        self._block: memoryview = memoryview(b"")
-        self._start = 0
+        self._block = kept.get(self._own_name, _LAST) or _Fetched()
+        self._stream: Iterator[Any] | None = None
+        self._stream_at = 0
 
     def read_into(self, buffer: memoryview, position: int) -> int:
         """Fill `buffer` from `position`; short only at the end."""
@@ -215,35 +287,88 @@ class RemoteReader(OpenFile):
         return filled
 
     def _at(self, position: int, wanted: int) -> memoryview:
-        offset = position - self._start
-        if not 0 <= offset < len(self._block):
-            self._block, self._start = self._fetched(position, wanted)
-            offset = position - self._start
-        return self._block[offset : offset + wanted]
+        offset = position - self._block.start
+        if not 0 <= offset < len(self._block.content):
+            self._block = self._fetched(position, wanted)
+            offset = position - self._block.start
+        return self._block.content[offset : offset + wanted]
 
-    def _fetched(self, position: int, wanted: int) -> tuple[memoryview, int]:
-        """A block of the object with that position in it, and where it begins."""
+    def _fetched(self, position: int, wanted: int) -> _Fetched:
+        """A block of the object with that position in it."""
         if self.size <= SMALL:
-            return memoryview(self._whole()), 0
+            return self._whole()
         # A first read may be the last one (the tail of an index); the second in a row is a scan.
-        in_a_row = position == self._start + len(self._block) and position > 0
-        length = min(max(wanted, BLOCK) if in_a_row else wanted, self.size - position)
-        return memoryview(self._asked(position, length)), position
+        behind = position - self._block.start - len(self._block.content)
+        goes_on = wanted >= BLOCK or (position > 0 and 0 <= behind <= _LEAPT)
+        if goes_on and (self._stream is not None or self.size - position > SMALL):
+            return self._streamed(position)
+        start = position - position % SMALL
+        end = min(-(-(position + wanted) // SMALL) * SMALL, self.size)
+        if kept := self._kept.get(self._own_name, start):
+            return kept
+        block = _Fetched(memoryview(self._asked(start, end - start)), start)
+        if end - start <= SMALL:
+            self._kept.keep(self._own_name, start, block)
+        return block
 
-    def _whole(self) -> bytes:
+    def _streamed(self, position: int) -> _Fetched:
+        """What is there of an answer that goes on to the end; one that broke off is asked for again."""
+        if self._stream is None or not self._stream_at <= position <= self._stream_at + _LEAPT:
+            told = {"range": (position, self.size)}
+            with _refusals(self.path):
+                answer = self._calls.get(self._store, self._key, options=told)
+                self._stream, self._stream_at = iter(answer.stream(min_chunk_size=BLOCK)), position
+        with suppress(BaseError, OSError, ValueError):
+            for piece in self._stream:
+                start, self._stream_at = self._stream_at, self._stream_at + len(piece)
+                if position < self._stream_at:
+                    return _Fetched(memoryview(piece), start)
+        self._stream = None
+        return _Fetched(memoryview(self._asked(position, min(BLOCK, self.size - position))), position)
+
+    def close(self) -> None:
+        """No answer is wanted any more. Who opens a large object again wants mostly what was read last."""
+        self._stream = None
+        if self.size > SMALL and self._block.content:
+            self._kept.keep(self._own_name, _LAST, self._block)
+
+    def _whole(self) -> _Fetched:
         """All of a small object, which is asked for once, and not at all where an equal one was."""
         for name in filter(None, (self._md5_name, self._own_name)):
-            if (kept := self._kept.get(name)) is not None:
+            if (kept := self._kept.get(name, 0)) is not None:
                 return kept
-        whole = bytes(self._asked(0, self.size))
+        whole = _Fetched(memoryview(self._asked(0, self.size)))
         # An ETag that looks like an MD5 may be something else: then it says nothing of other objects.
-        told = self._md5_name and hashlib.md5(whole, usedforsecurity=False).hexdigest() == self._md5_name[0]
-        self._kept.keep(self._md5_name if self._md5_name and told else self._own_name, whole)
+        told = (
+            self._md5_name
+            and hashlib.md5(whole.content, usedforsecurity=False).hexdigest() == self._md5_name[0]
+        )
+        self._kept.keep(self._md5_name if self._md5_name and told else self._own_name, 0, whole)
         return whole
 
     def _asked(self, start: int, length: int) -> Any:
         with _refusals(self.path):
             return self._calls.get_range(self._store, self._key, start=start, length=length)
+
+
+def _by_folder(top: str, page: Iterable[Any]) -> dict[str, dict[str, _Listed | None]]:
+    """What is in each directory, of all objects below one."""
+    scheme, _, rest = top.partition("://")
+    bucket = f"{scheme}://{rest.partition('/')[0]}"
+    folders: dict[str, dict[str, _Listed | None]] = {}
+    for meta in page:
+        folder, _, name = f"{bucket}/{meta['path']}".rpartition("/")
+        folders.setdefault(folder, {})[name] = _listed(meta)
+        while folder != top:
+            folder, _, name = folder.rpartition("/")
+            folders.setdefault(folder, {})[name] = None
+    return folders
+
+
+def _may_be_folder(meta: Any) -> bool:
+    """Whether an object may stand for a directory, as tools make one: no bytes, and no name of a file."""
+    name = meta["path"].rpartition("/")[2]
+    return not meta["size"] and name[:1] != "." and parse_file_name(name).kind == "other"
 
 
 def _listed(meta: Any) -> _Listed:
@@ -270,7 +395,10 @@ def _refusals(path: str) -> Iterator[None]:
     except (PermissionDeniedError, UnauthenticatedError, PermissionError):
         raise Unreadable(path, "permission denied", errno.EACCES) from None
     except (BaseError, OSError, ValueError) as error:
-        raise Unreadable(path, f"the object store failed: {_reason(str(error))}", errno.EIO) from None
+        words = _reason(str(error))
+        if "403 Forbidden" in words:  # of a listing there is no exception of its own
+            raise Unreadable(path, f"permission denied: {words}", errno.EACCES) from None
+        raise Unreadable(path, f"the object store failed: {words}", errno.EIO) from None
 
 
 def _refuse_no_url(path: str) -> None:

@@ -14,7 +14,7 @@ from segmend.fleet.driver import Driver
 from segmend.fleet.folder import is_remote, make_folder
 from segmend.fleet.listing import Place, brokers, find_places
 from segmend.fleet.pack import ROUNDS, WORTH_A_CORE, chunks, pack, target_bytes
-from segmend.fleet.remote import files_of
+from segmend.fleet.remote import files_of, listed_once
 from segmend.fleet.task import AuditJob, Share, Task, TaskPiece
 from segmend.frozen import frozen, replace
 from segmend.grouping import grouped
@@ -81,7 +81,8 @@ def _with(known: Mapping[int, Sequence[Earlier]], share: Share) -> Share:
 
 def list_brokers(group: Sequence[Broker]) -> list[Share]:
     """Names and sizes of everything that there is to read, a share a broker."""
-    return [_listed(broker) for broker in group]
+    with listed_once(place.path for broker in group for place in broker.places):
+        return [_listed(broker) for broker in group]
 
 
 def _listed(broker: Broker) -> Share:

@@ -17,7 +17,7 @@ from segmend.kernel.types import Reader
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.log_segment import LogSegment
-from segmend.logdir.seek import end_of, newest_by_index, position_by_time, position_of
+from segmend.logdir.seek import end_of, is_older, position_by_time, position_of
 from segmend.logdir.tree import PartitionDir
 
 INDEX_LIMIT = 64 << 20
@@ -182,10 +182,7 @@ def _limits(log: FileEntry, segment: LogSegment, wanted: WantedRange) -> tuple[i
 
 def _is_older(log: FileEntry, reader: OpenFile, segment: LogSegment, since: int) -> bool:
     """Whether a sealed segment has nothing from `since` on, by a time index that its log bears out."""
-    if segment.is_active:
-        return False
-    newest = newest_by_index(log, reader)
-    return newest is not None and newest < since
+    return not segment.is_active and is_older(log, reader, since)
 
 
 def verified(piece: ByteRange, reader: Reader) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from segmend.grouping import grouped
 from segmend.kernel.scan import ScanTask, scan_log
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.log_segment import LogSegment
-from segmend.logdir.seek import ByTime, newest_by_index, offset_by_time
+from segmend.logdir.seek import ByTime, is_older, offset_by_time
 from segmend.logdir.tail import tail
 from segmend.logdir.transactions import last_stable_offset
 from segmend.logdir.tree import PartitionDir
@@ -239,10 +239,8 @@ def _offset_in(segment: LogSegment, time: int, low: int) -> ByTime:
         return nothing
     try:
         with segment.log.reader() as reader:
-            if not segment.is_active:
-                newest = newest_by_index(segment.log, reader)
-                if newest is not None and newest < time:
-                    return nothing
+            if not segment.is_active and is_older(segment.log, reader, time):
+                return nothing
             return offset_by_time(segment.log, reader, time, low=low)
     except Unreadable:
         return nothing

@@ -261,6 +261,11 @@ def _share(group: Sequence[Place], wanted: Iterable[Found], options: ReadOptions
 
 def read(work: TableTask) -> Iterator[pa.RecordBatch]:
     """The rows of one task. Bad bytes and vanished files give fewer rows, a vanished log dir an error."""
+    with listed_once(place.path for place in work.places):
+        yield from _read(work)
+
+
+def _read(work: TableTask) -> Iterator[pa.RecordBatch]:
     options = work.options
     refuse_others(work.places)
     if work.task is not None:

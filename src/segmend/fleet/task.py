@@ -25,6 +25,7 @@ from segmend.fleet.digest import PartitionDigest
 from segmend.fleet.listing import Place
 from segmend.fleet.pack import FILE_COST
 from segmend.fleet.refused import refused
+from segmend.fleet.remote import listed_once
 from segmend.fleet.settled import Settled
 from segmend.formats.names import parse_dir_name
 from segmend.frozen import dataclass, field, frozen
@@ -170,8 +171,9 @@ def run_task(task: Task) -> Result:
 def gather(task: Task) -> Sink:
     """Look at every piece; the rows found."""
     sink = Sink()
-    for share in task.shares:
-        _run_broker(task.job, share, sink)
+    with listed_once(place.path for share in task.shares for place in share.places):
+        for share in task.shares:
+            _run_broker(task.job, share, sink)
     return sink
 
 

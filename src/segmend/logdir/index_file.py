@@ -1,6 +1,7 @@
 """An index file of which most may be preallocated zeros (10 MiB after a kill): its ends, and its bytes.
 
-Entries grow and zeros follow them, so halving finds the last entry in some twenty short reads.
+Entries grow and zeros follow them, so halving finds the last entry in few short reads, behind a longer one
+of the beginning: an active segment has few entries, and in an object store each read is a request.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ the segment long before; these are 8 million entries."""
 
 # A smaller index is read whole, whatever its tail.
 _PREALLOCATED_BYTES = 256 << 10
-_ZEROS = bytes(256 << 10)
+_FIRST_BYTES = 64 << 10
+_PIECE = 256 << 10
 
 
 class LastEntry(NamedTuple):
@@ -97,6 +99,11 @@ def _used_entries(reader: OpenFile, entry_size: int) -> int:
     low, high = 0, reader.size // entry_size
     if high and any(reader.read(entry_size, (high - 1) * entry_size)):
         return high
+    first = reader.read(_FIRST_BYTES // entry_size * entry_size)
+    used = -(-nonzero_size(memoryview(first)) // entry_size)
+    if used * entry_size < len(first):
+        return used
+    low = used
     while low < high:
         middle = (low + high) // 2
         if any(reader.read(entry_size, middle * entry_size)):
@@ -116,13 +123,11 @@ def _used_entries_exactly(reader: OpenFile, entry_size: int) -> int:
 
 
 def _used_bytes(reader: OpenFile, begin: int, end: int) -> int:
-    """Where the zeros at the end of these bytes begin."""
-    block = bytearray(len(_ZEROS))
-    while end > begin:
-        start = max(end - len(block), begin)
-        part = memoryview(block)[: end - start]
-        reader.read_into(part, start)
-        if part.tobytes() != _ZEROS[: end - start]:
-            return start + nonzero_size(part)
-        end = start
-    return begin
+    """Where the zeros at the end of these bytes begin: mostly the last of them tell, else all in order."""
+    last, used = max(end - _PIECE, begin), begin
+    for start in (last, *range(begin, last, _PIECE)):
+        count = nonzero_size(memoryview(reader.read(min(_PIECE, end - start), start)))
+        used = start + count if count else used
+        if used > last:
+            break
+    return used

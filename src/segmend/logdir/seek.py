@@ -66,24 +66,26 @@ def end_of(log: FileEntry, reader: OpenFile, last_offset: int) -> int:
     return reader.size
 
 
-def newest_by_index(log: FileEntry, reader: OpenFile) -> int | None:
-    """The largest timestamp of a log by its time index, None if the log does not bear it out.
+def is_older(log: FileEntry, reader: OpenFile, since: int) -> bool:
+    """Whether all of a log is older than `since` (ms) by its time index, and the log bears that out.
 
-    The last entry must name a batch that has this time, and no batch from there to the end
+    The last entry must name a batch that has its time, and no batch from there to the end
     of the log a later one.
     """
     base, index = log.parsed.base_offset, _time_index(log)
     if base is None or not index:
-        return None
+        return False
     time, relative = index[-1]
+    if time >= since:
+        return False
     start = end = position_of(log, reader, base + relative)
     confirmed = False
     for batch in iter_batches(reader, start=start, window=_PROBE):
         if batch.max_timestamp > time or batch.end - start > _LONGEST_PROBE:
-            return None
+            return False
         confirmed = confirmed or (batch.max_timestamp == time and batch.last_offset >= base + relative)
         end = batch.end
-    return time if confirmed and end == reader.size else None
+    return confirmed and end == reader.size
 
 
 class ByTime(NamedTuple):
