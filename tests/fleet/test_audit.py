@@ -6,6 +6,7 @@ import re
 import shutil
 import struct
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from segmend.fleet.driver import LocalDriver
 from segmend.fleet.publish import finding_objects, summary, write_summary
 from segmend.fleet.schemas import AUDIT_TABLES, STORED, SUMMARY_KEYS
 from segmend.fleet.task import Task
+from segmend.logdir.tree import LOG_DIR_FILES
 
 
 def run(root: Path, out: Path, *, level: Level = Level.DEEP, processes: int = 1) -> AuditOutcome:
@@ -182,16 +184,26 @@ def test_out_may_not_lie_in_a_log_dir(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("out", ["b2/data", "b2/data/out", "b2/data/orders-0/x/y"])
-@pytest.mark.parametrize("named", [True, False])
-def test_out_may_not_lie_in_a_log_dir_that_is_not_looked_at(tmp_path: Path, out: str, named: bool) -> None:
-    """Its broker would not start over the tables; also one that lost its meta.properties."""
+@pytest.mark.parametrize("lost", [(), ("meta.properties",), LOG_DIR_FILES], ids=["none", "meta", "all"])
+def test_out_may_not_lie_in_a_log_dir_that_is_not_looked_at(
+    tmp_path: Path, out: str, lost: Iterable[str]
+) -> None:
+    """Its broker would not start over the tables; also one that lost its meta.properties, or all but logs."""
     root = three_brokers(tmp_path / "fleet")
-    if not named:
-        (root / "b2/data/meta.properties").unlink()
+    for name in lost:
+        (root / "b2/data" / name).unlink(missing_ok=True)
     before = sorted(root.rglob("*"))
     with pytest.raises(UsageError, match=f"lies in the log dir {root}/b2/data"):
         run(root / "b1", root / out)
     assert sorted(root.rglob("*")) == before
+
+
+def test_out_may_lie_beside_a_partition_that_somebody_copied(tmp_path: Path) -> None:
+    root = three_brokers(tmp_path / "fleet")
+    (desk := tmp_path / "desk").mkdir()
+    shutil.copytree(root / "b2/data/orders-0", desk / "orders-0")
+    (desk / "notes").mkdir()
+    assert run(root / "b1", desk / "out").row["brokers"] == 1
 
 
 def test_out_in_a_store_that_nobody_knows_is_no_directory_of_that_name(

@@ -4,23 +4,36 @@ from __future__ import annotations
 
 import os
 
+from segmend.formats.names import parse_dir_name
 from segmend.logdir import disk
-from segmend.logdir.file_system import Unreadable
-from segmend.logdir.tree import LOG_DIR_FILES
+from segmend.logdir.file_system import FOLDERS, Unreadable, or_none
+from segmend.logdir.layout import layout
+from segmend.logdir.tree import LOG_DIR_FILES, PARTITION_KINDS
 
 
 def log_dir_around(path: str) -> str | None:
-    """The path itself or what is above it on this disk, if a broker's files tell that it is a log dir.
-
-    Partitions alone do not: who copies one beside something makes no log dir of that.
-    """
+    """The path itself or what is above it on this disk, if that is a log dir."""
     here = disk.real_path(path)
     while here != "/":
-        for name in LOG_DIR_FILES:
-            try:
-                if disk.path_type(f"{here}/{name}") == "file":
-                    return here
-            except Unreadable:
-                break  # what is closed to us is no place of ours; who uses it is told so
+        try:
+            if _is_log_dir(here):
+                return here
+        except Unreadable:
+            pass  # what is closed to us is no place of ours; who uses it is told so
         here = os.path.dirname(here)
     return None
+
+
+def _is_log_dir(path: str) -> bool:
+    """By a broker's files; without any, by partitions with logs, if it has no other directories.
+
+    Over another one no broker starts, and who copies a partition beside something makes no log dir of that.
+    """
+    if any(disk.path_type(f"{path}/{name}") == "file" for name in LOG_DIR_FILES):
+        return True
+    if disk.path_type(path) != "dir":
+        return False
+    folders = [name for name, kind in disk.listing(path).items() if kind in FOLDERS]
+    if not all(parse_dir_name(name).kind in PARTITION_KINDS for name in folders):
+        return False
+    return any(layout(or_none(disk.listing, f"{path}/{name}") or {}).logs for name in folders)
