@@ -71,6 +71,7 @@ SWEEPS = {
         "tests/real/test_left_overs.py",
         "tests/real/test_live_brokers.py",
         "tests/real/test_names.py",
+        "tests/real/test_restamp_story.py",
         "tests/real/test_surgery.py",
         "tests/surgery/test_broker_rebuild.py",
         "tests/surgery/test_offset_ends.py",

@@ -1,0 +1,168 @@
+"""A topic of three replicas is deleted and made anew; the old records come back from its directories.
+
+As they are, brokers take them for strays. Restamped they serve them, but where the old topic had come to
+higher leader epochs than the new one the leader is alone, until the others are grafted from its files.
+"""
+
+import json
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from confluent_kafka import ElectionType, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, PartitionMetadata  # type: ignore[attr-defined]
+
+from segmend.formats.offset_checkpoint import HIGH_WATERMARK
+from tests.cli.run import run
+from tests.golden.produce import write
+from tests.golden.records import events
+from tests.lab.admin import admin
+from tests.lab.broker import Broker
+from tests.lab.cluster import Cluster
+from tests.lab.process import run_tool
+from tests.lab.reader import read
+from tests.real.conftest import need_kafka
+from tests.seeds import some_of
+from tests.surgery.checkpoints import lines
+
+pytestmark = pytest.mark.broker
+
+NAME = "t-0"
+REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+
+
+def partition(cluster: Cluster) -> PartitionMetadata:
+    client = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+    return client.list_topics("t", timeout=30).topics["t"].partitions[0]
+
+
+def until(cluster: Cluster, there: Callable[[PartitionMetadata], bool]) -> PartitionMetadata:
+    deadline = time.monotonic() + 120
+    while True:
+        try:
+            now = partition(cluster)
+        except (KafkaException, KeyError):
+            now = None
+        if now is not None and there(now):
+            return now
+        assert time.monotonic() < deadline, now and (now.leader, now.isrs)
+        time.sleep(0.5)
+
+
+def all_in_sync(now: PartitionMetadata) -> bool:
+    return now.leader > 0 and set(now.isrs) == {1, 2, 3}
+
+
+def make(cluster: Cluster) -> None:
+    client = admin(cluster.bootstrap)
+    topic = NewTopic("t", 1, replica_assignment=[[1, 2, 3]], config={"retention.ms": "-1"})
+    client.create_topics([topic])["t"].result(60)
+    until(cluster, all_in_sync)
+
+
+def replace_topic(cluster: Cluster) -> None:
+    client = admin(cluster.bootstrap)  # its futures die with it
+    client.delete_topics(["t"], operation_timeout=60, request_timeout=60)["t"].result(120)
+    for broker in cluster.brokers:
+        deadline = time.monotonic() + 60
+        while (broker.dirs[0] / NAME).exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+    make(cluster)
+
+
+def elect(cluster: Cluster, first: int) -> None:
+    """One leader epoch more: this node is preferred from now on, and elected."""
+    file = cluster.root / "order.json"
+    order = [first, *({1, 2, 3} - {first})]
+    file.write_text(
+        json.dumps({"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": order}]})
+    )
+    boot = ("--bootstrap-server", cluster.bootstrap, "--reassignment-json-file", file)
+    run_tool(cluster.release, cluster.root, REASSIGN, *boot, "--execute")
+    client = admin(cluster.bootstrap)
+    client.elect_leaders(ElectionType.PREFERRED, [TopicPartition("t", 0)]).result(90)
+    until(cluster, lambda now: now.leader == first)
+
+
+def newest(broker: Broker) -> int:
+    """The last leader epoch of the replica by its file."""
+    rows = (broker.dirs[0] / NAME / "leader-epoch-checkpoint").read_text().split("\n")[2:-1]
+    return int(rows[-1].split()[0])
+
+
+def put_back(cluster: Cluster, kept: Path) -> None:
+    """The directories of the old topic where brokers have those of the new one."""
+    for broker in cluster.brokers:
+        for path in broker.dirs[0].glob("t-0*"):
+            shutil.rmtree(path)
+        shutil.copytree(kept / broker.root.name, broker.dirs[0] / NAME)
+
+
+def seen(cluster: Cluster) -> list[int]:
+    """The offset of every record that a consumer gets, without an error."""
+    found = read(cluster.bootstrap, ["t"])["t"]
+    assert found["errors"] == []
+    return list(found["seen"])
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("version", some_of(["4.3.1", "3.9.2"], 2))
+def test_a_topic_made_anew_serves_the_records_of_the_old_one_from_all_its_replicas(
+    version: str, tmp_path: Path
+) -> None:
+    need_kafka(version)
+    plan, state, kept = tmp_path / "plan.json", ("--state-dir", tmp_path / "state"), tmp_path / "kept"
+    settings = {"offsets.topic.replication.factor": "1"}
+    with Cluster(version, tmp_path / "live", 3, log_dirs=1, settings=settings) as cluster:
+        cluster.start()
+        make(cluster)
+        for first in (2, 3, 1, 2, 3, 1, 2):
+            elect(cluster, first)
+        write(cluster.bootstrap, "t", events("old", 6, 4))
+        cluster.stop()
+        for broker in cluster.brokers:
+            shutil.copytree(broker.dirs[0] / NAME, kept / broker.root.name)
+        cluster.start()
+        replace_topic(cluster)
+        cluster.kill()
+
+        # As they are: strays, and nothing is read.
+        put_back(cluster, kept)
+        cluster.start()
+        until(cluster, all_in_sync)
+        assert [len(list(each.dirs[0].glob("t-0.*-stray"))) for each in cluster.brokers] == [1, 1, 1]
+        assert seen(cluster) == []
+        cluster.kill()
+
+        put_back(cluster, kept)
+        for broker in cluster.brokers:
+            found = run("check", *broker.dirs, "--json").of("finding")
+            (remedy,) = (row["remedy"]["command"] for row in found if row["code"] == "M05")
+            assert remedy == f"segmend plan restamp {broker.dirs[0]} --topic t -o plan.json"
+            told = run("plan", "restamp", *broker.dirs, "--topic", "t", "-o", plan, code=0).out
+            assert "stop and graft each of them from its files once it leads (segmend plan graft)" in told
+            run("apply", plan, "--yes", *state, code=1)
+        cluster.start()
+        until(cluster, lambda now: now.leader > 0)
+        assert seen(cluster) == list(range(24))
+        write(cluster.bootstrap, "t", events("new", 1, 4))
+        source = cluster.brokers[partition(cluster).leader - 1]
+        until(cluster, lambda _: lines(source.dirs[0] / HIGH_WATERMARK).get(("t", 0)) == 28)
+        # Who led for a moment has forgotten the old epochs, too.
+        stuck = [broker for broker in cluster.brokers if newest(broker) > newest(source)]
+        assert stuck
+        assert set(partition(cluster).isrs) & {broker.seat.node_id for broker in stuck} == set()
+        for broker in stuck:
+            broker.stop(180)
+            where = ("--partition", NAME, "--from", source.dirs[0] / NAME, "--live-source", "-o", plan)
+            run("plan", "graft", *broker.dirs, *where, code=0)
+            run("apply", plan, "--yes", *state, code=1)
+            assert newest(broker) == newest(source)
+            broker.start()
+        until(cluster, all_in_sync)
+        source.stop(180)
+        until(cluster, lambda now: now.leader not in (-1, source.seat.node_id))
+        assert seen(cluster) == list(range(28))
