@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from confluent_kafka import ElectionType, KafkaException, TopicPartition
+from confluent_kafka import ElectionType, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, PartitionMetadata  # type: ignore[attr-defined]
 
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
@@ -62,9 +62,23 @@ def make(cluster: Cluster) -> None:
     until(cluster, all_in_sync)
 
 
+def delete(cluster: Cluster) -> None:
+    """Asked again where the answer was lost, as librdkafka has it while brokers come up."""
+    for last in (False, False, True):
+        client = admin(cluster.bootstrap)  # its futures die with it
+        try:
+            client.delete_topics(["t"], operation_timeout=60, request_timeout=60)["t"].result(120)
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                return
+            if last:
+                raise
+        else:
+            return
+
+
 def replace_topic(cluster: Cluster) -> None:
-    client = admin(cluster.bootstrap)  # its futures die with it
-    client.delete_topics(["t"], operation_timeout=60, request_timeout=60)["t"].result(120)
+    delete(cluster)
     for broker in cluster.brokers:
         deadline = time.monotonic() + 60
         while (broker.dirs[0] / NAME).exists():

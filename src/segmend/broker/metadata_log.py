@@ -20,6 +20,11 @@ QUORUM_STATE = "Error while reading the Quorum status from the file {}: {}"
 CLEARS_QUORUM_STATE: Final = gone_in(
     "QuorumState.initialize took a file that it could not read for a lost one; not since 3.8", (3, 8)
 )
+MOVES_VOTERS: Final = new_in(
+    "KRaftVersionUpgrade, KafkaRaftClient.upgradeKRaftVersion; 3.9 and 4.0 say that they did, and only note "
+    "a feature level: the voters stay in controller.quorum.voters",
+    (4, 1),
+)
 CANNOT_DELETE = "Error while deleting file {}"
 """`FileQuorumStateStore.deleteFileIfExists`, over a directory that is not empty."""
 NO_EPOCH_LEFT = (

@@ -66,6 +66,22 @@ def test_brokers_of_old_must_forget_the_voters(name: str, told: bool, bases: Pat
     assert any("must start without the quorum-state" in note for note in notes) == told
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("3.9.2", "two empty ones elect one another"),
+        ("4.3.1", "upgrade --feature kraft.version=1 puts the voters into the log"),
+        ("4.3.1-dynamic", "add-controller gives it fellows again"),
+    ],
+)
+def test_a_lone_voter_is_told_how_it_gets_fellows(name: str, told: str, bases: Path, tmp_path: Path) -> None:
+    """Real 3.9.2 and 4.0.1 said that they upgraded, and no voter was in the log; in that of 4.1.1 all."""
+    scene = Scene.of(Case(name, 1, "alone", ()), unpacked(name, bases / name), tmp_path)
+    scene.plan()
+    (note,) = [each for each in json.loads(scene.plan_file.read_text())["notes"] if "fellows" in each]
+    assert told in note
+
+
 @pytest.mark.broker
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("case", LIVE, ids=str)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from segmend.broker.metadata_log import CLEARS_QUORUM_STATE
+from segmend.broker.metadata_log import CLEARS_QUORUM_STATE, MOVES_VOTERS
 from segmend.errors import SegmendError, UsageError
 from segmend.formats.build import NewRecord, build_batch
 from segmend.formats.control import Voters, VoterSetEntry, render_voters
@@ -23,6 +23,16 @@ from segmend.surgery.step import Step
 from segmend.surgery.steps.append_file import AppendFile
 
 _VOTERS = "controller.quorum.voters"
+_IN_LOG = (
+    "kafka-features.sh upgrade --feature kraft.version=1 puts the voters into the log; then "
+    f"controller.quorum.bootstrap.servers in place of {_VOTERS}, and kafka-metadata-quorum.sh add-controller"
+)
+_ONE_BY_ONE = (
+    f"one newly formatted node in {_VOTERS} of all nodes, the next when that one has caught up "
+    "(kafka-metadata-quorum.sh describe --replication): two empty ones elect one another, and lead without "
+    "any metadata where this one is not up; before 4.1 kafka-features.sh upgrades no kraft.version, though "
+    "it may say so"
+)
 
 
 @frozen
@@ -127,6 +137,7 @@ def price(
             "before any start, in server.properties of this node and all brokers: "
             f"{_VOTERS}={last_voter.line} (with lost voters in it there is no leader)"
         )
+        yield f"to give it fellows again: {_IN_LOG if MOVES_VOTERS.of(release) else _ONE_BY_ONE}"
         if CLEARS_QUORUM_STATE.of(release):
             yield (
                 f"each broker must start without the quorum-state in its {CLUSTER_METADATA}: it names "
