@@ -8,6 +8,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -55,21 +56,14 @@ def all_in_sync(now: PartitionMetadata) -> bool:
     return now.leader > 0 and set(now.isrs) == {1, 2, 3}
 
 
-def make(cluster: Cluster) -> None:
-    client = admin(cluster.bootstrap)
-    topic = NewTopic("t", 1, replica_assignment=[[1, 2, 3]], config={"retention.ms": "-1"})
-    client.create_topics([topic])["t"].result(60)
-    until(cluster, all_in_sync)
-
-
-def delete(cluster: Cluster) -> None:
-    """Asked again where the answer was lost, as librdkafka has it while brokers come up."""
+def ask(cluster: Cluster, question: Callable[[AdminClient], Future[object]], done: int | None = None) -> None:
+    """Asked again where the answer was lost, as librdkafka does while brokers start; `done`: it was done."""
     for last in (False, False, True):
         client = admin(cluster.bootstrap)  # its futures die with it
         try:
-            client.delete_topics(["t"], operation_timeout=60, request_timeout=60)["t"].result(120)
+            question(client).result(120)
         except KafkaException as error:
-            if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            if error.args[0].code() == done:
                 return
             if last:
                 raise
@@ -77,8 +71,14 @@ def delete(cluster: Cluster) -> None:
             return
 
 
+def make(cluster: Cluster) -> None:
+    topic = NewTopic("t", 1, replica_assignment=[[1, 2, 3]], config={"retention.ms": "-1"})
+    ask(cluster, lambda client: client.create_topics([topic])["t"], KafkaError.TOPIC_ALREADY_EXISTS)
+    until(cluster, all_in_sync)
+
+
 def replace_topic(cluster: Cluster) -> None:
-    delete(cluster)
+    ask(cluster, lambda client: client.delete_topics(["t"])["t"], KafkaError.UNKNOWN_TOPIC_OR_PART)
     for broker in cluster.brokers:
         deadline = time.monotonic() + 60
         while (broker.dirs[0] / NAME).exists():
@@ -96,8 +96,7 @@ def elect(cluster: Cluster, first: int) -> None:
     )
     boot = ("--bootstrap-server", cluster.bootstrap, "--reassignment-json-file", file)
     run_tool(cluster.release, cluster.root, REASSIGN, *boot, "--execute")
-    client = admin(cluster.bootstrap)
-    client.elect_leaders(ElectionType.PREFERRED, [TopicPartition("t", 0)]).result(90)
+    ask(cluster, lambda client: client.elect_leaders(ElectionType.PREFERRED, [TopicPartition("t", 0)]))
     until(cluster, lambda now: now.leader == first)
 
 

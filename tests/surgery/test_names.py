@@ -1,5 +1,6 @@
 """`plan delete`, `plan restamp`, `plan rename`: what partitions are called, whose they are, that they go."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -85,10 +86,22 @@ def test_a_replica_gets_the_id_that_its_topic_has(clean: Desk) -> None:
     other = partition_metadata.parse((home_of(clean, "headers-0") / "partition.metadata").read_bytes())[0]
     ran = clean.plan("restamp", "--topic", "single", "--topic-id", other.topic_id)
     assert (ran.code, "is that of topic headers" in ran.err) == (8, True)
+    for operation in (("restamp", "--topic", "single"), ("rename", "--topic", "single", "--to", "other")):
+        ran = clean.plan(*operation, "--topic-id", other.topic_id, "--even-stray")
+        assert (ran.code, "is that of topic headers, and" in ran.err) == (8, True)
     ran = clean.plan("restamp", "--topic", "*s", "--topic-id", OTHER)
     assert (ran.code, "one id, and" in ran.err) == (16, True)
     ran = clean.plan("restamp", "--topic", "single", "--topic-id", OTHER, "--kafka", "2.7")
     assert (ran.code, "came with 2.8" in ran.err) == (16, True)
+
+
+def test_no_two_topics_get_one_id_where_no_metadata_tells_whose_it_is(clean: Desk) -> None:
+    """Either is then not served, nor is what the broker would have come to after it."""
+    shutil.rmtree(home_of(clean, "__cluster_metadata-0"))
+    other = partition_metadata.parse((home_of(clean, "headers-0") / "partition.metadata").read_bytes())[0]
+    ran = clean.plan("restamp", "--topic", "single", "--topic-id", other.topic_id)
+    assert (ran.code, "/headers-0, another topic" in ran.err) == (8, True)
+    assert clean.plan("restamp", "--topic", "single", "--topic-id", OTHER).code == 0
 
 
 def newer(desk: Desk, name: str) -> None:

@@ -96,7 +96,10 @@ def refuse_other_topic(source: PartitionDir, image: MetadataImage | None) -> Non
 
 
 def wished_id(wish: str, topic: str, broker: BrokerDirs) -> str:
-    """What `--topic-id` means: an id, or `current`, the one that the topic has now. `UsageError`."""
+    """What `--topic-id` means: an id, or `current`, the one that the topic has now. `UsageError`.
+
+    Raises `SegmendError` for that of another topic: however old the metadata is, no topic changes its name.
+    """
     if wish == CURRENT:
         current = None if broker.metadata is None else broker.metadata.ids.get(topic)
         if current is None:
@@ -108,6 +111,9 @@ def wished_id(wish: str, topic: str, broker: BrokerDirs) -> str:
         raise UsageError(f"--topic-id {wish}: {error}; give {CURRENT}, or an id") from None
     if raw == ZERO:
         raise UsageError(f"--topic-id {wish}: no topic has this id")
+    owner = topic if broker.metadata is None else broker.metadata.names.get(uuid_text(raw), topic)
+    if owner != topic:
+        raise SegmendError(f"--topic-id {wish}: is that of topic {owner}, and {topic} would not be served")
     return uuid_text(raw)
 
 

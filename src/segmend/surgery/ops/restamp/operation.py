@@ -87,6 +87,7 @@ def plan(request: Request[Options]) -> Plan:
             hint = "if the metadata here is only old: --even-stray"
             raise SegmendError(f"{each.after.path}: with id {each.after.topic_id}: {why}; {hint}")
     _refuse_twins(stamps, changed)
+    _refuse_shared_id(request, changed)
     arguments = arguments_of(options)
     notes = [
         *_notes(request, stamps, changed),
@@ -106,6 +107,18 @@ def _refuse_twins(stamps: Sequence[_Stamp], changed: Sequence[_Stamp]) -> None:
         if other is not None:
             hint = "with one id no broker starts; move one of them out of the log dirs first"
             raise SegmendError(f"{mine.path}: {other} is the same partition: {hint}")
+
+
+def _refuse_shared_id(request: Request[Options], changed: Sequence[_Stamp]) -> None:
+    """Where no metadata tells whose the id is, the directories of another topic may."""
+    if request.options.topic_id == CURRENT:
+        return
+    for each in changed:
+        topic, topic_id = each.partition.topic, each.after.topic_id
+        beside = (p for log_dir in request.dirs for p in log_dir.current if p.topic != topic)
+        other = next((p for p in beside if p.topic_id == topic_id), None)
+        if other is not None:
+            raise SegmendError(f"{each.after.path}: {topic_id} is the id of {other.path}, another topic")
 
 
 def _stamp(request: Request[Options], partition: PartitionDir) -> _Stamp:
