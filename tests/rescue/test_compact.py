@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 from tests.cli.run import Ran, run
 from tests.files import flip
+from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
 from tests.real.conftest import need_kafka
 from tests.rescue.replicas import replicas
 from tests.rescue.served import serving
+from tests.rescue.test_gaps import cut_out
 from tests.rescue.test_served import COMPLAINT, USUAL
 from tests.surgery.shows.server import read
 
@@ -110,6 +112,21 @@ def test_of_each_key_the_last_record_stays(tmp_path: Path, monkeypatch: pytest.M
     }
     ran = run("check", tmp_path / "dir", "--deep", "--json")
     assert {row["severity"] for row in ran.of("finding")} <= {"info"}, ran.out
+
+
+@pytest.mark.slow
+def test_a_gap_in_a_log_that_is_not_compacted_makes_no_cleaner_of_it(tmp_path: Path) -> None:
+    """A batch that one replica lost looks as what a cleaner took; the metadata tells that it took none."""
+    copy_tree(golden("4.3.1-fleet"), tmp_path / "root")
+    for log in sorted(tmp_path.glob("root/b2/*/orders-0/*.log"))[1:-1]:
+        cut_out(log, 2)
+    where = (*sorted(tmp_path.glob("root/b*/d*")), "--topic", "orders", "--as", "jsonl", "--json")
+    run("rescue", *where, "--out", tmp_path / "every", code=0)
+    ran = run("rescue", *where, "--out", tmp_path / "compact", "--compact", code=0)
+    assert {line["compacted"]["not"] for line in ran.of("partition")} == {
+        "nothing here says that its topic is compacted"
+    }
+    assert told(tmp_path / "compact") == told(tmp_path / "every")
 
 
 def test_what_it_would_break_is_left_whole(tmp_path: Path) -> None:

@@ -28,12 +28,13 @@ _HELD: Final = 1 << 19
 """About so many keys are held at a time: the records are read once for each part of the keys."""
 
 
-def compact(job: Job, told: bool) -> Job:
+def compact(job: Job, told: bool | None) -> Job:
     """The job with what a cleaner would leave; `told` is what the metadata says. Raises `Unreadable`."""
-    # Where a cleaner has been, by its checkpoint or by what is gone from batches, the topic was compacted.
-    cleaned = max((max(each.cleaned, each.thinned) for each in job.replicas), default=0) or None
-    known = told or job.request.compact == "all" or compacted(job.topic, cleaned, {}, {}, {})
-    if not known:
+    if told is None:
+        # Where a cleaner has been, by its checkpoint or by what is gone from batches, it was compacted.
+        cleaned = max((max(each.cleaned, each.thinned) for each in job.replicas), default=0) or None
+        told = compacted(job.topic, cleaned, {}, {}, {})
+    if not told and job.request.compact != "all":
         return replace(
             job, compaction=CompactionResult(skipped="nothing here says that its topic is compacted")
         )

@@ -144,7 +144,7 @@ def written(
     try:
         job = job_of(task)
         if task.request.compact:
-            job = compact(job, bool(task.compacted))
+            job = compact(job, task.compacted)
         merged(sum(piece.size for piece in job.pieces))
         return _line(job, (form or forms.form(task.request.form)).write(job, folder))
     except PartitionError as error:

@@ -65,8 +65,9 @@ twice that was on its way; such records are found and told (exit code 4).
 
 --compact leaves of each key the last record, as the broker's cleaner would (tombstones stay, records of
 aborted transactions go, nothing above the high watermark replaces anything), in logs whose topic is compacted
-by the metadata log, or that a cleaner has been in; --compact-all in all. A log with a record without key, a
-transaction without a known end, or more than 4,194,304 records is left whole, which is said (exit code 4).
+by the metadata log, or, if that does not tell, that a cleaner has been in; --compact-all in all. A log with a
+record without key, a transaction without a known end, or more than 4,194,304 records is left whole, which is
+said (exit code 4).
 
 {DECODES}
 
