@@ -12,6 +12,7 @@ from tests.cli.run import run
 from tests.conftest import one_in
 from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
+from tests.surgery.shows.names import stamp
 
 from segmend.checks import CheckRun, Level
 from segmend.findings import Finding
@@ -111,3 +112,34 @@ def test_what_a_move_left_is_missed_where_the_start_makes_an_empty_log(
     assert run("apply", "plan.json", "--yes", "--state-dir", "state").code == 1
     assert findings(dirs, "N18") == []
     assert run("forecast", *dirs, "--json").json[-1]["lost"]["partitions"] == 0
+
+
+@pytest.mark.parametrize("replaced", [False, True], ids=["nothing in its place", "an empty log in its place"])
+def test_a_stray_of_a_topic_made_anew_is_adopted_for_that(
+    replaced: bool, dirs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command that was named is refused: the next start would set it aside again."""
+    monkeypatch.chdir(tmp_path)
+    whole = alone(dirs).parent
+    own = (whole / "partition.metadata").read_bytes()
+    stray = whole.rename(whole.with_name(f"{whole.name}.{'0' * 32}-stray"))
+    stamp(stray)
+    if replaced:
+        whole.mkdir()
+        (whole / "partition.metadata").write_bytes(own)
+        (whole / f"{0:020d}.log").touch()
+    (told,) = findings(dirs, "N20")
+    assert told.remedy is not None
+    assert run(*shlex.split(told.remedy.command)[1:]).code == 0
+    assert run("apply", "plan.json", "--yes", "--state-dir", "state").code == 1
+    assert findings(dirs, "N20") == findings(dirs, "M05") == []
+    assert (whole / "partition.metadata").read_bytes() == own
+
+
+def test_a_stray_that_no_topic_of_today_expects_is_looked_at(dirs: list[Path]) -> None:
+    whole = alone(dirs).parent
+    stray = whole.rename(whole.with_name(f"gone-0.{'0' * 32}-stray"))
+    stamp(stray)
+    (told,) = findings(dirs, "N20")
+    assert told.remedy is not None
+    assert told.remedy.command == f"segmend show {stray}"

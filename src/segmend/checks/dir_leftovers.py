@@ -9,11 +9,16 @@ from segmend.broker.strays import (
     ABANDONED_FUTURE,
     LOADED_STRAY,
     PROMOTES_FUTURE,
+    STRAYS,
+    StrayHandling,
     knows,
     stray_reason,
 )
 from segmend.findings import Finding, Remedy, Safety, Severity
 from segmend.logdir.tree import PartitionDir
+from segmend.node.broker_dirs import BrokerDirs
+from segmend.node.metadata_image import MetadataImage
+from segmend.node.topic_identity import of_no_topic
 
 from . import remedies
 from .context import PartitionContext
@@ -106,13 +111,14 @@ def _is_missed(partition: PartitionDir, context: PartitionContext) -> bool:
     # Brokers cut long names short; under the name of another topic it is a copy of that one's.
     if not image.names.get(partition.topic_id, "").startswith(partition.topic):
         return False
-    return not stray_reason(
-        image,
-        topic_id=partition.topic_id,
-        partition=partition.partition,
-        node_id=context.broker_dirs.node_id,
+    return not _stray_reason(partition, image, context.broker_dirs.node_id)
+
+
+def _stray_reason(partition: PartitionDir, image: MetadataImage, node_id: int | None) -> str | None:
+    return stray_reason(
+        image, topic_id=partition.topic_id, partition=partition.partition, node_id=node_id,
         path=partition.path,
-    )
+    )  # fmt: skip
 
 
 def _is_promoted(partition: PartitionDir, context: PartitionContext) -> bool:
@@ -133,10 +139,24 @@ def _back(context: PartitionContext, *, missed: bool = False) -> Remedy:
     """How it becomes the partition again that it was, unless another one is in its place."""
     if _others(context):
         return _look(context)
+    partition, broker = context.partition, context.broker_dirs
     replace = context.dir.broker.has_current(context.key)
+    if of_no_topic(broker, partition):
+        log_dirs = [each.path for each in broker.dirs]
+        return remedies.adopt_for_today(log_dirs, partition.path, replace=replace)
+    if _would_be_stray(partition, broker):
+        return _look(context)
     # The copy of a move need not be whole.
-    safety = Safety.SAFE if missed and context.partition.kind != "future" else Safety.ADVICE
-    return remedies.adopt(context.dir.path, context.partition.name, replace=replace, safety=safety)
+    safety = Safety.SAFE if missed and partition.kind != "future" else Safety.ADVICE
+    return remedies.adopt(context.dir.path, partition.name, replace=replace, safety=safety)
+
+
+def _would_be_stray(partition: PartitionDir, broker: BrokerDirs) -> bool:
+    """Whether the next start would set it aside again, so that nobody is given a plan to adopt it."""
+    image = broker.image
+    if image is None or not broker.kraft or STRAYS.of(broker.release) is StrayHandling.NONE:
+        return False
+    return bool(_stray_reason(partition, image, broker.node_id))
 
 
 def _look(context: PartitionContext) -> Remedy:

@@ -86,6 +86,12 @@ def adopt(log_dir: str, name: str, *, replace: bool, safety: Safety) -> Remedy:
     return Remedy(command=f"segmend plan adopt {target} -o plan.json", safety=safety)
 
 
+def adopt_for_today(log_dirs: Sequence[str], path: str, *, replace: bool) -> Remedy:
+    """The same with the id that its topic has now; that the records are its own a human must say."""
+    target = f"{' '.join(map(shlex.quote, log_dirs))} --directory {shlex.quote(path)} --topic-id current"
+    return advice(f"segmend plan adopt {target}{' --replace' if replace else ''} -o plan.json")
+
+
 def quorum(log_dir: str, *options: str, safety: Safety = Safety.SAFE) -> Remedy:
     """Plan the mending of a node's copy of the cluster's metadata."""
     words = " ".join(("", *options))
