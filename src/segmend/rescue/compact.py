@@ -31,8 +31,8 @@ _HELD: Final = 1 << 19
 def compact(job: Job, told: bool | None) -> Job:
     """The job with what a cleaner would leave; `told` is what the metadata says. Raises `Unreadable`."""
     if told is None:
-        # Where a cleaner has been, by its checkpoint or by what is gone from batches, it was compacted.
-        cleaned = max((max(each.cleaned, each.thinned) for each in job.replicas), default=0) or None
+        # Where a cleaner has been, by its checkpoint or by more than a few gaps, it was compacted.
+        cleaned = max((each.proven for each in job.replicas), default=0) or None
         told = compacted(job.topic, cleaned, {}, {}, {})
     if not told and job.request.compact != "all":
         return replace(
