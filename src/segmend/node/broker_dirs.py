@@ -109,6 +109,13 @@ class BrokerDirs:
         broker.learned = self.learned
         return broker
 
+    def registered_with(self, level: int) -> BrokerDirs:
+        """The same dirs, where the metadata of others tells with which metadata.version it registered."""
+        guess = guess_release(self.dirs, level)
+        broker = BrokerDirs(self.dirs, release=guess, given=self.given, unlisted=self.unlisted)
+        broker.learned = self.learned
+        return broker
+
     @cached_property
     def guess(self) -> Guess:
         """What is known of the release: the one whose rules count, and those that it may be."""

@@ -82,6 +82,16 @@ def test_a_lone_voter_is_told_how_it_gets_fellows(name: str, told: str, bases: P
     assert told in note
 
 
+@pytest.mark.parametrize("name", ["3.3.2", "3.9.2", "4.3.1"])
+def test_the_release_is_that_of_the_cluster_where_a_node_has_no_metadata(
+    name: str, bases: Path, tmp_path: Path
+) -> None:
+    """It was the newest that the other files allow, and notes said what such a release needs."""
+    scene = Scene.of(Case(name, 1, "both", ("all-gone",)), unpacked(name, bases / name), tmp_path)
+    assert scene.plan().exit == 0
+    assert json.loads(scene.plan_file.read_text())["kafka"] == name.rpartition(".")[0]
+
+
 @pytest.mark.broker
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("case", LIVE, ids=str)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from functools import cached_property
 
 from segmend.errors import UsageError
@@ -10,9 +11,11 @@ from segmend.formats.names import CLUSTER_METADATA
 from segmend.formats.quorum_state import QuorumState
 from segmend.frozen import frozen
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.tree import LogDir
+from segmend.logdir.release import AS_GIVEN
+from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_copy import MetadataCopy, MetadataStanding, Position
+from segmend.node.metadata_version import registered_metadata_version
 from segmend.surgery.ops.quorum.sources import Source, sound_state, sources
 from segmend.surgery.options import flag, option
 from segmend.surgery.planning import accepted_loss, amounts
@@ -64,6 +67,20 @@ class QuorumCase:
             )
         self.node_id = self.broker.node_id
         self.sources = sources(self.options.from_, self.broker, self.path, live=self.options.live_source)
+
+    @property
+    def registered(self) -> BrokerDirs | None:
+        """By the rules of the release that copies of others tell; None where its own, or somebody, does."""
+        broker = self.request.broker
+        own = [] if self.partition is None else [self.partition]
+        if broker.release_reason == AS_GIVEN or self._level(own) is not None:
+            return None
+        level = self._level([source.copy.partition for source in self.sources])
+        return None if level is None else broker.registered_with(level)
+
+    def _level(self, copies: Sequence[PartitionDir]) -> int | None:
+        levels = (registered_metadata_version(each, self.node_id) for each in copies)
+        return max((level for level in levels if level is not None), default=None)
 
     @property
     def path(self) -> str:

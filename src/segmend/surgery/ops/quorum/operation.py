@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from segmend.checks import remedies
 from segmend.formats.names import CLUSTER_METADATA_TOPIC
+from segmend.frozen import replace
 from segmend.node.metadata_log import MetadataLog
 from segmend.surgery.ops.quorum import log_files, standalone, votes
 from segmend.surgery.ops.quorum.case import ChosenCopy, Options, QuorumCase
@@ -47,6 +48,9 @@ def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError`, `BrokerRunning`, and `SegmendError` for what would not be safe."""
     assembly.refuse_strangers(request.dirs, request.given)
     case, agreed = QuorumCase(request), request.options.accept_loss
+    if (registered := case.registered) is not None:
+        request = replace(request, broker=registered)
+        case = QuorumCase(request)
     arguments = {name: value for name, value in given_in(request.options) if name != "accept_loss"}
     if agreed is not None:
         arguments["accept-loss"] = f"{agreed}-records"
