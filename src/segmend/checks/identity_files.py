@@ -24,7 +24,10 @@ PAGE = Page(
     meaning="""
         The file holds the cluster id, the node id and (since 3.7) the id of this directory.""",
     own={
-        "K01": "in KRaft mode it does not start; in ZooKeeper mode it writes the file.",
+        "K01": """
+            in KRaft mode it does not start; in ZooKeeper mode it writes the file. If no dir has one,
+            nobody looks whether broker.id and cluster are what they were; with others nobody serves all
+            this.""",
         "K02": """
             the log dir is offline; if it is the metadata dir or the only one, the broker does not start.""",
         "K05": """
@@ -42,7 +45,7 @@ SCOPE = Scope.DIR
 LEVEL = Level.STARTUP
 
 
-def run(_log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
+def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     """Missing, reserved, or its first other damage."""
     remedy = _remedy(context)
     file = context.identity
@@ -51,6 +54,9 @@ def run(_log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
             message = f"{FILE_NAME} is missing: the broker does not know whose disk this is"
             says = UNFORMATTED.format(context.path)
             yield context.finding("K01", message, Where(FILE_NAME), broker_says=says, remedy=remedy)
+        elif context.broker_dirs.is_nobodys and log_dir.current:
+            message = f"{FILE_NAME} is missing in each dir: only that told whose replicas these are"
+            yield context.finding("K01", message, Where(FILE_NAME), remedy=remedy, severity=Severity.WARNING)
         return
     for damage in file.damages[:1]:
         reserved = damage.kind == "reserved-directory-id"

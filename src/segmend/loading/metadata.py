@@ -73,6 +73,10 @@ _IN_ZOOKEEPER = (
     "broker refuse an index longer than segment.index.bytes; that there the replicas here are its own{}{}; "
     "that {}"
 )
+NOBODYS = (
+    "whose replicas these are: none of the dirs has meta.properties, and ZooKeeper knows them by the "
+    "broker.id and in the cluster that they had; under others nobody serves them"
+)
 _GONE = (
     "its copy of the cluster's metadata is gone, not in a dir that was not given, and no other voter has it"
 )

@@ -32,7 +32,7 @@ from segmend.loading.dirs import DirState, is_needed
 from segmend.loading.expected import is_missing, made_again, made_as_followers, missing_replicas
 from segmend.loading.futures import replaced
 from segmend.loading.led import aside, key_of, without_the_fenced, without_the_renamed, without_the_unled
-from segmend.loading.metadata import ANOTHER_HOME, FOLLOWS, IN_ITS_HOME, in_zookeeper
+from segmend.loading.metadata import ANOTHER_HOME, FOLLOWS, IN_ITS_HOME, NOBODYS, in_zookeeper
 from segmend.loading.prelude import ForecastOptions, Prelude
 from segmend.loading.reads import Budget
 from segmend.loading.remote import assumed, untold
@@ -325,8 +325,9 @@ class _Run:
         failing = (each for one in self._loaded for each in one.later if each.fails)
         yield from dict.fromkeys(f"{each.dir}: how long it serves: {each.why}" for each in failing)
         yield from self._places()
-        stopped = self._broker.stopped_earlier
-        yield from (f"{path}: what it should have: {why}" for path, (_, _, why) in stopped.items())
+        stopped = {path: why for path, (_, _, why) in self._broker.stopped_earlier.items()}
+        earlier = {**self._broker.written_earlier, **stopped}
+        yield from (f"{path}: what it should have: {why}" for path, why in earlier.items())
         yield from self._unsure
         yield from ends_elected(self._broker)
         yield from perhaps_shut_out(self._broker)
@@ -352,7 +353,9 @@ class _Run:
             yield "what the broker that runs here has not written yet"
 
     def _places(self) -> Iterator[str]:
-        """Dirs that server.properties has otherwise, or may have."""
+        """Dirs that server.properties has otherwise, or may have, or of which nobody knows whose they are."""
+        if self._broker.is_nobodys:
+            yield NOBODYS
         for path in self._prelude.not_given:
             yield f"{path}: a log dir in server.properties that was not given"
         for path in self._prelude.unlisted:

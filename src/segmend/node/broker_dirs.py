@@ -9,7 +9,6 @@ import threading
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from segmend.broker.checkpoints import BROKER_EPOCHS
 from segmend.broker.election import ANY_DIRECTORY, NOT_THE_VOTER
 from segmend.broker.identity import GENERATED_ID, is_kraft
 from segmend.broker.metadata_log import SNAPSHOT_FIRST
@@ -22,14 +21,10 @@ from segmend.logdir.beside import told_beside
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import AS_GIVEN, Asked, Guess, Release, guess_release
 from segmend.logdir.tree import LogDir
+from segmend.node.last_run import stopped_earlier, written_earlier
 from segmend.node.metadata_image import MetadataImage
 from segmend.node.metadata_log import MetadataLog, read_metadata_log
 from segmend.node.metadata_version import registered_metadata_version
-
-STOPPED_EARLIER = (
-    "the marker has broker epoch {}, that of {} has {}: this dir was not there when the broker last stopped, "
-    "so it is an older copy (a snapshot?) or was not mounted"
-)
 
 
 class BrokerDirs:
@@ -171,6 +166,17 @@ class BrokerDirs:
         return True if self.given is not None and is_whole(self.given.given) else None
 
     @cached_property
+    def is_nobodys(self) -> bool:
+        """Whether replicas for ZooKeeper lie in dirs of which none has meta.properties.
+
+        A broker writes it into each since 0.9, and time indexes since 0.10.1: it was there.
+        """
+        if self.kraft or not all(each.meta_properties.missing for each in self.dirs):
+            return False
+        replicas = (partition for log_dir in self.dirs for partition in log_dir.current)
+        return any(name.endswith(".timeindex") for each in replicas for name in each.entries)
+
+    @cached_property
     def kraft(self) -> bool:
         return is_kraft(
             self.release,
@@ -181,23 +187,13 @@ class BrokerDirs:
 
     @cached_property
     def stopped_earlier(self) -> Mapping[str, tuple[int, int, str]]:
-        """By path, dirs that were not there when the broker last stopped: own epoch, newest, words.
+        """By path, dirs that were not there when the broker last stopped, by the markers."""
+        return stopped_earlier(self.dirs, self.release)
 
-        A broker stops under one epoch and writes it into every dir that it has. An epoch that the metadata
-        knows tells nothing: a start that fails after it registered leaves the markers as they were.
-        """
-        if not BROKER_EPOCHS.of(self.release):
-            return {}
-        # One that the broker cannot read ends its start, as is said elsewhere.
-        markers = {each.path: each.clean_shutdown.value for each in self.dirs}
-        epochs = {path: each.broker_epoch for path, each in sorted(markers.items()) if each is not None}
-        stops = {path: epoch for path, epoch in epochs.items() if epoch is not None}
-        newest = max(stops, key=stops.__getitem__, default="")
-        return {
-            path: (epoch, stops[newest], STOPPED_EARLIER.format(epoch, newest, stops[newest]))
-            for path, epoch in stops.items()
-            if epoch < stops[newest]
-        }
+    @cached_property
+    def written_earlier(self) -> Mapping[str, str]:
+        """By path, dirs that were not there when the broker last ran, by the times of their checkpoints."""
+        return written_earlier(self.dirs)
 
     @cached_property
     def metadata_dir(self) -> LogDir | None:

@@ -46,6 +46,7 @@ def hurt_copy(disaster: Disaster, root: Path) -> Scene:
     for wound in disaster.wounds:
         if wound not in closing:
             apply(scene, wound)
+    as_of_the_end(root, base.root / disaster.stage)
     if disaster.uid:
         root.chmod(0o755)
         for path in (root, *(root / "b1").rglob("*"), root / "b1"):
@@ -53,6 +54,14 @@ def hurt_copy(disaster: Disaster, root: Path) -> Scene:
     for wound in closing:
         apply(scene, wound)
     return scene
+
+
+def as_of_the_end(root: Path, stage: Path) -> None:
+    """Give what was hurt the time of the newest file: it was hurt as the broker ended, not days later."""
+    newest = max(path.stat().st_mtime_ns for path in stage.rglob("*") if path.is_file())
+    for path in root.rglob("*"):
+        if path.lstat().st_mtime_ns > newest:
+            os.utime(path, ns=(newest, newest), follow_symlinks=False)
 
 
 def of_owners(wound: str) -> bool:
