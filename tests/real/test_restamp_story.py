@@ -156,7 +156,7 @@ def test_a_topic_made_anew_serves_the_records_of_the_old_one_from_all_its_replic
             (remedy,) = (row["remedy"]["command"] for row in found if row["code"] == "M05")
             assert remedy == f"segmend plan restamp {broker.dirs[0]} --topic t -o plan.json"
             told = run("plan", "restamp", *broker.dirs, "--topic", "t", "-o", plan, code=0).out
-            assert "stop and graft each of them from its files once it leads (segmend plan graft)" in told
+            assert "once it leads, stop each of them and graft it from the leader's files" in told
             run("apply", plan, "--yes", *state, code=1)
         cluster.start()
         until(cluster, lambda now: now.leader > 0)

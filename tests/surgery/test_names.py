@@ -119,6 +119,7 @@ def test_replicas_with_newer_epochs_than_their_topic_are_no_followers(tmp_path: 
     assert fleet.plan("restamp", "--topic", "clicks").code == 0
     assert known in notes(fleet)
     assert followers in notes(fleet)
+    assert "stop each of them and graft it from the leader's files" in notes(fleet)
     newer(clean, "single-0")
     assert clean.plan("restamp", "--topic", "single").code == 0  # its only replica leads
     assert known in notes(clean)

@@ -77,8 +77,9 @@ class ExpectedReplica:
                 yield (
                     f"{self.path}: the replicas on nodes {', '.join(map(str, self.nodes))} that know these "
                     f"epochs do not come into sync before the topic is past epoch {last}: each election of "
-                    "its leader (a restart of that node) raises it; until then the leader is alone; or stop "
-                    "and graft each of them from its files once it leads (segmend plan graft)"
+                    "its leader (a restart of that node) raises it; until then the leader is alone; or, once "
+                    "it leads, stop each of them and graft it from the leader's files (segmend plan graft "
+                    "--live-source)"
                 )
 
 

@@ -48,7 +48,10 @@ EXAMPLES = """\
 examples:
   segmend plan graft /data/a /data/b --partition orders-3 --from /mnt/leader/data/a/orders-3 -o plan.json
   segmend plan graft /data/a /data/b --partition orders-3 --from /mnt/leader/orders-3 \\
-      --to /data/b -o plan.json                          a replica that is not there any more"""
+      --to /data/b -o plan.json                          a replica that is not there any more
+  segmend plan graft /data/a /data/b --partition orders-3 --from /mnt/leader/data/a/orders-3 \\
+      --live-source -o plan.json                         while the leader serves; so, too, after a restamp,
+                                                         where leader epochs of old keep it out of sync"""
 
 
 @frozen
