@@ -45,6 +45,10 @@ class SegmendError(Exception):
 
     exit_code = ExitCode.OPERATIONAL
 
+    def told(self) -> str:
+        """The line that a user gets who can do nothing but read it."""
+        return str(self)
+
 
 class PartitionError(SegmendError):
     """What ends the work on one partition, and is no reason not to go on with the others."""

@@ -85,9 +85,10 @@ def test_no_permission_is_told_in_one_line(tmp_path: Path) -> None:
         path.chmod(0)
 
     prefix = as_one_who_may_not()
-    for path in (secret, log):
+    for path, rights in ((secret, "rx"), (log, "r")):
         ran = python("-m", "segmend", "show", path, prefix=prefix)
-        assert (ran.returncode, ran.stderr) == (8, f"segmend: {path}: permission denied\n")
+        told = f"segmend: {path}: permission denied (chmod u+{rights} {path})\n"
+        assert (ran.returncode, ran.stderr) == (8, told)
     ran = python("-m", "segmend", "show", data, prefix=prefix)
     assert ran.returncode == 0
     flagged = [line for line in ran.stdout.splitlines() if line.startswith(("t-0", "u-0"))]

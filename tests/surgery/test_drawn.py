@@ -1,4 +1,4 @@
-"""A few of `python -m tests.surgery.drawn`, of `chains` and of `full_disks` there."""
+"""A few of `python -m tests.surgery.drawn`, of `chains`, `denied` and `full_disks`."""
 
 import os
 import subprocess
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.seeds import SEED, sampled
-from tests.surgery import chains, drawn, full_disks
+from tests.surgery import chains, denied, drawn, full_disks
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -20,6 +20,12 @@ def test_chains_of_plans_lose_nothing(tmp_path: Path, capfd: pytest.CaptureFixtu
     count = sampled(100, 4)
     told = chains.play(range(count), SEED, drawn.GOLDENS, tmp_path)
     assert (told["DISAGREES"], told["ok"]) == (0, count), capfd.readouterr().out
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root plays both users")
+def test_who_lacks_a_right_is_told_how_to_go_on(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    told = denied.play(range(sampled(100, 5)), SEED, denied.OPERATIONS, tmp_path)
+    assert told["DISAGREES"] == 0, capfd.readouterr().out
 
 
 @pytest.mark.parametrize("kind", full_disks.MAKE)

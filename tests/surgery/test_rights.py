@@ -14,6 +14,7 @@ from tests.removal import remove
 from tests.surgery.child import NOBODY, as_user
 from tests.surgery.desk import Desk
 from tests.surgery.faulty import Died
+from tests.surgery.picture import picture
 from tests.surgery.shows.names import OTHER
 
 from segmend.formats import posix_acl
@@ -23,6 +24,7 @@ from segmend.surgery.fingerprint import look
 from segmend.surgery.plan import Plan
 from segmend.surgery.writing.effects import Effects
 
+ROOT_SEES = pytest.mark.skipif(os.geteuid() != 0, reason="only root sees what is closed")
 pytestmark = pytest.mark.usefixtures("no_other_processes")
 MOVE = ("move", "--partition", "txn-0", "--to")
 
@@ -78,9 +80,9 @@ def test_a_directory_that_may_not_be_written_moves_and_comes_back(desk: Desk) ->
 @pytest.mark.parametrize(
     ("closed", "mode", "why"),
     [
-        ("txn-0/leader-epoch-checkpoint", 0o000, "this user may not read it (chmod u+r)"),
+        ("txn-0/leader-epoch-checkpoint", 0o000, "this user may not read it (chmod u+r and plan again"),
         (".", 0o555, "this user may not change what is in it (chmod u+wx)"),
-        ("recovery-point-offset-checkpoint", 0o444, "this user may not read and write it (chmod u+rw)"),
+        ("recovery-point-offset-checkpoint", 0o444, "read and write it (chmod u+rw and plan again, or"),
         (".lock", 0o444, ".lock: this user may not read and write it (chmod u+rw)"),
     ],
 )
@@ -206,6 +208,87 @@ def test_what_this_user_may_not_read_is_told_before_the_first_step(
     path.chmod(usual)
 
 
+def obeyed(desk: Desk, command: tuple[object, ...], said: str, way: Callable[[], object]) -> None:
+    """Refused with nothing changed, by a line that says what to do; who does that has it done."""
+    before = picture(desk.root)
+
+    def act(code: int) -> None:
+        ran = desk.run(*command, "--yes", "--state-dir", desk.state)
+        assert (ran.code, said in ran.err) == (code, code == 8), ran.err
+
+    as_user(lambda: act(8))
+    assert picture(desk.root) == before
+    way()
+    as_user(lambda: act(1 if command[0] == "apply" else 0))
+
+
+@ROOT_SEES
+@pytest.mark.parametrize("mode", [0o000, 0o400, 0o2755])
+def test_a_mode_that_was_changed_since_the_plan_is_told_with_the_one_to_give_back(
+    desk: Desk, mode: int
+) -> None:
+    """`permission denied`, or that it is another one: both did not say what to do, nor in one go."""
+    log = max(trimmed(desk).glob("*.log"))
+    for path in (desk.plan_file, log):
+        os.chown(path, NOBODY, NOBODY)
+    usual, before = log.stat().st_mode & 0o7777, desk.tree()
+    apply, undo = ("apply", desk.plan_file), ("undo",)
+    for command in (apply, undo):
+        log.chmod(mode)
+        obeyed(desk, command, f"{log}: its mode is {mode:o}, not {usual:o} (chmod ", lambda: log.chmod(usual))
+    assert desk.tree() == before
+
+
+@ROOT_SEES
+def test_old_bytes_that_this_user_may_not_read_are_told_before_the_first_step_back(desk: Desk) -> None:
+    """It was begun, told that they are gone, and left half taken back."""
+    trimmed(desk)
+    os.chown(desk.plan_file, NOBODY, NOBODY)
+    before = desk.tree()
+    for what, mode, said in (
+        ("steps/*", 0o444, "/tail: permission denied (chmod u+rwx "),
+        ("steps/*/*", 0o000, "this user may not read it (chmod u+r)"),
+        ("journal.jsonl", 0o000, "permission denied (chmod u+rw"),
+        ("journal.jsonl", 0o444, "this user may not read and write it (chmod u+rw)"),
+    ):
+        as_user(lambda: desk.run("apply", desk.plan_file, "--yes", "--state-dir", desk.state))
+        path = min(desk.state.glob(f"journals/*/{what}"))
+        usual = path.stat().st_mode
+        path.chmod(mode)
+        obeyed(desk, ("undo",), said, lambda path=path, usual=usual: path.chmod(usual))
+        assert desk.tree() == before
+        shutil.rmtree(desk.state)
+
+
+@ROOT_SEES
+def test_a_journal_that_this_user_may_not_read_is_not_begun_anew(desk: Desk) -> None:
+    """`apply` took the plan for one that was never begun, and told to make it again."""
+    trimmed(desk)
+    os.chown(desk.plan_file, NOBODY, NOBODY)
+    as_user(lambda: desk.run("apply", desk.plan_file, "--yes", "--state-dir", desk.state))
+    (journal,) = desk.state.glob("journals/*/journal.jsonl")
+    usual = journal.stat().st_mode
+    journal.chmod(0)
+    said = f"{journal}: permission denied (chmod u+rw {journal})"
+    obeyed(desk, ("apply", desk.plan_file), said, lambda: journal.chmod(usual))
+    assert len([*desk.state.glob("journals/*")]) == 1
+
+
+@ROOT_SEES
+def test_a_changed_mode_of_the_marker_is_no_broker_that_was_stopped(desk: Desk) -> None:
+    """`a broker was stopped cleanly here since` was said of a chmod, and no undo was to be had."""
+    before = desk.tree()
+    assert desk.plan("restamp", "--topic", "txn", "--topic-id", OTHER, "--even-stray").code == 0
+    os.chown(desk.plan_file, NOBODY, NOBODY)
+    as_user(lambda: desk.run("apply", desk.plan_file, "--yes", "--state-dir", desk.state))
+    (marker,) = desk.dirs[0].glob(".kafka_cleanshutdown")
+    usual = marker.stat().st_mode
+    marker.chmod(0o444)
+    as_user(lambda: desk.undo())
+    marker.chmod(usual)
+    assert desk.tree() == before
+
+
 def trimmed(desk: Desk) -> Path:
     """A partition with bytes behind its log, and the plan that takes them off, in no other directory."""
     home = desk.dirs[1] / "codec-none-0"
@@ -291,7 +374,9 @@ def test_who_may_not_read_the_journals_is_told_whose_they_are(desk: Desk) -> Non
     def act() -> None:
         for words in (("undo",), ("apply", desk.plan_file)):
             ran = desk.run(*words, "--yes", "--state-dir", desk.state)
-            said = f"{desk.state}/journals: permission denied; {desk.state} is user 0's: run this as"
+            said = (
+                f"{desk.state}/journals: permission denied ({desk.state} is user 0's: run this as that user"
+            )
             assert (ran.code, said in ran.err) == (8, True), ran.err
 
     as_user(act)

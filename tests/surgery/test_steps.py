@@ -207,8 +207,10 @@ def test_a_recipe_that_changed_its_mind_is_refused(world: World, monkeypatch: py
     [
         ({"kind": "missing"}, "there is nothing, not a file"),
         ({"size": 2}, "its size is 2, not 1"),
-        ({"mode": 0o600}, "its mode is 600, not 644"),
-        ({"uid": 7}, "its owner is 7, not 0"),
+        ({"mode": 0o600}, "its mode is 600, not 644 (chmod 644)"),
+        ({"uid": 7}, "its owner is 7, not 0 (chown 0)"),
+        ({"mode": 0o600, "gid": 7}, "its group is 7, not 0, its mode is 600, not 644 (chgrp 0, chmod 644)"),
+        ({"mode": 0, "size": 2}, "its size is 2, not 1"),
         ({"mtime_ns": 9}, "its modification time is 9, not 5"),
         ({"sha256": "b"}, "its content changed"),
         ({"xattrs": (("user.a", "00"),)}, "its extended attributes changed"),

@@ -30,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
     except SegmendError as error:
         interrupt.ending()
         _flush()
-        note(str(error))
+        note(error.told())
         return error.exit_code
     except KeyboardInterrupt:
         _flush()

@@ -12,10 +12,12 @@ import os
 import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final, Literal, NamedTuple, ParamSpec, Protocol, Self, TypeVar
 
-from segmend.errors import PartitionError
+from segmend.errors import PartitionError, SegmendError
 from segmend.frozen import field, frozen
+from segmend.logdir.access import way_in
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -67,6 +69,22 @@ class Unreadable(PartitionError):
     def forbidden(self) -> bool:
         """Whether it was refused to this process: another user might read it."""
         return self.errno in (errno.EACCES, errno.EPERM)
+
+    def told(self, wanted: int = os.R_OK) -> str:
+        """With how this user gets the `wanted` rights, where it was refused by rights on this disk."""
+        way = way_in(self.path, wanted) if self.forbidden and self.path.startswith("/") else None
+        return str(self) if way is None else f"{self} ({way})"
+
+
+@contextmanager
+def ways_told(wanted: int = os.R_OK | os.W_OK) -> Iterator[None]:
+    """For who is to change what is refused: have it told how he gets these rights. Raises `SegmendError`."""
+    try:
+        yield
+    except Unreadable as refused:
+        if not refused.forbidden:
+            raise
+        raise SegmendError(refused.told(wanted)) from None
 
 
 def or_none(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:

@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 from segmend.formats import clean_shutdown, meta_properties, offset_checkpoint
 from segmend.frozen import frozen
 from segmend.logdir import disk
-from segmend.surgery.fingerprint import Fingerprint, look
+from segmend.surgery.fingerprint import Fingerprint, changed, look
 
 FILES: Final = (meta_properties.FILE_NAME, clean_shutdown.FILE_NAME, *offset_checkpoint.FILE_NAMES)
 """What a broker writes anew, or removes, in every log dir that it opens."""
@@ -48,7 +48,7 @@ class DirFingerprint:
         for name, expected in self.files.items():
             if f"{self.path}/{name}" in own:
                 continue
-            why = expected.difference(look(f"{self.path}/{name}"))
+            why = changed(expected, f"{self.path}/{name}")
             if why is not None and name == meta_properties.FILE_NAME:
                 return f"{self.path}/{name}: {why}; the plan was made for another log dir"
             if why is not None:

@@ -16,9 +16,13 @@ from segmend.surgery.typed_json import require_types
 
 _PIECE: Final = 1 << 20
 _WORDS: Final = {
-    "size": "size", "mode": "mode", "uid": "owner", "gid": "group", "mtime_ns": "modification time",
-    "sha256": "content", "xattrs": "extended attributes",
-}  # fmt: skip
+    "size": "size",
+    "mtime_ns": "modification time",
+    "sha256": "content",
+    "xattrs": "extended attributes",
+}
+_RIGHTS: Final = {"uid": ("owner", "chown"), "gid": ("group", "chgrp"), "mode": ("mode", "chmod")}
+"""In this order they are given back: a new owner takes SUID and SGID away."""
 KINDS: Final = ("file", "dir", "link", "other", "missing")
 _OWN: Final = ("mode", "uid", "gid", "xattrs")
 _NOBODY: Final = (1 << 32) - 2
@@ -66,6 +70,10 @@ class Fingerprint:
 
     def difference(self, now: Fingerprint) -> str | None:
         """How `found` differs from what is expected here, None if it does not."""
+        return self.other_bytes(now) or self.other_rights(now)
+
+    def other_bytes(self, now: Fingerprint) -> str | None:
+        """The same but for owner, group and mode: what `chmod` does is no sign of a broker."""
         if now.kind != self.kind:
             return f"there is {_a(now.kind)}, not {_a(self.kind)}"
         for name, word in _WORDS.items():
@@ -73,9 +81,20 @@ class Fingerprint:
             if expected is not None and is_now is not None and expected != is_now:
                 if name in ("sha256", "xattrs"):
                     return f"its {word} changed"
-                shown = (oct(is_now)[2:], oct(expected)[2:]) if name == "mode" else (is_now, expected)
-                return f"its {word} is {shown[0]}, not {shown[1]}"
+                return f"its {word} is {is_now}, not {expected}"
         return None
+
+    def other_rights(self, now: Fingerprint) -> str | None:
+        """How owner, group and mode differ, and what gives them back."""
+        differs, back = [], []
+        for name, (word, command) in _RIGHTS.items():
+            expected, is_now = getattr(self, name), getattr(now, name)
+            if expected is not None and is_now is not None and expected != is_now:
+                shown = "o" if name == "mode" else "d"
+                differs.append(f"its {word} is {is_now:{shown}}, not {expected:{shown}}")
+                # Only five digits take SUID and SGID off a directory.
+                back.append(f"{command} {expected:{'05o' if name == 'mode' and is_now & 0o6000 else shown}}")
+        return f"{', '.join(differs)} ({', '.join(back)})" if differs else None
 
     @property
     def is_whole(self) -> bool:
@@ -121,6 +140,14 @@ def look(path: str, *, content: bool = True) -> Fingerprint:
         return fingerprint.but(size=tree_size(path), sha256=_tree_hash(path)) if content else fingerprint
     sha256 = hash_of(path) if content and kind == "file" else None
     return fingerprint.but(size=status.size, mtime_ns=status.mtime_ns, sha256=sha256)
+
+
+def changed(expected: Fingerprint, path: str) -> str | None:
+    """How a path differs from what is expected there; None if it does not. Raises `Unreadable`.
+
+    Its rights are looked at first: of what may not be read any more it is said how that was before.
+    """
+    return expected.difference(look(path, content=False)) or expected.difference(look(path))
 
 
 def _kind(status: FileStat) -> str:

@@ -81,7 +81,7 @@ class NewBytes:
                 return None
             same = hash_of(self.source, self.position, self.length) == self.sha256
         except Unreadable as refused:
-            return str(refused)
+            return refused.told()
         end = self.position + self.length
         return None if same else f"bytes {self.position} to {end} of {self.source} are not what they were"
 

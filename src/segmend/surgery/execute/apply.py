@@ -6,9 +6,10 @@ from functools import partial
 
 from segmend.errors import SegmendError, system_words
 from segmend.logdir import disk
+from segmend.logdir.file_system import ways_told
 from segmend.surgery.backups import backup_place
 from segmend.surgery.boundaries import refuse_inside
-from segmend.surgery.execute.journal import PlanRun, RunState, new_run, outdated, runs
+from segmend.surgery.execute.journal import PlanRun, RunState, new_run, outdated, runs_of
 from segmend.surgery.execute.journal_events import FORWARD, Status
 from segmend.surgery.execute.preconditions import refuse_changed
 from segmend.surgery.execute.run import Outcome, Watch, carry_out, examine, refuse_state
@@ -27,22 +28,24 @@ def apply(
     call goes on. Without `backup_dir` the plan's own counts, if it has one.
     """
     effects, watching = fx or Effects(), watch or Watch()
-    state_dir = disk.real_path(state_dir)
-    refuse_inside(plan, state_dir, "--state-dir")
-    backup_dir = backup_place(plan, state_dir, backup_dir)
-    while True:
-        run = _to_go_on_with(plan, state_dir)
-        make = partial(_made, effects, state_dir, plan) if run is None else None
-        try:
-            return carry_out(
-                effects, run or _imagined(plan, state_dir), FORWARD, watching,
-                backup_dir=backup_dir, make=make,
-            )  # fmt: skip
-        except SegmendError as error:
-            if not outdated(error, run, run_of(plan, state_dir)):
-                raise
+    with ways_told():
+        state_dir = disk.real_path(state_dir)
+        refuse_inside(plan, state_dir, "--state-dir")
+        backup_dir = backup_place(plan, state_dir, backup_dir)
+        while True:
+            run = _to_go_on_with(plan, state_dir)
+            make = partial(_made, effects, state_dir, plan) if run is None else None
+            try:
+                return carry_out(
+                    effects, run or _imagined(plan, state_dir), FORWARD, watching,
+                    backup_dir=backup_dir, make=make,
+                )  # fmt: skip
+            except SegmendError as error:
+                if not outdated(error, run, run_of(plan, state_dir)):
+                    raise
 
 
+@ways_told()
 def rehearse(plan: Plan, state_dir: str, backup_dir: str | None = None) -> list[int]:
     """The numbers of the steps that `apply` would take now, from 0; raises what would keep it from that.
 
@@ -56,9 +59,12 @@ def rehearse(plan: Plan, state_dir: str, backup_dir: str | None = None) -> list[
 
 
 def run_of(plan: Plan, state_dir: str) -> PlanRun | None:
-    """The run of this very plan, None if it was never begun; of two made at one moment the one that was."""
-    own = [run for run in runs(state_dir) if run.plan.sha256 == plan.sha256]
-    return max(own, key=lambda run: (bool(run.events), run.number), default=None)
+    """The run of this very plan, None if it was never begun; of two made at one moment the one that was.
+
+    Raises `SegmendError` if it cannot be read: what was done of the plan is not known then.
+    """
+
+    return max(runs_of(state_dir, plan), key=lambda run: (bool(run.events), run.number), default=None)
 
 
 def _to_go_on_with(plan: Plan, state_dir: str) -> PlanRun | None:

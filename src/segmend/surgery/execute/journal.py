@@ -27,7 +27,7 @@ from typing import Final, Self
 from segmend.errors import BrokerRunning, Cancelled, SegmendError, UsageError
 from segmend.frozen import dataclass, field
 from segmend.logdir import disk
-from segmend.logdir.file_system import Unreadable
+from segmend.logdir.file_system import Unreadable, ways_told
 from segmend.state_dir import default_state_dir
 from segmend.surgery.execute.journal_events import (
     FORWARD,
@@ -335,10 +335,30 @@ def runs(state_dir: str, on_problem: Callable[[SegmendError], None] = lambda _: 
     loaded: list[PlanRun] = []
     for name in _names(home):
         try:
-            loaded.append(PlanRun.load(f"{home}/{name}"))
+            with ways_told():
+                loaded.append(PlanRun.load(f"{home}/{name}"))
         except SegmendError as error:
             on_problem(error)
     return loaded
+
+
+def runs_of(state_dir: str, plan: Plan) -> list[PlanRun]:
+    """Every run of this very plan; raises `SegmendError` where one of its name is closed to this user."""
+    own = [run for run in runs(state_dir) if run.plan.sha256 == plan.sha256]
+    home = _home(state_dir)
+    for name in (name for name in _names(home) if not own and name.endswith(_ending(plan))):
+        try:
+            PlanRun.load(f"{home}/{name}")
+        except Unreadable as closed:
+            raise SegmendError(closed.told(os.R_OK | os.W_OK)) from None
+        except SegmendError:  # Rotten: the files tell whether something was done.
+            continue
+    return own
+
+
+def _ending(plan: Plan) -> str:
+    """Of the name of its runs."""
+    return f"-{plan.sha256[:8]}"
 
 
 def next_turn(state_dir: str) -> int:
@@ -356,11 +376,8 @@ def next_turn(state_dir: str) -> int:
 def _home(state_dir: str) -> str:
     """The place of all journals; raises `SegmendError` if it is closed to this user."""
     home = f"{disk.real_path(state_dir)}/{_RUNS}"
-    try:
+    with ways_told():
         disk.path_type(home)
-    except Unreadable as refused:
-        whose = disk.file_stat(folder(home)).uid
-        raise SegmendError(f"{refused}; {folder(home)} is user {whose}'s: run this as that user") from None
     return home
 
 
@@ -443,7 +460,7 @@ def new_run(fx: Effects, state_dir: str, plan: Plan) -> PlanRun:
     make_dirs(fx, home)
     kind = re.sub(r"\W+", "-", plan.operation, flags=re.ASCII)[:40]
     number = 1 + max((int(name.partition("-")[0]) for name in _numbered(home)), default=0)
-    name = f"{number:04d}-{kind}-{plan.sha256[:8]}"
+    name = f"{number:04d}-{kind}{_ending(plan)}"
     path = f"{home}/{name}"
     try:
         fx.make_dir(path)

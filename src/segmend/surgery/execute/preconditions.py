@@ -12,6 +12,7 @@ from segmend.frozen import replace
 from segmend.logdir import disk
 from segmend.surgery.execute.journal import PlanRun, RunState
 from segmend.surgery.execute.journal_events import BACK, FORWARD, Direction, Status
+from segmend.surgery.execute.rights import READ_ONLY
 from segmend.surgery.fingerprint import Fingerprint, below, look, look_without
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Need, Neighbours, Step
@@ -195,10 +196,7 @@ def refuse_read_only(plan: Plan) -> None:
     """Raise `SegmendError` if a log dir is on a file system that takes nothing."""
     for path in (each.path for each in plan.dirs):
         if disk.space(path).read_only:
-            raise SegmendError(
-                f"{path}: its file system is mounted read-only; mount it writable (see `dmesg` if it was); "
-                "nothing was changed"
-            )
+            raise SegmendError(f"{READ_ONLY.format(path)}; nothing was changed")
 
 
 def refuse_stopped_since(run: PlanRun) -> None:
@@ -212,7 +210,7 @@ def refuse_stopped_since(run: PlanRun) -> None:
         marker = f"{each.path}/{clean_shutdown.FILE_NAME}"
         if marker in own or disk.path_type(marker) is None:
             continue
-        if each.files[clean_shutdown.FILE_NAME].difference(look(marker)) is not None:
+        if each.files[clean_shutdown.FILE_NAME].other_bytes(look(marker)) is not None:
             raise SegmendError(
                 f"refused: {marker}: a broker was stopped cleanly here since; nothing was changed"
                 f"{way_back(run)}"

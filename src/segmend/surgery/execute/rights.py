@@ -16,7 +16,7 @@ from segmend.logdir.tree import LOCK
 from segmend.surgery.execute.journal import PlanRun
 from segmend.surgery.execute.journal_events import Status
 from segmend.surgery.execute.lock import without_lock
-from segmend.surgery.fingerprint import below
+from segmend.surgery.fingerprint import Fingerprint, below, look
 from segmend.surgery.step import Step
 from segmend.surgery.steps.append_file import AppendFile
 from segmend.surgery.steps.make_dir import MakeDir
@@ -24,6 +24,8 @@ from segmend.surgery.steps.patch_file import PatchFile
 from segmend.surgery.steps.replace_file import ReplaceFile
 from segmend.surgery.writing.work import device_of, folder
 
+READ_ONLY = "{}: its file system is mounted read-only; mount it writable (see `dmesg` if it was)"
+_IMMUTABLE = "{}: is made immutable (chattr -i, -a)"
 _SHOWN = 3
 _CHANGE = os.W_OK | os.X_OK
 
@@ -32,38 +34,65 @@ def refuse_without_rights(run: PlanRun, steps: Sequence[int], vaults: str) -> No
     """Raise `SegmendError` if this user lacks a right that one of these steps needs, forward or back."""
     dirs = [each.path for each in run.plan.dirs]
     # Where a .lock is missing it is made, and taken away again.
-    refusals = [*filter(None, map(_closed, [vaults, *without_lock(dirs)]))]
+    refusals = [*filter(None, map(_closed, [run.path, vaults, *without_lock(dirs)]))]
     refusals += filter(None, (_barred(f"{path}/{LOCK}") for path in dirs))
+    refusals += filter(None, [_shut(run.journal)] if disk.path_type(run.journal) is not None else [])
     for number in steps:
-        status = run.status(number)
-        refusals += _refusals(
-            run.plan.steps[number],
-            vaults,
-            whole=status is not Status.BETWEEN,
-            untouched=status is Status.BEFORE,
-        )
+        step, status = run.plan.steps[number], run.status(number)
+        refusals += _refusals(step, vaults, status)
+        if status is not Status.BEFORE:
+            refusals += _kept(run.vault(number), step)
     refusals = list(dict.fromkeys(refusals))
     if refusals:
         more = f" (and {len(refusals) - _SHOWN} more)" if len(refusals) > _SHOWN else ""
         raise SegmendError(f"refused: {'; '.join(refusals[:_SHOWN])}{more}; nothing was changed")
 
 
-def _refusals(step: Step, vaults: str, *, whole: bool, untouched: bool) -> Iterator[str]:
-    """Why a step cannot be taken; of one that was stopped on the way only its folders are `whole` enough.
+def _refusals(step: Step, vaults: str, status: Status) -> Iterator[str]:
+    """Why a step cannot be taken; of a directory that was stopped on the way what is in it does not count.
 
-    What it reads and makes counts while it is `untouched`.
+    What it reads and makes counts while it is untouched.
     """
     places = [*step.paths, *([vaults] if len(step.paths) == 1 else [])]
     yield from filter(None, map(_closed, map(folder, step.paths)))
-    if untouched:
+    if status is Status.BEFORE:
         yield from filter(None, [_unreadable(step), _closed_once_made(step)])
-    for path in step.paths if whole else ():
+    for path in step.paths:
         kind = None if os.path.islink(path) else disk.path_type(path)
         if kind == "file":
-            yield from _file(path, step)
+            yield from _file(path, step, status)
+        elif kind == "dir" and step.before.kind == "dir" and status is Status.BETWEEN:
+            yield from _other_mode(path, step.before)
         elif kind == "dir" and step.before.kind == "dir":
             crosses = len({device_of(place) for place in places}) > 1
+            whys = _tree(path) if crosses else filter(None, [_closed(path)])
+            yield from (_then(why, status) for why in whys)
+
+
+def _other_mode(path: str, before: Fingerprint) -> Iterator[str]:
+    """How a directory that comes or goes as it is was changed; to empty it its owner may have opened it."""
+    now = look(path, content=False)
+    opened = now.mode is not None and before.mode is not None and now.mode == before.mode | stat.S_IRWXU
+    why = before.other_rights(now.but(mode=before.mode) if opened else now)
+    if why is not None:
+        yield f"{path}: {why}"
+
+
+def _kept(vault: str, step: Step) -> Iterator[str]:
+    """Why the old bytes of a step, and what it set aside, cannot be had again."""
+    if disk.path_type(vault) != "dir":
+        return
+    why = _closed(vault)
+    if why is not None:
+        yield why
+        return
+    crosses = device_of(vault) != device_of(folder(step.paths[0]))
+    for name, kind in sorted(disk.listing(vault).items()):
+        path = f"{vault}/{name}"
+        if kind == "dir":
             yield from _tree(path) if crosses else filter(None, [_closed(path)])
+        elif kind == "file" and not os.access(path, os.R_OK, effective_ids=True):
+            yield _refused(path, "may not read it", "r")
 
 
 def _unreadable(step: Step) -> str | None:
@@ -72,7 +101,9 @@ def _unreadable(step: Step) -> str | None:
     source = None if content is None else content.source
     if source is None or disk.path_type(source) is None:  # An earlier step may bring it there.
         return None
-    return None if os.access(source, os.R_OK, effective_ids=True) else f"{source}: this user may not read it"
+    if os.access(source, os.R_OK, effective_ids=True):
+        return None
+    return _refused(source, "may not read it", "r")
 
 
 def _closed_once_made(step: Step) -> str | None:
@@ -95,22 +126,42 @@ def _closed(path: str) -> str | None:
     if disk.path_type(path) != "dir":
         return None  # Who makes a directory there is told.
     if disk.is_immutable(path):
-        return f"{path}: is made immutable (chattr -i, -a)"
+        return _IMMUTABLE.format(path)
+    if disk.space(path).read_only:
+        return READ_ONLY.format(path)
     if not os.access(path, os.R_OK, effective_ids=True):
-        return f"{path}: this user may not read what is in it (chmod u+rwx)"  # as one does to sync it
+        return _refused(path, "may not read what is in it", "rwx")  # as one does to sync it
     if not os.access(path, _CHANGE, effective_ids=True):
-        return f"{path}: this user may not change what is in it (chmod u+wx)"
+        return _refused(path, "may not change what is in it", "wx")
     return None
 
 
-def _file(path: str, step: Step) -> Iterator[str]:
+def _file(path: str, step: Step, status: Status) -> Iterator[str]:
     """What is written over, or beside and renamed: it is read before, and opened for writing."""
     why = _shut(path)
     if why is not None:
-        yield why
+        mode = stat.S_IMODE(disk.file_stat(path).mode)
+        yield _then(why, status) if mode == step.before.mode else why
     group = step.before.gid
     if group is not None and not _may_give(group):
         yield f"{path}: belongs to group {group}, which this user is not in; run this as root"
+
+
+def _then(why: str, status: Status) -> str:
+    """The mode is one that the plan has seen, and holds against what it finds."""
+    if "(chmod " not in why:
+        return why
+    told, _, mode = why.rpartition(" (")
+    again = f" ({mode[:-1]} and plan again, or run this as root)"
+    return f"{told}{again if status is Status.BEFORE else '; run this as root'}"
+
+
+def _refused(path: str, why: str, rights: str) -> str:
+    """What this user may not do, and who may, or how he may."""
+    owner = disk.file_stat(path).uid
+    if os.geteuid() not in (0, owner):
+        return f"{path}: this user {why}, it is user {owner}'s; run this as that user, or as root"
+    return f"{path}: this user {why} (chmod u+{rights})"
 
 
 def _barred(path: str) -> str | None:
@@ -126,9 +177,9 @@ def _barred(path: str) -> str | None:
 def _shut(path: str) -> str | None:
     """Why a file cannot be opened for writing."""
     if disk.is_immutable(path):
-        return f"{path}: is made immutable (chattr -i, -a)"
+        return _IMMUTABLE.format(path)
     if not os.access(path, os.R_OK | os.W_OK, effective_ids=True):
-        return f"{path}: this user may not read and write it (chmod u+rw)"
+        return _refused(path, "may not read and write it", "rw")
     return None
 
 
@@ -136,16 +187,16 @@ def _tree(path: str) -> Iterator[str]:
     """A directory that is copied and then removed: all in it is read; who owns it can open what is closed."""
     rows = [("", disk.file_stat(path, follow=False))]
     if not os.access(path, os.R_OK | os.X_OK, effective_ids=True):
-        yield f"{path}: this user may not read it (chmod u+rx)"
+        yield _refused(path, "may not read it", "rx")
         return
     rows += below(path)
     for name, status in rows:
         full, is_dir = f"{path}/{name}" if name else path, stat.S_ISDIR(status.mode)
         wanted = os.R_OK | os.X_OK if is_dir else os.R_OK
         if not os.access(full, wanted, effective_ids=True):
-            yield f"{full}: this user may not read it (chmod u+r)"
+            yield _refused(full, "may not read it", "rx" if is_dir else "r")
         elif disk.is_immutable(full):
-            yield f"{full}: is made immutable (chattr -i, -a)"
+            yield _IMMUTABLE.format(full)
         elif os.geteuid() not in (0, status.uid):
             yield f"{full}: belongs to user {status.uid}; run this as that user, or as root"
         elif not _may_give(status.gid):

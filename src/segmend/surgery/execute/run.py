@@ -19,6 +19,7 @@ from typing import Final
 from segmend.errors import OUT_OF_MEMORY, Cancelled, SegmendError, system_words
 from segmend.frozen import field, frozen
 from segmend.logdir import disk
+from segmend.logdir.access import way_in
 from segmend.surgery.boundaries import refuse_inside, refuse_no_log_dir, refuse_other_dirs, refuse_outside
 from segmend.surgery.execute import lock
 from segmend.surgery.execute.journal import (
@@ -405,6 +406,8 @@ def _said(run: PlanRun) -> Iterator[None]:
     except OSError as error:
         name = os.fsdecode(error.filename) if error.filename is not None else run.path
         room = _ROOM.get(error.errno or 0, "")
-        raise SegmendError(f"{name}: {system_words(error)}{room}; {_ways(run)}") from None
+        way = way_in(name, os.R_OK | os.W_OK) if error.errno == errno.EACCES else None
+        more = room if way is None else f" ({way})"
+        raise SegmendError(f"{name}: {system_words(error)}{more}; {_ways(run)}") from None
     except MemoryError:
         raise SegmendError(f"{OUT_OF_MEMORY}; {_ways(run)}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from segmend.errors import SegmendError
+from segmend.logdir.file_system import ways_told
 from segmend.logdir.tree import LOCK
 from segmend.surgery.execute.journal import PlanRun, RunState, outdated, runs
 from segmend.surgery.execute.journal_events import BACK, FORWARD, Direction, Status
@@ -42,6 +43,7 @@ def _done(status: Status) -> bool:
     return status is not Status.BEFORE
 
 
+@ways_told()
 def undo(run: PlanRun, *, fx: Effects | None = None, watch: Watch | None = None) -> Outcome:
     """Take a run back, wholly or as far as it got; one that was taken back is applied again.
 
@@ -76,6 +78,7 @@ def not_told(run: PlanRun) -> str | None:
     )
 
 
+@ways_told()
 def rehearse(run: PlanRun) -> list[int]:
     """The steps that `undo` would take now, in their order; raises what would keep it from that."""
     direction = direction_of(run)

@@ -14,7 +14,7 @@ from segmend.logdir.file_system import Files, Unreadable
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.surgery import recipes
-from segmend.surgery.fingerprint import MISSING, Fingerprint, hash_bytes, look
+from segmend.surgery.fingerprint import MISSING, Fingerprint, changed, hash_bytes, look
 from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.recipes import Rebuild
 from segmend.surgery.step import Need, OnePath, View
@@ -116,11 +116,11 @@ class ReplaceFile(OnePath):
         yield Need(folder(self.path), self.after.size or 0)
 
     def not_before(self) -> str | None:
-        changed = None if self.content is None else self.content.changed()
-        return self.before.difference(look(self.path)) or changed
+        other = None if self.content is None else self.content.changed()
+        return changed(self.before, self.path) or other
 
     def not_after(self) -> str | None:
-        return self.after.difference(look(self.path))
+        return changed(self.after, self.path)
 
     def not_ours(self) -> str | None:
         now = look(self.path)

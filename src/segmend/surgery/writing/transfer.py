@@ -21,7 +21,7 @@ from segmend.errors import SegmendError
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.logdir.file_system import FileStat
-from segmend.surgery.fingerprint import Fingerprint, below, look
+from segmend.surgery.fingerprint import Fingerprint, below, changed, look
 from segmend.surgery.writing.atomic import (
     LINKED,
     TEMPORARY,
@@ -336,4 +336,6 @@ def vault_name(vault: str, path: str) -> str:
 
 def differs_at(expected: Fingerprint, path: str) -> str | None:
     """How a moved file or directory differs from what it was; the bytes of files are not read."""
-    return expected.difference(look(path, content=expected.kind == "dir"))
+    return (
+        changed(expected, path) if expected.kind == "dir" else expected.difference(look(path, content=False))
+    )
