@@ -155,7 +155,12 @@ def test_a_topic_made_anew_serves_the_records_of_the_old_one_from_all_its_replic
             found = run("check", *broker.dirs, "--json").of("finding")
             (remedy,) = (row["remedy"]["command"] for row in found if row["code"] == "M05")
             assert remedy == f"segmend plan restamp {broker.dirs[0]} --topic t -o plan.json"
-            told = run("plan", "restamp", *broker.dirs, "--topic", "t", "-o", plan, code=0).out
+            asked = ("plan", "restamp", *broker.dirs, "--topic", "t", "-o", plan)
+            assert "may lead by the metadata here" in run(*asked, code=4).out
+            proofs = [
+                word for each in cluster.brokers for word in ("--replica", each.dirs[0]) if each is not broker
+            ]
+            told = run(*asked, *proofs, code=0).out
             assert "once it leads, stop each of them and graft it from the leader's files" in told
             run("apply", plan, "--yes", *state, code=1)
         cluster.start()

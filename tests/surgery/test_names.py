@@ -1,5 +1,6 @@
 """`plan delete`, `plan restamp`, `plan rename`: what partitions are called, whose they are, that they go."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -104,6 +105,46 @@ def test_no_two_topics_get_one_id_where_no_metadata_tells_whose_it_is(clean: Des
     assert clean.plan("restamp", "--topic", "single", "--topic-id", OTHER).code == 0
 
 
+def test_what_a_leader_elsewhere_may_cut_off_is_given_up_by_its_figure_only(tmp_path: Path) -> None:
+    """Three nodes of 4.3.1: a stray is kept; restamped it was cut to the log of a leader that had nothing."""
+    whole = golden("4.3.1-fleet")
+    fleet, asked = Desk(whole / "b1", tmp_path), ("restamp", "--topic", "orders")
+    stamp(home_of(fleet, "orders-1"))
+    others = {node: next(whole.glob(f"b{node}/d*/orders-1")) for node in (2, 3)}
+    for proof in ((), ("--replica", others[2])):
+        ran = fleet.plan(*asked, *proof)
+        (left,) = ran.of("plan")[0]["left"]
+        assert (ran.code, ran.of("step")) == (4, [])
+        assert "node 3 may lead by the metadata here" in left
+    figure = re.findall(r"--accept-loss (\d+)-records", left)[0]
+    assert fleet.plan(*asked, "--accept-loss", "1-records").code == 16
+    assert fleet.plan(*asked, "--accept-loss", f"{figure}-records").code == 0
+    assert [loss["records"] for loss in fleet.planned()["losses"]] == [int(figure)]
+    for proof in (others[3], others[3].parent):
+        assert fleet.plan(*asked, "--replica", proof).code == 0
+        assert fleet.planned()["losses"] == []
+    stamp(home_of(fleet, "clicks-2"))
+    assert fleet.plan("restamp", "--topic", "clicks").code == 0  # nobody but this node may lead
+    assert fleet.planned()["losses"] == []
+
+
+@pytest.mark.parametrize("operation", ["rename", "rename --copy", "adopt"])
+def test_what_becomes_a_replica_of_another_topic_may_be_cut_off(operation: str, tmp_path: Path) -> None:
+    fleet = Desk(golden("4.3.1-fleet") / "b1", tmp_path)
+    shutil.rmtree(home_of(fleet, "shipments-0"))
+    home = home_of(fleet, "dead-letters-0")
+    asked: tuple[object, ...] = (*operation.split(), "--topic", "dead-letters", "--to", "shipments")
+    if operation == "adopt":
+        stray = home.rename(home.with_name(f"shipments-0.{'0' * 32}-stray"))
+        asked = ("adopt", "--directory", stray, "--topic-id", "current")
+    ran = fleet.plan(*asked)
+    assert ran.code == 0, ran.err
+    losses = [loss["what"] for loss in fleet.planned()["losses"]]
+    assert ["node 3 may lead by the metadata here" in what for what in losses] == (
+        [] if "--copy" in operation else [True]
+    )
+
+
 def newer(desk: Desk, name: str) -> None:
     """Its log is that of an older topic, which came to leader epoch 99."""
     stamp(home_of(desk, name))
@@ -116,7 +157,7 @@ def test_replicas_with_newer_epochs_than_their_topic_are_no_followers(tmp_path: 
     fleet = Desk(golden("4.3.1-fleet") / "b1", tmp_path / "fleet")
     known, followers = "its log has leader epochs up to 99", "do not come into sync before the topic is past"
     newer(fleet, "clicks-1")
-    assert fleet.plan("restamp", "--topic", "clicks").code == 0
+    assert fleet.plan("restamp", "--topic", "clicks").code == 4  # node 3 may lead
     assert known in notes(fleet)
     assert followers in notes(fleet)
     assert "stop each of them and graft it from the leader's files" in notes(fleet)

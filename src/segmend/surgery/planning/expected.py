@@ -14,6 +14,7 @@ from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
 from segmend.surgery.fingerprint import Fingerprint, hash_bytes, look
 from segmend.surgery.new_bytes import NewBytes
+from segmend.surgery.plan import Loss
 from segmend.surgery.steps.replace_file import ReplaceFile, refuse_other_kind
 
 CURRENT = "current"
@@ -43,6 +44,23 @@ class ExpectedReplica:
             if image is None or self.topic_id is None
             else image.replicas.get((self.topic_id, self.number), ())
         )
+
+    @property
+    def others_that_may_lead(self) -> set[int]:
+        """Other nodes that are in sync by the metadata here, or may be elected without (KIP-966)."""
+        image = self.broker.metadata
+        leader = None if image is None else image.leaders.get((self.topic_id or "", self.number))
+        able = () if leader is None else (*leader.isr, *leader.elr)
+        return {node for node in able if node != self.broker.node_id}
+
+    def cut_off(self, partition: PartitionDir) -> Iterator[Loss]:
+        """Of records that were another topic's, what a leader elsewhere does not have: nobody looked."""
+        nodes = self.others_that_may_lead
+        if nodes and partition.size:
+            first = min(partition.layout.logs)
+            yield Loss.of_unknown_size(
+                partition.log_dir.path, self.topic, self.number, first, who_cuts(sorted(nodes))
+            )
 
     def unexpected(self, *, renames: str = "renames it to -stray") -> str | None:
         """Why a start would not serve it, in Kafka's words and what then happens; None if it would."""
@@ -81,6 +99,14 @@ class ExpectedReplica:
                     "it leads, stop each of them and graft it from the leader's files (segmend plan graft "
                     "--live-source)"
                 )
+
+
+def who_cuts(nodes: Sequence[int]) -> str:
+    """What it means that a replica has records which these nodes may lead without."""
+    return (
+        f"node{'s' * (len(nodes) > 1)} {', '.join(map(str, nodes))} may lead by the metadata here: what that "
+        "log does not have is cut off here, and no undo brings it back"
+    )
 
 
 def refuse_other_topic(source: PartitionDir, image: MetadataImage | None) -> None:

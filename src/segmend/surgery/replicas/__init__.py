@@ -3,6 +3,7 @@
 replica_log   the logs of a partition directory, or of bytes in memory, batch by batch
 comparison    two replicas side by side: where they part, and what either has after that
 leader        a replica that is copied from: whose it is, who uses it, up to where it may be read
+given         those of other nodes that prove to have its records
 registered    whom the cluster's metadata names as its leader
 recovery      what the next start would do to a replica's segments
 joined_log    a log as it will be, out of files of both

@@ -109,6 +109,17 @@ def has_all(own: ReplicaLog, other: ReplicaLog) -> bool:
     return comparison.target_next is None and comparison.shared.batches == comparison.target.batches
 
 
+def tally_of(log: ReplicaLog) -> tuple[BatchTally, int]:
+    """The batches of records of a replica, and how many places of it are damaged, where more may be."""
+    tally, hurt = BatchTally(), 0
+    for item in log.items():
+        if isinstance(item, DamagedBytes):
+            hurt += 1
+        elif not item.header.is_control:
+            tally.add(item.header)
+    return tally, hurt
+
+
 def _counted(items: Iterator[BatchOrDamage], tally: BatchTally) -> Iterator[BatchOrDamage]:
     for item in items:
         if isinstance(item, SoundBatch):

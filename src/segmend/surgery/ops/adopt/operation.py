@@ -80,7 +80,8 @@ def plan(request: Request[Options]) -> Plan:
     loaded = adopted.load()
     arguments = arguments_of(options)
     notes = [*([why] if why else []), *_notes(adopted, loaded)]
-    draft = Draft(steps=list(_steps(request, adopted, empty, loaded)), notes=notes)
+    losses = [*adopted.replica.cut_off(adopted.partition)] if adopted.topic_id != adopted.old_id else []
+    draft = Draft(steps=list(_steps(request, adopted, empty, loaded)), losses=losses, notes=notes)
     return assembly.make(NAME, arguments, request, draft)
 
 

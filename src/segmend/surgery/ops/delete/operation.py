@@ -13,19 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from segmend.errors import UsageError
-from segmend.formats.names import parse_dir_name
 from segmend.formats.offset_checkpoint import FILE_NAMES
 from segmend.frozen import frozen
-from segmend.logdir import disk
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.options import arguments_of, option, required
 from segmend.surgery.plan import Left, Loss, Plan
 from segmend.surgery.planning import accepted_loss, assembly, selection
 from segmend.surgery.planning.assembly import Draft
-from segmend.surgery.replicas.comparison import BatchTally, has_all
-from segmend.surgery.replicas.replica_log import DamagedBytes, ReplicaLog
+from segmend.surgery.replicas.comparison import has_all, tally_of
+from segmend.surgery.replicas.given import given_replicas
+from segmend.surgery.replicas.replica_log import ReplicaLog
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
 from segmend.surgery.steps.quarantine import Quarantine
@@ -162,7 +160,8 @@ def price_of(
     if partition.unreadable is not None:
         raise partition.unreadable
     own = ReplicaLog.of(partition, tell)
-    others = [*_beside(partition, broker, leaving), *_given(partition, replicas)]
+    ids = () if partition.topic_id is None else (partition.topic_id,)
+    others = [*_beside(partition, broker, leaving), *given_replicas(partition, replicas, ids)]
     for other in others:
         if has_all(own, ReplicaLog.of(other)):
             return Price(partition=partition, why=f"{other.path} proves to have every batch of it")
@@ -182,12 +181,7 @@ def price_of(
 
 
 def _counted(partition: PartitionDir, own: ReplicaLog, why: str) -> Price:
-    tally, hurt = BatchTally(), 0
-    for item in own.items():
-        if isinstance(item, DamagedBytes):
-            hurt += 1
-        elif not item.header.is_control:
-            tally.add(item.header)
+    tally, hurt = tally_of(own)
     if not (tally.records or hurt):
         return Price(partition=partition, why="no record is in it")
     why += f"; {hurt} of its places are damaged, where more may be" if hurt else ""
@@ -204,26 +198,6 @@ def _beside(
         same = other.key == partition.key and other.topic_id == partition.topic_id
         if same and other not in leaving:
             yield other
-
-
-def _given(partition: PartitionDir, replicas: Sequence[str]) -> Iterator[PartitionDir]:
-    """The directories that `--replica` names, or those of the name in the log dirs that it names."""
-    for path in replicas:
-        real = disk.real_path(path)
-        if disk.path_type(real) != "dir":
-            raise UsageError(f"--replica {path}: no such directory")
-        home, _, name = real.rpartition("/")
-        parsed = parse_dir_name(name)
-        inner = LogDir.open(real).partition(f"{partition.topic}-{partition.partition}")
-        if inner is None and (parsed.topic, parsed.partition) == partition.key:
-            inner = PartitionDir.forced(LogDir.open(home), name)
-        if inner is None or not inner.layout.logs:
-            continue
-        if disk.real_path(inner.path) == disk.real_path(partition.path):
-            raise UsageError(f"--replica {path}: is what is to be deleted")
-        ids = inner.topic_id, partition.topic_id
-        if None in ids or ids[0] == ids[1]:
-            yield inner
 
 
 def _in_sync(partition: PartitionDir, broker: BrokerDirs) -> Sequence[int]:

@@ -97,7 +97,9 @@ def plan(request: Request[Options]) -> Plan:
         steps += copied(each) if options.copy else moved(each, replacing=each.replica.path in cleared)
         done += each.partition.size
     arguments = arguments_of(options)
-    return assembly.make(NAME, arguments, request, Draft(steps=steps, notes=list(_notes(request, names))))
+    losses = [loss for each in names for loss in each.replica.cut_off(each.partition) if not options.copy]
+    draft = Draft(steps=steps, losses=losses, notes=list(_notes(request, names)))
+    return assembly.make(NAME, arguments, request, draft)
 
 
 def _way_out(each: NewName) -> str:

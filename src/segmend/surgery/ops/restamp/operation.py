@@ -23,8 +23,8 @@ from segmend.formats.partition_metadata import FILE_NAME, PartitionMetadata, ren
 from segmend.frozen import frozen
 from segmend.logdir.tree import PartitionDir
 from segmend.surgery.options import arguments_of, flag, option, required
-from segmend.surgery.plan import Plan
-from segmend.surgery.planning import assembly, selection
+from segmend.surgery.plan import Left, Loss, Plan
+from segmend.surgery.planning import accepted_loss, assembly, selection
 from segmend.surgery.planning.assembly import Draft
 from segmend.surgery.planning.expected import (
     CURRENT,
@@ -32,8 +32,12 @@ from segmend.surgery.planning.expected import (
     NO_METADATA,
     NO_TOPIC_IDS,
     ExpectedReplica,
+    who_cuts,
     wished_id,
 )
+from segmend.surgery.replicas.comparison import BatchTally, has_all, tally_of
+from segmend.surgery.replicas.given import given_replicas
+from segmend.surgery.replicas.replica_log import ReplicaLog
 from segmend.surgery.request import Request
 from segmend.surgery.steps.replace_file import ReplaceFile
 
@@ -43,7 +47,11 @@ examples:
   segmend plan restamp /data/a /data/b --topic orders -o plan.json         the id that the metadata here has
   segmend plan restamp /data/a /data/b --topic 'orders*' -o plan.json
   segmend plan restamp /data/a --topic orders --topic-id JTJWqc3YQ3mqoxqVcVOkXg -o plan.json
-                                                as kafka-topics.sh --describe --topic orders tells it"""
+                                                as kafka-topics.sh --describe --topic orders tells it
+  segmend plan restamp /data/a --topic orders --replica /mnt/b2/data/a --replica /mnt/b3/data/a -o plan.json
+                                                where other nodes may lead: these prove to have the records
+
+Restamp all replicas before any of them starts: who leads without these records has the others cut to that."""
 
 
 @frozen
@@ -56,6 +64,17 @@ class Options:
         "ID",
         default=CURRENT,
     )
+    replica: tuple[str, ...] = option(
+        "the replica on another node, its directory or log dir: what it proves to have is not cut off here; "
+        "repeatable",
+        "DIR",
+        default=(),
+    )
+    accept_loss: int | None = option(
+        "also those of whose N records a leader on another node may have none, and has them cut off",
+        "N-records",
+        accepted_loss.records,
+    )
     even_stray: bool = flag(EVEN_STRAY)
 
 
@@ -66,6 +85,18 @@ class _Stamp:
     partition: PartitionDir
     before: ExpectedReplica
     after: ExpectedReplica
+
+
+@frozen
+class _Risk:
+    """Records that a follower loses where one of these nodes leads without them.
+
+    So 4.3.1 cut the one restamped replica of three to nothing, which it would have kept as a stray.
+    """
+
+    stamp: _Stamp
+    nodes: Sequence[int]
+    tally: BatchTally
 
 
 def plan(request: Request[Options]) -> Plan:
@@ -88,14 +119,66 @@ def plan(request: Request[Options]) -> Plan:
             raise SegmendError(f"{each.after.path}: with id {each.after.topic_id}: {why}; {hint}")
     _refuse_twins(stamps, changed)
     _refuse_shared_id(request, changed)
+    risks = list(_risks(request, changed))
+    total = sum(risk.tally.records for risk in risks)
+    accepted_loss.refuse_other_figure(options.accept_loss, total)
+    kept = () if options.accept_loss is not None else [risk.stamp for risk in risks]
+    going = [each for each in changed if each not in kept]
     arguments = arguments_of(options)
     notes = [
         *_notes(request, stamps, changed),
         *(w for e in changed for w in e.after.newer_epochs(e.partition)),
     ]
-    return assembly.make(
-        NAME, arguments, request, Draft(steps=[_step(each) for each in changed], notes=notes)
+    draft = Draft(
+        steps=[_step(each) for each in going], notes=notes,
+        losses=[] if kept else [_loss(risk) for risk in risks],
+        left=[_left(risk, total) for risk in risks if kept],
+    )  # fmt: skip
+    return assembly.make(NAME, arguments, request, draft)
+
+
+def _risks(request: Request[Options], changed: Sequence[_Stamp]) -> Iterator[_Risk]:
+    exposed = [(each, nodes) for each in changed if (nodes := each.after.others_that_may_lead)]
+    total, done = sum(each.partition.size for each, _ in exposed), 0
+
+    def tell(size: int) -> None:
+        nonlocal done
+        done += size
+        request.on_progress(done, total)
+
+    for each, nodes in exposed:
+        tally, _ = tally_of(ReplicaLog.of(each.partition, tell))
+        unproven = sorted(nodes - _proven(request, each)) if tally.records else []
+        if unproven:
+            yield _Risk(stamp=each, nodes=unproven, tally=tally)
+
+
+def _proven(request: Request[Options], each: _Stamp) -> set[int]:
+    """The nodes whose replicas were given, and have every batch of this one."""
+    ids = [topic_id for topic_id in (each.before.topic_id, each.after.topic_id) if topic_id is not None]
+    own, found = ReplicaLog.of(each.partition), set()
+    for other in given_replicas(each.partition, request.options.replica, ids):
+        identity = other.log_dir.meta_properties.value
+        if identity is not None and identity.node_id is not None and has_all(own, ReplicaLog.of(other)):
+            found.add(identity.node_id)
+    return found
+
+
+def _loss(risk: _Risk) -> Loss:
+    partition, tally = risk.stamp.partition, risk.tally
+    return Loss(
+        dir=partition.log_dir.path, topic=partition.topic, partition=partition.partition,
+        records=tally.records, bytes=partition.size, first_offset=tally.first, last_offset=tally.last,
+        what=f"at most: {who_cuts(risk.nodes)}",
+    )  # fmt: skip
+
+
+def _left(risk: _Risk, total: int) -> Left:
+    why = (
+        f"{who_cuts(risk.nodes)}; --replica DIR proves that it has these {risk.tally.records} records; to "
+        f"restamp all such without: --accept-loss {total}-records"
     )
+    return Left(why=why, path=risk.stamp.partition.path)
 
 
 def _refuse_twins(stamps: Sequence[_Stamp], changed: Sequence[_Stamp]) -> None:
