@@ -72,7 +72,7 @@ class Place:
         self.dirs = sorted((root / "b1").glob("d*"))
         self.partitions = sorted(path for path in root.glob("b1/d*/*-0") if path.is_dir())
         self.mine = next(path for path in self.partitions if path.name.startswith("codec-none"))
-        self.plan, self.leader = away / "plan.json", away / self.mine.name
+        self.plan, self.leader = away / "plan.json", away / "copied" / self.mine.name
 
 
 def shows(place: Place) -> list[list[object]]:
