@@ -136,6 +136,21 @@ def test_a_stray_of_a_topic_made_anew_is_adopted_for_that(
     assert (whole / "partition.metadata").read_bytes() == own
 
 
+def test_a_stray_is_kept_where_another_node_may_lead_without_its_records(tmp_path: Path) -> None:
+    """As a follower it would be cut to what that one has."""
+    home = tmp_path / "broker"
+    copy_tree(golden("4.3.1-fleet") / "b1", home)
+    dirs = sorted(path.parent for path in home.rglob("meta.properties"))
+    strays = {}
+    for name in ("clicks-2", "orders-1"):  # led by this node alone; perhaps by node 3
+        whole = next(home.rglob(name))
+        strays[name] = whole.rename(whole.with_name(f"{name}.{'0' * 32}-stray"))
+        stamp(strays[name])
+    told = {str(each.topic): str(each.remedy and each.remedy.command) for each in findings(dirs, "N20")}
+    assert "--topic-id current" in told["clicks"]
+    assert told["orders"] == f"segmend show {strays['orders-1']}"
+
+
 def test_a_stray_that_no_topic_of_today_expects_is_looked_at(dirs: list[Path]) -> None:
     whole = alone(dirs).parent
     stray = whole.rename(whole.with_name(f"gone-0.{'0' * 32}-stray"))

@@ -18,7 +18,7 @@ from segmend.findings import Finding, Remedy, Safety, Severity
 from segmend.logdir.tree import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
-from segmend.node.topic_identity import of_no_topic
+from segmend.node.topic_identity import of_no_topic, others_that_may_lead
 
 from . import remedies
 from .context import PartitionContext
@@ -142,6 +142,8 @@ def _back(context: PartitionContext, *, missed: bool = False) -> Remedy:
     partition, broker = context.partition, context.broker_dirs
     replace = context.dir.broker.has_current(context.key)
     if of_no_topic(broker, partition):
+        if _may_be_cut(partition, broker):
+            return _look(context)
         log_dirs = [each.path for each in broker.dirs]
         return remedies.adopt_for_today(log_dirs, partition.path, replace=replace)
     if _would_be_stray(partition, broker):
@@ -149,6 +151,12 @@ def _back(context: PartitionContext, *, missed: bool = False) -> Remedy:
     # The copy of a move need not be whole.
     safety = Safety.SAFE if missed and partition.kind != "future" else Safety.ADVICE
     return remedies.adopt(context.dir.path, partition.name, replace=replace, safety=safety)
+
+
+def _may_be_cut(partition: PartitionDir, broker: BrokerDirs) -> bool:
+    """Whether another node may lead the topic of today, with other records, or none."""
+    today = None if broker.metadata is None else broker.metadata.ids.get(partition.topic)
+    return bool(others_that_may_lead(broker, today, partition.partition))
 
 
 def _would_be_stray(partition: PartitionDir, broker: BrokerDirs) -> bool:

@@ -45,6 +45,17 @@ def of_no_topic(broker: BrokerDirs, partition: PartitionDir) -> bool:
     return image.assigned(partition.topic, partition.partition, broker.node_id)
 
 
+def others_that_may_lead(broker: BrokerDirs, topic_id: str | None, number: int) -> set[int]:
+    """Other nodes that are in sync by the metadata here, or may be elected without being so (KIP-966).
+
+    A follower keeps nothing that its leader does not have.
+    """
+    image = broker.metadata
+    leader = None if image is None else image.leaders.get((topic_id or "", number))
+    able = () if leader is None else (*leader.isr, *leader.elr)
+    return {node for node in able if node != broker.node_id}
+
+
 def twin_of(broker: BrokerDirs, partition: PartitionDir) -> PartitionDir | None:
     """Another directory that is the same partition and has the topic's id in the cluster's metadata."""
     known = None if broker.metadata is None else broker.metadata.ids.get(partition.topic)

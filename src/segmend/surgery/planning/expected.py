@@ -12,6 +12,7 @@ from segmend.frozen import frozen
 from segmend.logdir.tree import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
+from segmend.node.topic_identity import others_that_may_lead
 from segmend.surgery.fingerprint import Fingerprint, hash_bytes, look
 from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.plan import Loss
@@ -47,11 +48,7 @@ class ExpectedReplica:
 
     @property
     def others_that_may_lead(self) -> set[int]:
-        """Other nodes that are in sync by the metadata here, or may be elected without (KIP-966)."""
-        image = self.broker.metadata
-        leader = None if image is None else image.leaders.get((self.topic_id or "", self.number))
-        able = () if leader is None else (*leader.isr, *leader.elr)
-        return {node for node in able if node != self.broker.node_id}
+        return others_that_may_lead(self.broker, self.topic_id, self.number)
 
     def cut_off(self, partition: PartitionDir) -> Iterator[Loss]:
         """Of records that were another topic's, what a leader elsewhere does not have: nobody looked."""
