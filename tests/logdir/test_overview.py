@@ -5,7 +5,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.conftest import examples
 
@@ -184,6 +184,8 @@ def test_the_last_entry_before_the_zeros_is_found(
 
 @examples(40)
 @given(content=st.binary(max_size=400), garbage=st.binary(max_size=64))
+@example(content=b"\1", garbage=b"").via("no whole entry")
+@example(content=bytes(12) + b"\1", garbage=b"").via("what makes no entry behind zeros")
 def test_no_bytes_make_an_overview_fail(
     content: bytes, garbage: bytes, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -99,7 +99,7 @@ def _used_entries(reader: OpenFile, entry_size: int) -> int:
     low, high = 0, reader.size // entry_size
     if high and any(reader.read(entry_size, (high - 1) * entry_size)):
         return high
-    first = reader.read(_FIRST_BYTES // entry_size * entry_size)
+    first = reader.read(min(_FIRST_BYTES // entry_size, high) * entry_size)
     used = -(-nonzero_size(memoryview(first)) // entry_size)
     if used * entry_size < len(first):
         return used
