@@ -54,14 +54,21 @@ def never_seen(
     outcomes = [one.outcome for one in loaded]
     if image is not None:
         return [each.name for each in outcomes if _is_unseen(each, image, states, broker)]
-    there = {(each.topic, each.partition) for each in outcomes}
-    # Of a topic that was deleted the high watermark stays where the last log of a dir went with it.
+    deleted = {(each.topic, each.partition) for each in outcomes if _is_deleted(each)}
+    there = {(each.topic, each.partition) for each in outcomes if not _is_deleted(each)}
+    # Of a topic that was deleted the high watermark stays where the last log of a dir went with it. Its
+    # recovery point goes at once, unless it was the last of its dir: else somebody named it `-delete`.
     lines = {
         key
         for state in states for name in (_ENDS if state.log_dir.current else (RECOVERY_POINT,))
-        for key, offset in state.offsets.get(name, {}).items() if offset > 0
+        for key, offset in state.offsets.get(name, {}).items()
+        if offset > 0 and not (key in deleted and (name != RECOVERY_POINT or not state.log_dir.current))
     }  # fmt: skip
     return sorted(f"{topic}-{partition}" for topic, partition in lines - there)
+
+
+def _is_deleted(outcome: PartitionOutcome | DirectoryOutcome) -> bool:
+    return isinstance(outcome, DirectoryOutcome) and outcome.kind == "delete"
 
 
 def only_zookeeper_knows(
