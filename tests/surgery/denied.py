@@ -255,8 +255,7 @@ class Trial:
             if subprocess.run(["chattr", how, path], capture_output=True).returncode:
                 return
         else:
-            path = path if is_dir else path.parent
-            how = "ro"
+            path, how = chance.choice([*self.bed.dirs, self.bed.state]), "ro"
             if subprocess.run(["mount", "--bind", path, path], capture_output=True).returncode:
                 return
             self.mounts.append(path)

@@ -155,3 +155,24 @@ def test_a_discard_that_was_stopped_goes_on(desk: Desk) -> None:
     assert desk.run("undo", "--yes", "--state-dir", desk.state).code == 8
     assert quarantine(desk, "discard", "0001", "--yes").code == 1
     assert {row["state"] for row in quarantine(desk, "list").json} == {"discarded"}
+
+
+@pytest.mark.parametrize("hurt", ["a byte", "a mode"])
+def test_what_was_changed_where_it_was_set_aside_is_not_taken_for_what_was(clean: Desk, hurt: str) -> None:
+    """`undo` brought it back with exit 0; what is left of it can be had by a plan."""
+    before = clean.tree()
+    assert clean.plan("delete", "--partition", "nulls-0", "--accept-loss", "100-records").code == 0
+    clean.apply()
+    log = max(clean.state.glob("journals/*/steps/*/nulls-0/*.log"))
+    if hurt == "a mode":
+        log.chmod(0o604)
+    else:
+        log.write_bytes(log.read_bytes()[:-1])
+    after = clean.tree()
+    ran = clean.run("undo", "--yes", "--state-dir", clean.state)
+    said = f"{log.parent}: its {'content changed' if hurt == 'a mode' else 'size is '}"
+    assert (ran.code, said in ran.err, clean.tree()) == (8, True, after), ran.err
+    again = clean.run("plan", "reverse", "--state-dir", clean.state, "-o", clean.plan_file)
+    assert again.code == 0, again
+    clean.apply()
+    assert clean.tree().keys() == before.keys()

@@ -261,6 +261,20 @@ def test_old_bytes_that_this_user_may_not_read_are_told_before_the_first_step_ba
 
 
 @ROOT_SEES
+def test_a_log_dir_whose_time_could_not_be_set_is_told_before_the_first_step(desk: Desk) -> None:
+    """It has no step of its own; all was done, and then ended with an error."""
+    trimmed(desk)
+    os.chown(desk.plan_file, NOBODY, NOBODY)
+    (desk.dirs[0] / ".lock").touch()
+    os.chown(desk.dirs[0] / ".lock", NOBODY, NOBODY)
+    as_user(lambda: desk.run("apply", desk.plan_file, "--yes", "--state-dir", desk.state))
+    usual = desk.dirs[0].stat().st_mode
+    desk.dirs[0].chmod(0o333)
+    said = f"{desk.dirs[0]}: this user may not read what is in it (chmod u+rwx)"
+    obeyed(desk, ("undo",), said, lambda: desk.dirs[0].chmod(usual))
+
+
+@ROOT_SEES
 def test_a_journal_that_this_user_may_not_read_is_not_begun_anew(desk: Desk) -> None:
     """`apply` took the plan for one that was never begun, and told to make it again."""
     trimmed(desk)

@@ -22,7 +22,7 @@ from segmend.surgery.steps.move_dir import MoveDir
 from segmend.surgery.steps.patch_file import PatchFile
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.writing.atomic import TEMPORARY, other_names
-from segmend.surgery.writing.transfer import allocated, leftovers, vault_name
+from segmend.surgery.writing.transfer import allocated, differs_at, leftovers, vault_name
 from segmend.surgery.writing.work import folder
 
 _SHOWN = 3
@@ -233,6 +233,16 @@ def refuse_lost_backups(run: PlanRun, steps: Sequence[int]) -> None:
         raise SegmendError(
             f"{gone}: is not there, where {run.name} put old bytes ({why}); nothing was changed"
         )
+
+
+def refuse_changed_aside(run: PlanRun, steps: Sequence[int]) -> None:
+    """Raise `SegmendError` if what was set aside is not what it was, which an undo is to bring back."""
+    for number in (number for number in steps if run.status(number) is Status.AFTER):
+        step = run.plan.steps[number]
+        place = vault_name(run.vault(number), step.paths[0])
+        why = differs_at(step.before, place) if isinstance(step, Quarantine) else None
+        if why is not None:
+            raise SegmendError(f"refused: {place}: {why}; nothing was changed{way_back(run)}")
 
 
 def refuse_full(run: PlanRun, steps: Sequence[int], vaults: str, direction: Direction) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from segmend.errors import SegmendError
 from segmend.logdir import disk
@@ -22,6 +22,7 @@ from segmend.surgery.steps.append_file import AppendFile
 from segmend.surgery.steps.make_dir import MakeDir
 from segmend.surgery.steps.patch_file import PatchFile
 from segmend.surgery.steps.replace_file import ReplaceFile
+from segmend.surgery.writing.transfer import leftovers
 from segmend.surgery.writing.work import device_of, folder
 
 READ_ONLY = "{}: its file system is mounted read-only; mount it writable (see `dmesg` if it was)"
@@ -36,12 +37,15 @@ def refuse_without_rights(run: PlanRun, steps: Sequence[int], vaults: str) -> No
     # Where a .lock is missing it is made, and taken away again.
     refusals = [*filter(None, map(_closed, [run.path, vaults, *without_lock(dirs)]))]
     refusals += filter(None, (_barred(f"{path}/{LOCK}") for path in dirs))
+    refusals += _unopened({*dirs, *(run.begun["folders"] if run.begun is not None else ())})
     refusals += filter(None, [_shut(run.journal)] if disk.path_type(run.journal) is not None else [])
     for number in steps:
         step, status = run.plan.steps[number], run.status(number)
         refusals += _refusals(step, vaults, status)
         if status is not Status.BEFORE:
             refusals += _kept(run.vault(number), step)
+        if status is Status.BETWEEN:
+            refusals += _stuck(step, run.token(number))
     refusals = list(dict.fromkeys(refusals))
     if refusals:
         more = f" (and {len(refusals) - _SHOWN} more)" if len(refusals) > _SHOWN else ""
@@ -76,6 +80,19 @@ def _other_mode(path: str, before: Fingerprint) -> Iterator[str]:
     why = before.other_rights(now.but(mode=before.mode) if opened else now)
     if why is not None:
         yield f"{path}: {why}"
+
+
+def _unopened(folders: Set[str]) -> Iterator[str]:
+    """Directories that could not be given their time again: they are opened, whatever is done in them."""
+    for path in sorted(folders):
+        if disk.path_type(path) == "dir" and not os.access(path, os.R_OK, effective_ids=True):
+            yield _refused(path, "may not read what is in it", "rwx")
+
+
+def _stuck(step: Step, token: str) -> Iterator[str]:
+    """What was copied in part, or is removed in part, and cannot be taken away."""
+    places = (f"{home}/{name}" for home in sorted(set(map(folder, step.paths))) for name in leftovers(token))
+    yield from (_IMMUTABLE.format(path) for path in places if disk.is_immutable(path))
 
 
 def _kept(vault: str, step: Step) -> Iterator[str]:
@@ -178,6 +195,8 @@ def _shut(path: str) -> str | None:
     """Why a file cannot be opened for writing."""
     if disk.is_immutable(path):
         return _IMMUTABLE.format(path)
+    if disk.space(path).read_only:
+        return READ_ONLY.format(path)
     if not os.access(path, os.R_OK | os.W_OK, effective_ids=True):
         return _refused(path, "may not read and write it", "rw")
     return None

@@ -36,6 +36,7 @@ from segmend.surgery.execute.preconditions import (
     LOST,
     not_before,
     refuse_changed,
+    refuse_changed_aside,
     refuse_full,
     refuse_lost_backups,
     refuse_other_owner,
@@ -167,6 +168,8 @@ def examine(run: PlanRun, direction: Direction, *, backup_dir: str | None = None
     todo = numbers if direction == FORWARD else numbers[::-1]
     refuse_changed(run.plan, run.statuses(), run=run if direction == BACK else None)
     refuse_lost_backups(run, todo)
+    if direction == BACK:
+        refuse_changed_aside(run, todo)
     refuse_full(run, todo, vaults, direction)
     refuse_without_rights(run, todo, vaults)
     return todo, vaults
