@@ -18,6 +18,7 @@ from tests.surgery.picture import picture
 
 from segmend.cli import frame
 from segmend.cli.commands.apply import command as apply
+from segmend.cli.commands.plan.command import OTHERS
 from segmend.surgery import ops
 
 pytestmark = pytest.mark.usefixtures("no_other_processes")
@@ -263,7 +264,9 @@ def _examples(text: str) -> list[list[str]]:
     return [shlex.split(re.split(r"   +", line)[0])[1:] for line in lines]
 
 
-@pytest.mark.parametrize("argv", [*([name] for name in SURGERY), *(["plan", name] for name in ops.names())])
+@pytest.mark.parametrize(
+    "argv", [*([name] for name in SURGERY), *(["plan", name] for name in (*ops.names(), *OTHERS))]
+)
 def test_the_examples_of_help_can_be_given_as_they_are_written(argv: list[str]) -> None:
     found = _examples(run(*argv, "--help").out)
     assert found

@@ -10,8 +10,13 @@ from segmend.report.progress import telling
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning.compose import composed
 
+EXAMPLES = """\
+examples:
+  segmend plan compose repair.json trim.json -o plan.json"""
+
 
 def configure(parser: argparse.ArgumentParser, _name: str) -> None:
+    parser.epilog = EXAMPLES
     parser.add_argument("plans", nargs="+", metavar="PLAN", help="the files")
     add_output(parser)
     add_output_options(parser)

@@ -8,8 +8,13 @@ from segmend.cli.options import add_output_options
 from segmend.cli.plans import tell_plan
 from segmend.surgery.plan import Plan
 
+EXAMPLES = """\
+examples:
+  segmend plan show plan.json"""
+
 
 def configure(parser: argparse.ArgumentParser, _name: str) -> None:
+    parser.epilog = EXAMPLES
     parser.add_argument("plan", metavar="PLAN", help="the file")
     add_output_options(parser)
 
