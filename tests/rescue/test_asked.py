@@ -66,6 +66,19 @@ def test_a_log_dir_of_some_offsets_has_just_these(tmp_path: Path) -> None:
     assert {row["severity"] for row in ran.of("finding")} <= {"info"}, ran.out
 
 
+def test_a_log_that_was_compacted_at_its_beginning_still_begins_there(tmp_path: Path) -> None:
+    """Of `compacted-0` the first log is empty; a group that stands at an offset of it goes on."""
+    (source,) = replicas(golden("4.3.1-killed"), tmp_path, ("compacted-0",), count=1)
+    out = tmp_path / "out"
+    for name, each in (("out", source), ("again", out)):
+        (line,) = run("rescue", each, "--out", tmp_path / name, "--json", code=0).of("partition")
+        assert line["first_offset"] == 0
+    assert [sorted(path.name for path in each.glob("*/*.log"))[0] for each in (out, tmp_path / "again")] == [
+        f"{0:020d}.log"
+    ] * 2
+    assert "compacted" not in (out / "log-start-offset-checkpoint").read_text()
+
+
 def test_what_is_refused(tmp_path: Path) -> None:
     (source,) = replicas(golden("4.3.1-killed"), tmp_path, ("codec-zstd-0",), count=1)
     out = tmp_path / "out"

@@ -36,6 +36,7 @@ from segmend.merge.cut import count_of, kept_of, recut
 from segmend.merge.packed import Packed
 from segmend.merge.pieces import Piece
 from segmend.merge.rows import iter_rows
+from segmend.merge.spans import Spans, common
 from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.outlet import Folder, Line
 from segmend.rescue.request import Due, Home, Job, RescueRequest, Written
@@ -104,8 +105,9 @@ def write(job: Job, outlet: Folder) -> Written:
     """The directory of the partition."""
     end, chosen = _end(job), Packed(Piece, _whole_at_start(job))
     cap = max((segment.known_size for place in job.places for segment in _logs(place)), default=LARGEST)
-    segments = list(roll(chosen, cap, end))
-    start = max(job.merged.first_offset, job.request.low, segments[0].base)
+    first = max(job.merged.first_offset, job.request.low)
+    segments = _begun(first, job.merged.missing, roll(chosen, cap, end))
+    start = max(first, segments[0].base)
     with outlet.folder(job.name, keep={_name(segment) for segment in segments}) as folder:
         beside = _Beside(job, folder, outlet)
         ends = [*(segment.base for segment in segments[1:]), end]
@@ -154,6 +156,18 @@ def _whole_at_start(job: Job) -> Iterator[Piece]:
         whole = piece.epoch is None and not piece.without
         ends = deleted and whole and kept_of(piece)[0].last_offset == piece.last
         yield replace(piece, cut=False) if ends else piece
+
+
+def _begun(first: int, missing: Spans, rolled: Iterable[NewSegment]) -> list[NewSegment]:
+    """The segments, which begin with the log where that is compacted before its first batch.
+
+    A reader who stands there goes on; were the log to begin later, it would start anew, or miss all there is.
+    """
+    head, *others = rolled
+    compacted = head.pieces and first < head.base and not common(missing, [(first, head.base - 1)])
+    if compacted and head.pieces[-1].last - first <= LARGEST:
+        head = replace(head, base=first)
+    return [head, *others]
 
 
 def _name(segment: NewSegment) -> str:
