@@ -267,7 +267,7 @@ class Trial:
     def allow(self) -> None:
         """In the end all can be removed."""
         self.unmount()
-        for home in (self.root, self.elsewhere):
+        for home in (self.root.parent, self.elsewhere):
             subprocess.run(["chattr", "-R", "-f", "-i", "-a", home], capture_output=True)
 
 
