@@ -36,7 +36,8 @@ PAGE = Page(
         "P02": """
             without the marker it replays the whole log; with it, it takes the log for one written before 0.11
             and starts from nothing: open transactions are forgotten (their records become visible to
-            consumers that read committed ones) and producers may repeat or lose batches.""",
+            consumers that read committed ones, and stay so once they are aborted) and producers may repeat
+            batches. Without an open transaction it is a warning.""",
         "P03": "it replays from an older one.",
         "P04": "it dies with a NumberFormatException, or an OutOfMemoryError.",
         "P05": """
@@ -146,6 +147,7 @@ def _absent(context: PartitionContext, newest: int | None) -> Iterator[Finding]:
             Where(offset=end),
             broker_says=LOADING_STATE.say(context.release, end),
             remedy=context.repair(),
+            severity=None if opened else Severity.WARNING,
             producers=len(states),
             open_transactions=len(opened),
         )

@@ -22,6 +22,10 @@ from segmend.logdir.aborted import aborted_rows, composed, screened_rows, surplu
 
 GIVEN: Final = "who reads committed records is given aborted ones"
 HIDDEN: Final = "who reads committed records misses committed ones"
+FORGOTTEN: Final = (
+    "who reads committed records is given those of an open transaction, also once it is aborted: the start "
+    "knows nothing of its producer"
+)
 _BACKWARDS: Final = {"offset-backwards", "offset-before-base"}
 
 
@@ -33,6 +37,25 @@ def note_wrong_aborts(loaded: LoadedLog, scans: Sequence[SegmentScan | None]) ->
     """
     if TXN_INDEX.of(loaded.state.settings.release) and any(scan and scan.control.aborts for scan in scans):
         _Aborts(loaded.state).run(scans)
+
+
+def note_forgotten(loaded: LoadedLog, scans: Sequence[SegmentScan | None]) -> None:
+    """Add a `reads-fail` for the first open transaction of which the loaded producers do not tell.
+
+    Nothing holds back who reads committed records then, and an abort gets no row in an index: seen on 4.3.1.
+    Where a segment is not read, or damaged, nothing tells which transactions are open.
+    """
+    state, states = loaded.state, dict[int, ProducerStateEntry]()
+    for scan in scans:
+        if scan is None or scan.problem_counts:
+            return
+        states |= {each.producer_id: composed(states.get(each.producer_id), each) for each in scan.producers}
+    known = {pid for pid, each in state.states.items() if each.current_txn_first_offset >= 0}
+    opened = [each.current_txn_first_offset for pid, each in states.items() if pid not in known]
+    first = min((offset for offset in opened if offset >= state.settings.log_start), default=-1)
+    if first >= 0:
+        base = max(each.base_offset for each in state.segments if each.base_offset <= first)
+        state.note("reads-fail", f"{file_prefix(base)}.log", offset=first, says=FORGOTTEN)
 
 
 class _Aborts:

@@ -17,7 +17,7 @@ from segmend.frozen import dataclass, replace
 from segmend.kernel.holes import holes
 from segmend.kernel.scan import ScanTask, iter_batches, scan_log
 from segmend.kernel.types import ASTRAY_KINDS, CHAIN_KINDS, KINDS, TAIL_KINDS, Problem, SegmentScan
-from segmend.loading.committed_reads import note_wrong_aborts
+from segmend.loading.committed_reads import note_forgotten, note_wrong_aborts
 from segmend.loading.load import LoadedLog
 from segmend.loading.segment import Lost, Prefix, Segment
 from segmend.logdir.file_system import Unreadable
@@ -83,6 +83,7 @@ def note_failing_reads(loaded: LoadedLog, budget: Budget, *, compacted: bool, to
             scanned.append((segment.base_offset, None))
     if not compacted:
         note_wrong_aborts(loaded, [scan for _, scan in scanned])
+        note_forgotten(loaded, [scan for _, scan in scanned])
     topic, read = loaded.state.partition.topic, scanned if empty is None else scanned[:-1]
     for first, base in holes(topic, read, compacted=compacted, empty=empty):
         if loaded.after is not None and base > (loaded.after.log_start_offset or 0):
