@@ -95,6 +95,8 @@ NOT_EXPECTED = (
     "Found stray log dir {}: the current replica assignment {} does not contain the local brokerId {}."
 )
 NOT_KNOWN = "Found stray log dir {}: the topicId {} does not exist in the metadata image."
+SET_ASIDE = "NoSuchFileException: {}"
+"""Of a log dir that was set aside itself: the log cleaner, as it starts (seen on 3.9.2 and 4.3.1)."""
 RENAMED = "Log in {} marked stray and renamed to {}"
 
 

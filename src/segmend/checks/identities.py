@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from segmend.broker.identity import DUPLICATE_ID, OTHER_CLUSTER, OTHER_NODE, UNEXPECTED_METADATA
@@ -14,7 +15,7 @@ from segmend.node.metadata_copy import MetadataCopy
 
 from . import remedies
 from .context import BrokerContext, DirContext
-from .manual import ERROR, REFUSES, Code, Level, Page, Scope
+from .manual import ERROR, INFO, REFUSES, Code, Level, Page, Scope
 
 CODES = (
     Code("K03", ERROR, "the cluster id, node id or (2.8 to 3.6) any other property differs between the dirs",
@@ -22,14 +23,18 @@ CODES = (
          explains=("K03", "K04", "K05", "K06", "K21", "C14", "M05", "M06", "M07", "N17", "N27", "M01")),
     Code("K04", ERROR, "two dirs have the same directory id", REFUSES),
     Code("K06", ERROR, "two dirs hold a `__cluster_metadata-0`", REFUSES),
+    Code("K28", INFO, "the metadata lies in another dir than the node looks for it", REFUSES, unplayed=True),
 )  # fmt: skip
 PAGE = Page(
     meaning="A disk was moved from another broker or cluster, or cloned.",
     broker="It does not start.",
+    own={"K28": "it does not start, unless metadata.log.dir names the dir in which the metadata lies."},
     advice="""
         K03: only if the disk really belongs to this node now, change its ids. K04: give the clone a new
         directory id. K06: keep the one in metadata.log.dir (by default the first of log.dirs) and move the
-        other away, unless that one has more: without it, what it has more is lost.""",
+        other away, unless that one has more: without it, what it has more is lost. K28: put it where it was,
+        or the disks, if they changed places; it is an error where the voters tell (KIP-853), else a note:
+        metadata.log.dir may name the dir in which it lies.""",
     kafka="MetaPropertiesEnsemble.verify, KafkaRaftServer.initializeLogDirs, KIP-858.",
 )
 SCOPE = Scope.BROKER
@@ -47,6 +52,25 @@ def run(broker: BrokerContext, _context: BrokerContext) -> Iterator[Finding]:
     holders.sort(key=lambda context: context.log_dir is not broker.broker_dirs.metadata_dir)
     for context in holders[1:]:
         yield _second_metadata(context, holders[0])
+    if len(holders) == 1 and broker.broker_dirs.home_is_doubtful:
+        yield _misplaced_metadata(broker, holders[0])
+
+
+def _misplaced_metadata(broker: BrokerContext, home: DirContext) -> Finding:
+    """By default the first of log.dirs has it; a voter is known by the id of its dir."""
+    dirs = {each.directory_id: each.path for each in broker.dirs}
+    voter = dirs.get(broker.broker_dirs.own_voter or "")
+    place, misplaced = f"{home.path}/{CLUSTER_METADATA}", voter not in (None, home.path)
+    wanted = voter if voter is not None and misplaced else broker.dirs[0].path
+    what = "the voters know the node by" if misplaced else "by default it is in the first of log.dirs,"
+    return home.finding(
+        "K28",
+        f"{what} {wanted}",
+        Where(CLUSTER_METADATA),
+        severity=ERROR if misplaced else None,
+        broker_says=UNEXPECTED_METADATA.format(place, wanted),
+        remedy=remedies.advice(shlex.join(["mv", "-n", place, f"{wanted}/"])) if misplaced else None,
+    )
 
 
 def _second_metadata(context: DirContext, home: DirContext) -> Finding:

@@ -6,6 +6,8 @@ Follows `LogManager.createAndValidateLogDirs`, `lockLogDirs`, the beginning of `
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from segmend.broker.failures import (
     CANNOT_CREATE,
     CANNOT_LOCK,
@@ -17,9 +19,13 @@ from segmend.broker.failures import (
     Fate,
 )
 from segmend.broker.recovery import EMPTIED_UNWRITTEN, UNWRITTEN
+from segmend.broker.strays import SET_ASIDE, STRAYS, StrayHandling
 from segmend.formats import clean_shutdown
-from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
+from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.loading.dirs import DirState
+from segmend.loading.replicas import Loaded
+from segmend.loading.values import Service
+from segmend.logdir import disk
 from segmend.logdir.file_system import READ, SEARCH, WRITE, Unreadable
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LOCK, LogDir
@@ -81,3 +87,16 @@ def _fail(state: DirState, reason: str, release: Release) -> None:
         state.fatal = state.fatal or reason
     else:
         state.offline = state.offline or reason
+
+
+def set_aside(loaded: Sequence[Loaded], states: Sequence[DirState], release: Release) -> str | None:
+    """Why a start ends that takes a log dir, which lies in another one under such a name, for a stray."""
+    homes = {state.log_dir.real_path: state for state in states}
+    for one in loaded:
+        state = homes.get(disk.real_path(one.path)) if one.service == Service.STRAY else None
+        if state is not None:
+            says = SET_ASIDE.format(f"{state.path}/{CLEANER_OFFSET}")
+            if STRAYS.of(release) is StrayHandling.RENAME:
+                return says
+            state.unknown.append(f"{state.path}: whether the broker goes on once it is a stray: {says}")
+    return None

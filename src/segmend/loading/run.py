@@ -134,6 +134,7 @@ class _Run:
         self._loaded = without_the_renamed(self._loaded, image, broker)
         self._loaded = without_the_fenced(without_the_unmarked(self._loaded, image), image, broker)
         self._duplicates()
+        self._refuse(places.set_aside(self._loaded, states, broker.release))
         self._futures()
         for state in states:
             places.leave(state, broker.release)

@@ -240,9 +240,8 @@ class BrokerDirs:
         home, log = self.metadata_dir, self.own_metadata_log
         if log is None or home is None or self.given is not None or not self.kraft:
             return False
-        own = None if self.node_id is None else log.image.voters.get(self.node_id)
         here = {each.directory_id for each in self.dirs} - {None, ANY_DIRECTORY, home.directory_id}
-        return own in here or (home is not self.dirs[0] and not home.is_metadata_apart)
+        return self.own_voter in here or (home is not self.dirs[0] and not home.is_metadata_apart)
 
     @cached_property
     def metadata_elsewhere(self) -> LogDir | None:
@@ -321,10 +320,15 @@ class BrokerDirs:
         return None if self.voters is None else tuple(sorted(self.voters - {self.node_id}))
 
     @property
+    def own_voter(self) -> str | None:
+        """The id of the dir by which the voters in the log know this node; None if they do not."""
+        log, node_id = self.own_metadata_log, self.node_id
+        return None if log is None or node_id is None else log.image.voters.get(node_id)
+
+    @property
     def lost_vote(self) -> str | None:
         """Why the node has no vote although the log names it as a voter: its metadata dir is another one."""
-        log, home, node_id = self.own_metadata_log, self.metadata_dir, self.node_id
-        wanted = None if log is None or node_id is None else log.image.voters.get(node_id)
+        home, node_id, wanted = self.metadata_dir, self.node_id, self.own_voter
         if home is None or home.meta_properties.value is None:
             return None  # Whose dir it is, nobody can read: that is told for itself.
         directory_id = home.directory_id
