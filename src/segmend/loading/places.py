@@ -25,7 +25,6 @@ from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LO
 from segmend.loading.dirs import DirState
 from segmend.loading.replicas import Loaded
 from segmend.loading.values import Service
-from segmend.logdir import disk
 from segmend.logdir.file_system import READ, SEARCH, WRITE, Unreadable
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LOCK, LogDir
@@ -93,7 +92,11 @@ def set_aside(loaded: Sequence[Loaded], states: Sequence[DirState], release: Rel
     """Why a start ends that takes a log dir, which lies in another one under such a name, for a stray."""
     homes = {state.log_dir.real_path: state for state in states}
     for one in loaded:
-        state = homes.get(disk.real_path(one.path)) if one.service == Service.STRAY else None
+        state = (
+            homes.get(one.dir_state.log_dir.files.real_path(one.path))
+            if one.service == Service.STRAY
+            else None
+        )
         if state is not None:
             says = SET_ASIDE.format(f"{state.path}/{CLEANER_OFFSET}")
             if STRAYS.of(release) is StrayHandling.RENAME:
