@@ -86,10 +86,10 @@ def forecast_cluster(
     """What becomes of a cluster whose brokers, or those of the node ids `only`, start over these dirs.
 
     Iterate the answer for its lines: `NodeOutcome`, `Quorum`, `Leadership`, and a last `ClusterOutcome`.
-    `zookeeper` are the dataDir of its ZooKeeper, and its dataLogDir. Raises `UsageError` for dirs of more
-    than one cluster.
+    `zookeeper` are the dataDir of its ZooKeeper, and its dataLogDir. Dirs of another cluster than most are
+    named as unknown.
     """
-    cluster = members(log_dirs, Release.parse(kafka) if kafka else None)
+    cluster = members(log_dirs, Release.parse(kafka) if kafka else None, strangers=True)
     brokers, told = with_zookeeper(cluster.brokers, zookeeper)
     nodes = Nodes(brokers, ForecastOptions(now_ms=time.time_ns() // 1_000_000))
     return ClusterForecast(nodes, only, cluster.unplaced, told)

@@ -349,10 +349,19 @@ def test_a_dir_that_names_nobody_is_of_the_node_beside_whose_it_lies(how: str, f
     assert [outcome for _, outcome, _ in told] == ["starts", "refuses", "starts"]
 
 
-def test_two_clusters_are_refused() -> None:
-    one, other = golden("4.3.1-fleet") / "b1/d0", golden("4.3.1-clean") / "b1/d0"
-    ran = run("forecast", "--cluster", one, other, code=16)
-    assert "these are 2 clusters" in ran.err
+def test_a_dir_of_another_cluster_is_named_beside_the_answer(fleet: Path) -> None:
+    other = golden("4.3.1-clean") / "b1/d0"
+    ran = run("forecast", "--cluster", other, *dirs_of(fleet), "--json", code=4)
+    alone = run("forecast", "--cluster", *dirs_of(fleet), "--json")
+    assert ran.of("broker") == alone.of("broker")
+    (told,) = [each for each in ran.json[-1]["unknown"] if "it is of cluster" in each]
+    assert told.startswith(f"{other}: ")
+
+
+def test_a_node_refuses_beside_whose_dirs_one_of_another_cluster_lies(fleet: Path) -> None:
+    shutil.copytree(golden("4.3.1-clean") / "b1/d0", fleet / "b2/d9")
+    ran = run("forecast", "--cluster", *dirs_of(fleet), "--json", code=4)
+    assert [line["outcome"] for line in ran.of("broker")] == ["starts", "refuses", "starts"]
 
 
 @pytest.mark.slow

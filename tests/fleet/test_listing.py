@@ -133,6 +133,18 @@ def test_a_link_to_nothing_beside_log_dirs_may_be_a_disk(tmp_path: Path) -> None
     assert unread(f"{root}/b2") == set()
 
 
+@pytest.mark.parametrize("given", ["b1", "b1/*", "b*/d*", "."])
+def test_a_file_called_as_log_dirs_are_stands_where_one_was(tmp_path: Path, given: str) -> None:
+    """`forecast --cluster` says that the dir is offline; the fleet did not find that there was one."""
+    for name in ("d0", "d1"):
+        write_broker(tmp_path, 1, [plain("t", int(name[1:]), batches=2)], name=name)
+    for name in ("b1/d2", "b1/d2.txt", "b1/server.log.1", "b2"):
+        (tmp_path / name).write_text("")
+    places = find_places([str(tmp_path / given)])
+    assert [(place.broker, Path(place.path).name) for place in places] == [(1, "d0"), (1, "d1"), (1, "d2")]
+    assert places[2].unread == "not a directory: a file stands where a log dir is to be?"
+
+
 def test_what_a_glob_may_not_look_into_is_told(tmp_path: Path) -> None:
     """A shell's glob leaves it out."""
     root = three_brokers(tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
@@ -15,6 +16,9 @@ from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.zookeeper_metadata import ZooKeeperMetadata, zookeeper_metadata
 
 NOBODYS = "{}: no meta.properties tells which node's it is"
+_STRANGER = (
+    "{}: it is of cluster {}, and most of these dirs of {}; give the dirs of that cluster by themselves"
+)
 
 
 @frozen
@@ -29,39 +33,60 @@ def members(
     dirs: Iterable[LogDir],
     release: Release | None = None,
     configs: Mapping[int, ServerConfig] = MappingProxyType({}),
+    *,
+    strangers: bool = False,
 ) -> Members:
     """Tell them apart; raises `UsageError` if they are of more than one cluster.
 
     `configs` are the server.properties of nodes, as far as they were given: a dir is whose log.dirs has it.
+    With `strangers` they may be: the cluster is that of most, and a dir of another one is the node's all the
+    same whose log.dirs has it, or beside whose dirs alone it lies, which refuses to start with it.
     """
     placed = {disk.real_path(path): node for node, config in configs.items() for path in config.all_dirs}
     homes: dict[int, list[LogDir]] = {}
-    clusters: dict[str, str] = {}
     unplaced, every = [], list(dirs)
-    beside = _only_ones(every)
+    cluster = _cluster_of(every, strangers)
+    beside = _only_ones(each for each in every if not _is_strange(each, cluster))
     for log_dir in every:
-        identity = log_dir.meta_properties.value
-        if identity is not None and identity.cluster is not None:
-            clusters.setdefault(identity.cluster, log_dir.path)
-        stored = None if identity is None else identity.node_id
+        identity, strange = log_dir.meta_properties.value, _is_strange(log_dir, cluster)
+        stored = None if identity is None or strange else identity.node_id
         if stored is None and not log_dir.unreadable:
             stored = beside.get(_parent(log_dir))
         node_id = placed.get(log_dir.files.real_path(log_dir.path), stored)
-        if node_id is None:
-            unplaced.append(str(log_dir.unreadable or NOBODYS.format(log_dir.path)))
-        else:
+        if node_id is not None:
             homes.setdefault(node_id, []).append(log_dir)
-    if len(clusters) > 1:
-        told = "; ".join(f"{path} is of {cluster}" for cluster, path in clusters.items())
-        raise UsageError(f"these are {len(clusters)} clusters: {told}")
-    strange = sorted(configs.keys() - homes.keys())
-    if strange:
-        raise UsageError(f"--config: no dir of node {strange[0]} was given")
+        elif identity is not None and strange:
+            unplaced.append(_STRANGER.format(log_dir.path, identity.cluster, cluster))
+        else:
+            unplaced.append(str(log_dir.unreadable or NOBODYS.format(log_dir.path)))
+    absent = sorted(configs.keys() - homes.keys())
+    if absent:
+        raise UsageError(f"--config: no dir of node {absent[0]} was given")
     brokers = {
         node_id: BrokerDirs(homes[node_id], release=release, given=configs.get(node_id))
         for node_id in sorted(homes)
     }
     return Members(brokers=brokers, unplaced=tuple(unplaced))
+
+
+def _cluster_of(dirs: Iterable[LogDir], strangers: bool) -> str | None:
+    """The cluster of most of them, the first of several; None if nothing tells."""
+    first: dict[str, str] = {}
+    counts: Counter[str] = Counter()
+    for log_dir in dirs:
+        identity = log_dir.meta_properties.value
+        if identity is not None and identity.cluster is not None:
+            first.setdefault(identity.cluster, log_dir.path)
+            counts[identity.cluster] += 1
+    if len(first) > 1 and not strangers:
+        told = "; ".join(f"{path} is of {cluster}" for cluster, path in first.items())
+        raise UsageError(f"these are {len(first)} clusters: {told}")
+    return max(counts, key=counts.__getitem__, default=None)
+
+
+def _is_strange(log_dir: LogDir, cluster: str | None) -> bool:
+    identity = log_dir.meta_properties.value
+    return identity is not None and identity.cluster not in (None, cluster)
 
 
 def _parent(log_dir: LogDir) -> str:

@@ -7,7 +7,8 @@ it. Its name says nothing: `broker-1` is as good a name for a broker as for a pa
 An empty directory that a glob names, or that lies beside a log dir, may be a disk that was
 replaced or is not mounted: it counts as a log dir, too. So does a link to nothing beside what has
 log dirs in it, and what a glob names and this user may not look into. A directory that has several
-names (links, mounts) is found once, by the first of them.
+names (links, mounts) is found once, by the first of them. A file beside log dirs that is called as they are
+but for the number (`d2` beside `d1`) stands where one was.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from segmend.formats import partition_metadata
 from segmend.formats.names import parse_dir_name, parse_file_name
 from segmend.frozen import frozen, replace
 from segmend.grouping import grouped
-from segmend.logdir.file_system import FOLDERS, EntryType, Files, Unreadable, place_of
+from segmend.logdir.file_system import FILES, FOLDERS, EntryType, Files, Unreadable, place_of
 from segmend.logdir.tree import LOG_DIR_FILES, PARTITION_KINDS, LogDir, PartitionDir
 
 DEPTH: Final = 4
@@ -39,6 +40,7 @@ _ASKED: Final = 64
 _BROKER_NAME: Final = re.compile(r"(?:broker|kafka|node|server)[-_.]?(\d{1,9})", re.ASCII | re.IGNORECASE)
 _EMPTY: Final = "the directory is empty: a disk that was replaced, or is not mounted?"
 _DANGLING: Final = "a link to nothing: a disk that is not mounted?"
+_A_FILE: Final = "not a directory: a file stands where a log dir is to be?"
 _OF_A_DISK: Final = "lost+found"
 """mkfs makes it, and it is empty on a sound disk."""
 
@@ -123,14 +125,17 @@ def find_places(paths: Sequence[str]) -> list[Place]:
         if not found and not any(_is_under(path, given) for path in by_path):
             raise SegmendError(f"{given}: no Kafka log dir in it")
         named = {match.path for match in matches} if len(matches) > 1 else set[str]()
-        beside = {_parent(path) for path in found}
+        beside, alike = {_parent(path) for path in found}, {_unnumbered(path) for path in found}
         above = {up for path in found for up in _parents(path)}
         by_path.update(
             (each.path, each)
             for each in below
             if not each.doubtful
-            or each.path in named
-            or _parent(each.path) in (above if each.unreadable else beside)
+            or (
+                _unnumbered(each.path) in alike
+                if each.unreadable == _A_FILE
+                else each.path in named or _parent(each.path) in (above if each.unreadable else beside)
+            )
         )
     once = {place_of(files_of(path), path): each for path, each in reversed(by_path.items())}
     return _numbered([_place(each) for each in reversed(once.values())])
@@ -191,8 +196,20 @@ def _named_in(files: Files, path: str, pattern: str) -> Iterator[_FoundDir]:
             continue
         if entries[name] == "link-broken":
             yield _FoundDir(_joined(path, name), _DANGLING)
+        elif _is_numbered_file(name, entries[name]):
+            yield _FoundDir(_joined(path, name), _A_FILE)
         elif entries[name] in FOLDERS:
             yield _FoundDir(_joined(path, name))
+
+
+def _is_numbered_file(name: str, kind: EntryType) -> bool:
+    return kind in FILES and re.search(r"[0-9]", name) is not None
+
+
+def _unnumbered(path: str) -> str:
+    """The path with each number of its name left open."""
+    folder, _, name = path.rpartition("/")
+    return f"{folder}/{re.sub(r'[0-9]+', '#', name)}"
 
 
 def _joined(path: str, name: str) -> str:
@@ -209,7 +226,7 @@ class _FoundDir(NamedTuple):
     @property
     def doubtful(self) -> bool:
         """Whether only what is beside it tells that it may be a log dir."""
-        return self.empty or self.unreadable == _DANGLING
+        return self.empty or self.unreadable in (_DANGLING, _A_FILE)
 
 
 def _found_in(match: _FoundDir) -> Iterator[_FoundDir]:
@@ -237,6 +254,8 @@ def _below(files: Files, path: str, depth: int, seen: set[str]) -> Iterator[_Fou
         for name, kind in sorted(entries.items()):
             if kind == "link-broken":
                 yield _FoundDir(f"{path}/{name}", _DANGLING)
+            elif _is_numbered_file(name, kind):
+                yield _FoundDir(f"{path}/{name}", _A_FILE)
             elif kind in FOLDERS and name != _OF_A_DISK:
                 yield from _below(files, f"{path}/{name}", depth - 1, seen)
 

@@ -180,7 +180,7 @@ def _is_bad(line: PartitionOutcome | DirectoryOutcome | DirOutcome | Later | Bro
 
 def run_cluster(args: argparse.Namespace) -> ExitCode:
     """Play the starts of all nodes, or of those of `--only`."""
-    cluster = members(open_or_note(args.paths), args.kafka, _configs(args.config))
+    cluster = members(open_or_note(args.paths), args.kafka, _configs(args.config), strangers=True)
     brokers, zookeeper = with_zookeeper(cluster.brokers, args.zookeeper)
     only = chosen_nodes(args.only, brokers)
     clean = True if args.clean else False if args.unclean else None
