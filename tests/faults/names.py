@@ -417,7 +417,8 @@ FAULTS = [
         "N08+ N13", "file-deleted reads-fail snapshot-deleted 0..54 -18", on="u-0"),
     written("swap-of-one-record", left("00000000000000000054.log.swap", ONE_RECORD),
         "N14 N15+",
-            "file-deleted index-created segments-deleted snapshot-rebuilt swap-completed 0..955 -151"),
+            "file-deleted index-created reads-fail segments-deleted snapshot-rebuilt swap-completed "
+            "0..955 -151"),
     written("swap-of-zeros", left(f"{SECOND}.log.swap", bytes(100)), "N14 N15+", "refuses", on="u-0"),
     written("partitions-all-vanished", all_vanished, "N27", "", under("2.6", "N27", "")),
     written("partition-never-here", never_here, "", "log-recreated-empty 0..0", base=HERE),

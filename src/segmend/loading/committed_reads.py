@@ -40,12 +40,14 @@ def note_wrong_aborts(loaded: LoadedLog, scans: Sequence[SegmentScan | None]) ->
 
 
 def note_forgotten(loaded: LoadedLog, scans: Sequence[SegmentScan | None]) -> None:
-    """Add a `reads-fail` for the first open transaction of which the loaded producers do not tell.
+    """Add a `reads-fail` for the first open transaction where the start takes the log for one without any.
 
     Nothing holds back who reads committed records then, and an abort gets no row in an index: seen on 4.3.1.
     Where a segment is not read, or damaged, nothing tells which transactions are open.
     """
     state, states = loaded.state, dict[int, ProducerStateEntry]()
+    if not state.forgets_producers:
+        return
     for scan in scans:
         if scan is None or scan.problem_counts:
             return

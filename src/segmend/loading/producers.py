@@ -45,7 +45,8 @@ def rebuild(
     snapshots, state.ongoing = state.snapshots, None
     if not final:
         snapshots.list_again()
-    if state.settings.drops_epochs or (not snapshots.known and clean):
+    state.forgets_producers = state.settings.drops_epochs or (not snapshots.known and clean)
+    if state.forgets_producers:
         _assume_empty(state, last_offset)
         return {}
     for offset in [o for o in snapshots.known if o > last_offset or o <= log_start]:

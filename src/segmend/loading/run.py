@@ -326,9 +326,7 @@ class _Run:
         failing = (each for one in self._loaded for each in one.later if each.fails)
         yield from dict.fromkeys(f"{each.dir}: how long it serves: {each.why}" for each in failing)
         yield from self._places()
-        stopped = {path: why for path, (_, _, why) in self._broker.stopped_earlier.items()}
-        earlier = {**self._broker.written_earlier, **stopped}
-        yield from (f"{path}: what it should have: {why}" for path, why in earlier.items())
+        yield from (f"{path}: what it should have: {why}" for path, why in self._broker.older_dirs.items())
         yield from self._unsure
         yield from ends_elected(self._broker)
         yield from perhaps_shut_out(self._broker)

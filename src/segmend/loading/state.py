@@ -125,9 +125,10 @@ class LoadState:
     """`names` are the files that are left, and what each is called on disk until its rename is real.
 
     `held_back` are those that the broker's user may not use, by their names on disk. `ongoing` are
-    the first offsets of open transactions where they are not those of `states`. `closed_index` is what the
-    broker says of the first index that it cannot open when it is looked up, `closed_epochs` why the leader
-    epochs cannot be written with the first batch.
+    the first offsets of open transactions where they are not those of `states`; `forgets_producers`, whether
+    the log is taken for one that has none. `closed_index` is what the broker says of the first index that it
+    cannot open when it is looked up, `closed_epochs` why the leader epochs cannot be written with the first
+    batch.
     """
 
     partition: PartitionDir
@@ -140,6 +141,7 @@ class LoadState:
     epochs: EpochCache = field(default_factory=EpochCache)
     states: States = field(default_factory=dict)
     ongoing: set[int] | None = None
+    forgets_producers: bool = False
     end: End | None = None
     effects: list[Effect] = field(default_factory=list)
     closed_index: str | None = None

@@ -195,6 +195,11 @@ class BrokerDirs:
         """By path, dirs that were not there when the broker last ran, by the times of their checkpoints."""
         return written_earlier(self.dirs)
 
+    @property
+    def older_dirs(self) -> Mapping[str, str]:
+        """Why it is of an earlier run than another: by the path of each dir that is."""
+        return {**self.written_earlier, **{path: each[2] for path, each in self.stopped_earlier.items()}}
+
     @cached_property
     def metadata_dir(self) -> LogDir | None:
         """The dir of `metadata.log.dir`; without a configuration the one that has the metadata."""
