@@ -1,4 +1,4 @@
-"""A log that was cut at the end of a batch, behind all that its indexes know of."""
+"""A log that was cut at the end of a batch, behind all that its indexes know of; one beyond its marks."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -54,3 +54,29 @@ def test_what_is_written_beside_a_log_tells_of_its_end(
     assert {each["code"] for each in found if each["severity"] == "warning"} - {"I01"} == (
         {code} if code else set()
     )
+
+
+@pytest.mark.parametrize(
+    ("clean", "spoils", "doubts"),
+    [
+        (True, (), 0),
+        (True, (marked(RECOVERY, 164), marked(HIGH, 200)), 1),
+        (True, (marked(RECOVERY, 164),), 0),
+        (True, (marked(HIGH, 200),), 0),
+        (False, (marked(RECOVERY, 164), marked(HIGH, 200)), 0),
+    ],
+)
+def test_a_log_longer_than_a_stop_left_it_is_another_one(
+    clean: bool, spoils: tuple[Spoil, ...], doubts: int, tmp_path: Path
+) -> None:
+    """As 1.1.0 and 2.8.2 with an older log in place of a new one, and with a marker that was made by hand.
+
+    A follower may know less of the high watermark as it stops, and a killed broker flushed less.
+    """
+    dirs = known_dirs(tmp_path, clean)
+    for spoil in spoils:
+        spoil(dirs[0])
+    ran = run("forecast", *dirs, "--kafka", "4.3.1", "--json")
+    says = [each for each in ran.json[-1]["unknown"] if "as it stopped" in each]
+    assert (ran.code, len(says)) == (4 if doubts else 0, doubts)
+    assert all("ends at offset 220, that one ended at 200" in each for each in says)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.frozen import replace
@@ -13,6 +14,11 @@ from segmend.loading.values import Extent
 from segmend.logdir.beyond_end import beyond_end
 from segmend.node.metadata_image import MetadataImage
 from segmend.node.older import DOUBTFUL_MARK, mark_is_older
+
+GONE_ON: Final = (
+    "{}: whether this is the log that the broker had as it stopped: it ends at offset {}, that one ended at "
+    "{} by its recovery point and high watermark; or somebody wrote the clean shutdown marker"
+)
 
 
 def note_short(dir_state: DirState, loaded: LoadedLog, after: Extent, image: MetadataImage | None) -> None:
@@ -66,6 +72,23 @@ def cut_short(dir_state: DirState, loaded: LoadedLog, image: MetadataImage | Non
     else:
         return None
     return f"{partition.path}: whether the log went on: it ends at offset {end}, {has}"
+
+
+def gone_on(dir_state: DirState, loaded: LoadedLog) -> str | None:
+    """What is not known of a log that is longer than a broker that stops in order leaves it.
+
+    It writes the recovery point of each log at its end, and then the marker (`LogManager.shutdown`): so this
+    is another log, or somebody wrote the marker. Where the high watermark reaches its end, only the recovery
+    point is older.
+    """
+    key, end = loaded.state.partition.key, loaded.before.log_end_offset or 0
+    marks = [dir_state.of(name, key) for name in (RECOVERY_POINT, HIGH_WATERMARK)]
+    known = [each for each in marks if each is not None and each >= 0]
+    if not dir_state.log_dir.is_clean or not loaded.state.settings.clean or dir_state.live:
+        return None
+    if len(known) < len(marks) or end <= max(known):
+        return None
+    return GONE_ON.format(loaded.state.partition.path, end, max(known))
 
 
 def _told(dir_state: DirState, loaded: LoadedLog) -> Iterator[tuple[int, str]]:

@@ -35,7 +35,7 @@ from segmend.loading.later import UNLESS_DEAD, by_deletion, by_retention
 from segmend.loading.limits import Known, Retention, Sources, TopicSettings, retention_of
 from segmend.loading.load import LoadedLog, load
 from segmend.loading.metadata_log import UNKNOWN
-from segmend.loading.reached import cut_short, doubtful_mark, note_short
+from segmend.loading.reached import cut_short, doubtful_mark, gone_on, note_short
 from segmend.loading.reads import Budget, note_failing_reads
 from segmend.loading.remote import as_led, begins_there
 from segmend.loading.segment import Lost, lost_from
@@ -272,6 +272,7 @@ def _doubt(dir_state: DirState, loaded: LoadedLog, situation: Situation) -> str 
     return (
         doubtful_mark(dir_state, loaded, situation.image)
         or cut_short(dir_state, loaded, situation.image)
+        or gone_on(dir_state, loaded)
         or not_loaded(loaded.state.partition, situation.broker.release)
     )
 
