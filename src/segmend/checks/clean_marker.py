@@ -9,7 +9,6 @@ from segmend.broker.recovery import RECOVERING_LOGS, SKIPPING_RECOVERY
 from segmend.broker.rule import Words
 from segmend.findings import Finding, Severity, Where
 from segmend.formats import clean_shutdown
-from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from segmend.logdir.tree import LogDir
 
 from . import remedies
@@ -20,8 +19,7 @@ CODES = (
     Code("C12", ERROR, "the marker is there, but the files look like those of a broker that was killed",
          LOSES, NONE, explains=("I12", "I14", "I26", "P03")),
     Code("C13", INFO, "the marker is missing, but the files look like those of a clean stop", NONE, SLOW),
-    Code("C14", INFO,
-         "the marker's broker epoch cannot be read, or the dir was not there when the broker last ran", NONE),
+    Code("C14", INFO, "the marker's broker epoch cannot be read, or differs from that of another dir", NONE),
 )  # fmt: skip
 PAGE = Page(
     meaning="""
@@ -36,9 +34,8 @@ PAGE = Page(
             it scans the last segment of each partition and is treated as unclean by the controller.""",
         "C14": """
             it loses its broker epoch and is taken for unclean where eligible leader replicas are on. A dir
-            with an older epoch than another, or whose checkpoints were all written before those of another,
-            was not there when the broker last ran: it is a copy of earlier, or was not mounted, and the
-            broker takes its logs as they are.""",
+            with an older epoch than another was not there when the broker last stopped: it is a copy of
+            earlier, or was not mounted, and the broker takes its logs as they are.""",
     },
     advice="""
         C12: remove the marker before the broker starts; recovery then mends the rest. C13: nothing. C14:
@@ -95,12 +92,7 @@ def _active_indexes(log_dir: LogDir) -> Iterator[tuple[str, bool]]:
 def _content(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     file = log_dir.clean_shutdown.readable()
     marker = file.value
-    broker = context.broker.broker_dirs
-    earlier = broker.stopped_earlier.get(context.path)
-    if earlier is None and context.path in broker.written_earlier:
-        yield context.finding(
-            "C14", broker.written_earlier[context.path], Where(HIGH_WATERMARK), severity=Severity.WARNING
-        )
+    earlier = context.broker.broker_dirs.stopped_earlier.get(context.path)
     if not file.data or marker is None or not BROKER_EPOCHS.of(context.release):
         return
     for damage in file.damages:

@@ -54,7 +54,8 @@ def written_earlier(dirs: Sequence[LogDir]) -> Mapping[str, str]:
     """By path, dirs whose checkpoints were written before another dir was last used, in words.
 
     One checkpoint that somebody edited tells nothing, nor do both where no log was written since. A copy that
-    did not keep times makes all that is in the other dir younger than this one; a bucket has only such.
+    did not keep times makes all that is in the other dir younger than this one; a bucket has only such. Who
+    mends logs and both checkpoints of one dir makes it look so: a forecast asks, and `check` finds no fault.
     """
     times = {each: _of_checkpoints(each) for each in dirs if each.device and each.current}
     newest = max(times, key=lambda each: min(times[each], default=0), default=None)
@@ -76,9 +77,9 @@ def _of_checkpoints(log_dir: LogDir) -> list[int]:
 
 
 def _was_there(log_dir: LogDir, when: int) -> bool:
-    """Whether files of its replicas were written both before that time and since."""
+    """Whether logs of its replicas were written both before that time and since."""
     earlier = later = False
-    for entry in (each.entry(name) for each in log_dir.current for name in each.entries):
+    for entry in (each.log for one in log_dir.current for each in one.segments):
         time = _time(entry)
         if time is not None:
             earlier, later = earlier or time < when, later or time > when + _AT_ONCE
