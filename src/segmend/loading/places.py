@@ -92,12 +92,10 @@ def set_aside(loaded: Sequence[Loaded], states: Sequence[DirState], release: Rel
     """Why a start ends that takes a log dir, which lies in another one under such a name, for a stray."""
     homes = {state.log_dir.real_path: state for state in states}
     for one in loaded:
-        state = (
-            homes.get(one.dir_state.log_dir.files.real_path(one.path))
-            if one.service == Service.STRAY
-            else None
-        )
-        if state is not None:
+        # Of a link only its own name changes.
+        place = f"{one.dir_state.log_dir.real_path}/{one.path.rpartition('/')[2]}"
+        state = homes.get(place)
+        if state is not None and one.service == Service.STRAY:
             says = SET_ASIDE.format(f"{state.path}/{CLEANER_OFFSET}")
             if STRAYS.of(release) is StrayHandling.RENAME:
                 return says
