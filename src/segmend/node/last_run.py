@@ -24,7 +24,8 @@ STOPPED_EARLIER: Final = (
 )
 WRITTEN_EARLIER: Final = (
     "its checkpoints were last written {:,} s before those of {}, and a broker writes them all in one go: "
-    "this dir was not there when the broker last ran, so it is an older copy (a snapshot?) or was not mounted"
+    "this dir is an older copy (a snapshot?), or was not mounted when the broker last ran, or that one was "
+    "mended since"
 )
 _AT_ONCE: Final = 120_000_000_000
 """ns between the last goes of both: a minute, and as long as one may take on a disk that hangs."""
