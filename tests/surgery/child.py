@@ -3,8 +3,10 @@
 import codecs
 import os
 import shutil
+import signal
 import sys
 import tempfile
+import time
 import traceback
 from collections.abc import Callable, Iterable
 from contextlib import redirect_stderr, redirect_stdout
@@ -21,8 +23,11 @@ NOBODY = 65534
 Meanwhile = Callable[[int, str, Callable[[], object]], object]
 
 
-def begun(act: Callable[[], int], uid: int = 0) -> Callable[[], int]:
-    """A process does this, as that user; the call waits for its exit code, below 0 for a signal."""
+def begun(act: Callable[[], int], uid: int = 0, *, moment: float | None = None) -> Callable[[], int]:
+    """A process does this, as that user; the call waits for its exit code, below 0 for a signal.
+
+    With `moment` it gets a SIGKILL after so many seconds, if it still runs.
+    """
     # Python may lie where only root reads, and what is loaded late is not there for the child.
     for late in ("utf-16-be", "unicode_escape"):
         codecs.lookup(late)
@@ -42,13 +47,22 @@ def begun(act: Callable[[], int], uid: int = 0) -> Callable[[], int]:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(code)
+    if moment is not None:
+        time.sleep(moment)
+        os.kill(child, signal.SIGKILL)
     return lambda: os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def begun_and_heard(act: Callable[[], int], folder: Path, uid: int = 0) -> Callable[[], Ran]:
+def begun_and_heard(
+    act: Callable[[], int], folder: Path, uid: int = 0, *, moment: float | None = None
+) -> Callable[[], Ran]:
     """The same, with what it prints; `folder` holds that meanwhile."""
     base = Path(tempfile.mkdtemp(dir=folder))
     base.chmod(0o777)
+    for name in ("out", "err"):
+        # Who is killed at once opens neither.
+        (base / name).touch()
+        (base / name).chmod(0o666)
 
     def acted() -> int:
         with (
@@ -63,7 +77,7 @@ def begun_and_heard(act: Callable[[], int], folder: Path, uid: int = 0) -> Calla
                 traceback.print_exc()
                 return 99
 
-    wait = begun(acted, uid)
+    wait = begun(acted, uid, moment=moment)
 
     def ended() -> Ran:
         ran = Ran(wait(), (base / "out").read_text(), (base / "err").read_text())

@@ -1,15 +1,13 @@
 """Fixtures of the surgery tests."""
 
-import shutil
 from pathlib import Path
 
 import pytest
-from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
-from tests.surgery.checkpoints import lines, write
 from tests.surgery.desk import Desk
 from tests.surgery.patient import PatientOf, Treated
-from tests.surgery.small_fleet import KEPT, Fleet
+from tests.surgery.small_fleet import Fleet
+from tests.surgery.small_fleet import small as cut_out
 
 
 @pytest.fixture
@@ -28,18 +26,7 @@ def alone(request: pytest.FixtureRequest) -> None:
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two brokers of the golden fleet with a few partitions, each in the log dir where it was."""
     root = tmp_path_factory.mktemp("small")
-    for broker in ("b3", "b2"):
-        for log_dir in sorted((golden("4.3.1-fleet") / broker).iterdir()):
-            home = root / broker / log_dir.name
-            home.mkdir(parents=True)
-            for path in sorted(log_dir.iterdir()):
-                if path.name in KEPT or path.name == "__cluster_metadata-0":
-                    copy_tree(path, home / path.name)
-                elif path.name.endswith("-offset-checkpoint"):
-                    kept = {key: at for key, at in lines(path).items() if "{}-{}".format(*key) in KEPT}
-                    write(home / path.name, kept)
-                elif path.is_file():
-                    shutil.copy2(path, home)
+    cut_out(golden("4.3.1-fleet"), root)
     return root
 
 

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from tests.cli.run import Ran
 from tests.golden.judge import copy_tree
-from tests.surgery.checkpoints import lines
+from tests.surgery.checkpoints import lines, write
 from tests.surgery.desk import Desk
 
 KEPT = ("orders-0", "orders-1", "orders-3", "payments-0", "payments-1", "customers-2")
+
+
+def small(whole: Path, root: Path) -> None:
+    """Two brokers of the golden fleet with a few partitions, each in the log dir where it was."""
+    for broker in ("b3", "b2"):
+        for log_dir in sorted((whole / broker).iterdir()):
+            home = root / broker / log_dir.name
+            home.mkdir(parents=True)
+            for path in sorted(log_dir.iterdir()):
+                if path.name in KEPT or path.name == "__cluster_metadata-0":
+                    copy_tree(path, home / path.name)
+                elif path.name.endswith("-offset-checkpoint"):
+                    kept = {key: at for key, at in lines(path).items() if "{}-{}".format(*key) in KEPT}
+                    write(home / path.name, kept)
+                elif path.is_file():
+                    shutil.copy2(path, home)
 
 
 class Fleet(Desk):

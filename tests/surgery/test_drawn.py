@@ -1,12 +1,12 @@
-"""A few of `python -m tests.surgery.drawn`, of `chains`, `denied` and `full_disks`."""
+"""A few of `python -m tests.surgery.drawn`, of `chains`, `denied`, `killed` and `full_disks`."""
 
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
-from tests.seeds import SEED, sampled
-from tests.surgery import chains, denied, drawn, full_disks
+from tests.seeds import SEED, sampled, some_of
+from tests.surgery import chains, denied, drawn, full_disks, killed
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -26,6 +26,15 @@ def test_chains_of_plans_lose_nothing(tmp_path: Path, capfd: pytest.CaptureFixtu
 def test_who_lacks_a_right_is_told_how_to_go_on(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     told = denied.play(range(sampled(100, 5)), SEED, denied.OPERATIONS, tmp_path)
     assert told["DISAGREES"] == 0, capfd.readouterr().out
+
+
+@pytest.mark.parametrize("operation", some_of([*killed.WAYS], 6, SEED))
+def test_kills_at_random_cost_nothing(
+    operation: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    told = killed.play(range(sampled(6, 1)), SEED, [operation], tmp_path)
+    assert told["DISAGREES"] == 0, capfd.readouterr().out
+    assert told[operation] >= sampled(60, 5)
 
 
 @pytest.mark.parametrize("kind", full_disks.MAKE)
