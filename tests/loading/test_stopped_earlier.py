@@ -15,6 +15,7 @@ from segmend.formats.clean_shutdown import FILE_NAME
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from segmend.loading import ForecastOptions, forecast
 from segmend.logdir.tree import LogDir
+from segmend.node.runs import Runs, Use
 
 
 @pytest.mark.parametrize("older", [0, 1])
@@ -24,35 +25,45 @@ def test_no_all_clear_for_a_dir_of_an_earlier_stop(
 ) -> None:
     shutil.copytree(golden(f"{release}-clean") / "b1", tmp_path / "b1")
     dirs = sorted((tmp_path / "b1").glob("d*"))
+    image = broker_of(map(str, dirs), release).image
+    epoch = 10 if image is None else image.runs.epochs[1]
     for number, path in enumerate(dirs):
-        (path / FILE_NAME).write_text(f'{{"version":0,"brokerEpoch":{7 if number == older else 10}}}')
+        (path / FILE_NAME).write_text(
+            f'{{"version":0,"brokerEpoch":{epoch - 1 if number == older else epoch}}}'
+        )
     logs = [LogDir.attempt(str(path)) for path in dirs]
     last = list(forecast(broker_of(logs, release), ForecastOptions(now_ms=0)))[-1].to_json()
-    told = [each for each in last["unknown"] if "broker epoch 7" in each]
+    told = [each for each in last["unknown"] if f"a stop under {epoch - 1}" in each]
     found = [each for each in check(*logs, kafka=release) if each.code == "C14"]
     expected = [str(dirs[older])] if known else []
     assert [each.partition(":")[0] for each in told] == expected
     assert [(each.dir, each.severity) for each in found] == [(path, Severity.WARNING) for path in expected]
 
 
-DAY, NOW = 86_400, 1_790_000_000
+DAY = 86_400
+
+
+def ended(dirs: list[Path]) -> int:
+    """When the broker last wrote (s): its metadata tells, or any time does where it has none."""
+    image = broker_of(map(str, dirs)).image
+    return 1_790_000_000 if image is None else image.runs.time // 1000
 
 
 def set_times(folder: Path, when: Callable[[str], int]) -> None:
-    """Set the time of each file by its name."""
+    """Set the time of each file by its name, but of the metadata's."""
     for path in folder.rglob("*"):
-        if path.is_file():
+        if path.is_file() and not path.parent.name.startswith("__cluster"):
             os.utime(path, (when(path.name), when(path.name)))
 
 
-def of_the_last_run(name: str) -> int:
+def of_the_last_run(now: int) -> Callable[[str], int]:
     """Sealed segments are of a week ago, what the broker goes on with is of now."""
-    return NOW - 7 * DAY if name.startswith("00000000000000000000.") else NOW
+    return lambda name: now - 7 * DAY if name.startswith("00000000000000000000.") else now
 
 
 def earlier(dirs: list[Path], release: str) -> list[str]:
     """The dirs of which the times say that they are of an earlier run."""
-    return list(broker_of([LogDir.attempt(str(path)) for path in dirs], release).written_earlier)
+    return list(broker_of([LogDir.attempt(str(path)) for path in dirs], release).earlier_dirs)
 
 
 @pytest.mark.parametrize("older", [0, 1])
@@ -60,25 +71,102 @@ def earlier(dirs: list[Path], release: str) -> list[str]:
 def test_checkpoints_of_an_earlier_run_tell_of_an_older_dir(tmp_path: Path, base: str, older: int) -> None:
     shutil.copytree(golden(base) / "b1", tmp_path / "b1")
     dirs = sorted((tmp_path / "b1").glob("d*"))
-    release = base.partition("-")[0]
+    release, now = base.partition("-")[0], ended(dirs)
+    kraft, written = release == "4.3.1", of_the_last_run(now)
     for path in dirs:
-        set_times(path, of_the_last_run)
+        set_times(path, written)
     assert earlier(dirs, release) == []
-    set_times(dirs[older], lambda name: of_the_last_run(name) - DAY)
+    set_times(dirs[older], lambda name: written(name) - DAY)
     assert earlier(dirs, release) == [str(dirs[older])]
-    set_times(dirs[1 - older], lambda name: NOW)  # as a copy makes them
-    assert earlier(dirs, release) == []
+    set_times(dirs[1 - older], lambda name: now)  # as a copy makes them; the metadata has times of its own
+    assert earlier(dirs, release) == [str(dirs[older])] * kraft
     set_times(
-        dirs[1 - older], lambda name: NOW if name == HIGH_WATERMARK else NOW - 2 * DAY
+        dirs[1 - older], lambda name: now if name == HIGH_WATERMARK else now - 2 * DAY
     )  # edited by hand
-    assert earlier(dirs, release) == []
+    assert earlier(dirs, release) == [str(dirs[older])] * kraft
 
 
 def test_no_all_clear_for_a_dir_of_an_earlier_run(tmp_path: Path) -> None:
     shutil.copytree(golden("1.1.0-killed") / "b1", tmp_path / "b1")
     dirs = sorted((tmp_path / "b1").glob("d*"))
     for number, path in enumerate(dirs):
-        set_times(path, lambda name, days=number: of_the_last_run(name) - days * DAY)  # type: ignore[misc]
+        set_times(path, of_the_last_run(ended(dirs) - number * DAY))
     logs = [LogDir.attempt(str(path)) for path in dirs]
     last = list(forecast(broker_of(logs, "1.1.0"), ForecastOptions(now_ms=0)))[-1].to_json()
     assert f"{dirs[1]}: what it should have: its checkpoints were last written 86,400 s" in last["unknown"][0]
+
+
+def unknown(dirs: list[Path]) -> list[str]:
+    """What the forecast of a node of 4.3 does not know of which dirs."""
+    lines = forecast(broker_of(map(str, dirs), "4.3.1"), ForecastOptions(now_ms=0))
+    told: list[str] = list(lines)[-1].to_json()["unknown"]
+    return [
+        each.partition(": what it should have: by the metadata")[0] for each in told if "by the m" in each
+    ]
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_no_all_clear_where_all_dirs_are_older_than_the_metadata(tmp_path: Path, marked: bool) -> None:
+    """As after a restore of all data dirs: they agree with one another, and only the metadata is newer."""
+    shutil.copytree(golden("4.3.1-clean") / "b1", tmp_path / "b1")
+    dirs = sorted((tmp_path / "b1").glob("d*"))
+    assert unknown(dirs) == []
+    for path in dirs:
+        if marked:
+            (path / FILE_NAME).write_text('{"version":0,"brokerEpoch":1}')
+        else:
+            (path / FILE_NAME).unlink()
+            for file in path.glob("*-0/leader-epoch-checkpoint"):
+                if not file.parent.name.startswith("__cluster"):
+                    file.write_text("0\n1\n0 0\n")
+    assert unknown(dirs) == [str(path) for path in dirs] * marked  # their records know better
+
+
+def test_leader_epochs_tell_of_an_older_dir_without_a_marker(tmp_path: Path) -> None:
+    """The metadata knows that its logs were led later; what they hold counts, too."""
+    shutil.copytree(golden("4.3.1-clean") / "b1", tmp_path / "b1")
+    dirs = sorted((tmp_path / "b1").glob("d*"))
+    (dirs[1] / FILE_NAME).unlink()
+    for topic in dirs[1].glob("*-[0-9]"):
+        if topic.name.startswith("__cluster"):
+            continue
+        for log in topic.glob("*.log"):
+            if log.name != "00000000000000000000.log":
+                log.unlink()
+        (topic / "00000000000000000000.log").write_bytes(b"")
+        (topic / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
+    assert unknown(dirs) == [str(dirs[1])]
+
+
+def runs() -> Runs:
+    """Node 1 with two dirs: started, let in, stopped in order; then without one of them, and killed."""
+    told = Runs()
+    told.start(1, 5, ["a", "b"])
+    told.change(1, [], serves=True, stops=False, time=10)
+    told.change(1, [], serves=None, stops=True, time=20)
+    told.change(1, [], serves=False, stops=False, time=21)
+    told.start(1, 9, ["a"])
+    told.change(1, [], serves=True, stops=False, time=30)
+    told.time = 40
+    return told
+
+
+def test_runs_tell_which_dir_was_last_in_use_when() -> None:
+    told = runs()
+    assert told.of(1, "a") == (Use(epoch=9, until=40), 9)
+    assert told.of(1, "b") == (Use(epoch=5, until=20, in_order=True), 5)
+    assert told.of(1, "c") is None
+    told.start(1, 12, ["a", "b"])  # and failed: it is never let in
+    assert told.of(1, "a") == (Use(epoch=9, until=40), 12)
+    assert told.of(1, "b") == (Use(epoch=5, until=20, in_order=True), 12)
+    told.change(1, ["b"], serves=True, stops=False, time=50)  # one dir failed while its logs were loaded
+    told.time = 60
+    assert told.of(1, "a") == (Use(epoch=9, until=40), 12)
+    assert told.of(1, "b") == (Use(epoch=12, until=60), 12)
+
+
+def test_before_3_7_all_dirs_are_in_use_at_once() -> None:
+    told = Runs()
+    told.start(1, 5, [], serves=True)
+    told.time = 7
+    assert told.of(1, "a") == told.of(1, None) == (Use(epoch=5, until=7), 5)

@@ -1,4 +1,4 @@
-"""The clean shutdown marker does not fit the rest of the dir."""
+"""The clean shutdown marker does not fit the rest of the dir, or the dir the last run of its broker."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ CODES = (
     Code("C12", ERROR, "the marker is there, but the files look like those of a broker that was killed",
          LOSES, NONE, explains=("I12", "I14", "I26", "P03")),
     Code("C13", INFO, "the marker is missing, but the files look like those of a clean stop", NONE, SLOW),
-    Code("C14", INFO, "the marker's broker epoch cannot be read, or differs from that of another dir", NONE),
+    Code("C14", INFO, "the marker's broker epoch cannot be read, or the dir is not of the broker's last run",
+         NONE),
 )  # fmt: skip
 PAGE = Page(
     meaning="""
@@ -34,12 +35,13 @@ PAGE = Page(
             it scans the last segment of each partition and is treated as unclean by the controller.""",
         "C14": """
             it loses its broker epoch and is taken for unclean where eligible leader replicas are on. A dir
-            with an older epoch than another was not there when the broker last stopped: it is a copy of
-            earlier, or was not mounted, and the broker takes its logs as they are.""",
+            that is older than its broker's last run with it (by the metadata, or the marker of another dir)
+            is a copy of earlier, and the broker takes its logs as they are. One that was only away is as it
+            was left: a note.""",
     },
     advice="""
         C12: remove the marker before the broker starts; recovery then mends the rest. C13: nothing. C14:
-        where dirs differ, look for the newer copy of the older one before the broker starts.""",
+        look for the newer copy of an older dir before the broker starts.""",
     kafka="LogManager.loadLogs, CleanShutdownFileHandler, KAFKA-10471 (2.8), KIP-966.",
 )
 SCOPE = Scope.DIR
@@ -91,16 +93,16 @@ def _active_indexes(log_dir: LogDir) -> Iterator[tuple[str, bool]]:
 
 def _content(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     file = log_dir.clean_shutdown.readable()
-    marker = file.value
-    earlier = context.broker.broker_dirs.stopped_earlier.get(context.path)
-    if not file.data or marker is None or not BROKER_EPOCHS.of(context.release):
-        return
-    for damage in file.damages:
+    earlier = context.broker.broker_dirs.earlier_dirs.get(context.path)
+    for damage in file.damages if file.data and BROKER_EPOCHS.of(context.release) else ():
         says = NO_BROKER_EPOCH.say(context.release, context.path)
         yield context.finding(
             "C14", damage.reason, Where(_MARKER, position=damage.position), broker_says=says
         )
-    if earlier is not None:
-        epoch, newest, message = earlier
-        says = EPOCHS_DIFFER.say(context.release, dir=context.path, other=newest, current=epoch)
-        yield context.finding("C14", message, Where(_MARKER), broker_says=says, severity=Severity.WARNING)
+    if earlier is not None and earlier.proven:
+        says = None
+        if earlier.epochs is not None:
+            own, newest = earlier.epochs
+            says = EPOCHS_DIFFER.say(context.release, dir=context.path, other=newest, current=own)
+        worst = Severity.INFO if earlier.complete else Severity.WARNING
+        yield context.finding("C14", earlier.words, Where(earlier.file), broker_says=says, severity=worst)

@@ -21,7 +21,7 @@ from segmend.logdir.beside import told_beside
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import AS_GIVEN, Asked, Guess, Release, guess_release
 from segmend.logdir.tree import LogDir
-from segmend.node.last_run import stopped_earlier, written_earlier
+from segmend.node.last_run import EarlierDir, earlier_dirs
 from segmend.node.metadata_image import MetadataImage
 from segmend.node.metadata_log import MetadataLog, read_metadata_log
 from segmend.node.metadata_version import registered_metadata_version
@@ -186,19 +186,16 @@ class BrokerDirs:
         )
 
     @cached_property
-    def stopped_earlier(self) -> Mapping[str, tuple[int, int, str]]:
-        """By path, dirs that were not there when the broker last stopped, by the markers."""
-        return stopped_earlier(self.dirs, self.release)
-
-    @cached_property
-    def written_earlier(self) -> Mapping[str, str]:
-        """By path, dirs that were not there when the broker last ran, by the times of their checkpoints."""
-        return written_earlier(self.dirs)
+    def earlier_dirs(self) -> Mapping[str, EarlierDir]:
+        """By path, dirs that were not there when the broker last ran: older copies, or away meanwhile."""
+        log, home = self.own_metadata_log if self.kraft else None, self.metadata_dir
+        metadata = None if log is None or home is None else (log, home)
+        return earlier_dirs(self.dirs, self.release, metadata, self.node_id)
 
     @property
     def older_dirs(self) -> Mapping[str, str]:
-        """Why it is of an earlier run than another: by the path of each dir that is."""
-        return {**self.written_earlier, **{path: each[2] for path, each in self.stopped_earlier.items()}}
+        """Why nobody knows what it should have: by the path of each of them that was not only away."""
+        return {path: each.words for path, each in self.earlier_dirs.items() if not each.complete}
 
     @cached_property
     def metadata_dir(self) -> LogDir | None:

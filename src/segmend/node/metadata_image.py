@@ -12,6 +12,7 @@ from typing import Any
 from segmend.broker.authorizer import StandardAcl
 from segmend.broker.cleanup_policy import POLICY, compacted
 from segmend.frozen import dataclass, field, frozen, replace
+from segmend.node.runs import Runs
 
 _TOPIC_RESOURCE, _BROKER_RESOURCE = 2, 4
 
@@ -23,7 +24,8 @@ _NO_CHANGE = -2
 class PartitionLeader:
     """Who leads a partition (-1: nobody), its ISR, and its eligible leader replicas (KIP-966).
 
-    `removing` are replicas that a reassignment takes away once it is done.
+    `removing` are replicas that a reassignment takes away once it is done. `led` is who led last, and in
+    which epoch; -1 where that is not told.
     """
 
     leader: int = -1
@@ -32,6 +34,7 @@ class PartitionLeader:
     elr: tuple[int, ...] = ()
     last_known: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
+    led: tuple[int, int] = (-1, -1)
 
 
 @dataclass(slots=True)
@@ -45,6 +48,7 @@ class MetadataImage:
     yet given out.
     `created` is when the record that made a topic was written to the log (ms), by the topic's id.
     `acls` are those of the authorizer, by their ids.
+    `runs` are when nodes served with which of their dirs.
     `dangling` is the offset of the first record about a topic or broker that no record before it has made.
     """
 
@@ -65,6 +69,7 @@ class MetadataImage:
     created: dict[str, int] = field(default_factory=dict)
     dangling: int | None = None
     acls: dict[str, StandardAcl] = field(default_factory=dict)
+    runs: Runs = field(default_factory=Runs)
 
     def dynamic(self, node_id: int | None) -> dict[str, str]:
         """Settings of the broker that were changed while it ran: for all brokers, then for this one."""
@@ -117,6 +122,8 @@ class MetadataImage:
             self.created[data["topicId"]] = time
         if self.dangling is None and self._dangles(kind, data):
             self.dangling = offset
+        if kind in _OF_RUNS:
+            self._run(kind, data, time)
         handler = _HANDLERS.get(kind)
         if handler is not None:
             handler(self, data)
@@ -125,6 +132,15 @@ class MetadataImage:
         if kind in _OF_PARTITIONS:
             return data["topicId"] not in self.names
         return kind == "BROKER_REGISTRATION_CHANGE_RECORD" and data["brokerId"] not in self.registered
+
+    def _run(self, kind: str, data: Data, time: int) -> None:
+        node_id, dirs, stops = data["brokerId"], data.get("logDirs") or (), data.get("inControlledShutdown")
+        if kind == "REGISTER_BROKER_RECORD":
+            serves = not data.get("fenced", True)
+            self.runs.start(node_id, data["brokerEpoch"], dirs, serves=serves, stops=bool(stops))
+        else:  # 1: from now on, -1: no more, 0: as it was
+            change = {1: False, -1: True}.get(data.get("fenced", 0))
+            self.runs.change(node_id, dirs, serves=change, stops=stops == 1, time=time)
 
     def _topic(self, data: Data) -> None:
         self.names[data["topicId"]] = data["name"]
@@ -140,6 +156,7 @@ class MetadataImage:
             elr=tuple(data.get("eligibleLeaderReplicas") or ()),
             last_known=tuple(data.get("lastKnownElr") or ()),
             removing=tuple(data.get("removingReplicas") or ()),
+            led=_led(data["leader"], data["leaderEpoch"], data["replicas"]),
         )
 
     def _change(self, data: Data) -> None:
@@ -158,6 +175,8 @@ class MetadataImage:
         }
         if leader != _NO_CHANGE:
             changed |= {"leader": leader, "epoch": before.epoch + 1}
+        if leader >= 0:
+            changed["led"] = leader, before.epoch + 1
         self.leaders[key] = replace(before, **changed)
 
     def _migrate(self, data: Data) -> None:
@@ -223,6 +242,13 @@ class MetadataImage:
         self.acls.pop(data["id"], None)
 
 
+def _led(leader: int, epoch: int, replicas: Sequence[int]) -> tuple[int, int]:
+    """Who led last, and in which epoch; where nobody leads, a lone replica did before."""
+    if leader < 0 and len(replicas) == 1:
+        return replicas[0], epoch - 1
+    return (leader, epoch) if leader >= 0 else (-1, -1)
+
+
 _HANDLERS = {
     "ACCESS_CONTROL_ENTRY_RECORD": MetadataImage._acl,
     "REMOVE_ACCESS_CONTROL_ENTRY_RECORD": MetadataImage._remove_acl,
@@ -239,6 +265,7 @@ _HANDLERS = {
     "ZK_MIGRATION_STATE_RECORD": MetadataImage._migrate,
     "CLEAR_ELR_RECORD": MetadataImage._clear_elr,
 }
+_OF_RUNS = frozenset({"REGISTER_BROKER_RECORD", "BROKER_REGISTRATION_CHANGE_RECORD"})
 _OF_PARTITIONS = frozenset({"PARTITION_RECORD", "PARTITION_CHANGE_RECORD"})
 APPLIED = frozenset(_HANDLERS)
 """The kinds of records that an image takes; it ignores the others."""

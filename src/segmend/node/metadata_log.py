@@ -112,6 +112,7 @@ class MetadataLog:
                     if batch.last_offset >= start and batch.size <= _BATCH_LIMIT:
                         data = reader.read(batch.size, batch.position)
                         self._batch(batch, data, start, timed=not snapshot)
+                    self.image.runs.time = max(self.image.runs.time, batch.max_timestamp)
                 return position == reader.size
         except Unreadable as error:
             self.forbidden |= error.forbidden

@@ -1,0 +1,98 @@
+"""Dirs of a lone node restored older than its metadata, or away for a while, as real brokers leave them."""
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from segmend import check
+from segmend.findings import Severity
+from segmend.formats.clean_shutdown import FILE_NAME as MARKER
+from segmend.loading import BrokerOutcome, ForecastOptions, forecast
+from segmend.logdir.tree import LogDir
+from tests.brokers import broker_of
+from tests.golden.judge import copy_tree
+from tests.golden.produce import producer
+from tests.golden.topics import Topic, create
+from tests.lab.cluster import Cluster
+from tests.real.conftest import need_kafka
+from tests.seeds import SWEEP
+
+pytestmark = [pytest.mark.broker, pytest.mark.slow]
+DIRS, AWAY = ("m", "d0", "d1", "d2"), "d2"
+
+
+def write(cluster: Cluster, topic: str) -> None:
+    client = producer(cluster.bootstrap)
+    for number in range(9):
+        client.produce(topic, b"x" * 50, partition=number)
+    assert client.flush(60) == 0
+
+
+def story(cluster: Cluster, kept: Path) -> None:
+    """Copies of its dirs after two runs stopped in order and one killed, and after runs without one dir."""
+    broker, number = cluster.brokers[0], iter(range(9))
+
+    def run(name: str, topic: str, end: Callable[[], object]) -> None:
+        cluster.start()
+        if next(number) == 0:
+            create(cluster.bootstrap, [Topic("t", {}, 9), Topic("idle", {}, 9)])
+            write(cluster, "idle")
+        write(cluster, topic) if topic else time.sleep(2)
+        end()
+        copy_tree(broker.root, kept / name)
+
+    run("first", "t", broker.stop)
+    run("second", "t", broker.stop)
+    shutil.copytree(broker.root, kept / "aside", copy_function=shutil.copy2)
+    run("killed", "t", broker.kill)
+    for path in (broker.root / each for each in DIRS):
+        shutil.rmtree(path)
+        copy_tree(kept / "aside" / path.name, path)
+    shutil.rmtree(broker.root / AWAY)
+    (broker.root / AWAY).write_text("not mounted")
+    run("without", "", broker.stop)
+    run("without, killed", "", broker.kill)
+
+
+def told(root: Path, version: str) -> tuple[set[str], set[str]]:
+    """The dirs of which nobody knows what they should have (with a warning), and those of a note."""
+    paths = [str(root / each) for each in DIRS]
+    *_, last = forecast(broker_of(paths, version), ForecastOptions(now_ms=0))
+    assert isinstance(last, BrokerOutcome)
+    assert last.starts
+    unknown = {each.partition(":")[0].rpartition("/")[2] for each in last.unknown}
+    found = [each for each in check(*map(LogDir.open, paths), kafka=version) if each.code == "C14"]
+    assert {Path(each.dir).name for each in found if each.severity == Severity.WARNING} == unknown
+    return unknown, {Path(each.dir).name for each in found if each.severity == Severity.INFO}
+
+
+@pytest.mark.parametrize("version", ["3.7.2", "3.9.2", "4.3.1"] if SWEEP else ["4.3.1"])
+def test_what_is_said_of_dirs_of_another_run(version: str, tmp_path: Path) -> None:
+    need_kafka(version)
+    kept, root = tmp_path / "kept", tmp_path / "root"
+    apart = {"metadata.log.dir": str(tmp_path / "cluster" / "b1" / "m")}
+    with Cluster(version, tmp_path / "cluster", log_dirs=3, settings=apart) as cluster:
+        story(cluster, kept)
+
+    def put(usual: str, *, marked: bool = True, **other: str) -> tuple[set[str], set[str]]:
+        """Dirs of one moment, some of another one; those of an earlier one perhaps without their markers."""
+        shutil.rmtree(root, ignore_errors=True)
+        for name in DIRS:
+            copy_tree(kept / other.get(name, usual) / name, root / name)
+            if not marked:
+                (root / name / MARKER).unlink(missing_ok=True)
+        return told(root, version)
+
+    data, nothing = {*DIRS} - {"m"}, (set[str](), set[str]())
+    for moment in ("first", "second", "killed"):
+        assert put(moment) == put(moment, marked=False) == nothing
+    for marked in (True, False):
+        for older, newer in (("first", "second"), ("first", "killed"), ("second", "killed")):
+            assert put(older, m=newer, marked=marked) == (data, set())
+            assert put(newer, d2=older, marked=marked) == ({"d2"}, set())
+        for moment in ("without", "without, killed"):
+            assert put(moment, d2="second", marked=marked) == (set(), {"d2"})
+            assert put(moment, d2="first", marked=marked) == ({"d2"}, set())
