@@ -5,9 +5,9 @@
 of owners, odd places and outages, each deletion and cleaning; `merge`: many more histories of replicas;
 `fleet`: more histories of audits that carry scans over, and YARN; `live`: more faults on live brokers, each
 story on each release; `outside`: any damage, all commands beside one another; `options`: any value of any
-option; `surgery`: operations, damage and stops at random; `shows`: each operation on each golden release
-with a broker after it. What is drawn depends on the seed, that of the day if none is given: it is printed
-first and last, and with it the same is drawn again.
+option; `surgery`: operations, damage and stops at random; `killed`: kills at random; `shows`: each operation
+on each golden release with a broker after it. What is drawn depends on the seed, that of the day if none is
+given: it is printed first and last, and with it the same is drawn again.
 """
 
 import argparse
@@ -77,8 +77,9 @@ SWEEPS = {
         "tests/surgery/test_offset_ends.py",
     ),
     "outside": (*PYTEST, "tests/outside/test_drawn.py"),
-    "options": (*PYTEST, "tests/cli/test_any_option.py"),
+    "options": (*PYTEST, "tests/cli/test_any_option.py", "tests/surgery/test_examples.py"),
     "surgery": (sys.executable, "-m", "tests.surgery.drawn"),
+    "killed": (sys.executable, "-m", "tests.surgery.killed"),
     "shows": (sys.executable, "-m", "tests.surgery.shows", "all"),
 }
 

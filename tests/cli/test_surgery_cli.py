@@ -3,18 +3,18 @@
 import errno
 import io
 import os
-import re
 import shlex
 import shutil
 import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.run import python, run
+from tests.cli.run import python
 from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
 from tests.surgery.desk import Desk
 from tests.surgery.picture import picture
+from tests.surgery.test_examples import examples
 
 from segmend.cli import frame
 from segmend.cli.commands.apply import command as apply
@@ -257,20 +257,13 @@ def test_a_replica_to_repair_from_must_be_there(desk: Desk) -> None:
 SURGERY = ["plan", "apply", "undo", "journal", "quarantine"]
 
 
-def _examples(text: str) -> list[list[str]]:
-    """The commands of a help page; what stands behind three spaces says what they do."""
-    whole = re.sub(r"\\\n +", "", text)
-    lines = [line.strip() for line in whole.splitlines() if line.startswith("  segmend ")]
-    return [shlex.split(re.split(r"   +", line)[0])[1:] for line in lines]
-
-
 @pytest.mark.parametrize(
     "argv", [*([name] for name in SURGERY), *(["plan", name] for name in (*ops.names(), *OTHERS))]
 )
 def test_the_examples_of_help_can_be_given_as_they_are_written(argv: list[str]) -> None:
-    found = _examples(run(*argv, "--help").out)
+    found = examples(*argv)
     assert found
-    for example in found:
+    for example in (shlex.split(each)[1:] for each in found):
         parsed = frame.parser_for(example).parse_args(example)
         assert callable(parsed.run)
 

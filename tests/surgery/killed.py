@@ -48,6 +48,8 @@ KILLS = 10
 ROUNDS = 3 * KILLS
 """At most: some kills come too late."""
 GOLDENS = ("0.10.2.2-clean", "1.1.0-clean", "2.8.2-clean", "3.9.2-clean", "4.3.1-clean", "4.3.1-killed")
+ONE_DISK = ("free", "restore")
+"""What they are asked for lies on one."""
 SIGKILLED = -9
 
 
@@ -69,9 +71,10 @@ class Draw(Drawn):
         if not names:
             golden = "4.3.1-clean"
         case = chance.choice([*names, *HARDER.get(operation, ())] or [None])
-        normal, apart = chance.random() < 0.5, chance.random() < 0.5
-        # What `free` is asked for lies in the first dir, wherever the other one is.
-        return cls(seed, number, golden, operation, case, normal, apart and operation != "restore")
+        normal, apart = chance.random() < 0.5, chance.random() < 0.5 and operation not in ONE_DISK
+        return cls(
+            seed, number, golden, operation, case, normal, apart and operation not in ("free", "restore")
+        )
 
     def __str__(self) -> str:
         user = "a normal user" if self.normal else "root"

@@ -41,7 +41,7 @@ examples:
                                               after an unclean election: what the newest leader never had
                                               goes to /backup/lost/orders-3, which show and rescue read
   segmend plan merge /data/a --partition orders-3 --from /mnt/b2/data --prefer 2 --side /backup/lost \\
-      --accept-loss 900-records -o plan.json  the branch of broker 2 wins on purpose, at that price
+      --accept-loss 900-records -o plan.json   the branch of broker 2 wins on purpose, at that price
   segmend plan merge /data/a --partition orders-3 --from /mnt/b3/data --live-source -o plan.json
                                               while broker 3 serves: what it has committed"""
 
