@@ -300,3 +300,21 @@ def test_what_may_go_later_is_counted() -> None:
     lines = run("forecast", golden("1.1.0-killed") / "b1" / "d1", "--json").of("later")
     unsure = [(each["segments"], each["records_lost"]) for each in lines if each["when_seconds"] is None]
     assert unsure == [(1, 5)]
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_dir_given_twice_is_no_broker(dirs: list[Path], tmp_path: Path, linked: bool) -> None:
+    """As `check` has it: a broker with both in log.dirs refuses to start, and nobody asked about one."""
+    again = tmp_path / "again" if linked else dirs[0]
+    if linked:
+        again.symlink_to(dirs[0])
+    for command in ("forecast", "check"):
+        told = run(command, *map(str, (*dirs, again)))
+        assert (told.code, told.out) == (16, "")
+        assert f"{again}: the same directory as {dirs[0]}" in told.err
+    given = tmp_path / "server.properties"
+    given.write_text(f"node.id=1\nlog.dirs={','.join(map(str, (*dirs, again)))}\n")
+    told = run("forecast", "--config", str(given), "--kafka", "4.1")
+    assert (told.code, "Duplicate" in told.out) == (4, True)
+    told = run("check", *map(str, dirs), "--config", str(given), "--kafka", "4.1")
+    assert (told.code, "Duplicate" in told.out) == (4, True)

@@ -14,6 +14,8 @@ from segmend.logdir.file_system import FOLDERS, EntryType, Unreadable, place_of
 from segmend.logdir.tree import LOCK, LOG_DIR_FILES, PARTITION_KINDS, LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 
+SAME = "{}: the same directory as {}"
+
 
 @frozen
 class Targets:
@@ -72,25 +74,26 @@ def open_log_dirs(paths: Sequence[str], twice: Callable[[str], None] | None = No
             raise UsageError(f"{path}: not a directory; give the log dir that holds it")
         place = place_of(disk, path)
         if place in seen:
-            same = f"{path}: the same directory as {seen[place]}"
             if twice is None:
-                raise UsageError(same)
-            twice(same)
+                raise UsageError(SAME.format(path, seen[place]))
+            twice(SAME.format(path, seen[place]))
             continue
         seen[place] = path
         log_dirs.append(LogDir.open(path))
     return log_dirs
 
 
-def open_or_note(paths: Sequence[str]) -> list[LogDir]:
+def open_or_note(paths: Sequence[str], *, once: bool = False) -> list[LogDir]:
     """The log dirs; one that is missing, no directory, or not to be read is a broker's problem, too.
 
-    Raises as `open_log_dirs` does where all of them are missing.
+    Raises as `open_log_dirs` does where all of them are missing, and, with `once`, for what is given twice.
     """
     opened: dict[str, LogDir] = {}
     for path in paths:
         log_dir = LogDir.attempt(path)
-        opened.setdefault(disk.real_path(path), log_dir)
+        first = opened.setdefault(disk.real_path(path), log_dir)
+        if once and first is not log_dir:
+            raise UsageError(SAME.format(path, first.path))
     if all(each.unreadable and not each.unreadable.forbidden for each in opened.values()):
         open_log_dirs(paths)  # says what is wrong
     return list(opened.values())

@@ -11,10 +11,9 @@ from functools import cached_property
 
 from segmend.broker.failures import IO_ERROR, NO_READABLE_DIR, Fate
 from segmend.broker.identity import UNEXPECTED_METADATA, Identity, IdentityVerdict, verify
-from segmend.broker.log_dirs import Place, list_refusal
 from segmend.broker.server_names import MIGRATION
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA, parse_dir_name
-from segmend.frozen import field, frozen, replace
+from segmend.frozen import field, frozen
 from segmend.loading import places
 from segmend.loading.dirs import DirState, identity_of, read_dir, refuse_foreign
 from segmend.loading.limits import TopicSettings
@@ -108,24 +107,10 @@ class Prelude:
         identities = [identity_of(each, broker.release, is_metadata_dir=each is home) for each in known]
         identities += [Identity(path=path, missing=True, value=None) for path in self.absent]
         config = broker.config
-        verdict = verify(
+        return verify(
             identities, kraft=broker.kraft, node_id=config.node_id, release=broker.release,
             migrating=config.given.get(MIGRATION, "").strip().lower() == "true",
         )  # fmt: skip
-        return replace(verdict, refusal=self._list_refusal() or verdict.refusal)
-
-    def _list_refusal(self) -> str | None:
-        given = self.broker.given
-        if given is None:
-            return None
-        ids = {each.real_path: each.directory_id for each in self.broker.dirs}
-
-        def place(path: str) -> Place:
-            return path, (real := disk.real_path(path)), ids.get(real)
-
-        home = given.metadata_log_dir if self.broker.kraft else None
-        listed = [place(path) for path in given.log_dirs]
-        return list_refusal(given.log_dir_entries, listed, place(home) if home else None, self.broker.release)
 
     @property
     def not_given(self) -> list[str]:

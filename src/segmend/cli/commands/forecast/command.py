@@ -98,7 +98,9 @@ def run(args: argparse.Namespace) -> int:
     if len(args.config) > 1:
         raise UsageError("--config more than once goes with --cluster: each node has its own")
     args.config = next(iter(args.config), None)
-    broker = broker_of(args, open_or_note(args.paths or _configured(args.config, args.kafka)))
+    # What server.properties names twice is for the broker to judge.
+    dirs = open_or_note(args.paths, once=True) if args.paths else None
+    broker = broker_of(args, dirs or open_or_note(_configured(args.config, args.kafka)))
     user, assumed = user_of(args.as_user, broker.dirs)
     clean = True if args.clean else False if args.unclean else None
     cores = len(os.sched_getaffinity(0))
