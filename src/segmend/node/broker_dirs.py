@@ -11,6 +11,7 @@ from functools import cached_property
 
 from segmend.broker.election import ANY_DIRECTORY, NOT_THE_VOTER
 from segmend.broker.identity import GENERATED_ID, is_kraft
+from segmend.broker.log_dirs import Place
 from segmend.broker.metadata_log import SNAPSHOT_FIRST
 from segmend.broker.server_rules import is_whole
 from segmend.formats.meta_properties import MetaProperties
@@ -157,6 +158,11 @@ class BrokerDirs:
         """The id of this node: as server.properties says, or else meta.properties."""
         own = None if self.given is None else self.given.node_id
         return self.stored_node_id if own is None else own
+
+    def place(self, path: str) -> Place:
+        """An entry of `log.dirs` as a broker compares it with others."""
+        real = disk.real_path(path)
+        return path, real, next((each.directory_id for each in self.dirs if each.real_path == real), None)
 
     @property
     def gets_new_id(self) -> bool | None:

@@ -18,13 +18,12 @@ from segmend.broker.authorizer import (
     asks_zookeeper,
 )
 from segmend.broker.gates import metadata_refusals, migration_refusal, topic_refusals
-from segmend.broker.log_dirs import Place, list_refusal
+from segmend.broker.log_dirs import list_refusal
 from segmend.broker.server_listeners import ROLES
 from segmend.broker.server_odds import shut_out_by
 from segmend.broker.server_parts import part_refusals
 from segmend.broker.server_rules import server_refusals
 from segmend.broker.settings import Refused
-from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
 from segmend.node.broker_dirs import BrokerDirs
 
@@ -46,14 +45,10 @@ def server_reasons(broker: BrokerDirs) -> Iterator[str]:
 
 def _list_refusal(broker: BrokerDirs, given: ServerConfig) -> str | None:
     """Kafka's words on the list of its log dirs."""
-    ids = {each.real_path: each.directory_id for each in broker.dirs}
-
-    def place(path: str) -> Place:
-        return path, (real := disk.real_path(path)), ids.get(real)
-
     home = given.metadata_log_dir if broker.kraft else None
-    listed = [place(path) for path in given.log_dirs]
-    return list_refusal(given.log_dir_entries, listed, place(home) if home else None, broker.release)
+    listed = [broker.place(path) for path in given.log_dirs]
+    apart = broker.place(home) if home else None
+    return list_refusal(given.log_dir_entries, listed, apart, broker.release)
 
 
 def refused_metadata(broker: BrokerDirs) -> str | None:
