@@ -15,6 +15,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import stat
 import struct
 import sys
@@ -41,6 +42,8 @@ _GET_FLAGS: Final = 0x80086601
 _UNCHANGEABLE: Final = 0x10 | 0x20
 """`FS_IMMUTABLE_FL`, `FS_APPEND_FL`."""
 _NO_WAIT: Final[int] = getattr(os, "RWF_NOWAIT", 0)
+_MOUNTS: Final = 8 << 20
+"""Bytes of a list of mounts; of machines with very many, a few MiB."""
 _PIECE: Final = 4096
 """Of a file that tells no size: most are smaller, and there are as many as processes."""
 
@@ -211,6 +214,19 @@ def is_immutable(path: str) -> bool:
     finally:
         os.close(fd)
     return bool(int.from_bytes(answer[:4], sys.byteorder) & _UNCHANGEABLE)
+
+
+def mount_points() -> frozenset[str]:
+    """The paths that something is mounted on, as this process sees them; none where nobody tells."""
+    try:
+        rows = read_stream("/proc/self/mountinfo", _MOUNTS).splitlines()
+    except Unreadable:
+        return frozenset()
+    # A space, a tab, a line feed and a backslash are written as octal numbers (proc_pid_mountinfo(5)).
+    paths = (row.split(b" ", 5)[4] for row in rows if row.count(b" ") > 4)
+    return frozenset(
+        os.fsdecode(re.sub(rb"\\([0-7]{3})", lambda octal: bytes([int(octal[1], 8)]), path)) for path in paths
+    )
 
 
 def space(path: str) -> Space:

@@ -20,9 +20,11 @@ from segmend.surgery.fingerprint import Fingerprint, below, look
 from segmend.surgery.step import Step
 from segmend.surgery.steps.append_file import AppendFile
 from segmend.surgery.steps.make_dir import MakeDir
+from segmend.surgery.steps.move_dir import MoveDir
 from segmend.surgery.steps.patch_file import PatchFile
+from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
-from segmend.surgery.writing.transfer import leftovers
+from segmend.surgery.writing.transfer import leftovers, vault_name
 from segmend.surgery.writing.work import device_of, folder
 
 READ_ONLY = "{}: its file system is mounted read-only; mount it writable (see `dmesg` if it was)"
@@ -38,6 +40,7 @@ def refuse_without_rights(run: PlanRun, steps: Sequence[int], vaults: str) -> No
     refusals = [*filter(None, map(_closed, [run.path, vaults, *without_lock(dirs)]))]
     refusals += filter(None, (_barred(f"{path}/{LOCK}") for path in dirs))
     refusals += _unopened({*dirs, *(run.begun["folders"] if run.begun is not None else ())})
+    refusals += _mounted([path for number in steps for path in _places(run, number)])
     refusals += filter(None, [_shut(run.journal)] if disk.path_type(run.journal) is not None else [])
     for number in steps:
         step, status = run.plan.steps[number], run.status(number)
@@ -50,6 +53,29 @@ def refuse_without_rights(run: PlanRun, steps: Sequence[int], vaults: str) -> No
     if refusals:
         more = f" (and {len(refusals) - _SHOWN} more)" if len(refusals) > _SHOWN else ""
         raise SegmendError(f"refused: {'; '.join(refusals[:_SHOWN])}{more}; nothing was changed")
+
+
+def _places(run: PlanRun, number: int) -> Iterator[str]:
+    """What a step renames or removes, here or in the vault; the other ones write into what is there."""
+    step = run.plan.steps[number]
+    if isinstance(step, MakeDir | MoveDir | Quarantine | ReplaceFile):
+        yield from step.paths
+    if isinstance(step, Quarantine) and run.status(number) is not Status.BEFORE:
+        yield vault_name(run.vault(number), step.path)
+
+
+def _mounted(places: Sequence[str]) -> Iterator[str]:
+    """What something is mounted on, or in: the system would call it busy, in a copied one behind the copy."""
+    homes = {*places}
+    for mount in sorted(disk.mount_points()):
+        above = mount
+        while above not in homes and above != folder(above):
+            above = folder(above)
+        if above in homes:
+            yield (
+                f"{mount}: is a mount point, which can be neither renamed nor removed; unmount it (umount); "
+                "if its files are to stay, copy them into what it hides, and plan again"
+            )
 
 
 def _refusals(step: Step, vaults: str, status: Status) -> Iterator[str]:
