@@ -32,10 +32,11 @@ def line_of(copies: dict[int, PartitionOutcome], release: str, unclean: str = "f
     return line
 
 
+@pytest.mark.parametrize("unclean", ["true", "TRUE"])
 @pytest.mark.parametrize("release", ["3.9", "4.3"])
-def test_one_that_is_made_anew_can_lead_and_take_all(release: str) -> None:
+def test_one_that_is_made_anew_can_lead_and_take_all(release: str, unclean: str) -> None:
     """3.9.2 elected node 3 where all started at once: 24 records of two sound replicas were cut."""
-    line = line_of({1: WHOLE, 2: WHOLE, 3: ANEW}, release, unclean="true")
+    line = line_of({1: WHOLE, 2: WHOLE, 3: ANEW}, release, unclean)
     assert (line.outcome, line.leaders_possible, line.in_sync_complete) == ("at-risk", (1, 2, 3), (1, 2))
     assert (line.records_at_risk, line.perhaps) == (9, (3,))
     assert start_order((1, 2, 3), [line]) == (((1, 2), (3,)), 0)

@@ -28,7 +28,9 @@ def told(
     ("topic", "dynamic", "given", "origin"),
     [
         ({"retention.ms": "5"}, {"log.retention.ms": "6"}, {"log.retention.ms": "7"}, Origin.TOPIC),
+        ({"retention.ms": " 5 "}, {"log.retention.ms": "6"}, {"log.retention.ms": "7"}, Origin.TOPIC),
         ({}, {"log.retention.ms": "6"}, {"log.retention.ms": "7"}, Origin.BROKER),
+        ({}, {"log.retention.ms": "6 "}, {"log.retention.ms": "7"}, Origin.BROKER),
         ({}, {}, {"log.retention.hours": "7"}, Origin.FILE),
         ({}, {}, {}, Origin.DEFAULT),
     ],

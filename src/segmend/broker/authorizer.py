@@ -11,6 +11,7 @@ from typing import Final
 
 from segmend.broker.rule import Rule
 from segmend.broker.server_listeners import Server
+from segmend.formats.config_values import boolean
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
 
@@ -117,7 +118,7 @@ def super_users(given: Mapping[str, str]) -> set[str]:
 
 
 def _everyone(given: Mapping[str, str]) -> bool:
-    return given.get(EVERYONE, "").strip().lower() == "true"
+    return boolean(given.get(EVERYONE)) is True
 
 
 def _names(me: str | None, acls: Collection[StandardAcl]) -> set[str]:

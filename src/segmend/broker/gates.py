@@ -22,6 +22,7 @@ from segmend.broker.rule import Rule, Words, gone_in
 from segmend.broker.server_listeners import ROLES
 from segmend.broker.server_names import MIGRATION
 from segmend.broker.settings import Refused, refused_topic
+from segmend.formats.config_values import boolean
 from segmend.logdir.release import Release
 
 UNSUPPORTED_LEVEL: Final = (
@@ -79,7 +80,7 @@ def metadata_refusals(
     said = [_unknown_level(image, release)]
     if release.padded[:2] <= LOOKED_AT:
         said.insert(1 if LEVEL_FIRST.of(release) else 0, _unknown_record(records, release))
-        unstable = any(given.get(name, "").strip().lower() == "true" for name in UNSTABLE)
+        unstable = any(boolean(given.get(name)) for name in UNSTABLE)
         said += [] if unstable else _unsupported(image, release)
     yield from filter(None, said)
 
@@ -87,7 +88,7 @@ def metadata_refusals(
 def migration_refusal(image: GateImage, release: Release, given: Mapping[str, str]) -> str | None:
     """The words with which a controller ends once it is elected: a migration that is none."""
     level = image.features.get(METADATA_VERSION, 0)
-    wanted = given.get(MIGRATION, "").strip().lower() == "true" and "controller" in given.get(ROLES, "")
+    wanted = boolean(given.get(MIGRATION)) and "controller" in given.get(ROLES, "")
     if image.migration or not (level and wanted):
         return None
     older = level < _MIGRATES

@@ -13,7 +13,8 @@ from segmend.broker.failures import LoadFailure, fatal
 from segmend.broker.rule import Words
 from segmend.broker.sanity import TIME_INDEX
 from segmend.formats import offset_index, time_index
-from segmend.formats.java_number import INT_MAX, parse_int
+from segmend.formats.config_values import integer
+from segmend.formats.java_number import INT_MAX
 from segmend.frozen import frozen
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
@@ -34,7 +35,7 @@ _KIND: Final = "IllegalArgumentException"
 
 def longest_index(config: ServerConfig, topic: Mapping[str, str]) -> int:
     """segment.index.bytes of a topic with these settings of its own."""
-    own = parse_int(topic.get(OF_TOPIC, ""))
+    own = integer(topic.get(OF_TOPIC))
     return config.number(OF_BROKER) if own is None else own
 
 

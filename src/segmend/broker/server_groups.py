@@ -11,7 +11,7 @@ from typing import Final
 
 from segmend.broker.rule import Rule, Words, new_in
 from segmend.broker.settings import definition
-from segmend.formats.java_number import parse_long
+from segmend.formats.config_values import long_integer
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
 
@@ -133,7 +133,7 @@ def _known(name: str, release: Release) -> bool:
 
 
 def _number(given: Mapping[str, str], name: str) -> int:
-    number = parse_long(given.get(name, "").strip())
+    number = long_integer(given.get(name))
     return _default(name) if number is None else number
 
 

@@ -12,6 +12,7 @@ from segmend.broker.failures import NOT_A_NUMBER
 from segmend.broker.rule import Rule, Words
 from segmend.broker.server_groups import group_refusals
 from segmend.broker.server_listeners import unmapped
+from segmend.formats.config_values import boolean, long_integer
 from segmend.formats.java_number import parse_long
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
@@ -128,7 +129,7 @@ def limit_refusals(given: Mapping[str, str], release: Release) -> Iterator[str]:
 
 
 def _number(given: Mapping[str, str], name: str, default: int | Rule[int], release: Release) -> int:
-    number = parse_long(given.get(name, "").strip())
+    number = long_integer(given.get(name))
     if number is not None:
         return number
     return default if isinstance(default, int) else default.of(release)
@@ -137,7 +138,7 @@ def _number(given: Mapping[str, str], name: str, default: int | Rule[int], relea
 def _time(given: Mapping[str, str], name: str, default: int) -> int:
     """Of the units that are given the finest counts."""
     for unit, factor in (("ms", 1), ("minutes", 60_000), ("hours", _HOUR)):
-        number = parse_long(given.get(f"{name}.{unit}", "").strip())
+        number = long_integer(given.get(f"{name}.{unit}"))
         if number is not None:
             return number * factor
     return default
@@ -155,10 +156,10 @@ def _of_times(given: Mapping[str, str], release: Release) -> Iterator[str]:
 
 def _of_brokers(given: Mapping[str, str], release: Release) -> Iterator[str]:
     """The number of a broker with ZooKeeper."""
-    mine, no_less = parse_long(given.get("broker.id", "-1").strip()), _GREATER.of(release)
+    mine, no_less = long_integer(given.get("broker.id", "-1")), _GREATER.of(release)
     if mine is None or "zookeeper.connect" not in given or given.get("process.roles", "").strip():
         return
-    if given.get("broker.id.generation.enable", "true").strip().lower() == "false":
+    if boolean(given.get("broker.id.generation.enable")) is False:
         if mine < 0:
             yield _FAILED + _NO_LESS.format("broker.id", no_less, 0)
     elif not -1 <= mine <= _number(given, "reserved.broker.max.id", 1000, release):

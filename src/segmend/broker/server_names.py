@@ -24,6 +24,7 @@ from segmend.broker.server_listeners import (
     Server,
     entries_of,
 )
+from segmend.formats.config_values import boolean
 from segmend.formats.java_number import parse_int
 from segmend.logdir.release import Release
 
@@ -207,7 +208,7 @@ def _of_roles(server: Server) -> Iterator[str]:
         if each.upper() not in {*names, *controllers}:
             yield _NOT_EARLY.format(each)
     if not server.roles:
-        migrates = server.text(MIGRATION).lower() == "true"
+        migrates = boolean(server.text(MIGRATION))
         if controllers and _ZOOKEEPER_KNOWN.of(server.release) and not migrates:
             yield _NOT_OF_ZOOKEEPER.format(", ".join(controllers))
     elif server.roles == {"broker"}:

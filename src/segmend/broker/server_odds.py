@@ -12,7 +12,8 @@ from typing import Final
 from segmend.broker.authorizer import REGISTERING
 from segmend.broker.rule import Rule, gone_in, new_in
 from segmend.broker.server_listeners import ROLES, entries_of
-from segmend.formats.java_number import LONG_MAX, parse_long
+from segmend.formats.config_values import long_integer
+from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import frozen
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
@@ -148,7 +149,7 @@ _ODDS: Final = (
 
 def much_memory(config: ServerConfig) -> list[str]:
     """The settings for which the JVM is supposed to have the memory."""
-    numbers = {name: parse_long(config.given.get(name, "").strip()) or 0 for name in HELD_AT_ONCE}
+    numbers = {name: long_integer(config.given.get(name)) or 0 for name in HELD_AT_ONCE}
     return [name for name, number in numbers.items() if MUCH < number <= TOO_MUCH]
 
 
@@ -167,9 +168,7 @@ def shut_out_by(config: ServerConfig, release: Release) -> Iterator[str]:
 
 def fenced_by(config: ServerConfig, node_id: int | None) -> str | None:
     """Why a broker that is its own and only controller leads nothing most of the time."""
-    session, heartbeat = (
-        parse_long(config.given.get(name, "").strip()) or usual for name, usual in _SESSION.items()
-    )
+    session, heartbeat = (long_integer(config.given.get(name)) or usual for name, usual in _SESSION.items())
     if session * _MOSTLY > heartbeat:
         return None
     numbers = f"{session} ms after each heartbeat, the next of which comes after {heartbeat} ms"
@@ -180,7 +179,7 @@ def _given(config: ServerConfig, release: Release) -> Iterator[tuple[Odd, str, t
     """Each that concerns the node and of which something is set; what that is, and the numbers."""
     given, roles = config.given, {*entries_of(config.given.get(ROLES, ""))}
     for each in _ODDS:
-        numbers = {name: parse_long(given.get(name, "").strip()) for name in each.names}
+        numbers = {name: long_integer(given.get(name)) for name in each.names}
         set_here = {name: number for name, number in numbers.items() if number is not None}
         if not config.cleaner_runs and min(each.names).startswith("log.cleaner."):
             continue

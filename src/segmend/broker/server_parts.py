@@ -11,7 +11,8 @@ from segmend.broker.rule import Rule, Words, gone_in, new_in
 from segmend.broker.server_listeners import LISTENERS, ROLES, Server
 from segmend.broker.server_rules import ELSEWHERE, ZOOKEEPER, is_whole
 from segmend.broker.settings import refusal
-from segmend.formats.java_number import INT_MAX, parse_int
+from segmend.formats.config_values import boolean, integer
+from segmend.formats.java_number import INT_MAX
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
 
@@ -82,12 +83,12 @@ def part_refusals(config: ServerConfig, release: Release) -> Iterator[str]:
         said.append(ASKS_ZOOKEEPER.of(release))
     if given.get(AUTHORIZER, "") == STANDARD:
         said += [NO_PRINCIPAL.format(each) for each in super_users(given) if ":" not in each]
-    remote = given.get("remote.log.storage.system.enable", "").lower() == "true"
+    remote = boolean(given.get("remote.log.storage.system.enable"))
     if remote and is_whole(given) and not given.get("remote.log.storage.manager.class.name"):
         said.append(REMOTE_WITHOUT_CLASS.of(release))
     if roles:
         said += _of_metadata(given, release)
-    if (parse_int(given.get("queued.max.requests", "")) or 0) > _LONGEST:
+    if (integer(given.get("queued.max.requests")) or 0) > _LONGEST:
         said.append(NO_SUCH_ARRAY)
     if config.cleaner_runs and "log.cleaner.threads" not in config.provided:
         said += _of_cleaner(given, release)
@@ -98,7 +99,7 @@ def part_refusals(config: ServerConfig, release: Release) -> Iterator[str]:
 
 def _of_metadata(given: Mapping[str, str], release: Release) -> Iterator[str | None]:
     """What its log is made of: `KafkaMetadataLog.createLog` takes settings of topics."""
-    size, least = (parse_int(given.get(name, str(8 << 20))) for name in _METADATA_SEGMENT)
+    size, least = (integer(given.get(name, str(8 << 20))) for name in _METADATA_SEGMENT)
     if size is not None and least is not None and size < least:
         yield SMALL_METADATA.say(release, least, size)
     if _METADATA_ROLL in given:

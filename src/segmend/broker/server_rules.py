@@ -14,6 +14,7 @@ from segmend.broker.server_limits import limit_refusals
 from segmend.broker.server_listeners import LISTENERS, ROLES, entries_of
 from segmend.broker.server_names import BOOTSTRAP, BOOTSTRAP_SERVERS, MIGRATION, VOTERS, name_refusals
 from segmend.broker.settings import MISSING, definitions, refusal
+from segmend.formats.config_values import boolean
 from segmend.formats.java_number import parse_int
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
@@ -265,7 +266,7 @@ def _kraft(given: Mapping[str, str], release: Release) -> Iterator[str]:
 
 def _remote(given: Mapping[str, str], dirs: Sequence[str], release: Release) -> Iterator[str]:
     """Remote storage, once it is switched on."""
-    if given.get("remote.log.storage.system.enable", "").strip().lower() != "true":
+    if not boolean(given.get("remote.log.storage.system.enable")):
         return
     if len(dirs) > 1 and (words := REMOTE_AND_MANY_DIRS.say(release, ",".join(dirs))):
         yield words
@@ -273,7 +274,7 @@ def _remote(given: Mapping[str, str], dirs: Sequence[str], release: Release) -> 
 
 def _migration(given: Mapping[str, str], release: Release) -> Iterator[str]:
     """A broker on its way from ZooKeeper to KRaft."""
-    if given.get(MIGRATION, "").strip().lower() != "true":
+    if not boolean(given.get(MIGRATION)):
         return
     voters = given.get(VOTERS, "").strip() or (
         BOOTSTRAP_SERVERS.of(release) and given.get(BOOTSTRAP, "").strip()

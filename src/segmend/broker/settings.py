@@ -17,6 +17,7 @@ from segmend.broker.features import knows_version
 from segmend.broker.rule import Rule, Words, new_in
 from segmend.broker.server_definitions import SERVER
 from segmend.broker.topic_definitions import TOPIC
+from segmend.formats.config_values import boolean
 from segmend.formats.java_number import parse_double, parse_int, parse_long
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
@@ -146,7 +147,7 @@ def refusal(name: str, value: str, release: Release, *, topic: bool) -> str | No
     if known.kind in _NUMBERS or known.kind == "DOUBLE":
         return _number(name, value, known)
     if known.kind == "BOOLEAN":
-        return None if value.strip().lower() in ("true", "false") else INVALID.format(value, name, _BOOLEAN)
+        return None if boolean(value) is not None else INVALID.format(value, name, _BOOLEAN)
     if known.kind == "LIST":
         return _list(name, value.strip(), known)
     return _string(name, value.strip(), known, release)

@@ -8,7 +8,7 @@ from segmend.broker.index_room import OF_BROKER, OF_TOPIC, IndexRoom, known_room
 from segmend.broker.sanity import TIME_INDEX
 from segmend.findings import Finding, Remedy, Severity, Where
 from segmend.formats import offset_index, time_index
-from segmend.formats.java_number import parse_int
+from segmend.formats.config_values import integer
 from segmend.logdir.config import DEFAULTS
 from segmend.logdir.files import FileEntry
 from segmend.logdir.index_file import last_entry
@@ -69,7 +69,7 @@ def _topic(context: PartitionContext) -> Mapping[str, str]:
 
 
 def _interval(context: PartitionContext, topic: Mapping[str, str]) -> int:
-    own = parse_int(topic.get("index.interval.bytes", ""))
+    own = integer(topic.get("index.interval.bytes"))
     return context.broker_dirs.config.number("log.index.interval.bytes") if own is None else own
 
 

@@ -25,7 +25,7 @@ from segmend.broker.election import (
 from segmend.broker.leading import ENDS_AT_OFFLINE, NOT_AVAILABLE
 from segmend.broker.strays import MADE_ANEW, UNLED_HERE
 from segmend.cluster.values import Leadership, Name, Prospect, ReplicaCopy
-from segmend.formats.java_number import parse_int
+from segmend.formats.config_values import boolean, integer
 from segmend.frozen import field, frozen, replace
 from segmend.loading import Extent, PartitionOutcome, Service
 from segmend.logdir.release import Release
@@ -167,7 +167,7 @@ class Outage:
         unset = str(UNCLEAN_UNSET.of(self.release)).lower()
         return [
             (self.zookeeper or UNCLEAN_HEEDED.of(self._release(node)))
-            and (own or self._setting(image, node, UNCLEAN_ELECTION) or unset) == "true"
+            and boolean(own or self._setting(image, node, UNCLEAN_ELECTION) or unset) is True
             for node in self.controllers or (-1,)
         ]
 
@@ -194,7 +194,7 @@ class Outage:
         """How many in-sync replicas acks=all needs, by the strictest of the possible leaders."""
         own = image.configs.get(topic, {}).get(MIN_INSYNC)
         told = [own] if own is not None else [self._setting(image, node, MIN_INSYNC) for node in able]
-        needed = max((number for each in told if (number := parse_int(each or "")) is not None), default=1)
+        needed = max((number for each in told if (number := integer(each)) is not None), default=1)
         capped = all(MIN_INSYNC_CAPPED.of(self._release(node)) for node in able or (-1,))
         return min(needed, replicas) if capped else needed
 

@@ -26,6 +26,7 @@ from segmend.broker.retention import Retained, looks
 from segmend.explain.cleaned_size import CleanedSize, CleaningWork, cleaned_size
 from segmend.explain.cleaner_blockers import Blocker, Held, blockers, first_timestamp
 from segmend.explain.standing import standing
+from segmend.formats.config_values import long_integer
 from segmend.formats.java_number import LONG_MAX, parse_long
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK
 from segmend.frozen import frozen, replace
@@ -214,7 +215,7 @@ def _again(
     newest = max((each.largest_timestamp for each in rewritten), default=0)
     if limits.min_lag_ms > 0 and newest > situation.now_ms - limits.min_lag_ms:
         return 0.0  # in one segment with what is younger, it is young
-    topic = parse_long(situation.topic(compaction.topic).get("segment.bytes", ""))
+    topic = long_integer(situation.topic(compaction.topic).get("segment.bytes"))
     ratio = again_ratio(size.rewritten, topic or situation.broker.config.number("segment.bytes"))
     return ratio if ratio > limits.dirty_ratio else 0.0
 

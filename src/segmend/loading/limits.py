@@ -19,7 +19,7 @@ from segmend.broker.retention import (
     FIRST_LOOK_SECONDS,
     Limits,
 )
-from segmend.formats.java_number import parse_long
+from segmend.formats.config_values import boolean, long_integer
 from segmend.formats.names import SHARE_GROUP_STATE
 from segmend.frozen import as_dict, field, frozen
 from segmend.logdir.config import ServerConfig
@@ -172,13 +172,13 @@ class Sources:
         return own or self._given(name, str(self.config.number(name)), self.config.source(name))
 
     def _long(self, name: str, key: str, *, in_file: bool = True) -> Setting | None:
-        own = parse_long(self.topic.get(name, ""))
+        own = long_integer(self.topic.get(name))
         if own is not None:
             return self._own(name, str(own))
-        value = parse_long(self.dynamic.get(key, ""))
+        value = long_integer(self.dynamic.get(key))
         if value is not None:
             return self._changed(name, key, str(value))
-        value = parse_long(self.config.given.get(key, "").strip()) if in_file else None
+        value = long_integer(self.config.given.get(key)) if in_file else None
         if value is None:
             return None
         return self._given(name, str(value), f"server.properties: {key}={value}")
@@ -209,8 +209,8 @@ def retention_of(sources: Sources, name: str) -> Retention:
     remote = storage is RemoteStorage.USED and _is_copied(sources)
     compacts = "compact" in policies_in(policy.value)
     key, usual = _BACKOFF if compacts else _CHECK_INTERVAL
-    interval = parse_long(config.given.get(key, "").strip())
-    delay = parse_long(config.given.get(_FIRST_DELAY, "").strip())
+    interval = long_integer(config.given.get(key))
+    delay = long_integer(config.given.get(_FIRST_DELAY))
     if delay is None or delay < 0 or not FIRST_LOOK_CAN_BE_SET.of(config.release or NEWEST):
         delay = FIRST_LOOK_SECONDS * 1000
     return Retention(
@@ -223,17 +223,17 @@ def retention_of(sources: Sources, name: str) -> Retention:
 def _storage(sources: Sources, name: str, policy: Setting) -> RemoteStorage:
     """`UnifiedLog.isRemoteLogEnabled`; where no file tells, it is on: else there was no such topic."""
     if (
-        sources.topic.get(ENABLED) != "true"
+        not boolean(sources.topic.get(ENABLED))
         or "compact" in policies_in(policy.value)
         or name in _NEVER_REMOTE
     ):
         return RemoteStorage.NONE
     known = sources.known.broker and not sources.config.is_provided(SYSTEM_ENABLED)
     told = sources.config.given.get(SYSTEM_ENABLED, "false") if known else "true"
-    return RemoteStorage.USED if told.strip().lower() == "true" else RemoteStorage.UNUSED
+    return RemoteStorage.USED if boolean(told) else RemoteStorage.UNUSED
 
 
 def _is_copied(sources: Sources) -> bool:
     """Whether more segments are copied there (`UnifiedLog.remoteLogEnabledAndRemoteCopyEnabled`)."""
-    stopped = sources.topic.get("remote.log.copy.disable") == "true"
+    stopped = boolean(sources.topic.get("remote.log.copy.disable"))
     return not (stopped and COPY_CAN_BE_DISABLED.of(sources.config.release or NEWEST))

@@ -12,6 +12,7 @@ from functools import cached_property
 from segmend.broker.failures import IO_ERROR, NO_READABLE_DIR, Fate
 from segmend.broker.identity import UNEXPECTED_METADATA, Identity, IdentityVerdict, verify
 from segmend.broker.server_names import MIGRATION
+from segmend.formats.config_values import boolean
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA, parse_dir_name
 from segmend.frozen import field, frozen
 from segmend.loading import places
@@ -109,7 +110,7 @@ class Prelude:
         config = broker.config
         return verify(
             identities, kraft=broker.kraft, node_id=config.node_id, release=broker.release,
-            migrating=config.given.get(MIGRATION, "").strip().lower() == "true",
+            migrating=boolean(config.given.get(MIGRATION)) is True,
         )  # fmt: skip
 
     @property

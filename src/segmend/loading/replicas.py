@@ -23,7 +23,7 @@ from segmend.broker.strays import (
     StrayHandling,
     stray_reason,
 )
-from segmend.formats.java_number import parse_int
+from segmend.formats.config_values import integer
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.formats.partition_metadata import FILE_NAME
 from segmend.frozen import field, frozen, replace
@@ -114,7 +114,7 @@ class Situation:
         told = None if self.told is None else self.told.replicas.get((name, number))
         if told is None and self.image is None:
             return None
-        min_isr = parse_int(self.sources(name).of(MIN_ISR, MIN_ISR, "1").value) or 1
+        min_isr = integer(self.sources(name).of(MIN_ISR, MIN_ISR, "1").value) or 1
         if told is not None:
             return AssignedReplicas(replicas=told[0], isr=told[1], min_isr=min_isr, node_id=node_id)
         return None if self.image is None else replicas_of(self.image, name, number, node_id, min_isr)
@@ -193,7 +193,7 @@ def unseen(dir_state: DirState, partition: PartitionDir) -> Loaded:
 def load_settings(dir_state: DirState, partition: PartitionDir, situation: Situation) -> Settings:
     key = partition.key
     topic = situation.topic(partition.topic)
-    interval = parse_int(topic.get("index.interval.bytes", ""))
+    interval = integer(topic.get("index.interval.bytes"))
     config = situation.broker.config
     return Settings(
         release=situation.broker.release,
@@ -203,7 +203,7 @@ def load_settings(dir_state: DirState, partition: PartitionDir, situation: Situa
         interval=interval or config.number("log.index.interval.bytes"),
         interval_known=interval is not None or situation.image is not None,
         longest_index=known_room(situation.broker.given, topic),
-        segment_bytes=parse_int(topic.get("segment.bytes", "")) or config.number("log.segment.bytes"),
+        segment_bytes=integer(topic.get("segment.bytes")) or config.number("log.segment.bytes"),
         recover=partition.kind != "delete",
         remote=situation.retention(partition.topic).storage,
         drops_epochs=not situation.broker.kraft

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 
 from segmend.formats import java_properties
-from segmend.formats.java_number import parse_int, parse_long
+from segmend.formats.config_values import boolean, integer, long_integer
 from segmend.frozen import field, frozen
 from segmend.logdir import disk
 from segmend.logdir.release import Release
@@ -122,19 +122,19 @@ class ServerConfig:
     def node_id(self) -> int | None:
         """`node.id`, or `broker.id`; a negative one stands for none."""
         text = self.given.get("node.id") or self.given.get("broker.id")
-        number = None if text is None else parse_int(text.strip())
+        number = integer(text)
         return None if number is not None and number < 0 else number
 
     @property
     def voters(self) -> frozenset[int] | None:
         """The ids in `controller.quorum.voters`; None where the voters are kept in the log (KIP-853)."""
         entries = self.given.get("controller.quorum.voters", "").split(",")
-        ids = {parse_int(entry.partition("@")[0].strip()) for entry in entries}
+        ids = {integer(entry.partition("@")[0]) for entry in entries}
         return frozenset(voter for voter in ids if voter is not None) or None
 
     @property
     def cleaner_runs(self) -> bool:
-        return self.given.get("log.cleaner.enable", "true").strip().lower() != "false"
+        return boolean(self.given.get("log.cleaner.enable")) is not False
 
     def number(self, name: str) -> int:
         """A setting of `DEFAULTS` by its broker name or its topic name (`segment.bytes`)."""
@@ -151,13 +151,13 @@ class ServerConfig:
         """Where `number(name)` comes from, for people: the line of server.properties, or the default."""
         name = _TOPIC_NAMES.get(name, name)
         for key, _ in _written(name):
-            if parse_long(self.given.get(key, "").strip()) is not None:
+            if long_integer(self.given.get(key)) is not None:
                 return f"server.properties: {key}={self.given[key].strip()}"
         return "Kafka's default"
 
     def _given(self, name: str) -> int | None:
         for key, unit in _written(name):
-            value = parse_long(self.given.get(key, "").strip())
+            value = long_integer(self.given.get(key))
             if value is not None:
                 return value * unit if value > 0 else value
         return None

@@ -28,6 +28,7 @@ from collections.abc import Iterator, Sequence
 from segmend import loading
 from segmend.broker.retention import RetentionLimit
 from segmend.errors import UsageError
+from segmend.formats.config_values import boolean
 from segmend.frozen import frozen
 from segmend.loading import DirectoryOutcome, Later, PartitionOutcome
 from segmend.logdir import disk
@@ -135,7 +136,7 @@ def _look(request: Request[Options]) -> _Freeable:
         )
     ]
     settings = {} if metadata is None else metadata.configs
-    remote = frozenset(t for t, s in settings.items() if s.get("remote.storage.enable") == "true")
+    remote = frozenset(t for t, s in settings.items() if boolean(s.get("remote.storage.enable")))
     every = candidates(same, request.dirs, _undisputed(later, counted), remote)
     chosen, losses, withheld = _choose(request, every)
     outcomes = [line for line in lines if isinstance(line, PartitionOutcome | DirectoryOutcome)]

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from segmend.errors import SegmendError
 from segmend.findings import Finding
+from segmend.formats.config_values import integer
 from segmend.formats.names import file_prefix
 from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.tree import LogDir, PartitionDir
@@ -55,7 +56,7 @@ class Scene:
         if partition.path not in self._intervals:
             said = self.image.configs.get(partition.topic, {}).get("index.interval.bytes")
             said = said or self.image.brokers.get("", {}).get("log.index.interval.bytes")
-            told = int(said) if said and said.isdecimal() else None
+            told = integer(said)
             siblings = (each for each in self._topics[partition.topic] if each is not partition)
             self._intervals[partition.path] = interval_of(
                 partition, self._sound_indexes(partition), told,
