@@ -59,6 +59,7 @@ SWEEPS = {
         "tests/lab/outages/test_outages.py",
         "tests/lab/places/test_places.py",
         "tests/lab/retention/test_retention.py",
+        "tests/lab/test_earlier_dirs.py",
         "tests/lab/test_older_metadata.py",
     ),
     "merge": (*PYTEST, "tests/merge/test_rule.py"),

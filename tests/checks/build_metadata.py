@@ -10,7 +10,7 @@ from tests.checks import build_partition as build
 NODE = 1
 LEVEL_4_3 = 30
 EPOCH = 100
-"""That of all leaders: above what logs here are written in."""
+"""That of leaders: above what logs here are written in."""
 
 
 def uuid(text: str) -> bytes:
@@ -34,12 +34,16 @@ def remove_topic(topic_id: str) -> bytes:
 
 
 def partition(
-    topic_id: str, number: int, replicas: Sequence[int], directory_ids: Sequence[str] = ()
+    topic_id: str,
+    number: int,
+    replicas: Sequence[int],
+    directory_ids: Sequence[str] = (),
+    epoch: int = EPOCH,
 ) -> bytes:
-    """PartitionRecord; the first replica leads in EPOCH. With the ids of dirs it is of version 1 (3.7)."""
+    """PartitionRecord; the first replica leads. With the ids of dirs it is of version 1 (3.7)."""
     nodes = compact([struct.pack(">i", node) for node in replicas])
     fields = struct.pack(">i", number) + uuid(topic_id) + nodes * 2 + compact([]) * 2
-    fields += struct.pack(">iii", replicas[0], EPOCH, 0)
+    fields += struct.pack(">iii", replicas[0], epoch, 0)
     if directory_ids:
         return b"\x01\x03\x01" + fields + compact([uuid(each) for each in directory_ids]) + b"\0"
     return b"\x01\x03\x00" + fields + b"\0"
@@ -72,6 +76,7 @@ def cluster(
     topics: Sequence[str],
     *,
     ids: Mapping[str, str] | None = None,
+    epochs: Mapping[str, int] | None = None,
     replicas: Sequence[int] = (NODE,),
     directory_ids: Sequence[str] = (build.DIRECTORY_ID,),
     level: int = LEVEL_4_3,
@@ -79,7 +84,11 @@ def cluster(
 ) -> list[bytes]:
     """A cluster with one node's registration, topics of one partition, and ids given out to producers."""
     named = [(name, (ids or {}).get(name, build.topic_id(name))) for name in topics]
-    made = [record for name, own in named for record in (topic(name, own), partition(own, 0, replicas))]
+    made = [
+        record
+        for name, own in named
+        for record in (topic(name, own), partition(own, 0, replicas, epoch=(epochs or {}).get(name, EPOCH)))
+    ]
     return [feature("metadata.version", level), register(directory_ids), producer_ids(following), *made]
 
 
