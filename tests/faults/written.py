@@ -145,7 +145,7 @@ def known_and_formatted(root: Path, clean: bool = True) -> Dirs:
 
 
 def known_dirs(root: Path, clean: bool = True, base: Base = two_dirs) -> Dirs:
-    """Two log dirs, and in the first the metadata that puts their partitions there, and knows who led them."""
+    """Two log dirs, and in the first the metadata that puts them there and knows who led them."""
     epochs = {"t": 6, "u": 0, "v": 0}
     topics = metadata.cluster(list(epochs), epochs=epochs, directory_ids=[build.DIRECTORY_ID, SECOND_ID])
     return with_metadata(topics, base)(root, clean)
