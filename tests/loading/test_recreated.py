@@ -82,3 +82,30 @@ def test_a_mark_that_the_files_alone_call_older_is_in_doubt(
     assert compared.code == 4
     (verdict,) = compared.of("partition")
     assert bool(verdict["missing"]) != doubt
+
+
+@pytest.mark.parametrize("empty", [False, True])
+@pytest.mark.parametrize("young", [True, False])
+def test_before_topics_had_ids_files_that_are_all_younger_leave_it_in_doubt(
+    empty: bool, young: bool, tmp_path: Path
+) -> None:
+    """1.1.0 kept all of a topic made anew seconds before a kill, of which we said 59 records are lost."""
+    copy_tree(golden("1.1.0-killed"), tmp_path / "data")
+    (topic,) = (tmp_path / "data").glob("b1/d*/idem-0")
+    for path in topic.iterdir():
+        if empty and path.suffix == ".log":
+            path.write_bytes(b"")
+        os.utime(path, (2_000_000_000, 2_000_000_000 if young or path.suffix != ".index" else 1))
+    marks = topic.parent / HIGH_WATERMARK
+    version, _, *rows = marks.read_text().splitlines()
+    rows = [row for row in rows if not row.startswith("idem 0 ")]
+    marks.write_text("\n".join([version, str(len(rows) + 1), *rows, "idem 0 5000", ""]))
+    os.utime(marks, (1_000_000_000, 1_000_000_000))  # before its first record
+    told = run("forecast", *sorted(topic.parents[1].glob("d*")), "--kafka", "1.1.0", "--json")
+    (line,) = (each for each in told.of("partition") if each["topic"] == "idem")
+    lost = any(each["effect"] == "high-watermark-reset" for each in line["effects"])
+    assert (lost, any("whether it had offsets" in each for each in told.json[-1]["unknown"])) == (
+        not young,
+        young,
+    )
+    assert told.code == 4

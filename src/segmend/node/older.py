@@ -70,10 +70,13 @@ def mark_is_older(partition: PartitionDir, image: MetadataImage | None) -> bool 
 
     So it is within 5 s after a topic was made anew under its name. Both the controller's clock and that of
     the files must say so; where a copy made files younger, the line counts. None: the controller's is not
-    known, and no record is older either.
+    known, and no record is older either; nor is another file, where none was made with the topic (up to 2.7).
     """
     marks, made = partition.log_dir.entry(HIGH_WATERMARK), partition.partition_metadata.entry
-    if marks is None or made is None or marks.stat().mtime_ns >= made.stat().mtime_ns:
+    if marks is None:
+        return False
+    files = [*partition.files.values()] if made is None else [made]
+    if not files or marks.stat().mtime_ns >= min(each.stat().mtime_ns for each in files):
         return False
     created = -1 if image is None else image.created.get(image.ids.get(partition.topic, ""), -1)
     if created < 0:
