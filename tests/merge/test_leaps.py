@@ -1,6 +1,8 @@
 """A flipped bit of a base offset, which no checksum covers: a batch in the wrong place, and no compaction."""
 
 import json
+import random
+from base64 import b64decode
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -153,3 +155,137 @@ def test_within_a_compacted_log_others_have_what_was_moved(place: int, others: s
     else:
         assert (ran.code, offsets) == (0, [*due]), ran.out
     assert run("diff", *dirs).code == 4
+
+
+def one_by_one(root: Path, number: int, *files: Sequence[int | tuple[int, int]]) -> Path:
+    """A log dir: of each file the offsets of its records; where the batch says another one, both."""
+    home = root / f"b{number}" / "t-0"
+    home.mkdir(parents=True)
+    base = 0
+    for offsets in files:
+        built = []
+        for each in offsets:
+            at, place = each if isinstance(each, tuple) else (each, each)
+            built.append(place.to_bytes(8) + batch(at, 0, count=1)[8:])
+        (home / f"{base:020}.log").write_bytes(b"".join(built))
+        base = 32
+    (home.parent / "meta.properties").write_text(f"version=1\nnode.id={number}\ncluster.id=c\n")
+    return home.parent
+
+
+def rescued(root: Path, *dirs: Path) -> tuple[int, object, list[str], list[tuple[int, int]]]:
+    """The exit code, what is missing, the doubts, and offset and number of each record."""
+    ran = run("rescue", *dirs, "--out", root / "out", "--as", "jsonl", "--json")
+    rows = [*map(json.loads, (root / "out" / "t-0.jsonl").read_text().splitlines())]
+    (line,) = ran.of("partition")
+    return (
+        ran.code,
+        line["missing"],
+        line["doubts"],
+        [(row["offset"], int(b64decode(row["value"]))) for row in rows],
+    )
+
+
+def test_a_sound_batch_behind_a_gap_is_had_where_no_single_bit_makes_that(tmp_path: Path) -> None:
+    home = one_by_one(tmp_path, 1, [0, 1, 7])
+    code, missing, doubts, rows = rescued(tmp_path, home)
+    assert (code, missing, rows) == (4, [[2, 6]], [(0, 0), (1, 1), (7, 7)])
+    assert ["nothing but the batch says" in each and "from offset 2 on" in each for each in doubts] == [True]
+    assert run("diff", home, "--json").of("partition")[0]["missing"] == [[2, 6]]
+
+
+def test_a_sound_batch_behind_damage_with_a_gap_behind_it_is_had(tmp_path: Path) -> None:
+    home = one_by_one(tmp_path, 1, [0, 1, 4, 8, 9])
+    log = home / "t-0" / f"{0:020}.log"
+    flip(log, 2 * log.stat().st_size // 5 - 1)
+    code, missing, doubts, rows = rescued(tmp_path, home)
+    assert (code, missing, [row[0] for row in rows]) == (4, [[1, 3], [5, 7]], [0, 4, 8, 9])
+    assert ["from offset 7 on" in each for each in doubts] == [True]
+
+
+def test_a_file_that_ends_before_the_next_one_begins_was_not_hurt_by_one_bit(tmp_path: Path) -> None:
+    """As a cleaner leaves it; wherever the batch belongs, offsets are left out behind it."""
+    code, missing, _, rows = rescued(tmp_path, one_by_one(tmp_path, 1, [0, 1, 3], [32, 33]))
+    assert (code, missing, [row[0] for row in rows]) == (4, [[2, 2], [4, 31]], [0, 1, 3, 32, 33])
+
+
+@pytest.mark.parametrize("told", ["by nothing", "by the index", "by the time index", "by the other index"])
+def test_where_one_bit_makes_it_an_index_tells(told: str, tmp_path: Path) -> None:
+    home = one_by_one(tmp_path, 1, [0, 1, 3])
+    log = home / "t-0" / f"{0:020}.log"
+    entry = (2 if "other" in told else 3).to_bytes(4)
+    if told.endswith("time index"):
+        log.with_suffix(".timeindex").write_bytes((1 << 40).to_bytes(8) + entry)
+    elif told != "by nothing":
+        log.with_suffix(".index").write_bytes(entry + (2 * log.stat().st_size // 3).to_bytes(4))
+    code, missing, doubts, rows = rescued(tmp_path, home)
+    if told in ("by the index", "by the time index"):
+        assert (code, missing, doubts, [row[0] for row in rows]) == (4, [[2, 2]], [], [0, 1, 3])
+    else:
+        assert (code, [row[0] for row in rows]) == (4, [0, 1])
+        assert "one flipped bit may have made that" in doubts[0]
+
+
+def test_an_offset_that_no_log_comes_to_at_once_is_wrong_whatever_its_bits(tmp_path: Path) -> None:
+    code, _, doubts, rows = rescued(tmp_path, one_by_one(tmp_path, 1, [0, 1, (2, 0x5_0000_0002 + 1)]))
+    assert (code, [row[0] for row in rows]) == (4, [0, 1])
+    assert "is left out" in doubts[0]
+
+
+def test_what_two_replicas_have_behind_a_gap_is_there(tmp_path: Path) -> None:
+    dirs = [one_by_one(tmp_path, number, [0, 1, 3]) for number in (1, 2)]
+    assert rescued(tmp_path, *dirs) == (4, [[2, 2]], [], [(0, 0), (1, 1), (3, 3)])
+
+
+def test_a_gap_before_it_is_no_compaction(tmp_path: Path) -> None:
+    """What another replica has there is taken, keys or none; and what that one has damaged is missing."""
+    dirs = [one_by_one(tmp_path, 1, [0, 1, 7]), one_by_one(tmp_path, 2, range(8))]
+    log = dirs[1] / "t-0" / f"{0:020}.log"
+    flip(log, 4 * log.stat().st_size // 8 - 1)
+    flip(log, -1)
+    code, missing, doubts, rows = rescued(tmp_path, *dirs)
+    assert (code, missing, rows) == (4, [[3, 3]], [(at, at) for at in range(8) if at != 3])
+    assert len(doubts) == 1
+
+
+@pytest.mark.parametrize("hurt", [False, True])
+def test_many_flipped_bits_of_an_offset_show_where_another_replica_has_other_bytes(
+    hurt: bool, tmp_path: Path
+) -> None:
+    """Also where its own place is damaged on the other."""
+    dirs = [one_by_one(tmp_path, 1, [0, 1, (2, 7)]), one_by_one(tmp_path, 2, range(9))]
+    if hurt:
+        log = dirs[1] / "t-0" / f"{0:020}.log"
+        flip(log, 3 * log.stat().st_size // 9 - 1)
+    code, missing, doubts, rows = rescued(tmp_path, *dirs)
+    assert (code, missing, doubts) == ((4, [[2, 2]], []) if hurt else (0, [], []))
+    assert rows == [(at, at) for at in range(9) if not hurt or at != 2]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_record_comes_to_another_offset_and_none_is_lost_that_one_bit_does_not_explain(
+    seed: int, tmp_path: Path
+) -> None:
+    """Batches cut out of one or several replicas, or one flipped bit of a base offset."""
+    draw = random.Random(f"leaps {seed}")
+    count, end = draw.choice((1, 1, 2, 3)), draw.randrange(12, 24)
+    flips = draw.random() < 0.5
+    dirs, had = [], set[int]()
+    for number in range(count):
+        offsets: list[int | tuple[int, int]] = [*range(end)]
+        for _ in range(draw.randrange(3) if number or not flips else 0):
+            at = draw.randrange(1, len(offsets))
+            del offsets[at : at + draw.randrange(1, 5)]
+        if flips and number == 0:
+            at = draw.choice((-1, draw.randrange(len(offsets))))
+            told = offsets[at]
+            assert isinstance(told, int)
+            offsets[at] = told, told ^ (1 << draw.choice((0, 1, 2, 3, 20, 40)))
+        dirs.append(one_by_one(tmp_path, number, offsets))
+        had |= {each for each in offsets if isinstance(each, int)}
+    code, missing, doubts, rows = rescued(tmp_path, *dirs)
+    assert all(row[0] == row[1] for row in rows), (rows, doubts)
+    lost = had - {row[0] for row in rows}
+    named = [each for each in doubts if "is left out" in each]
+    assert flips or len(lost) <= len(named), (missing, doubts, lost)
+    assert not lost or code == 4, (missing, doubts, lost)

@@ -245,7 +245,7 @@ def _without(replica: Replica, run: Run, room: tuple[int, int]) -> Replica:
 def thinned_by_its_runs(replica: Replica) -> Replica:
     """The replica compacted only as far as its batches show it, and what else proves it."""
     shown = (after.first_offset for before, after in pairwise(replica.runs) if _leaves_out(before, after))
-    thinned = max(replica.proven, *shown, 0)
+    thinned = min(replica.thinned, max(replica.proven, *shown, 0))
     if thinned and replica.gaps:
         return replace(replica, thinned=max(thinned, replica.gaps[-1][1] + 1))
     missing = (

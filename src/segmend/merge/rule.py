@@ -13,6 +13,7 @@ from segmend.frozen import replace
 from segmend.merge.agreement import disagreements
 from segmend.merge.branch import Branch, gaps_alone, holes, on_branch, unburied, untold, without_lost
 from segmend.merge.doubts import beside, unexplained_gaps, unknown
+from segmend.merge.leaps import without_leaps
 from segmend.merge.lineage import claims_of, lineage
 from segmend.merge.no_further import without_false_checkpoints
 from segmend.merge.odd_epochs import believed
@@ -43,6 +44,7 @@ def merge(
     Raises `UsageError` for replicas of different partitions, topics (by id) or clusters.
     """
     refuse_strangers(replicas)
+    replicas, leaps, misplaced = without_leaps(replicas, look)
     replicas, doubts = believed(replicas, look)
     replicas = without_false_checkpoints(replicas, look)
     replicas, false_starts = _without_false_starts(replicas)
@@ -59,23 +61,18 @@ def merge(
     conflicts = _conflicts(branches, ranks, look, prefer)
     staying = None if home is None else (home, _stays_from(branches[home], replicas[home], branches))
     choice = _Choice(uncleaned, ranks, conflicts, watermark, staying)
-    ranges = Packed(
-        Range,
-        (
-            each if staying == (each.replica, 0) else _settled(each, uncleaned, look)
-            for each in choice.ranges(first, end)
-        ),
+    settled = (
+        each if staying == (each.replica, 0) else _settled(each, uncleaned, look)
+        for each in choice.ranges(first, end)
     )
+    ranges = Packed(Range, settled)
     taken = zip(ranges.column("first_offset"), ranges.column("last_offset"), strict=True)
     missing = without([(first, end - 1)] if first < end else [], united(taken))
     assert not any(common(branch.cover, missing) for branch in branches), "a sound offset is not taken"
     never = gaps_alone(branches, replicas) if compacted is False else Spans()
     left_out = common(never, united([(first, end - 1)]))
     return Merged(
-        ranges=ranges,
-        missing=missing,
-        diverged=diverged,
-        conflicts=conflicts,
+        ranges=ranges, missing=missing, diverged=diverged, conflicts=conflicts,
         standings=standings_of(replicas, branches, conflicts, choice.best, (first, end, watermark), look),
         lineage=chain,
         best=choice.best,
@@ -83,6 +80,7 @@ def merge(
         next_offset=end,
         high_watermark=watermark,
         doubts=(
+            *leaps,
             *doubts,
             *false_starts,
             *unproven,
@@ -93,7 +91,8 @@ def merge(
             *beside(replicas, missing, end),
         ),
         left_out=left_out,
-    )
+        misplaced=misplaced,
+    )  # fmt: skip
 
 
 def refuse_strangers(replicas: Sequence[Replica]) -> None:

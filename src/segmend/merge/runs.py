@@ -19,6 +19,7 @@ from segmend.logdir.files import FileEntry
 from segmend.logdir.index_file import last_entry
 from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.tree import PartitionDir
+from segmend.merge.leaps import LEAP, is_indexed
 from segmend.merge.odd_epochs import in_order, without_denied
 from segmend.merge.open_run import OpenRun
 from segmend.merge.packed import Packed, joined
@@ -72,7 +73,7 @@ def _replica(
     cleaned = max(log_dir.cleaner_offsets.get(key, 0), 0)
     watermark = log_dir.high_watermarks.get(key)
     if not cleaned and not reading.removed_below:
-        runs = reading.without_leaps(runs, watermark)
+        reading.damaged.extend(reading.leaping(runs, watermark, partition))
     identity = log_dir.meta_properties.value
     start = log_dir.log_start_offsets.get(key)
     claimed = (each.last_offset for each in reading.damaged if each.last_offset is not None)
@@ -256,22 +257,17 @@ class _Reading:
         self.proven_below = max(self.proven_below, more.proven_below)
         self.leaps |= more.leaps
 
-    def without_leaps(self, runs: Packed[Run], watermark: int | None) -> Packed[Run]:
-        """Where nothing was compacted: offsets follow one another, and who left some out is misplaced.
+    def leaping(self, runs: Packed[Run], watermark: int | None, partition: PartitionDir) -> Iterator[Damaged]:
+        """Where nothing was compacted: offsets follow one another, and who left some out may be misplaced.
 
-        Not so one that ends where the high watermark says that the log did.
+        Not so one that ends where the high watermark says that the log did, or that an index has.
         """
-        if not self.leaps:
-            return runs
-        kept = Packed(Run)
-        for run in runs:
-            place = run.first_position, run.end_position
+        for run in runs if self.leaps else ():
             leap = self.leaps.get((run.file, run.first_position))
-            if leap is None or run.last_offset + 1 == watermark:
-                kept.append(run)
-            else:
-                self.damaged.append(damage_at(*leap, run.file, *place, "misplaced"))
-        return kept
+            if leap is not None and run.last_offset + 1 != watermark:
+                segment = next(each for each in partition.segments if each.base_offset == run.segment)
+                if not is_indexed(segment, run):
+                    yield damage_at(*leap, run.file, run.first_position, run.end_position, LEAP)
 
     def _segment(self, segment: LogSegment) -> None:
         log = segment.log

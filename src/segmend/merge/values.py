@@ -75,7 +75,7 @@ class Damaged:
 
     `last_offset` is None at the end of a log, where nothing tells how much there was. `kind` is one of
     `kernel.types.KINDS`, `misplaced` (a sound batch with an offset or epoch that cannot be there),
-    `missing` (no bytes at all) or `unreadable`.
+    `missing` (no bytes at all) or `unreadable`; or `leap` (of `leaps`), a run that may be misplaced.
     """
 
     first_offset: int
@@ -266,7 +266,8 @@ class Merged:
     `best` is the replica that has most of it, and that is taken where several have the same. `missing`
     are offsets that nobody has sound. `next_offset` is the end of the log. `doubts` is what could not
     be known, in words. `left_out` are offsets that no replica has, of a topic that is not compacted, though
-    nothing but the gap shows that they were: of each there is a doubt.
+    nothing but the gap shows that they were: of each there is a doubt. `misplaced` records are in sound
+    batches that are not where they say, or may not be (`leaps`).
     """
 
     ranges: Packed[Range]
@@ -281,6 +282,7 @@ class Merged:
     high_watermark: int | None
     doubts: tuple[str, ...] = ()
     left_out: Spans
+    misplaced: int = 0
 
     @property
     def verdict(self) -> str:

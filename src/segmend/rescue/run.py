@@ -244,7 +244,7 @@ def _line(job: Job, written: Written) -> dict[str, object]:
     merged, request = job.merged, job.request
     compaction = job.compaction or CompactionResult()
     gone = compaction.superseded + compaction.aborted
-    read = sum(sum(replica.runs.column("records")) for replica in job.replicas)
+    read = sum(sum(replica.runs.column("records")) for replica in job.replicas) - merged.misplaced
     return {
         "type": "partition",
         "topic": job.topic,

@@ -60,6 +60,13 @@ Compaction
     two batches in one place, too, the one whose bytes another replica has elsewhere is misplaced; and of what
     was compacted each batch whose bytes more replicas have at another offset, in a gap beside it; or as many,
     if there is no gap beside them there.
+    Where nothing shows compaction, and one batch ends its file behind a gap, or stands between damage and a
+    gap, its offset may be wrong: it is where an index or the high watermark says so, or another replica
+    has it there. It is not if another one has its bytes beside that, or other bytes there. If none of them
+    tells, it is left out, and named, where one flipped bit, or a leap of 2^24 offsets, would explain it; else
+    it is taken, and told as a doubt. Its gap is no compaction, for any replica. Why: a record at a
+    wrong offset is worse than one that is missing by name, but what breaks in disks and memory is a bit, or
+    a block, which takes the batch's length with it.
 
     Where nothing but a few gaps shows compaction, one is a loss if another replica has there what no cleaner
     takes, or a record without a key; or where the log has before what came again such a record, or before the
