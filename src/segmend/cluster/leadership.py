@@ -110,7 +110,7 @@ class Outage:
             fate, reason = Prospect.AT_RISK, more
         if fate == Prospect.AT_RISK and self._was_not_acknowledged((topic, partition), short, in_sync):
             reason = f"{reason}; {NOT_ACKNOWLEDGED}"
-        ended = () if any(unclean) else tuple(self._ends_ahead((topic, partition), copies, able))
+        ended = tuple(self._ends_ahead(image, (topic, partition), copies, able))
         for node, says in ended:
             reason = f"{reason}; node {node} can end then: {says}"
         elr = image.features.get(ELR_FEATURE, 0) > 0
@@ -133,14 +133,21 @@ class Outage:
         )  # fmt: skip
 
     def _ends_ahead(
-        self, name: Name, copies: Sequence[ReplicaCopy], able: Sequence[int]
+        self, image: MetadataImage, name: Name, copies: Sequence[ReplicaCopy], able: Sequence[int]
     ) -> Iterator[tuple[int, str]]:
-        """Which nodes end over it: a follower keeps what is below its high watermark, whoever leads."""
+        """Which nodes end over it: a follower keeps what is below its high watermark, whoever leads.
+
+        Each asks the topic's settings and its own server.properties, not the controller's.
+        """
         ends = {copy.node_id: copy.after.log_end_offset or 0 for copy in copies if copy.serves}
         first = min((ends[node] for node in able if node in ends), default=0)
         kept = {node: min(end, self.marks.get(name, 0)) for node, end in ends.items()}
         for node, end in kept.items():
-            if end > first and ENDS_AHEAD.of(self._release(node)):
+            if (
+                end > first
+                and ENDS_AHEAD.of(self._release(node))
+                and not self._lets_lead(image, name[0], node)
+            ):
                 yield node, AHEAD.format(f"{name[0]}-{name[1]}", first, end)
 
     def _may_wait(self, in_sync: Sequence[int], serving: Sequence[int], *, elr: bool) -> bool:
@@ -163,13 +170,16 @@ class Outage:
 
     def _unclean(self, image: MetadataImage, topic: str) -> list[bool]:
         """Whether each of the possible controllers would let anybody lead the topic."""
-        own = image.configs.get(topic, {}).get(UNCLEAN_ELECTION)
-        unset = str(UNCLEAN_UNSET.of(self.release)).lower()
         return [
-            (self.zookeeper or UNCLEAN_HEEDED.of(self._release(node)))
-            and boolean(own or self._setting(image, node, UNCLEAN_ELECTION) or unset) is True
+            (self.zookeeper or UNCLEAN_HEEDED.of(self._release(node))) and self._lets_lead(image, topic, node)
             for node in self.controllers or (-1,)
         ]
+
+    def _lets_lead(self, image: MetadataImage, topic: str, node: int) -> bool:
+        """Whether that node takes it that any replica of the topic may lead (`ConfigDef.Type.BOOLEAN`)."""
+        own = image.configs.get(topic, {}).get(UNCLEAN_ELECTION)
+        unset = str(UNCLEAN_UNSET.of(self.release))
+        return boolean(own or self._setting(image, node, UNCLEAN_ELECTION) or unset) is True
 
     def _ends_halfway(self, image: MetadataImage) -> frozenset[int]:
         """The nodes whose way through what they led ends at a log in a dir that failed.

@@ -29,8 +29,11 @@ from segmend.logdir.second_looks import look_again
 _MOST = 20
 """Effects told of one segment; the first ones say what is wrong."""
 _AT_THEIR_OFFSET = frozenset(
-    {"crc-mismatch", "bad-magic", "bad-codec", "undecodable", "record-structure", "offset-backwards"}
-)
+    {
+        "crc-mismatch", "bad-magic", "bad-codec", "undecodable", "record-structure", "count-mismatch",
+        "offset-backwards",
+    }
+)  # fmt: skip
 _FAILING = CHAIN_KINDS | _AT_THEIR_OFFSET
 
 

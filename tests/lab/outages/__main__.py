@@ -14,6 +14,7 @@ from pathlib import Path
 from tests.lab.cluster import share_classes
 from tests.lab.disasters.compare import wrong
 from tests.lab.errors import LabError
+from tests.lab.outages.base import started_by
 from tests.lab.outages.compare import complaints
 from tests.lab.outages.draw import Outage, drawn
 from tests.lab.outages.trial import HERE, tried
@@ -33,7 +34,7 @@ def main() -> int:
     wanted = itertools.islice(drawn(args.seed, args.base, busy=args.busy), args.first, args.count)
     bad, path = 0, HERE / f"{args.base}.jsonl"
     known = {json.loads(row)["outage"] for row in path.read_text().splitlines()} if path.exists() else set()
-    share_classes(args.base.partition("-")[0])
+    share_classes(started_by(*args.base.split("-", 1)))
     for outage in [Outage.of(f"{args.base} {args.do}")] if args.do else wanted:
         if outage.words in known and not args.do:
             continue

@@ -4,13 +4,15 @@ Each is broker and voter. `stagger`: node 3 is killed, the others write on; node
 nobody acknowledges; then it is killed. `rolled`: nodes 3 and 2 stop cleanly, with writes between
 them, and node 1 is killed.
 `together`: all are killed at one moment, after what acks=all acknowledged; `old` is an earlier backup.
+`together-stopped`: the same, and all stop cleanly; `together-upgraded`: started again by the next release.
+`twins`: as `stagger`, of two nodes alone.
 `back`: node 3 is killed, and started again while the others write; all are killed a moment later.
 `apart`: as `stagger`, of a lone controller, node 1, and two brokers; first node 3 is killed, then all.
 `beside`: a lone controller, node 4, lives through it all, and sees node 3 stop, 2 killed, and 1 killed last;
 `beside-rolled`: node 2 and 1 stop cleanly, too.
 `controllers`: nodes 3 to 5 are controllers, 1 and 2 brokers; 5 is killed, a topic made, and all are killed.
 `controllers-dynamic`: the same, with the voters in the log (KIP-853).
-`lax`: as `stagger`, where any replica may lead by the server.properties of node 1.
+`lax`: as `stagger`, where any replica may lead by the server.properties of node 1; `twins-lax`: as `twins`.
 `changed`: as `stagger`, with what `changes` does while node 3 is away; `old` is a backup from before that.
 `changed-lax`: the same, and any replica may lead by what was set for all brokers while they ran.
 `mixed`: as `stagger`, once node 3 was upgraded.
@@ -51,13 +53,14 @@ TOPICS: list[tuple[Topic, int]] = [
 STRICT = (Topic("strict", {"min.insync.replicas": "3"}, partitions=2), 3)
 """Beside a controller that lives: what leaves its ISR is eligible at once (KIP-966)."""
 MIXED, LAST = "mixed", "last.json"
-UPGRADED = {"3.7.2": "3.9.2"}
+UPGRADED = {"3.6.2": "3.7.2", "3.7.2": "3.9.2"}
 APART, BESIDE, ZOOKEEPER = "apart", "beside", "-zookeeper"
 PURE = "controllers"
 CONTROLLERS = {APART: (1,), BESIDE: (4,), PURE: (3, 4, 5)}
 """The nodes that are controllers and nothing else."""
 OLD = "old"
-TOGETHER = "together"
+TOGETHER, STOPPED, ALL_UPGRADED = "together", "together-stopped", "together-upgraded"
+TWINS, LAX = "twins", "lax"
 FENCED = 12
 """Seconds after which a controller that lives has missed a broker (broker.session.timeout.ms)."""
 
@@ -69,7 +72,7 @@ def controllers(story: str) -> tuple[int, ...]:
 
 def node_ids(story: str) -> tuple[int, ...]:
     """All its nodes."""
-    return tuple(range(1, max(3, *controllers(story)) + 1 if controllers(story) else 4))
+    return tuple(range(1, max(2 if story.startswith(TWINS) else 3, *controllers(story), 0) + 1))
 
 
 def votes(story: str, node_id: int) -> bool:
@@ -77,9 +80,14 @@ def votes(story: str, node_id: int) -> bool:
     return node_id in (FIRST if story == VOTERS else controllers(story) or node_ids(story))
 
 
+def started_by(version: str, story: str) -> str:
+    """The release that all nodes are started by in the end."""
+    return UPGRADED[version] if story == ALL_UPGRADED else version
+
+
 def topics(story: str) -> list[tuple[Topic, int]]:
     """Those of the story, with their replicas."""
-    at_most = 2 if story == APART or story.startswith(PURE) else 3
+    at_most = 2 if story == APART or story.startswith((PURE, TWINS)) else 3
     wanted = [*TOPICS, *([STRICT] if story.startswith(BESIDE) else ())]
     return [(topic, min(replicas, at_most)) for topic, replicas in wanted]
 
@@ -93,7 +101,9 @@ def nodes(version: str, root: Path, story: str) -> Cluster:
         return with_voters(cluster)
     if story == MIXED and (root / LAST).exists():
         cluster.brokers[2].release = release(UPGRADED[version])
-    if story == "lax":
+    for each in cluster.brokers if started_by(version, story) != version and (root / LAST).exists() else ():
+        each.release = release(UPGRADED[version])
+    if story in (LAX, f"{TWINS}-{LAX}"):
         one.settings["unclean.leader.election.enable"] = "true"
     dynamic = story == f"{PURE}-dynamic"
     if dynamic:
@@ -152,10 +162,10 @@ def begin(cluster: Cluster, story: str) -> None:
 
 def live(cluster: Cluster, story: str) -> Answers:
     """The story, up to the kill of the last; what the cluster said of its partitions before the end."""
-    one, two, three = cluster.brokers[:3]
     begin(cluster, story)
-    if story.startswith((PURE, TOGETHER)):
+    if story.startswith((PURE, TOGETHER, TWINS)):
         return (outlived if story.startswith(PURE) else ended_together)(cluster, story)
+    one, two, three = cluster.brokers[:3]
     for topic, replicas in topics(story):
         create(cluster.bootstrap, [topic], replicas=replicas)
     if story.startswith(CHANGED):
@@ -202,15 +212,17 @@ def outlived(cluster: Cluster, story: str) -> Answers:
 
 
 def ended_together(cluster: Cluster, story: str) -> Answers:
-    """High watermarks are in checkpoints, and behind them is more that all acknowledged."""
+    """High watermarks are in checkpoints, and behind them is more that all acknowledged; a twin lives on."""
     for topic, replicas in topics(story):
         create(cluster.bootstrap, [topic], replicas=replicas)
     write(cluster, 1, story)
     keep(cluster)
     time.sleep(7)
     write(cluster, 2, story)
+    if story.startswith(TWINS):
+        return end(cluster, story)
     last = answers([broker.seat for broker in cluster.brokers])
-    cluster.kill()
+    cluster.stop() if story == STOPPED else cluster.kill()
     return last
 
 

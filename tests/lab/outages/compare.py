@@ -7,8 +7,8 @@ from tests.lab.disasters.compare import NOT_TOLD
 from tests.lab.outages.changes import LATE
 
 Line = dict[str, Any]
-MAY_END, OLDER = "whether it ends: ", "what the metadata lacks: "
-"""What the forecast names as unknown: of a voter, and with that of all; of what was elected."""
+MAY_END, OLDER = ("whether it ends: ", "how long it serves anything: "), "what the metadata lacks: "
+"""What the forecast names as unknown: of a voter or a last dir, and with that of all; of what was elected."""
 ENDS = "can end then: Exiting because log truncation is not allowed"
 NOT_REGISTERED = "Shutting down because we were unable to register with the controller quorum."
 """What a broker says that waited a minute: said here, not taken from the product."""
@@ -23,7 +23,7 @@ NO_END = 5
 def complaints(lines: list[Line], became: Line) -> list[str]:
     """Everything that became something else than was said, marked where that was left open."""
     unknown = "\n".join(lines[-1]["unknown"])
-    nodes = NOT_TOLD * (MAY_END in unknown)
+    nodes = NOT_TOLD * any(each in unknown for each in MAY_END)
     partitions = nodes or NOT_TOLD * (OLDER in unknown)
     quorum = next(line for line in lines if line["type"] == "quorum")
     told = "; ".join(line["reason"] or "" for line in lines if line["type"] == "partition")
@@ -43,6 +43,7 @@ def complaints(lines: list[Line], became: Line) -> list[str]:
             )
         ),
         *of_untold(lines, became),
+        *of_exit(lines[-1], became),
     ]
 
 
@@ -63,8 +64,11 @@ def of_nodes(lines: list[Line], quorum: Line, became: Line, told: str) -> Iterat
     if said.get(str(leader), {}).get("outcome") == "starts" and leader not in quorum["leaders_possible"]:
         yield f"quorum led by {leader}, said {quorum['leaders_possible']}"
     end, committed = became.get("metadata_end"), quorum["committed_offset"]
+    logs = {voter["node_id"]: voter["log_end_offset"] or 0 for voter in quorum["voters"]}
     if end is not None and end < (committed or 0):
         yield f"the quorum begins at {end}, said committed to {committed}"
+    elif end is not None and end != logs.get(leader, end):
+        yield f"the quorum begins at {end}, said {logs}"
 
 
 def of_partition(line: Line, became: Line, *, zookeeper: bool, ended: bool) -> Iterator[str]:
@@ -120,6 +124,18 @@ def of_order(line: Line, became: Line, places: dict[int, int]) -> Iterator[str]:
     first = line["order_helps"] and whole and short and min(whole) < min(short)
     if line["outcome"] == "at-risk" and first and last is not None and seen.get("end", last) < last:
         yield f"{name}: started in the order that was named, and ends at {seen['end']} of {last}"
+
+
+def of_exit(last: Line, became: Line) -> Iterator[str]:
+    """Whether the exit code was an all-clear where something is amiss, whatever the lines say."""
+    seen, takes = became.get("partitions", {}), became.get("takes", {})
+    amiss = [f"node {node} {word}" for node, word in became["nodes"].items() if word != "starts"]
+    for name, before in became["last"].items():
+        one = seen.get(name, {"leader": -1})
+        if one["leader"] < 0 or one.get("end", -1) < before.get("end", 0) or not takes.get(name):
+            amiss.append(f"{name}: {one}, before {before}, acks=all taken: {takes.get(name)}")
+    if last.get("exit") == 0 and (amiss or became.get("reads")):
+        yield f"exit 0: {amiss} {became.get('reads')}"
 
 
 def of_untold(lines: list[Line], became: Line) -> Iterator[str]:

@@ -19,7 +19,17 @@ from tests.lab.disasters.bases import Node
 from tests.lab.disasters.scene import META, Scene
 from tests.lab.disasters.wounds import CANNOT, WOUNDS
 from tests.lab.elections import HERE as ELECTIONS
-from tests.lab.outages.base import BESIDE, OLD, PURE, STRICT, TOGETHER, ZOOKEEPER, controllers, node_ids
+from tests.lab.outages.base import (
+    BESIDE,
+    OLD,
+    PURE,
+    STRICT,
+    TOGETHER,
+    TWINS,
+    ZOOKEEPER,
+    controllers,
+    node_ids,
+)
 from tests.lab.outages.base import HERE as BASES
 from tests.lab.outages.changes import BEFORE, CHANGED, LATE
 from tests.lab.releases import release
@@ -92,8 +102,10 @@ class OneOf(Scene):
 
     @property
     def other(self) -> OneOf:
-        """The next node."""
-        return OneOf(self.root, self.node, self.stage, self.number % 3 + 1)
+        """The next node; of two the first one follows the last."""
+        following = self.number % 3 + 1
+        there = (self.root / f"b{following}").exists()
+        return OneOf(self.root, self.node, self.stage, following if there else 1)
 
 
 Between = Callable[[OneOf, str, random.Random], object]
@@ -310,8 +322,8 @@ def drawn_at(seed: int, base: str, number: int, *, busy: bool = False) -> Outage
     story = base.partition("-")[2]
     if story.startswith(PURE):
         return drawn_of_controllers(draw, base)
-    if story.startswith(TOGETHER):
-        return drawn_together(draw, base)
+    if story.startswith((TOGETHER, TWINS)):
+        return drawn_together(draw, base, node_ids(story))
     steps = drawn_beside(draw, story) if story.startswith(BESIDE) else drawn_steps(draw)
     targets = TARGETS if (BASES / f"{base}.tar.xz").exists() else OLD_TARGETS
     changed = CHANGED in base
@@ -348,24 +360,24 @@ def drawn_of_controllers(draw: random.Random, base: str) -> Outage:
     return Outage(base, (tuple(sorted((1, 2, *up))),), tuple(wounds))
 
 
-def drawn_together(draw: random.Random, base: str) -> Outage:
+def drawn_together(draw: random.Random, base: str, ids: Sequence[int]) -> Outage:
     """One to three wounds at any nodes; mostly all are started, and mostly in the order that is named."""
     kraft = release(base.partition("-")[0]).mode == "kraft" and not base.endswith(ZOOKEEPER)
     between = tuple(name for name in BETWEEN if kraft or name not in OF_METADATA)
     wounds = [
-        drawn_of(draw, draw.choice(kinds), TARGETS, draw.choice(BROKERS))
+        drawn_of(draw, draw.choice(kinds), TARGETS, draw.choice(ids))
         for kinds in draw.choices(((*between, "gone", "dropped"), ALONE, OF_META), (65, 15, 20 * kraft),
                                   k=draw.randint(1, 3))
     ]  # fmt: skip
     if draw.random() < 0.3:
-        return Outage(base, tuple(drawn_steps(draw)), tuple(wounds))
-    up = draw.sample(BROKERS, draw.choices((3, 2, 1), (70, 27, 3))[0])
+        return Outage(base, tuple(drawn_steps(draw, ids)), tuple(wounds))
+    up = draw.sample(ids, min(draw.choices((3, 2, 1), (70, 27, 3))[0], len(ids)))
     return Outage(base, (tuple(sorted(up)),), tuple(wounds), ordered=True)
 
 
-def drawn_steps(draw: random.Random) -> list[tuple[int, ...]]:
+def drawn_steps(draw: random.Random, ids: Sequence[int] = BROKERS) -> list[tuple[int, ...]]:
     """Some of three nodes that vote; fewer than two of them wait for a quorum, and end after a minute."""
-    up = draw.sample(BROKERS, draw.choices((3, 2, 1), (60, 34, 6))[0])
+    up = draw.sample(ids, min(draw.choices((3, 2, 1), (60, 34, 6))[0], len(ids)))
     if len(up) == 3 and draw.random() < 0.4:
         return [tuple(sorted(up[:2])), tuple(up[2:])]
     return [tuple(sorted(up))]

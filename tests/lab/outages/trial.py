@@ -17,7 +17,7 @@ from tests.lab.disasters.protocol import offsets
 from tests.lab.disasters.reads import read
 from tests.lab.errors import LabError
 from tests.lab.outages.asked import Answers, answers, takes
-from tests.lab.outages.base import LAST, needed, nodes, votes
+from tests.lab.outages.base import LAST, needed, nodes, started_by, votes
 from tests.lab.outages.draw import Outage, archive
 from tests.lab.trial import offline_dirs, shortened
 
@@ -28,14 +28,21 @@ change until the answers are taken; and at most; until ZooKeeper knows that no b
 ELECTED = re.compile(r"Completed transition to Leader\(.*?epoch=(\d+), epochStartOffset=(\d+)")
 
 
-def said(root: Path, up: list[int], version: str) -> list[dict[str, Any]]:
-    """The lines of `forecast --cluster`; with ZooKeeper no node's registration tells the release."""
+def said(root: Path, outage: Outage) -> list[dict[str, Any]]:
+    """The lines of `forecast --cluster`, its exit code in the last.
+
+    With ZooKeeper, and after an upgrade, no node's registration tells the release.
+    """
+    up, started = outage.up, started_by(outage.version, outage.story)
     dirs = [path for path in sorted(root.glob("b*/d[0-9]")) if path.name not in dropped(path.parent)]
     only = ["--only", ",".join(map(str, up))] if len(up) < len(list(root.glob("b*"))) else []
     configs = [f"--config={path}" for path in sorted(root.glob("b*/server.properties"))]
     for path in root.glob("zookeeper/data"):
-        configs += [f"--zookeeper={path}", f"--kafka={version}"]
-    return run("forecast", "--cluster", *dirs, *configs, *only, "--json").json
+        configs += [f"--zookeeper={path}"]
+    if (root / "zookeeper").exists() or started != outage.version:
+        configs += [f"--kafka={started}"]
+    ran = run("forecast", "--cluster", *dirs, *configs, *only, "--json")
+    return [*ran.json[:-1], {**ran.json[-1], "exit": ran.code}] if ran.json else []
 
 
 def dropped(home: Path) -> list[str]:
@@ -82,7 +89,7 @@ def tried(
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """What is said, and what became of it."""
     cluster = prepared(outage, root)
-    lines = said(root, outage.up, outage.version)
+    lines = said(root, outage)
     if not lines:
         raise LabError("nothing is said of dirs of two clusters, which nobody starts as one")
     became: dict[str, Any] = {"hurt": hurt(root), "last": last_said(root, outage)}
