@@ -141,8 +141,10 @@ def test_a_blank_disk_beside_another_is_a_broker_s_as_well(
     run("undo", "--yes", code=0)
     assert not list(blank.iterdir())
     with_zookeeper([old := clean_dir(tmp_path / "zookeeper")[0]])
-    summary = run("check", old, blank, "--json", "--kafka", "2.5", code=0).json[-1]
-    assert f"which partitions were in {blank}" in summary["skipped"][-1]
+    summary = run("check", old, blank, "--json", "--kafka", "2.5", code=4).json[-1]
+    assert f"{blank}: which partitions were in this empty dir" in summary["skipped"][-1]
+    assert "nothing wrong, but not all is known" in run("check", old, blank, "--kafka", "2.5", code=4).out
+    run("check", old, blank, "--kafka", "2.5", "--only", "K01", code=0)
     run("plan", "repair", old, blank, code=8)
 
 

@@ -54,6 +54,7 @@ def test_a_log_dir_of_the_same_broker_that_was_left_out(tmp_path: Path) -> None:
     shutil.copytree(first, tmp_path / "copy")  # has nothing more
     lacking = run("forecast", first, "--json", "--kafka", "1.1.0", code=4).json[-1]["unknown"]
     assert [each for each in lacking if each.startswith(f"{second}: a dir of this broker")] == lacking != []
+    assert lacking[0] in run("check", first, "--json", "--kafka", "1.1.0", code=0).json[-1]["skipped"]
     assert run("forecast", first, second, "--json", "--kafka", "1.1.0", code=0).json[-1]["unknown"] == []
     stranger = (second / "meta.properties").read_text().replace("broker.id=", "broker.id=7")
     (second / "meta.properties").write_text(stranger)
@@ -78,6 +79,8 @@ def test_something_else_in_the_place_of_a_replica_that_only_zookeeper_knows(
     lines, last = _started(dirs, release)
     assert online(lines) == [True, True], "nothing tells that the replica was here"
     assert any(f"{dirs[1]}/v-0: whether ZooKeeper has" in each for each in last.unknown)
+    told = run("check", *dirs, "--json", "--kafka", release, code=4).json[-1]["skipped"]
+    assert any(f"{dirs[1]}/v-0: whether ZooKeeper has" in each for each in told)
 
 
 @pytest.mark.parametrize("lost", ["v-0", "u-0"])
@@ -112,3 +115,11 @@ def _started(dirs: Sequence[Path], release: str) -> tuple[list[Line], BrokerOutc
     last = lines[-1]
     assert isinstance(last, BrokerOutcome)
     return lines, last
+
+
+def test_a_lone_future_under_zookeeper_is_no_all_clear_of_check_either(tmp_path: Path) -> None:
+    dirs = two_dirs(tmp_path)
+    with_zookeeper(dirs)
+    (dirs[1] / "v-0").rename(dirs[1] / f"v-0.{'0' * 32}-future")
+    told = run("check", *dirs, "--json", "--kafka", "2.8.2", code=4).json[-1]["skipped"]
+    assert any("whether ZooKeeper has v-0 here" in each for each in told)

@@ -21,6 +21,7 @@ from segmend.broker.sanity import INDEX_SANITY, IndexSanity
 from segmend.findings import Finding, Severity
 from segmend.frozen import dataclass, field, frozen, replace
 from segmend.logdir.file_system import Unreadable
+from segmend.node.only_zookeeper import not_given, only_zookeeper_knows
 from segmend.threads import Jobs, slices
 
 from .context import MAX_MAP_COUNT, NOBODY, BrokerContext, DirContext, Keeper, PartitionContext, ReadFailure
@@ -56,7 +57,6 @@ ONLY_AT_STARTUP: Final = ("I25",)
 """What a startup check alone looks for: by it no level can be compared with another one."""
 INDEX_LOOKS: Final = "which indexes a start up to 2.2 rebuilds"
 
-BLANK = "which partitions were in {}, where nothing is (ZooKeeper knows)"
 METADATA_UNSEEN = "the cluster's metadata"
 """What is not looked at where a KRaft node's metadata log is in none of the dirs, and may be elsewhere."""
 
@@ -82,7 +82,8 @@ class Summary:
     dirs_not_given: int = 0
     metadata_unseen: bool = False
     index_looks_unseen: bool = False
-    blank: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
     apart: set[str] = field(default_factory=set)
     releases: list[str] = field(default_factory=list)
     surgery: list[str] = field(default_factory=list)
@@ -118,7 +119,8 @@ class Summary:
                 *self.skipped,
                 *([INDEX_LOOKS] if self.index_looks_unseen else []),
                 *([METADATA_UNSEEN] if self.metadata_unseen else []),
-                *self.blank,
+                *self.unknown,
+                *self.others,
             ],
             "unreadable": self.unreadable,
             "vanished": self.vanished,
@@ -262,8 +264,10 @@ class CheckRun:
             broker = self._broker.broker_dirs
             self.summary.dirs_not_given = _not_given(broker)
             self.summary.metadata_unseen = broker.metadata_is_unseen
-            if not broker.kraft:  # where there is metadata, that tells what was in them
-                self.summary.blank.extend(BLANK.format(each.path) for each in broker.dirs if not each.entries)
+            running = any(self._broker.of(each).running for each in broker.dirs)
+            if not (broker.kraft or running or self._wanted.only):
+                self.summary.unknown.extend(only_zookeeper_knows(broker.dirs))
+                self.summary.others.extend(not_given(broker.dirs))
         for check in self._checks[Scope.BROKER]:
             try:
                 yield from check.run(self._broker, self._broker)

@@ -219,7 +219,7 @@ def _run_broker(job: AuditJob, share: Share, sink: Sink) -> None:
         whose = f"broker {next(iter(by_path.values())).broker}"
         sink.unseen += [(OTHER_DIRS, whose)] if run.summary.dirs_not_given else []
         sink.unseen += [(METADATA, whose)] if run.summary.metadata_unseen else []
-        sink.unseen += [("{}", words) for words in run.summary.blank]
+        sink.unseen += [("{}", words) for words in run.summary.unknown]
     if whole:
         _dir_rows(share, dirs, sink)
 

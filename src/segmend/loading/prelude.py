@@ -29,6 +29,7 @@ from segmend.logdir.file_system import READ, Unreadable
 from segmend.logdir.tree import LogDir
 from segmend.logdir.user import User
 from segmend.node.broker_dirs import BrokerDirs
+from segmend.node.only_zookeeper import not_given, only_zookeeper_knows
 
 
 @frozen
@@ -132,6 +133,12 @@ class Prelude:
         """Log dirs of the configuration that are not there, if any of the others is among those given."""
         wanted, _ = self._wanted()
         return [path for path in wanted if not _is_there(path)]
+
+    def only_zookeeper_knows(self) -> Iterator[str]:
+        """What only ZooKeeper knows of these dirs, and of those that are not there or were not given."""
+        offline = {state.path for state in self.states if state.offline}
+        yield from only_zookeeper_knows(self.broker.dirs, self.absent, offline)
+        yield from not_given(self.broker.dirs, self.absent)
 
     @cached_property
     def metadata(self) -> Metadata:

@@ -52,7 +52,7 @@ from segmend.loading.values import (
     PartitionOutcome,
     Service,
 )
-from segmend.loading.vanished import never_seen, only_zookeeper_knows
+from segmend.loading.vanished import never_seen
 from segmend.logdir.as_user import AsUser, seen_by
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
@@ -341,7 +341,7 @@ class _Run:
         elif metadata.assumed is not None and any(one.service == Service.STRAY for one in self._loaded):
             yield "whether this copy of the cluster's metadata is behind, and what is a stray by it is none"
         elif metadata.image is None:
-            yield from only_zookeeper_knows(self._loaded, self._prelude.states, self._prelude.absent)
+            yield from self._prelude.only_zookeeper_knows()
             if self._refusal is None:
                 yield from doubtful_ids(self._loaded, self._broker.release)
         gone = never_seen(self._loaded, metadata.image, self._prelude.states, self._broker)

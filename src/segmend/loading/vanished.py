@@ -6,29 +6,16 @@ Without a line a partition may just as well never have been here.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Sequence
 
-from segmend.formats.names import parse_dir_name
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.frozen import replace
 from segmend.loading.dirs import DirState
 from segmend.loading.replicas import Loaded
 from segmend.loading.values import DirectoryOutcome, Extent, PartitionOutcome, Service
-from segmend.logdir.beside import left_out
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
 
-LONE_FUTURE: Final = (
-    "{0}: whether ZooKeeper has {1} here; the broker makes it anew then, and empties this one; the dir goes "
-    "offline if it is made in it"
-)
-LEFT_OUT: Final = (
-    "{0}: a dir of this broker with {1} and perhaps more, which was not given; if log.dirs lacks it, what "
-    "ZooKeeper has of it is made again, empty"
-)
-_EMPTIED = "which partitions were in this empty dir (ZooKeeper knows); they are made again, empty"
-_NOT_SERVED = "which partitions are or were in this dir (ZooKeeper knows); no client gets them"
 _ENDS = (RECOVERY_POINT, HIGH_WATERMARK)
 
 
@@ -69,29 +56,6 @@ def never_seen(
 
 def _is_deleted(outcome: PartitionOutcome | DirectoryOutcome) -> bool:
     return isinstance(outcome, DirectoryOutcome) and outcome.kind == "delete"
-
-
-def only_zookeeper_knows(
-    loaded: Sequence[Loaded], states: Sequence[DirState], absent: Sequence[str]
-) -> Iterator[str]:
-    """What lay in dirs that are empty or not there, or in whose partitions' places something else lies."""
-    blank = [each for each in states if each.log_dir.meta_properties.missing and not each.log_dir.partitions]
-    becomes = {each.path: _NOT_SERVED if each.offline else _EMPTIED for each in blank}
-    becomes |= dict.fromkeys(absent, _EMPTIED)
-    if len(blank) < len(states):
-        yield from (f"{path}: {words}" for path, words in becomes.items())
-    for path, name in left_out(state.log_dir for state in states):
-        if path not in absent:
-            yield LEFT_OUT.format(path, name)
-    for state in states:
-        for name in state.log_dir.others:
-            if parse_dir_name(name).kind == "current":
-                yield f"{state.path}/{name}: whether ZooKeeper has a replica of this name; it is no directory"
-    current = {one.key[1:] for one in loaded if one.key and one.key[0] == "current"}
-    for one in loaded:
-        if one.key and one.key[0] == "future" and one.key[1:] not in current:
-            name = f"{one.key[1]}-{one.key[2]}"
-            yield LONE_FUTURE.format(f"{one.dir_state.path}/{one.outcome.name}", name)
 
 
 def _is_unseen(

@@ -50,7 +50,7 @@ each finding tells:
   next:        the command that comes next, for the shell; behind # whether it loses anything
 
 exit codes: 0 no error and no warning, 4 findings, or surgery that was
-stopped; 8 something could not be read, 16 usage"""
+stopped, or what these dirs show to matter is not known; 8 something could not be read, 16 usage"""
 
 SHOWN = 100
 # Findings that are kept in memory until they are shown, the worst of them.
@@ -159,6 +159,7 @@ def _worst(findings: Iterable[Finding], most: int) -> list[Finding]:
 
 def _exit_code(summary: Summary) -> int:
     left = summary.counts[Severity.ERROR] + summary.counts[Severity.WARNING] + len(summary.surgery)
+    left += len(summary.unknown)
     return ExitCode.of(left=left, unread=summary.is_partial)
 
 
@@ -173,8 +174,8 @@ def _summary_lines(summary: Summary, rules: str) -> Iterator[str]:
     for path, clean in summary.clean.items():
         yield f"{text.clean(path)}: {_state(summary, path, clean)}"
     yield from _not_looked_at(summary)
-    for words in summary.blank:
-        yield f"not known: {text.clean(words)}"
+    yield from (f"not known: {text.clean(words)}" for words in summary.unknown)
+    yield from (f"not given: {text.clean(words)}" for words in summary.others)
     if summary.dirs_not_given:
         missing = plural(summary.dirs_not_given, "more log dir")
         yield f"not given: {missing} of this broker, as its metadata says; of what lies there nothing is said"
@@ -201,7 +202,8 @@ def _verdict(summary: Summary) -> str:
         plural(counts[Severity.INFO], "note"),
     ]
     within = "in what could be read of" if summary.is_partial else "in"
-    return f"{', '.join(words) if any(counts.values()) else 'nothing wrong'} {within}"
+    nothing = "nothing wrong, but not all is known," if summary.unknown else "nothing wrong"
+    return f"{', '.join(words) if any(counts.values()) else nothing} {within}"
 
 
 def _state(summary: Summary, path: str, clean: bool) -> str:
