@@ -40,6 +40,7 @@ SWEEPS = {
         "tests/surgery/test_log_ends.py",
         "tests/surgery/test_names.py",
         "tests/surgery/test_threads.py",
+        "tests/surgery/test_trees.py",
     ),
     "fleet": (
         *PYTEST,

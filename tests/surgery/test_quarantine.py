@@ -170,7 +170,8 @@ def test_what_was_changed_where_it_was_set_aside_is_not_taken_for_what_was(clean
         log.write_bytes(log.read_bytes()[:-1])
     after = clean.tree()
     ran = clean.run("undo", "--yes", "--state-dir", clean.state)
-    said = f"{log.parent}: its {'content changed' if hurt == 'a mode' else 'size is '}"
+    said = f"{log}: its mode is 604, not " if hurt == "a mode" else f"{log.parent}: its size is "
+    assert "segmend plan reverse" in ran.err
     assert (ran.code, said in ran.err, clean.tree()) == (8, True, after), ran.err
     again = clean.run("plan", "reverse", "--state-dir", clean.state, "-o", clean.plan_file)
     assert again.code == 0, again

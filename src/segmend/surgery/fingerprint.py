@@ -137,7 +137,11 @@ def look(path: str, *, content: bool = True) -> Fingerprint:
         xattrs=disk.attributes(path) if kind in ("file", "dir") else None,
     )  # fmt: skip
     if kind == "dir":
-        return fingerprint.but(size=tree_size(path), sha256=_tree_hash(path)) if content else fingerprint
+        return (
+            fingerprint.but(size=tree_size(path), sha256=hash_bytes(rows_of(path)))
+            if content
+            else fingerprint
+        )
     sha256 = hash_of(path) if content and kind == "file" else None
     return fingerprint.but(size=status.size, mtime_ns=status.mtime_ns, sha256=sha256)
 
@@ -211,11 +215,9 @@ def look_without(path: str, changes: Mapping[str, Fingerprint]) -> Fingerprint |
     return look(path, content=False).but(size=size, sha256=hash_bytes(b"".join(ordered)))
 
 
-def _tree_hash(path: str) -> str:
-    digest = hashlib.sha256()
-    for name, status in below(path):
-        digest.update(_row(name, status))
-    return digest.hexdigest()
+def rows_of(path: str) -> bytes:
+    """What is hashed of a directory: a line of each file and directory below it."""
+    return b"".join(_row(name, status) for name, status in below(path))
 
 
 def _row(name: str, s: FileStat) -> bytes:

@@ -266,7 +266,7 @@ class JournalWriter:
         assert self._run.size == self._run.valid_bytes, "a torn line is cut off before another one is written"
         line = line_of(written)
         if event == "begun":
-            _write_private(self._fx, self._run.last_beginning, line)
+            write_private(self._fx, self._run.last_beginning, line)
         self._fx.write(self._fd, line, self._run.valid_bytes)
         if synced:
             self._fx.sync(self._fd)
@@ -471,11 +471,12 @@ def new_run(fx: Effects, state_dir: str, plan: Plan) -> PlanRun:
         fx.remove_dir(path)
         return new_run(fx, state_dir, plan)
     sync_dir(fx, home)
-    _write_private(fx, f"{path}/{_PLAN}", plan.render())
+    write_private(fx, f"{path}/{_PLAN}", plan.render())
     return PlanRun(name=name, path=path, plan=plan, new=True)
 
 
-def _write_private(fx: Effects, path: str, data: bytes) -> None:
+def write_private(fx: Effects, path: str, data: bytes) -> None:
+    """A file of a run, whole or not at all; raises `OSError`."""
     work = Workplace(fx=fx, vault=folder(path))
     write_atomically(work, path, bytes_of(data, work), Fingerprint(kind="file", mode=0o600))
 

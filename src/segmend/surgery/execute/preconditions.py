@@ -44,7 +44,8 @@ def refuse_changed(plan: Plan, statuses: Sequence[Status], *, run: PlanRun | Non
         changes += [f"{path}: {why}, {LOST}" for path, why in _untold(run, statuses)]
     if changes:
         more = f" (and {len(changes) - _SHOWN} more)" if len(changes) > _SHOWN else ""
-        other = "" if run is None else way_back(run)
+        untouched = run is None and all(status is Status.BEFORE for status in statuses)
+        other = " (make the plan again)" if untouched else "" if run is None else way_back(run)
         raise SegmendError(f"refused: {'; '.join(changes[:_SHOWN])}{more}; nothing was changed{other}")
 
 

@@ -47,6 +47,7 @@ from segmend.surgery.execute.preconditions import (
 )
 from segmend.surgery.execute.rights import refuse_without_rights
 from segmend.surgery.execute.throttle import Throttle
+from segmend.surgery.execute.trees import keep, refuse_other_rights
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Step
 from segmend.surgery.twins import twins
@@ -166,6 +167,7 @@ def examine(run: PlanRun, direction: Direction, *, backup_dir: str | None = None
     goal = Status.AFTER if direction == FORWARD else Status.BEFORE
     numbers = [number for number, status in enumerate(run.statuses()) if status is not goal]
     todo = numbers if direction == FORWARD else numbers[::-1]
+    refuse_other_rights(run, direction)
     refuse_changed(run.plan, run.statuses(), run=run if direction == BACK else None)
     refuse_lost_backups(run, todo)
     if direction == BACK:
@@ -185,6 +187,7 @@ def _vaults(run: PlanRun, backup_dir: str | None) -> str:
 def _begin(fx: Effects, run: PlanRun, journal: JournalWriter, direction: Direction, vaults: str) -> None:
     """Write down how the folders are before anything is touched, and where the old bytes will be."""
     make_dirs(fx, vaults, known=run.path if run.new else None)
+    keep(fx, run)
     paths = {p for s in run.plan.steps for p in s.paths}
     folders = {each.path for each in run.plan.dirs} | {folder(p) for p in paths} | paths
     times = {path: disk.file_stat(path).mtime_ns for path in sorted(folders) if disk.path_type(path) == "dir"}

@@ -201,36 +201,35 @@ def _copy_tree(work: Workplace, source: str, part: str) -> frozenset[str]:
             work.fx.make_dir(_join(part, name))
         else:  # An earlier attempt may have given it its mode already.
             _open_up(work.fx, _join(part, name))
-    files = [(name, status) for name, status in rows if stat.S_ISREG(status.mode)]
+    files = [name for name, status in rows if stat.S_ISREG(status.mode)]
 
-    def copy_one(shared: Workplace, row: tuple[str, FileStat]) -> bool:
-        name, status = row
-        return _copy_file(shared, f"{source}/{name}", f"{part}/{name}", status)
+    def copy_one(shared: Workplace, name: str) -> bool:
+        return _copy_file(shared, f"{source}/{name}", f"{part}/{name}")
 
     done = each(work, copy_one, files)
-    for name, _ in files:
+    for name in files:
         if os.path.lexists(f"{part}/{name}{TEMPORARY}"):
             work.fx.rename(f"{part}/{name}{TEMPORARY}", f"{part}/{name}")
-    _restore_links(work, part, folders, [name for name, _ in files])
+    _restore_links(work, part, folders, files)
     for name in reversed(folders):
         _dress_dir(work.fx, _join(source, name), _join(part, name))
-    return frozenset(name for (name, _), now in zip(files, done, strict=True) if now)
+    return frozenset(name for name, now in zip(files, done, strict=True) if now)
 
 
 def _join(path: str, name: str) -> str:
     return f"{path}/{name}" if name else path
 
 
-def _copy_file(work: Workplace, source: str, target: str, status: FileStat) -> bool:
+def _copy_file(work: Workplace, source: str, target: str) -> bool:
     """Copy one file unless an earlier attempt did.
 
     A time is only set on a file that is whole, but may have reached the disk before the bytes did.
     """
+    like = look(source, content=False)
     for done in (target, target + TEMPORARY):
-        if os.path.lexists(done) and _looks_whole(done, status) and _checksum(done) == _checksum(source):
+        if os.path.lexists(done) and _looks_whole(done, like) and _checksum(done) == _checksum(source):
             settle(work, done)
             return False
-    like = look(source, content=False)
     if not os.access(target + TEMPORARY, os.W_OK, effective_ids=True):
         clear(work.fx, target)
     fd = work.fx.create(target + TEMPORARY)
@@ -245,9 +244,8 @@ def _copy_file(work: Workplace, source: str, target: str, status: FileStat) -> b
     return True
 
 
-def _looks_whole(path: str, status: FileStat) -> bool:
-    status_now = disk.file_stat(path, follow=False)
-    return (status_now.size, status_now.mtime_ns) == (status.size, status.mtime_ns)
+def _looks_whole(path: str, like: Fingerprint) -> bool:
+    return like.difference(look(path, content=False)) is None
 
 
 def _dress_dir(fx: Effects, source: str, target: str) -> None:
