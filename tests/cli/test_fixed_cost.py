@@ -67,5 +67,5 @@ def test_an_audit_of_a_healthy_fleet_loads_what_it_uses(tiny: Path) -> None:
     code, *loaded = python("-c", script, *argv).stdout.splitlines()[-1].split()
     assert code == "0"
     assert "segmend.report.html.render" in loaded
-    others = ("cluster", "loading", "merge", "rescue.fates", "surgery")
+    others = ("cluster", "loading", "merge", "surgery")
     assert not {"pandas", *(f"segmend.{each}" for each in others)} & {*loaded}

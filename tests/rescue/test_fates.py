@@ -19,7 +19,7 @@ from segmend.formats.build import BatchProducer, NewRecord, build_batch
 from segmend.kernel.batches import iter_batches
 from segmend.logdir.disk import FileReader
 from segmend.logdir.tree import LogDir
-from segmend.rescue import fates
+from segmend.merge import fates
 from segmend.rescue.request import RescueRequest
 from segmend.rescue.run import RescueTask, job_of
 
@@ -48,7 +48,7 @@ def test_a_lost_marker_makes_no_record_committed_nor_aborted(number: int, tmp_pa
             else:
                 assert row["aborted"] == known
                 ended = row["producer_id"] != marker.producer_id or row["offset"] not in mine
-                assert ended or (indexes and known)
+                assert ended or indexes  # one that goes on behind tells of a commit, too
         for index in source.glob("txn-0/*.txnindex"):
             index.unlink()
 
@@ -68,7 +68,7 @@ def test_a_marker_that_a_log_leaves_out_ended_nobody_knows_how(tmp_path: Path) -
     assert [job.fates().of(9, offset) for offset in (0, 1, 3, 4)] == [None, None, False, False]
 
 
-@pytest.mark.parametrize("carried", [fates._CARRIED, 50])
+@pytest.mark.parametrize("carried", [fates._CARRIED, 15])
 def test_of_more_open_transactions_than_can_be_followed_over_holes_nothing_is_known(
     carried: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,5 +92,5 @@ def test_of_more_open_transactions_than_can_be_followed_over_holes_nothing_is_kn
     assert run("rescue", source, "--out", tmp_path / "out", "--as", "jsonl").code == 4
     rows = told(tmp_path / "out")["t-0"]
     assert [(row["offset"], row["aborted"]) for row in rows] == [(at, None) for at in range(0, 40, 2)]
-    assert [each.whole for each in found] == [carried > 50]
+    assert [each.whole for each in found] == [carried > 15]
     assert sum(map(len, found[0].spans.values())) <= 2 * len(rows)

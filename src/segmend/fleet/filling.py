@@ -7,6 +7,7 @@ runs, and the ranges of their merge that lie in the damaged place are taken.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Final
 
 from segmend.errors import UsageError
@@ -14,6 +15,7 @@ from segmend.fleet.ranges import ByteRange, ReplicaDir
 from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import frozen
 from segmend.logdir.cleaned import was_cleaned
+from segmend.merge.fates import Fates, fates
 from segmend.merge.look import Second
 from segmend.merge.replicas import read_replica
 from segmend.merge.rule import merge
@@ -32,14 +34,21 @@ class Patch:
     without: frozenset[int] = frozenset()
 
 
+@frozen
+class _Merging:
+    merged: Merged
+    fates: Callable[[], Fates]
+
+
 def patches(piece: ByteRange, first: int | None, last: int | None) -> list[Patch]:
     """What there is for offsets first to last, in order; None stands for the ends of the log."""
     mine = ReplicaDir(place=piece.place, dir_name=piece.dir_name)
     copies = (mine, *piece.others)
-    merged = _merged(copies, piece.compacted)
+    merging = _merged(copies, piece.compacted)
     low, high = first or 0, LONG_MAX if last is None else last
-    if merged is None:
+    if merging is None:
         return [Patch(copy=None, first_offset=low, last_offset=high)]
+    merged = merging.merged
     fillings = [
         Patch(
             copy=copies[each.replica],
@@ -58,6 +67,17 @@ def patches(piece: ByteRange, first: int | None, last: int | None) -> list[Patch
     if not fillings and last is None:
         return [Patch(copy=None, first_offset=low, last_offset=high)]
     return fillings
+
+
+def fates_of(piece: ByteRange) -> Fates | None:
+    """How the transactions of all replicas of its partition ended; None where they are not to be merged.
+
+    Raises `Unreadable`.
+    """
+    merging = _merged(
+        (ReplicaDir(place=piece.place, dir_name=piece.dir_name), *piece.others), piece.compacted
+    )
+    return merging.fates() if merging else None
 
 
 def forget() -> None:
@@ -80,13 +100,14 @@ def _was_cleaned(replica: ReplicaDir) -> bool:
 
 
 @functools.lru_cache(maxsize=_KEPT)
-def _merged(copies: tuple[ReplicaDir, ...], compacted: bool | None) -> Merged | None:
+def _merged(copies: tuple[ReplicaDir, ...], compacted: bool | None) -> _Merging | None:
     """None where one of them is gone, or they are no replicas of one partition after all."""
     dirs = [log_dir for copy in copies if (log_dir := copy.opened()) is not None]
     if len(dirs) < len(copies):
         return None
     replicas = [read_replica(each, compacted=compacted) for each in dirs]
     try:
-        return merge(replicas, Second(dirs, replicas), compacted=compacted)
+        merged = merge(replicas, Second(dirs, replicas), compacted=compacted)
     except UsageError:
         return None
+    return _Merging(merged=merged, fates=functools.cache(lambda: fates(merged, replicas, dirs)))

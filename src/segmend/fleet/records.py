@@ -21,7 +21,7 @@ from segmend.fleet.damaged import (
     unreadable,
     without_end,
 )
-from segmend.fleet.filling import Patch, lost_between, patches
+from segmend.fleet.filling import Patch, fates_of, lost_between, patches
 from segmend.fleet.header_records import OF_HEADERS, header_records
 from segmend.fleet.options import DAMAGE_COLUMN, PERMISSIVE, ReadOptions
 from segmend.fleet.ranges import ByteRange, ReplicaDir, WantedRange, ranges_of, reads_to_the_end, verified
@@ -36,7 +36,7 @@ from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import DECODE_LIMIT, BatchRange, Problem
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
-from segmend.logdir.transactions import AbortedIndexes, Uncommitted, fate_elsewhere, uncommitted_in
+from segmend.logdir.transactions import AbortedIndexes, Uncommitted, uncommitted_in
 
 _LAST_INSTANT_MS: Final = (1 << 63) // 1000 - 1
 _FROM_KERNEL: Final = {
@@ -257,7 +257,7 @@ def _patched(
     for segment in partition.segments if partition else ():
         for each in ranges_of(segment, copy.place, target=LONG_MAX, wanted=wanted, compacted=piece.compacted):
             with each.file(".log").reader() as reader:
-                uncommitted = uncommitted_of(each, reader, options)
+                uncommitted = uncommitted_of(each, reader, options, instead_of=piece)
                 for doubt in doubts_of(each, uncommitted):
                     yield from told(doubt, options, report)
                 for chunk in _raw(each, reader, options, uncommitted, lambda _problem: None):
@@ -337,25 +337,37 @@ def _raw(
         yield _without(chunk, uncommitted) if uncommitted else chunk
 
 
-def uncommitted_of(piece: ByteRange, reader: OpenFile, options: ReadOptions) -> list[Uncommitted]:
-    """The transactions of a range that were not committed for sure, if the read wants none."""
+def uncommitted_of(
+    piece: ByteRange, reader: OpenFile, options: ReadOptions, *, instead_of: ByteRange | None = None
+) -> list[Uncommitted]:
+    """The transactions of a range that were not committed for sure, if the read wants none.
+
+    It may be what another replica has `instead_of` one.
+    """
     start, stop = verified(piece, reader)
     if options.isolation != "read_committed" or start >= stop:
         return []
     log, directory = piece.file(".log"), ReplicaDir(place=piece.place, dir_name=piece.dir_name)
     indexes = cache(lambda: AbortedIndexes(directory.opened()))
     found = uncommitted_in(log, reader, start, stop, _logs_behind(piece), indexes, compacted=piece.compacted)
-    return [each for each in found if each.fate != "unknown" or not _is_committed_elsewhere(piece, each)]
+    return [
+        each
+        for each in found
+        if each.fate != "unknown" or not _is_committed_elsewhere(instead_of or piece, each)
+    ]
 
 
 def _is_committed_elsewhere(piece: ByteRange, unknown: Uncommitted) -> bool:
-    """Whether another replica knows that; an abort is noted. Who has it open may be behind."""
-    for partition in filter(None, (each.opened() for each in piece.others)):
-        fate = fate_elsewhere(unknown, partition, compacted=piece.compacted)
-        if fate in (None, "aborted"):
-            unknown.fate = fate or unknown.fate
-            return fate is None
-    return False
+    """Whether all replicas together know that; an abort is noted."""
+    if not piece.others:
+        return False
+    try:
+        fates = fates_of(piece)
+    except Unreadable:
+        return False
+    is_aborted = fates.of(unknown.producer_id, unknown.first_offset) if fates else None
+    unknown.fate = "aborted" if is_aborted else "unknown"
+    return is_aborted is False
 
 
 def doubts_of(piece: ByteRange, uncommitted: Iterable[Uncommitted]) -> list[DamagedPlace]:

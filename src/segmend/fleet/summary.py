@@ -130,7 +130,9 @@ class _RangeRows:
         tally: DamageTally,
         doubts: DamageTally | None = None,
         without: Iterable[int] = (),
+        instead_of: ByteRange | None = None,
     ) -> None:
+        self._instead_of = instead_of
         self._piece, self._reader, self._work = piece, reader, work
         self._by_day, self._tally, self._doubts = by_day, tally, doubts or tally
         self._without = np.array(sorted(without), np.int64)
@@ -141,7 +143,7 @@ class _RangeRows:
     def days(self) -> Iterator[tuple[int | None, _Row]]:
         piece = self._piece
         start, stop = verified(piece, self._reader)
-        uncommitted = uncommitted_of(piece, self._reader, self._work.options)
+        uncommitted = uncommitted_of(piece, self._reader, self._work.options, instead_of=self._instead_of)
         for doubt in filter(is_wanted, doubts_of(piece, uncommitted)):
             self._doubts.report(doubt)
         batches = BatchRange(base_offset=piece.base_offset, start=start, stop=stop, crc=False)
@@ -214,6 +216,7 @@ class _RangeRows:
                         tally=unheard,
                         doubts=self._doubts,
                         without=patch.without,
+                        instead_of=self._piece,
                     ).days()
 
     def _of_interest(self, chunk: pa.RecordBatch, uncommitted: list[Uncommitted]) -> pa.RecordBatch:

@@ -6,9 +6,9 @@ lie. Follows `ProducerStateManager` and `UnifiedLog.fetchLastStableOffsetMetadat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache
-from typing import Final, Literal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Final, Literal, Protocol
 
 from segmend.formats import producer_snapshot, txn_index
 from segmend.formats.batch import (
@@ -34,8 +34,8 @@ from segmend.logdir.seek import position_of
 from segmend.logdir.tree import PartitionDir
 
 _ELSEWHERE: Final = -1
-_SMALL: Final = 256
-"""Bytes of a batch; those of a marker are 78 in every release so far."""
+MARKER_LIMIT: Final = 256
+"""Bytes that no marker has; it has 78 in every release so far."""
 Fate = Literal["aborted", "unknown", "open"]
 
 
@@ -43,7 +43,7 @@ Fate = Literal["aborted", "unknown", "open"]
 class Uncommitted:
     """The records of a producer's transaction in the batches at these bytes of a log, both included.
 
-    Bytes, for no checksum covers an offset. `crc` is that of the first of these batches.
+    Bytes, for no checksum covers an offset.
     """
 
     producer_id: int
@@ -51,18 +51,30 @@ class Uncommitted:
     last_position: int
     first_offset: int
     last_offset: int
-    crc: int
     fate: Fate = "open"
     is_doubtful: bool = False
     """Whether batches behind it are lost for sure."""
+
+
+class AbortsTold(Protocol):
+    """What is told of aborted transactions beside the log, as `AbortedIndexes` does."""
+
+    def are_gaps_lost(self) -> bool: ...
+
+    def ended_in(self, begin: int, end: int) -> Sequence[AbortedTxn]: ...
+
+    def has(self, producer_id: int, offset: int) -> bool: ...
+
+    def is_borne_out(self, entry: AbortedTxn) -> bool: ...
+
+    def goes_on_behind(self, begin: int, end: int) -> bool: ...
 
 
 class AbortedIndexes:
     """What the `.txnindex` files of a partition that can be read say of aborted transactions."""
 
     def __init__(self, partition: PartitionDir | None) -> None:
-        self.are_gaps_lost = cache(lambda: partition is not None and not was_cleaned(partition))
-        """Whether no cleaner took what lies between two of its logs."""
+        self._partition = partition
         self._files: list[tuple[int, tuple[AbortedTxn, ...], bool]] = []
         self._segments = partition.segments if partition else ()
         for segment in self._segments:
@@ -72,6 +84,14 @@ class AbortedIndexes:
                 continue
             index, damages = txn_index.parse(data)
             self._files.append((segment.base_offset, index.entries, not damages))
+
+    @cached_property
+    def _are_gaps_lost(self) -> bool:
+        return self._partition is not None and not was_cleaned(self._partition)
+
+    def are_gaps_lost(self) -> bool:
+        """Whether no cleaner took what lies between two of its logs."""
+        return self._are_gaps_lost
 
     @property
     def entries(self) -> Iterator[AbortedTxn]:
@@ -129,7 +149,7 @@ def uncommitted_in(
     of what was open before only the `.txnindex` files have `told`. Offsets that no batch has are such a hole
     if the topic is not `compacted`; where nothing tells that, between two logs that no cleaner was at.
     """
-    fold = _Fold(told=told, gaps_are_holes=None if compacted is None else not compacted)
+    fold = Fold(told=told, gaps_are_holes=None if compacted is None else not compacted)
     if fold.walk(log, reader, start, stop):
         return fold.finished()
     for following in later:
@@ -142,36 +162,6 @@ def uncommitted_in(
     return fold.finished()
 
 
-def fate_elsewhere(each: Uncommitted, replica: PartitionDir, *, compacted: bool | None) -> Fate | None:
-    """What another replica, if it has the same batch there, knows of it; None if it was committed."""
-    behind = [
-        s for s in replica.segments if s.next_base_offset is None or s.next_base_offset > each.first_offset
-    ]
-    logs = [segment.log for segment in behind if segment.log is not None]
-    if not logs:
-        return "unknown"
-    try:
-        with logs[0].reader() as reader:
-            batches = iter_batches(reader, start=position_of(logs[0], reader, each.first_offset))
-            same = next((batch for batch in batches if batch.base_offset >= each.first_offset), None)
-            if same is None or (same.base_offset, same.crc) != (each.first_offset, each.crc):
-                return "unknown"
-            if checksum(reader, same) != same.crc:
-                return "unknown"
-            found = uncommitted_in(
-                logs[0],
-                reader,
-                same.position,
-                same.end,
-                logs[1:],
-                cache(lambda: AbortedIndexes(replica)),
-                compacted=compacted,
-            )
-    except Unreadable:
-        return "unknown"
-    return found[0].fate if found else None
-
-
 def last_stable_offset(partition: PartitionDir) -> int | None:
     """The first offset of the earliest open transaction, the end of the log if none is open.
 
@@ -180,7 +170,7 @@ def last_stable_offset(partition: PartitionDir) -> int | None:
     is with what is broken at the end: None, but where that begins as records, for then no marker is in it.
     """
     since, opened = _newest_snapshot(partition)
-    fold = _Fold(opened, gaps_are_holes=True, begin=since)
+    fold = Fold(opened, gaps_are_holes=True, begin=since)
     for segment in partition.segments:
         following = segment.next_base_offset
         if segment.log is None or (following is not None and following <= since):
@@ -208,14 +198,14 @@ def _newest_snapshot(partition: PartitionDir) -> tuple[int, dict[int, Uncommitte
         if not damages:
             firsts = {row.producer_id: row.current_txn_first_offset for row in snapshot.entries}
             return offset, {
-                each: Uncommitted(each, _ELSEWHERE, _ELSEWHERE, first, first, 0)
+                each: Uncommitted(each, _ELSEWHERE, _ELSEWHERE, first, first)
                 for each, first in firsts.items()
                 if first >= 0
             }
     return 0, {}
 
 
-class _Fold:
+class Fold:
     """Transactions that are open, by producer, and those that were not committed.
 
     A header that would open or end one is believed only if its checksum is right. One that is wrong may have
@@ -225,7 +215,7 @@ class _Fold:
     def __init__(
         self,
         opened: dict[int, Uncommitted] | None = None,
-        told: Callable[[], AbortedIndexes] | None = None,
+        told: Callable[[], AbortsTold] | None = None,
         *,
         gaps_are_holes: bool | None,
         begin: int = -1,
@@ -240,12 +230,21 @@ class _Fold:
         """The offset behind the last batch; -1 if nothing tells."""
         self._lost = False
         """Whether something is broken there that may have been a marker."""
-        self._is_told = False
-        """Whether what is broken there tells why offsets are lacking."""
+        self._claimed = -1
+        """The offset behind the broken batches that follow there by their headers, which may lie; else -1."""
         self.is_cut = False
         """Whether that is more than the zeros and crumbs of a broker that was killed."""
         self.ends_in_records = False
         """Whether it is a batch too large for a marker, of which a part was written."""
+        self.ended: dict[int, int] = {}
+        """By producer the offset of its last marker."""
+
+    def take(self, reader: OpenFile, start: int, stop: int) -> None:
+        """Batches that lie there and are known to be sound, and in their place."""
+        with Window(reader) as window:
+            for batch in iter_batches(reader, start=start, stop=stop):
+                if batch.is_transactional:
+                    self._take(batch, window, begins=True)
 
     def walk(self, log: FileEntry, reader: OpenFile, start: int, stop: int, *, since: int = -1) -> bool:
         """Take the batches from `start` on, beyond `stop` only markers; whether nothing is open then.
@@ -254,7 +253,7 @@ class _Fold:
         """
         base, end = log.parsed.base_offset or 0, start
         if start == 0:
-            self._reach(base, is_between=True)
+            self._begin(base)
         with Window(reader) as window:
             for batch, is_sound, behind in _as_read(reader, start, base):
                 self._lost |= batch.position != end
@@ -263,15 +262,18 @@ class _Fold:
                 if not begins and not self._is_any_open:
                     return True
                 if not is_sound or self._is_broken(batch, reader, window, begins=begins):
-                    self._lost |= batch.size <= _SMALL
-                    self._is_told = True
+                    self._lost |= batch.size <= MARKER_LIMIT
+                    if batch.base_offset == max(self._next, self._claimed):
+                        self._claimed = batch.last_offset + 1
                     continue
                 if batch.last_offset < since:
-                    self._lost = self._is_told = False
+                    self._lost, self._claimed = False, -1
                     continue
                 self._pass(batch, behind)
                 if batch.is_transactional:
                     self._take(batch, window, begins=begins)
+            if reader.size == 0:
+                self._reach(base)
             crumbs = reader.size - end <= HEADER_SIZE_UP_TO_MAGIC
             self.is_cut = self._lost or not (
                 crumbs or all(nonzero_size(each) == 0 for each in window.written(end))
@@ -290,7 +292,7 @@ class _Fold:
             2,
             self._next,
             False,
-        ) and batch.size > _SMALL
+        ) and batch.size > MARKER_LIMIT
 
     def lost(self) -> None:
         """Whatever comes next, up to where batches go on."""
@@ -314,13 +316,18 @@ class _Fold:
     def _is_any_open(self) -> bool:
         return bool(self.open or self._before)
 
+    @property
+    def held(self) -> int:
+        """How many transactions a hole would have to look at."""
+        return len(self.open) + sum(map(len, self._before.values()))
+
     def _earlier(self) -> list[Uncommitted]:
         return [each for parts in self._before.values() for each in parts]
 
     def _is_broken(self, batch: RecordBatch, reader: OpenFile, window: Window, *, begins: bool) -> bool:
         """Whether its header may lie of a transaction: that it begins one, or was the marker of another."""
         begins = begins and batch.is_transactional and batch.producer_id not in self.open
-        if not begins and not (self._is_any_open and (batch.is_control or batch.size <= _SMALL)):
+        if not begins and not (self._is_any_open and (batch.is_control or batch.size <= MARKER_LIMIT)):
             return False
         if batch.size > WINDOW:
             return checksum(reader, batch) != batch.crc
@@ -338,7 +345,7 @@ class _Fold:
         elif begins or producer in self._before:
             position = batch.position if begins else _ELSEWHERE
             self.open[producer] = Uncommitted(
-                producer, position, position, batch.base_offset, batch.last_offset, batch.crc
+                producer, position, position, batch.base_offset, batch.last_offset
             )
 
     def _pass(self, batch: RecordBatch, behind: int | None) -> None:
@@ -350,18 +357,23 @@ class _Fold:
         else:
             self._next += batch.last_offset_delta + 1
 
-    def _reach(self, offset: int, *, is_between: bool = False) -> None:
-        """Batches go on there, or a log `is_between`: what comes before it may be lost."""
-        gap = 0 <= self._next < offset and not self._is_told
-        if (self._lost or gap) and self._is_any_open:
+    def _begin(self, base: int) -> None:
+        """A log begins there: offsets before it may be lost, and those that its first sound batch lacks."""
+        if 0 <= self._next < base != self._claimed and self._is_any_open:
             holes = self._gaps_are_holes
             if holes is None:
-                holes = is_between and self._told is not None and self._told().are_gaps_lost()
-            self._hole(self._next, offset, is_certain=self._lost or holes)
-        self._lost = self._is_told = False
+                holes = self._told is not None and self._told().are_gaps_lost()
+            self._lost |= holes
 
-    def _hole(self, begin: int, end: int, *, is_certain: bool) -> None:
-        """What is open may have ended in these offsets."""
+    def _reach(self, offset: int) -> None:
+        """Batches go on there: what comes before it may be lost."""
+        gap = 0 <= self._next < offset != self._claimed
+        if (self._lost or gap) and self._is_any_open:
+            self.hole(self._next, offset, is_certain=self._lost or self._gaps_are_holes is True)
+        self._lost, self._claimed = False, -1
+
+    def hole(self, begin: int, end: int, *, is_certain: bool = True) -> None:
+        """What is open may have ended in the offsets [begin, end)."""
         told = self._told() if self._told else None
         said = told.ended_in(begin, end) if told else []
         ended = [each for each in said if told and told.is_borne_out(each)]
@@ -391,19 +403,20 @@ class _Fold:
         marker = end_txn_marker(batch, _bytes_of(batch, window)[batch.header_size :])
         if marker is None:
             return
+        self.ended[batch.producer_id] = batch.base_offset
         here, earlier = self.open.pop(batch.producer_id, None), self._before.pop(batch.producer_id, [])
         is_abort = marker[0] == ABORT
         if is_abort and here is not None:
             self._note(here, "aborted")
         for each in earlier:
-            told = self._told() if self._told else AbortedIndexes(None)
+            told: AbortsTold = self._told() if self._told else AbortedIndexes(None)
             fate = self._fate_before(each, told, batch.base_offset if is_abort else None, here)
             if fate is not None:
                 self._note(each, fate)
 
     @staticmethod
     def _fate_before(
-        each: Uncommitted, told: AbortedIndexes, abort: int | None, here: Uncommitted | None
+        each: Uncommitted, told: AbortsTold, abort: int | None, here: Uncommitted | None
     ) -> Fate | None:
         """How one ended that was open before a hole, by its producer's next marker; None if committed.
 

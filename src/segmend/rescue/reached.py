@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from segmend.errors import PartitionError, UsageError
 from segmend.frozen import frozen, replace
-from segmend.rescue.fates import Fates
+from segmend.merge.fates import Fates
 from segmend.rescue.request import Job, within
 from segmend.rescue.rows import Tally, rows
 
@@ -115,7 +115,5 @@ def _end(job: Job, before: Reached) -> int:
     end = max(last + 1, before.next_offset)
     if not job.request.committed_only:
         return end
-    behind = job.merged.ranges[-1].last_offset if job.merged.ranges else -1
-    spans = [span for each in job.fates().spans.values() for span in each]
-    open_ = [span.first for span in spans if span.fate == "unknown" and span.last >= behind]
-    return max(min([end, *open_]), before.next_offset)
+    open_from = job.fates().open_from
+    return max(end if open_from is None else min(end, open_from), before.next_offset)

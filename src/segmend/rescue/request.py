@@ -12,11 +12,11 @@ from segmend.frozen import field, frozen, replace
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.merge.fates import Fates
 from segmend.merge.packed import Packed
 from segmend.merge.pieces import Piece, pieces
 from segmend.merge.values import Merged, Range, Replica
 from segmend.rescue.decoders import Decode
-from segmend.rescue.fates import Fates
 
 Compacting = Literal["known", "all"]
 """Which logs are to be compacted: those whose topic is known to be, or whatever is asked for."""

@@ -16,6 +16,7 @@ from segmend.frozen import frozen, replace
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.cut import count_of
+from segmend.merge.fates import fates
 from segmend.merge.gathered import PassedOver, gathered, passed_over, running_on
 from segmend.merge.look import Second
 from segmend.merge.packed import Packed
@@ -28,7 +29,6 @@ from segmend.merge.values import Conflicts, Damaged, Diverged, Replica, Run
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue import forms
 from segmend.rescue.compact import compact
-from segmend.rescue.fates import fates
 from segmend.rescue.outlet import Folder, Line, open_outlet, refuse_overlap
 from segmend.rescue.request import CompactionResult, Due, Job, RescueRequest, Written, home_of, ranges_within
 from segmend.surgery.writing.effects import Effects
@@ -227,11 +227,7 @@ def _job_of(task: RescueTask, places: Sequence[PartitionDir]) -> Job:
         replicas=replicas, merged=merged, pieces=chosen, release=task.release,
         chosen=taken,
         # How a transaction ended may stand behind the offsets that are wanted.
-        fates=cache(
-            lambda: fates(
-                pieces(replicas, places, merged.ranges), united([*merged.missing, *merged.left_out]), places
-            )
-        ),
+        fates=cache(lambda: fates(merged, replicas, places)),
     )  # fmt: skip
 
 
