@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.checks.build_partition import META_V1, seal
+from tests.files import flip_at_share
 from tests.golden.shared import golden
 from tests.surgery.desk import Desk
 
@@ -352,3 +353,51 @@ def test_who_would_lose_its_vote_is_told_so(apart: Desk) -> None:
     apart.plan("identity", "--directory-id", f"{meta}=former")
     apart.apply()
     assert identity(meta).directory_id == VOTER
+
+
+def test_zookeeper_s_file_is_written_where_no_dir_has_one(tmp_path: Path) -> None:
+    """Then the command that `check` names has to do something; where another dir has it, the broker does."""
+    desk = Desk(golden("1.1.0-clean") / "b1", tmp_path)
+    usual = (desk.dirs[0] / "meta.properties").read_bytes()
+    (desk.dirs[1] / "meta.properties").unlink()
+    ran = desk.plan("identity", "--kafka", "1.1.0")
+    assert (ran.code, ran.of("step")) == (0, [])
+    assert ran.of("plan")[0]["notes"] == [
+        f"{desk.dirs[1]}: has no meta.properties; a broker with ZooKeeper writes it itself"
+    ]
+    (desk.dirs[0] / "meta.properties").unlink()
+    ran = desk.plan("identity", "--kafka", "1.1.0")
+    assert (ran.code, "no meta.properties tells the node; give --node-id N" in ran.err) == (16, True)
+    words = [word.replace("NODE_ID", "1") for word in command_of(desk, "K01", "--kafka", "1.1.0")]
+    assert desk.run(*words[:-1], desk.plan_file).code == 0
+    desk.apply()
+    for log_dir in desk.dirs:
+        written = (log_dir / "meta.properties").read_bytes()
+        assert {*written.splitlines()} >= {line for line in usual.splitlines() if not line.startswith(b"#")}
+    assert "K01" not in {row["code"] for row in found(desk, "--kafka", "1.1.0")}
+    desk.undo()
+
+
+def test_a_broker_of_0_8_has_no_such_file(tmp_path: Path) -> None:
+    desk = Desk(golden("0.8.2.2-clean") / "b1", tmp_path)
+    ran = desk.plan("identity", "--kafka", "0.8.2.2")
+    assert (ran.code, ran.of("step"), ran.of("plan")[0]["notes"]) == (0, [], [])
+
+
+@pytest.mark.parametrize("operation", ["identity", "quorum", "free"])
+def test_a_configuration_that_was_given_is_known_to_the_forecast(operation: str, desk: Desk) -> None:
+    config = desk.root / "server.properties"
+    dirs = ",".join(map(str, desk.dirs))
+    config.write_text(f"process.roles=broker,controller\nnode.id=1\nlog.dirs={dirs}\n")
+    if operation == "quorum":
+        flip_at_share(max(desk.dirs[0].glob("__cluster_metadata-0/*.checkpoint")), 0.5)
+    elif operation == "free":
+        (desk.dirs[0] / f"gone-0.{'0' * 32}-delete").mkdir()
+        (desk.dirs[0] / f"gone-0.{'0' * 32}-delete" / f"{0:020d}.log").write_bytes(bytes(9000))
+    else:
+        (desk.dirs[1] / "meta.properties").unlink()
+    asked = ("free", "--bytes", "1", "--discard") if operation == "free" else (operation,)
+    ran = desk.plan(*asked, "--config", config)
+    assert ran.of("step")
+    assert "server.properties was not given" not in ran.out + desk.plan_file.read_text()
+    assert "server.properties was not given" in desk.plan(*asked).out + desk.plan_file.read_text()

@@ -29,7 +29,7 @@ from segmend import loading
 from segmend.broker.retention import RetentionLimit
 from segmend.errors import UsageError
 from segmend.formats.config_values import boolean
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.loading import DirectoryOutcome, Later, PartitionOutcome
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
@@ -103,6 +103,8 @@ class _Freeable:
 def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError` where the loss, the disk or the place of the backups is a wrong one."""
     assembly.refuse_strangers(request.dirs, request.given)
+    config = None if request.options.config is None else ServerConfig.load(request.options.config)
+    request = replace(request, broker=request.broker.configured(config))
     looked = _look(request)
     _refuse_place(request, looked)
     steps = [Quarantine.of(path, each.words) for each in looked.chosen for path in each.paths]
@@ -114,9 +116,7 @@ def plan(request: Request[Options]) -> Plan:
 
 
 def _look(request: Request[Options]) -> _Freeable:
-    options = request.options
-    config = None if options.config is None else ServerConfig.load(options.config)
-    broker = request.broker.configured(config)
+    options, broker = request.options, request.broker
     home = _full(request)
     device = disk.file_stat(home.path).device
     same = [log_dir for log_dir in request.dirs if disk.file_stat(log_dir.path).device == device]
@@ -124,7 +124,7 @@ def _look(request: Request[Options]) -> _Freeable:
     now = time.time_ns() // 1_000_000 if options.now is None else options.now
     lines = list(loading.forecast(broker, loading.ForecastOptions(now_ms=now), request.on_progress))
     later = [line for line in lines if isinstance(line, Later)]
-    known = config is not None and (metadata is not None or options.broker_retention)
+    known = options.config is not None and (metadata is not None or options.broker_retention)
     compacted = {} if metadata is not None else {d.path: d.cleaner_offsets for d in request.dirs}
     counted = [
         line

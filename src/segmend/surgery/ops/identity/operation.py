@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from segmend.broker.identity import DIRECTORY_IDS, verify
+from segmend.broker.identity import DIRECTORY_IDS, GENERATED_ID, verify
 from segmend.broker.strays import STRAYS, StrayHandling, stray_reason
 from segmend.errors import UsageError
 from segmend.formats import meta_properties
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir
@@ -90,12 +90,14 @@ def plan(request: Request[Options]) -> Plan:
         *(f"{each.volume.path}: {decision.why[each.volume.path]}" for each in changed
           if each.volume.path in decision.why),
         *(_verdicts(properties, broker) if config is not None else ()),
+        *(f"{each.volume.path}: has no {meta_properties.FILE_NAME}; a broker with ZooKeeper writes it itself"
+          for each in properties if each.volume.is_written_by_broker and GENERATED_ID.of(broker.release)),
         *_another_cluster(changed),
         *_consequences(changed, evidence),
         *_no_vote(properties, evidence),
     ]  # fmt: skip
     draft = Draft(steps=steps, notes=notes, left=list(_left(request, properties, config)))
-    return assembly.make(NAME, dict(given_in(options)), request, draft)
+    return assembly.make(NAME, dict(given_in(options)), replace(request, broker=broker), draft)
 
 
 def _text(cluster_id: str | None) -> str | None:

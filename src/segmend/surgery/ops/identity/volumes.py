@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from segmend.broker.identity import Identity
+from segmend.broker.identity import GENERATED_ID, Identity
 from segmend.broker.old_identity import READING, Reading
 from segmend.errors import UsageError
 from segmend.formats import java_properties, meta_properties
@@ -27,7 +27,8 @@ from segmend.surgery.plan import Left
 class Volume:
     """One log dir. `kraft` is that of the broker; `version` the one a new file would have.
 
-    `strict`: a file without a version is refused (up to 2.7).
+    `strict`: a file without a version is refused (up to 2.7). `untold`: no dir has a file, so nobody looks
+    whose replicas these are; where another one has, a broker of ZooKeeper's writes this one itself.
     """
 
     log_dir: LogDir
@@ -35,6 +36,7 @@ class Volume:
     kraft: bool
     version: int
     strict: bool
+    untold: bool
 
     @property
     def path(self) -> str:
@@ -55,6 +57,11 @@ class Volume:
     def directory_id(self) -> str | None:
         """Its own, unless that is a reserved one."""
         return None if self.value is None or self.identity.reserved else self.value.directory_id
+
+    @property
+    def is_written_by_broker(self) -> bool:
+        """Whether a start makes the file that is not there, with what the other dirs say."""
+        return not self.kraft and self.identity.missing and not self.untold
 
     @property
     def wants_directory_id(self) -> bool:
@@ -96,12 +103,14 @@ def volumes(broker: BrokerDirs) -> list[Volume]:
         log_dir.meta_properties.readable()
     kraft, home = broker.kraft, broker.metadata_dir
     version = 1 if kraft or any(value.version == 1 for value in broker.identities) else 0
+    identities = [identity_of(each, broker.release, is_metadata_dir=each is home) for each in broker.dirs]
+    untold = GENERATED_ID.of(broker.release) and all(each.missing for each in identities)
     return [
         Volume(
-            log_dir=log_dir, identity=identity_of(log_dir, broker.release, is_metadata_dir=log_dir is home),
-            kraft=kraft, version=version, strict=READING.of(broker.release) == Reading.STRICT,
+            log_dir=log_dir, identity=identity, kraft=kraft, version=version,
+            strict=READING.of(broker.release) == Reading.STRICT, untold=untold,
         )
-        for log_dir in broker.dirs
+        for log_dir, identity in zip(broker.dirs, identities, strict=True)
     ]  # fmt: skip
 
 
@@ -208,8 +217,7 @@ def _written(
     volume: Volume, cluster_id: str | None, node_id: int | None, directory_id: str | None
 ) -> NewProperties:
     """A whole new file: the old one is missing, or nothing of it can be kept."""
-    if not volume.kraft and volume.identity.missing:
-        # With ZooKeeper a broker writes it itself.
+    if volume.is_written_by_broker:
         return NewProperties(volume=volume, data=None, directory_id=None)
     if volume.kraft and cluster_id is None:
         raise UsageError(f"{volume.path}: no {FILE_NAME} tells the cluster; give --cluster-id ID")

@@ -61,7 +61,7 @@ def plan(request: Request[Options]) -> Plan:
     else:
         accepted_loss.refuse_other_figure(agreed, case.lost)
         draft = (_alone if request.options.standalone else _mended)(case, case.choice)
-    return assembly.make(NAME, arguments, request, draft)
+    return assembly.make(NAME, arguments, replace(request, broker=case.broker), draft)
 
 
 def _mended(case: QuorumCase, choice: ChosenCopy) -> Draft:
