@@ -246,7 +246,7 @@ FAULTS = [
     written("transaction-hanging", unhurt, "P07+", "0..226", base=one(hanging)),
     written("transaction-beginning-gone", segment_removed("first"),
         "P08+", "snapshot-deleted 14..41", base=one(open_across_segments)),
-    written("transaction-commit-lost", unhurt, "P09+", "0..39", base=one(lost("commit"))),
+    written("transaction-commit-lost", unhurt, "P09+", "reads-fail 0..39", base=one(lost("commit"))),
     written("transaction-abort-lost", unhurt, "P09+", "0..39", base=one(lost("abort"))),
     written("transaction-left", unhurt, "P10+", "0..221", base=one(outside_its_transaction)),
     written("transaction-left-later", unhurt, "P10+", "0..221", base=one(outside_its_transaction_later)),

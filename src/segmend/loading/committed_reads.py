@@ -14,11 +14,15 @@ from segmend.formats.names import file_prefix
 from segmend.formats.producer_snapshot import LIMIT, ProducerStateEntry
 from segmend.formats.producer_snapshot import parse as parse_snapshot
 from segmend.formats.txn_index import SUFFIX, AbortedTxn, parse
+from segmend.kernel.producers import ABORT
+from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import SegmentScan
 from segmend.loading.load import LoadedLog
-from segmend.loading.segment import Segment
+from segmend.loading.ongoing import marker_of
+from segmend.loading.segment import Prefix, Segment
 from segmend.loading.state import LoadState
 from segmend.logdir.aborted import aborted_rows, composed, screened_rows, surplus_rows
+from segmend.logdir.second_looks import look_again
 
 GIVEN: Final = "who reads committed records is given aborted ones"
 HIDDEN: Final = "who reads committed records misses committed ones"
@@ -95,16 +99,23 @@ class _Aborts:
         surplus = surplus_rows(rows, known, segment.base_offset, self._start)
         left = [row for row in known.values() if row.last_offset < scan.next_offset]  # before it was cut
         self._note(segment, [row for row in left if (row.producer_id, row.last_offset) not in read], GIVEN)
-        self._note(segment, [row for _, row in surplus if row.producer_id in producers], HIDDEN)
+        hiding = (row for _, row in surplus if row.producer_id in producers or _outlived(segment, row))
+        self._note(segment, [*hiding], HIDDEN)
+        had = self._on_disk(segment) if segment.recovered else ()
+        lost = [row for row in had if (row.producer_id, row.last_offset) not in known]
+        self._note(segment, [row for row in lost if _outlived(segment, row)], GIVEN)
         told = 0 if segment.recovered else max((row.last_stable_offset for row in rows), default=0)
         self._told = min(told, scan.next_offset)
 
     def _rows(self, segment: Segment) -> tuple[AbortedTxn, ...] | None:
         """Nothing where there is no index; None where there is no log."""
-        name = f"{file_prefix(segment.base_offset)}{SUFFIX}"
-        file = self._state.file(name) if name in self._state.names else None
         if segment.recovered or segment.log is None:
             return segment.aborted if segment.log else None
+        return self._on_disk(segment)
+
+    def _on_disk(self, segment: Segment) -> tuple[AbortedTxn, ...]:
+        name = f"{file_prefix(segment.base_offset)}{SUFFIX}"
+        file = self._state.file(name) if name in self._state.names else None
         return parse(file.read())[0].entries if file else ()
 
     def _note(self, segment: Segment, rows: Sequence[AbortedTxn], says: str) -> None:
@@ -114,6 +125,33 @@ class _Aborts:
         if firsts:
             name = f"{file_prefix(segment.base_offset)}{SUFFIX}"
             self._state.note("reads-fail", name, offset=min(firsts), says=says)
+
+
+def _outlived(segment: Segment, row: AbortedTxn) -> bool:
+    """Whether the marker of that row is gone, and the producer commits more behind it in the segment.
+
+    While the row is there, a consumer leaves out all of its transactions up to the next marker of an abort in
+    the same answer, which is of one segment (`CompletedFetch.containsAbortMarker`); a recovery takes them for
+    one that is committed, and writes no such row. Both seen, on 1.1.0 and 4.3.1.
+    """
+    if segment.log is None or row.last_offset < segment.base_offset:
+        return False
+    begun = behind = False
+    with look_again(segment.log) as reader:
+        log = Prefix(reader, segment.size)
+        for batch in iter_batches(log):
+            if batch.base_offset <= row.last_offset <= batch.last_offset:
+                return False
+            begun = begun or batch.base_offset >= row.first_offset
+            if not begun or batch.producer_id != row.producer_id:
+                continue
+            if batch.is_control:
+                marker = marker_of(batch, log)
+                if behind or (marker is not None and marker[0] == ABORT):
+                    return marker is not None and marker[0] != ABORT
+            elif batch.is_transactional:
+                behind = behind or batch.base_offset > row.last_offset
+    return False
 
 
 def _lacks_offsets(scan: SegmentScan) -> bool:

@@ -132,7 +132,7 @@ def replay(
         end = batch.end
         state.replayed_batches += 1
         if batch.producer_id >= 0:
-            first, last = known.take(batch, _marker_of(batch, reader))
+            first, last = known.take(batch, marker_of(batch, reader))
             begun.append(first)
             ended.append(last)
     if end < stop:
@@ -152,7 +152,7 @@ def _check_problems(state: LoadState, problems: Iterable[Problem], file: str) ->
             raise fatal(kind, says, file)
 
 
-def _marker_of(batch: RecordBatch, reader: Prefix) -> Marker | None:
+def marker_of(batch: RecordBatch, reader: Prefix) -> Marker | None:
     """What a control batch says of the end of a transaction, if that can be read."""
     if not batch.is_control:
         return None

@@ -4,6 +4,7 @@ What it should be given the markers tell, which are in the same answer: a transa
 marker of its producer.
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,8 +13,9 @@ from tests.lab.disasters.reads import TURNS, fault, fetch
 
 KEY = b"\x08\x00\x00"
 TRANSACTIONAL, CONTROL = 0x10, 0x20
+UNREAD = -2
 Batch = tuple[int, int, int, int | None]
-"""Producer, first and last offset, None or the type of the marker."""
+"""Producer, first and last offset, None or the type of the marker; `UNREAD` of what a consumer stops at."""
 
 
 def read_committed(port: int, offsets: dict[str, list[int]]) -> dict[str, Any]:
@@ -31,12 +33,13 @@ def one_log(port: int, name: str, first: int, end: int) -> dict[str, list[list[i
         answer = fetch(port, name, at, committed=True) if at < end else None
         if answer is None or answer.error:
             break
-        now = [each for each in sorted_out(answer.data) if each[2] >= at]
-        given |= passed(now, answer.aborted)
-        batches += now
+        now = [each for each in sorted_out(answer.data) if each[2] >= at or each[3] is not None]
+        read = [*itertools.takewhile(lambda each: each[3] != UNREAD, now)]
+        given |= passed(read, answer.aborted)
+        batches += read
         if not now:
             break
-        at = max(at + 1, now[-1][2] + 1)
+        at = max(at + 1, now[len(read)][2] + 1 if read != now else now[-1][2] + 1)  # moved past it by hand
     right, aborted = by_markers(batches)
     wrong = {"aborted": given & aborted, "hidden": right - given}
     ends = {one: last for _, one, last, _ in batches}
@@ -49,7 +52,10 @@ def sorted_out(data: bytes) -> Iterator[Batch]:
     while at + 61 <= len(data):
         one = data[at : at + 12 + number(data, at + 8, ">i")]
         at += max(12, len(one))
-        if not fault(one):
+        if fault(one):
+            if len(one) == 12 + number(one, 8, ">i"):
+                yield -1, number(one, 0, ">q"), number(one, 0, ">q") + number(one, 23, ">i"), UNREAD
+        else:
             control = number(one, 21, ">h") & TRANSACTIONAL and number(one, 21, ">h") & CONTROL
             kind = number(one, one.index(KEY, 61) + len(KEY), ">h") if control and KEY in one[61:] else None
             base = number(one, 0, ">q")
