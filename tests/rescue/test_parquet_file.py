@@ -2,13 +2,17 @@
 
 import io
 import random
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from segmend.formats.build import NewRecord, build_batch
 from segmend.rescue.arrow_rows import schema
 from segmend.rescue.outlet import Stream
 from segmend.rescue.parquet_file import ParquetFile, stored
@@ -83,3 +87,28 @@ def test_a_file_without_rows_is_one() -> None:
     stream = io.BytesIO()
     ParquetFile(cast(Stream, stream), stored(WANTED)).close()
     assert pq.read_table(stream).schema.types == WANTED.types
+
+
+_PEAK = """
+import sys, pyarrow
+from segmend.cli.main import main
+code = main(sys.argv[1:])
+print(code, pyarrow.default_memory_pool().max_memory())
+"""
+
+
+@pytest.mark.parametrize("form", ["parquet", "delta"])
+def test_records_of_many_headers_hold_no_more_memory_than_others(form: str, tmp_path: Path) -> None:
+    """Headers of one batch fill their room, and that of keys and values was held nearly empty: 0.7 GB."""
+    home = tmp_path / "b1" / "t-0"
+    home.mkdir(parents=True)
+    headers = [(f"h{number}", b"x" * 20) for number in range(10)]
+    with (home / f"{0:020}.log").open("wb") as log:
+        for first in range(0, 40_000, 500):
+            records = [NewRecord(key=b"%d" % at, value=b"v", headers=headers) for at in range(500)]
+            log.write(build_batch(records, base_offset=first, codec=4))
+    words = ["rescue", str(home.parent), "--out", str(tmp_path / "out"), "--as", form]
+    ran = subprocess.run([sys.executable, "-c", _PEAK, *words], capture_output=True, text=True, check=True)
+    code, peak = map(int, ran.stdout.split()[-2:])
+    assert code == 0
+    assert peak < 250 << 20

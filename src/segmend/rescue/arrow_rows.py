@@ -47,6 +47,8 @@ _TARGET: Final = 8 << 20
 _SMALL: Final = 1 << 16
 _FEW: Final = 64
 """Smaller batches, so many of them, become one: of few records each, they hold far more than their bytes."""
+_ROOM: Final = 32 << 20
+"""So does what several hold of which most is empty: where headers filled theirs, keys and values have not."""
 
 
 def schema(instant: pa.DataType, sides: Iterable[str] = (), *, salvage: bool = False) -> pa.Schema:
@@ -60,12 +62,14 @@ def batches(
     job: Job, wanted: pa.Schema, tally: Tally, told: Callable[[int], None]
 ) -> Iterator[pa.RecordBatch]:
     """The records of a partition, in order; `told` hears of the bytes that are behind."""
-    few: list[pa.RecordBatch] = []
+    few, held = list[pa.RecordBatch](), 0
     for batch in _of_pieces(job, wanted, tally, told):
         few.append(batch)
-        if len(few) == _FEW or batch.nbytes >= _SMALL:
+        size, room = batch.nbytes, batch.get_total_buffer_size()
+        held += room
+        if (size >= _SMALL and 4 * size >= room) or len(few) == _FEW or (held >= _ROOM and len(few) > 1):
             yield from _joined(few)
-            few = []
+            few, held = [], 0
     yield from _joined(few)
 
 

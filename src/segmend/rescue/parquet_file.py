@@ -67,6 +67,9 @@ class ParquetFile:
             self._writer = _writer(self._stream, self._schema, held)
         if held:
             self._writer.write_table(pa.Table.from_batches(held, self._schema).unify_dictionaries())
+            # Else Arrow keeps what a group took, for the next one, beside what is decoded meanwhile.
+            held.clear()
+            pa.default_memory_pool().release_unused()
 
 
 def _writer(stream: Stream, wanted: pa.Schema, first: Sequence[pa.RecordBatch]) -> pq.ParquetWriter:
