@@ -147,7 +147,8 @@ class _AsLeft:
 
     def _was_written_anew(self, partition: PartitionDir) -> bool:
         """Whether only the epochs were written since, as who mends them does."""
-        epochs, log = _time(partition.leader_epochs.entry), _time(partition.segments[-1].log)
+        log = _time(partition.segments[-1].log) if partition.segments else None
+        epochs = _time(partition.leader_epochs.entry)
         late = self._until + _AT_ONCE
         return epochs is not None and epochs > late and log is not None and log <= late
 
@@ -186,11 +187,11 @@ def _ahead_of_files(log: MetadataLog, home: LogDir) -> int:
 
 def _last_written(partition: PartitionDir) -> int:
     """The leader epoch of the last batch; -1 without one."""
-    segment = partition.segments[-1]
+    segment = partition.segments[-1] if partition.segments else None
+    if segment is None or segment.log is None:
+        return -1
     try:
-        epochs = (
-            () if segment.log is None else plain_scan(segment.log, base_offset=segment.base_offset).epochs
-        )
+        epochs = plain_scan(segment.log, base_offset=segment.base_offset).epochs
     except Unreadable:
         return -1
     return max((epoch for epoch, _ in epochs), default=-1)

@@ -80,6 +80,7 @@ NAMED: dict[str, dict[str, int]] = {
     "a stray beside the replica whose name it has": {"3.7.2": 202611510063, "3.9.2": 202611510601},
     "a node that takes longer to start than it may": {"4.3.1": 202611420709},
     "an index of aborted transactions that leaves one out": {"4.3.1": 202612004000, "1.1.0": 202612004001},
+    "a directory with leader epochs and no segment, beside metadata": {"4.1.1": 202611510064},
     "a batch whose header counts other records than it has": {"2.5.1": 202613000008},
     "the marker of an aborted transaction is gone, and its row is not": {"1.1.0": 202613000002},
     "messages of before 0.11 at the end of a segment that is recovered": {
