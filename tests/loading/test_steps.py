@@ -91,6 +91,7 @@ def test_no_function_looks_at_all_directories_for_each_one(tmp_path: Path) -> No
     assert {name: of for name, of in grown.items() if of[1] > max(of[0], FEW) * MANY / FEW * LEEWAY} == {}
 
 
+@pytest.mark.slow
 def test_no_line_holds_all_directories_for_each_one(tmp_path: Path) -> None:
     few, many = room(tmp_path / "few", FEW // 2), room(tmp_path / "many", MANY // 2)
     assert any(name.endswith("_Run._futures") for name in many), (

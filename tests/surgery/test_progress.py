@@ -104,6 +104,7 @@ def test_small_files_brought_to_another_disk_count_by_their_bytes(clean: Desk, e
         assert copied > 0.9 * told[-1][1], told
 
 
+@pytest.mark.slow
 def test_a_throttled_copy_takes_its_time_both_ways(clean: Desk, elsewhere: Path) -> None:
     (home,) = (path for log_dir in clean.dirs for path in log_dir.glob("codec-lz4-0"))
     size = sum(path.stat().st_size for path in home.glob("*.log"))
