@@ -16,6 +16,7 @@ from segmend.fleet.tables import open_table, read
 from segmend.kernel.batches import iter_batches
 from segmend.logdir.disk import FileReader
 from segmend.logdir.release import NEWEST
+from segmend.logdir.transactions import last_stable_offset
 from segmend.logdir.tree import LogDir
 from segmend.rescue.request import RescueRequest
 from segmend.rescue.run import RescueTask, job_of
@@ -102,18 +103,20 @@ def differing(number: int, root: Path) -> Counter[str]:
     for each in dirs:
         hurt(each / "t-0", draw, cuts=compacted is False)
     given, unknown = read_committed(dirs, compacted)
+    places = tuple(LogDir.open(str(each)).partitions[0] for each in dirs)
     job = job_of(
         RescueTask(
             request=RescueRequest(dirs=(), out="", form=""),
-            places=tuple(LogDir.open(str(each)).partitions[0] for each in dirs),
+            places=places,
             release=NEWEST,
             compacted=compacted,
         )
     )
     there = {offset for piece in job.pieces for offset in range(piece.first, piece.last + 1)}
     fates, differ = job.fates(), Counter[str]()
-    # A read of committed records ends at the first transaction that is open.
-    stable = writer.next_offset if fates.open_from is None else fates.open_from
+    # A read of committed records ends at the first open transaction; a snapshot may know of an earlier one.
+    ends = [fates.open_from, *map(last_stable_offset, places)]
+    stable = min(each for each in (*ends, writer.next_offset) if each is not None)
     for record in records:
         if record.offset not in there or record.producer < 0:
             continue
