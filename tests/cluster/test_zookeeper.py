@@ -10,7 +10,6 @@ from segmend.broker.election import may_wait_with_zookeeper
 from segmend.cluster.values import ClusterOutcome
 from tests.cli.run import run
 from tests.cluster.two import one_of_two
-from tests.conftest import one_in
 from tests.golden.shared import golden
 from tests.golden.unpack import unpack
 from tests.lab.outages.base import HERE
@@ -71,7 +70,7 @@ def test_before_2_3_who_comes_first_takes_nobody_out(tmp_path: Path, kafka: str,
     assert lines["pair-0"]["outcome"] == fate
 
 
-@pytest.mark.parametrize("only", one_in(2, [(), ("--only", "2,3")]))
+@pytest.mark.parametrize("only", [(), ("--only", "2,3")])
 def test_a_fleet_gives_the_same_lines(nodes: Path, dirs: list[Path], only: tuple[str, ...]) -> None:
     given = ["--zookeeper", nodes / "zookeeper" / "data", "--json", *only]
     one = run("forecast", "--cluster", *dirs, *given)
