@@ -10,6 +10,12 @@ MARKER = ".kafka_cleanshutdown"
 BOTH = "clean killed"
 
 
+def earlier_stop(patient: Patient) -> None:
+    """A marker over checkpoints of before the last records."""
+    for name in (RECOVERY, HIGH):
+        patient.line(name, patient.end - 100)
+
+
 def doubled(patient: Patient) -> None:
     """The partition's recovery point twice, the last one 0."""
     patient.line(RECOVERY, patient.end)
@@ -95,5 +101,6 @@ FAULTS = [
     written("lock-a-link-to-come", linked(".lock", "../lock"), "", "0..220"),
     written("markers-differ", lambda p: put(p.dirs[1] / MARKER, '{"version":0,"brokerEpoch":8}'),
         "C14", "0..220"),
+    written("marker-by-hand", earlier_stop, "C15+", "0..220"),
     fault("checkpoint-tmp-left", lambda p: put(p.log_dir / f"{RECOVERY}.tmp", "x"), "", "0..220"),
 ]  # fmt: skip

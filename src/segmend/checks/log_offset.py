@@ -17,11 +17,11 @@ from .segment_view import SegmentView
 
 CODES = (
     Code("L13", ERROR, "a batch's base offset lies outside its segment", WRONG, REFUSES,
-         explains=("C04", "C10b", "E06", "L17"), explains_beside=("I09",)),
+         explains=("C04", "C10b", "C15", "E06", "L17"), explains_beside=("I09",)),
     Code("L14", ERROR, "a batch's base offset breaks the order of offsets", WRONG, LOSES,
          explains=("C04", "C10b", "E06"), explains_beside=("I09",)),
     Code("L15", ERROR, "the base offsets of the last batches are too high", WRONG,
-         explains=("I16", "N15"), explains_beside=("I09", "I11")),
+         explains=("C15", "I16", "N15"), explains_beside=("I09", "I11")),
 )  # fmt: skip
 PAGE = Page(
     meaning="""
