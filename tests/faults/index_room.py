@@ -10,12 +10,15 @@ from tests.faults.table import killed, written
 from tests.faults.written import with_metadata
 
 SMALLER = [
-    *cluster(["t", "u"]),
+    *cluster(["t", "u"], epochs={"t": 6, "u": 0}),
     build_metadata.topic_setting("t", "segment.index.bytes", "16"),
     build_metadata.topic_setting("t", "index.interval.bytes", "64"),
 ]
 KIB = 1 << 10
-ROOM = [*cluster(["t", "u"]), build_metadata.topic_setting("t", "segment.index.bytes", str(10 * KIB))]
+ROOM = [
+    *cluster(["t", "u"], epochs={"t": 6, "u": 0}),
+    build_metadata.topic_setting("t", "segment.index.bytes", str(10 * KIB)),
+]
 
 
 def longer_by_zeros(patient: Patient) -> None:
