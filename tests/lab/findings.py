@@ -78,7 +78,6 @@ UNPROVEN = {
     "P06": Excuse(CLEAN | KILLED, COMMITTED),
     "P09": Excuse(CLEAN | KILLED, COMMITTED),
     "L13": Excuse(CLEAN - OLDEST, MARKER),
-    "L20": Excuse(CLEAN | KILLED, MARKER),
 }
 """Errors that stand although the recorded broker lost nothing, by code."""
 

@@ -37,8 +37,9 @@ WRITTEN_EARLIER: Final = (
     "mended since"
 )
 AWAY: Final = (
-    "the broker ran without this dir since (under broker epoch {}, this one is as {} left it): the disk was "
-    "away, and nobody wrote to its replicas meanwhile"
+    "the broker ran without this dir since (under broker epoch {}; this one is as {} left it, as far as its "
+    "marker and the times of its checkpoints tell, which miss a copy of up to two minutes before): the disk "
+    "was away, and nobody wrote to its replicas meanwhile"
 )
 _OLDER: Final = "by the metadata of this node {}: this dir is an older copy (a snapshot?)"
 _MARKED: Final = "the broker ran with it under broker epoch {}, and the marker is of a stop under {}"
