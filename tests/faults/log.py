@@ -115,7 +115,7 @@ def far_away() -> PartitionWriter:
     """The last batch 2^20 too high; its timestamp is not the largest, so no index names it."""
     writer = _with_batch(lambda _: None, rolled=False)
     writer.clock -= 60_000
-    end = writer.next_offset
+    end = writer.next_offset + 2
     writer.next_offset += 2**20
     writer.append(2)
     writer.next_offset = end

@@ -284,7 +284,7 @@ def test_a_plan_that_was_stopped_before_a_broker_ran_writes_over_nothing_and_has
 def test_what_was_stopped_on_the_way_and_can_go_back_is_not_reversed(tmp_path: Path) -> None:
     world = made(tmp_path)
     with pytest.raises(Died):
-        apply(plan_of(world), str(world.state), fx=Mortal(60))
+        apply(plan_of(world), str(world.state), fx=Mortal(66))
     with pytest.raises(UsageError, match="was stopped on the way; apply or undo it"):
         reverse(find(str(world.state), None))
 
