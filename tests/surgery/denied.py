@@ -36,7 +36,7 @@ from tests.surgery.shows.matrix import CASES
 from tests.surgery.test_kill import suicide
 from tests.surgery.trials import Drawn, each_of, main, nobody_else
 
-from segmend.surgery.execute.journal import runs
+from segmend.surgery.execute.runs import runs
 from segmend.surgery.plan import Plan
 
 OPERATIONS = ("drain", "balance", "free", "adopt", "trim", "repair", "graft")

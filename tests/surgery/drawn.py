@@ -30,7 +30,7 @@ from tests.surgery.story import ERRORS, plans_read_once
 from tests.surgery.trials import Drawn, each_of, main, nobody_else
 
 from segmend.errors import SegmendError
-from segmend.surgery.execute.journal import runs
+from segmend.surgery.execute.runs import runs
 from segmend.surgery.plan import Plan
 
 STOPPED = (Died, SegmendError, OSError)

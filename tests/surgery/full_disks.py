@@ -28,7 +28,7 @@ from tests.surgery.shows.matrix import cases_of, refusal
 from tests.surgery.story import difference
 from tests.surgery.trials import each_of, main
 
-from segmend.surgery.execute.journal import runs
+from segmend.surgery.execute.runs import runs
 
 QUOTA, SUB = "btrfs with a quota", "0/256"
 MAKE = {

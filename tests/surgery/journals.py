@@ -23,7 +23,8 @@ from tests.surgery.trials import each_of, main, nobody_else
 from tests.surgery.world import World, make, plan_of
 
 from segmend.errors import SegmendError
-from segmend.surgery.execute.journal import acknowledge, runs
+from segmend.surgery.execute.journal import acknowledge
+from segmend.surgery.execute.runs import runs
 from segmend.surgery.writing.effects import Effects
 
 

@@ -40,7 +40,8 @@ from tests.surgery.test_kill import suicide
 from tests.surgery.test_merge import merge
 from tests.surgery.trials import Drawn, each_of, main, nobody_else
 
-from segmend.surgery.execute.journal import PlanRun, runs
+from segmend.surgery.execute.plan_run import PlanRun
+from segmend.surgery.execute.runs import runs
 
 Wholes = Callable[[str], Path]
 """A golden directory or a base of voters, unpacked."""

@@ -16,7 +16,8 @@ from tests.surgery.story import plans_read_once
 
 from segmend.errors import SegmendError
 from segmend.surgery.execute.apply import apply
-from segmend.surgery.execute.journal import PlanRun, SeveralJournals, find, runs
+from segmend.surgery.execute.plan_run import PlanRun
+from segmend.surgery.execute.runs import SeveralJournals, find, runs
 from segmend.surgery.execute.undo import undo
 from segmend.surgery.plan import Plan
 from segmend.surgery.writing.effects import Effects

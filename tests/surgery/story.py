@@ -31,7 +31,9 @@ from tests.surgery.world import chunks, lost, make, plan_of
 from segmend.errors import SegmendError
 from segmend.formats.names import parse_dir_name, parse_file_name
 from segmend.surgery.execute.apply import apply
-from segmend.surgery.execute.journal import PlanRun, acknowledge, find, runs
+from segmend.surgery.execute.journal import acknowledge
+from segmend.surgery.execute.plan_run import PlanRun
+from segmend.surgery.execute.runs import find, runs
 from segmend.surgery.execute.undo import undo
 from segmend.surgery.plan import Plan
 from segmend.surgery.writing.effects import Effects

@@ -26,8 +26,10 @@ from segmend.logdir.file_system import Space
 from segmend.surgery.execute import journal
 from segmend.surgery.execute import preconditions as expectations
 from segmend.surgery.execute.apply import apply
-from segmend.surgery.execute.journal import SeveralJournals, acknowledge, find, runs
+from segmend.surgery.execute.journal import acknowledge
+from segmend.surgery.execute.plan_run import PlanRun
 from segmend.surgery.execute.run import Outcome, StepState, Watch
+from segmend.surgery.execute.runs import SeveralJournals, find, new_run, runs
 from segmend.surgery.execute.undo import undo
 from segmend.surgery.fingerprint import look
 from segmend.surgery.new_bytes import NewBytes
@@ -428,12 +430,12 @@ def test_a_run_that_another_segmend_makes_meanwhile_is_no_damaged_one(
     plan = plan_of(world)
     told(apply(plan, str(world.state), fx=Disk()))
 
-    def meanwhile(*args: Any) -> list[journal.PlanRun]:
+    def meanwhile(*args: Any) -> list[PlanRun]:
         loaded = runs(*args)
-        journal.new_run(Disk(), str(world.state), plan)
+        new_run(Disk(), str(world.state), plan)
         return loaded
 
-    monkeypatch.setattr(journal, "runs", meanwhile)
+    monkeypatch.setattr("segmend.surgery.execute.runs.runs", meanwhile)
     assert find(str(world.state), None).number == 1
 
 
@@ -546,7 +548,7 @@ def test_another_segmend_at_the_same_plan_is_refused(world: World) -> None:
                 pass
             said.append(str(error.value))
 
-    def found() -> journal.PlanRun:
+    def found() -> PlanRun:
         return find(str(world.state), None)
 
     apply(plan, str(world.state), fx=Disk(), watch=Watch(tell=again))

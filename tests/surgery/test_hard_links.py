@@ -15,7 +15,8 @@ from tests.surgery.picture import picture
 from tests.surgery.world import make, plan_of, steps
 
 from segmend.surgery.execute.apply import apply
-from segmend.surgery.execute.journal import acknowledge, find
+from segmend.surgery.execute.journal import acknowledge
+from segmend.surgery.execute.runs import find
 from segmend.surgery.execute.undo import undo
 from segmend.surgery.plan import Plan
 from segmend.surgery.steps.append_file import AppendFile

@@ -22,8 +22,9 @@ from tests.surgery.world import make, plan_of
 
 from segmend.errors import Cancelled, SegmendError
 from segmend.surgery.execute.apply import apply
-from segmend.surgery.execute.journal import SeveralJournals, find, make_dirs, runs
+from segmend.surgery.execute.own_files import make_dirs
 from segmend.surgery.execute.run import StepState, Watch
+from segmend.surgery.execute.runs import SeveralJournals, find, runs
 from segmend.surgery.execute.undo import undo
 from segmend.surgery.plan import Plan
 from segmend.surgery.steps.quarantine import Quarantine

@@ -20,8 +20,10 @@ from segmend.errors import SegmendError
 from segmend.surgery.execute import lock, quarantines
 from segmend.surgery.execute import run as execution
 from segmend.surgery.execute.apply import apply
-from segmend.surgery.execute.journal import PlanRun, find, runs, writing
+from segmend.surgery.execute.journal import writing
 from segmend.surgery.execute.journal_events import FORWARD, Course, Direction, Event, event_of
+from segmend.surgery.execute.plan_run import PlanRun
+from segmend.surgery.execute.runs import find, runs
 from segmend.surgery.execute.undo import undo
 from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.plan import Plan

@@ -16,7 +16,7 @@ from tests.removal import remove
 from tests.surgery.child import in_a_child, watched
 from tests.surgery.world import World, make, plan_of
 
-from segmend.surgery.execute.journal import runs
+from segmend.surgery.execute.runs import runs
 
 pytestmark = pytest.mark.slow
 

@@ -19,8 +19,8 @@ from tests.surgery.test_every_operation_killed import WAYS
 
 from segmend.report.progress import Progress
 from segmend.surgery.execute.apply import apply
-from segmend.surgery.execute.journal import find
 from segmend.surgery.execute.run import Watch
+from segmend.surgery.execute.runs import find
 from segmend.surgery.execute.undo import undo
 from segmend.surgery.plan import Plan
 

@@ -12,8 +12,8 @@ from tests.surgery.desk import Desk
 from tests.surgery.picture import picture
 
 from segmend.errors import SegmendError
-from segmend.surgery.execute.journal import runs
 from segmend.surgery.execute.quarantines import discard, named
+from segmend.surgery.execute.runs import runs
 from segmend.surgery.writing.effects import Effects
 
 

@@ -21,8 +21,8 @@ from segmend.errors import UsageError
 from segmend.formats import clean_shutdown
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from segmend.surgery.execute.apply import apply
-from segmend.surgery.execute.journal import find
 from segmend.surgery.execute.reverse import reverse
+from segmend.surgery.execute.runs import find
 from segmend.surgery.execute.undo import undo
 from segmend.surgery.plan import Plan
 

@@ -13,7 +13,7 @@ from tests.surgery.faulty import Died, Disk, Mortal
 from tests.surgery.picture import Tree, picture
 
 from segmend.surgery.execute.apply import apply
-from segmend.surgery.execute.journal import find
+from segmend.surgery.execute.runs import find
 from segmend.surgery.execute.undo import undo
 from segmend.surgery.plan import Plan
 

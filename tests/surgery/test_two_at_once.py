@@ -13,8 +13,9 @@ from tests.surgery.world import World, make, plan_of
 from segmend.errors import BrokerRunning
 from segmend.surgery.execute import lock
 from segmend.surgery.execute.apply import apply
-from segmend.surgery.execute.journal import acknowledge, find, runs
+from segmend.surgery.execute.journal import acknowledge
 from segmend.surgery.execute.run import Outcome
+from segmend.surgery.execute.runs import find, runs
 from segmend.surgery.execute.undo import undo
 
 Act = Callable[[Disk], Outcome]

@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 from segmend.cli.output import emit_asked
 from segmend.report import text
-from segmend.surgery.execute.journal import PlanRun, SeveralJournals, find
 from segmend.surgery.execute.journal_events import Status
+from segmend.surgery.execute.plan_run import PlanRun
+from segmend.surgery.execute.runs import SeveralJournals, find
 
 
 def add_journal(parser: argparse.ArgumentParser) -> None:

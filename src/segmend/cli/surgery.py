@@ -18,7 +18,7 @@ from segmend.errors import Cancelled, SegmendError, UsageError, system_words
 from segmend.report import text
 from segmend.report.progress import Progress
 from segmend.surgery.execute import journal
-from segmend.surgery.execute.journal import PlanRun
+from segmend.surgery.execute.plan_run import PlanRun
 from segmend.surgery.execute.run import Outcome, StepState, Watch
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Step

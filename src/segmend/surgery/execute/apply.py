@@ -9,10 +9,12 @@ from segmend.logdir import disk
 from segmend.logdir.file_system import ways_told
 from segmend.surgery.backups import backup_place
 from segmend.surgery.boundaries import refuse_inside
-from segmend.surgery.execute.journal import PlanRun, RunState, new_run, outdated, runs_of
+from segmend.surgery.execute.journal import outdated
 from segmend.surgery.execute.journal_events import FORWARD, Status
+from segmend.surgery.execute.plan_run import PlanRun, RunState
 from segmend.surgery.execute.preconditions import refuse_changed
 from segmend.surgery.execute.run import Outcome, Watch, carry_out, examine, refuse_state
+from segmend.surgery.execute.runs import new_run, runs_of
 from segmend.surgery.plan import Plan
 from segmend.surgery.writing.effects import Effects
 

@@ -10,8 +10,8 @@ from segmend.errors import SegmendError
 from segmend.formats import clean_shutdown
 from segmend.frozen import replace
 from segmend.logdir import disk
-from segmend.surgery.execute.journal import PlanRun, RunState
 from segmend.surgery.execute.journal_events import BACK, FORWARD, Direction, Status
+from segmend.surgery.execute.plan_run import PlanRun, RunState
 from segmend.surgery.execute.rights import READ_ONLY
 from segmend.surgery.fingerprint import Fingerprint, below, look, look_without
 from segmend.surgery.plan import Plan

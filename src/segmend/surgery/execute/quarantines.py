@@ -16,8 +16,9 @@ from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.execute import lock
-from segmend.surgery.execute.journal import JournalWriter, PlanRun, RunState, writing
+from segmend.surgery.execute.journal import JournalWriter, writing
 from segmend.surgery.execute.journal_events import FORWARD, Status
+from segmend.surgery.execute.plan_run import PlanRun, RunState
 from segmend.surgery.fingerprint import look
 from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.plan import Plan

@@ -20,8 +20,8 @@ from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.execute import lock
-from segmend.surgery.execute.journal import PlanRun
 from segmend.surgery.execute.journal_events import BACK, Status
+from segmend.surgery.execute.plan_run import PlanRun
 from segmend.surgery.execute.reverse_losses import losses
 from segmend.surgery.execute.reverse_steps import Kept, Today, back
 from segmend.surgery.execute.run import examine

@@ -12,7 +12,7 @@ from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.surgery.boundaries import is_beside
-from segmend.surgery.execute.journal import PlanRun
+from segmend.surgery.execute.plan_run import PlanRun
 from segmend.surgery.execute.quarantines import SetAside, brought_back
 from segmend.surgery.fingerprint import hash_of, look
 from segmend.surgery.new_bytes import NewBytes

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence, Set
 from segmend.errors import SegmendError
 from segmend.logdir import disk
 from segmend.logdir.tree import LOCK
-from segmend.surgery.execute.journal import PlanRun
 from segmend.surgery.execute.journal_events import Status
 from segmend.surgery.execute.lock import without_lock
+from segmend.surgery.execute.plan_run import PlanRun
 from segmend.surgery.fingerprint import Fingerprint, below, look
 from segmend.surgery.step import Step
 from segmend.surgery.steps.append_file import AppendFile

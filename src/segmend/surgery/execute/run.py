@@ -22,16 +22,10 @@ from segmend.logdir import disk
 from segmend.logdir.access import way_in
 from segmend.surgery.boundaries import refuse_inside, refuse_no_log_dir, refuse_other_dirs, refuse_outside
 from segmend.surgery.execute import lock
-from segmend.surgery.execute.journal import (
-    JournalWriter,
-    PlanRun,
-    RunState,
-    make_dirs,
-    next_turn,
-    runs,
-    writing,
-)
+from segmend.surgery.execute.journal import JournalWriter, writing
 from segmend.surgery.execute.journal_events import BACK, FORWARD, Direction, Event, Status
+from segmend.surgery.execute.own_files import make_dirs
+from segmend.surgery.execute.plan_run import PlanRun, RunState
 from segmend.surgery.execute.preconditions import (
     LOST,
     not_before,
@@ -46,6 +40,7 @@ from segmend.surgery.execute.preconditions import (
     way_back,
 )
 from segmend.surgery.execute.rights import refuse_without_rights
+from segmend.surgery.execute.runs import next_turn, runs
 from segmend.surgery.execute.throttle import Throttle
 from segmend.surgery.execute.trees import keep, refuse_other_rights
 from segmend.surgery.plan import Plan

@@ -13,8 +13,9 @@ from typing import Final
 
 from segmend.errors import SegmendError
 from segmend.logdir import disk
-from segmend.surgery.execute.journal import PlanRun, write_private
 from segmend.surgery.execute.journal_events import BACK, Direction, Status
+from segmend.surgery.execute.own_files import write_private
+from segmend.surgery.execute.plan_run import PlanRun
 from segmend.surgery.execute.preconditions import way_back
 from segmend.surgery.fingerprint import Fingerprint, hash_bytes, rows_of
 from segmend.surgery.step import Step

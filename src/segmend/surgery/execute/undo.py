@@ -7,10 +7,12 @@ import os
 from segmend.errors import SegmendError
 from segmend.logdir.file_system import ways_told
 from segmend.logdir.tree import LOCK
-from segmend.surgery.execute.journal import PlanRun, RunState, outdated, runs
+from segmend.surgery.execute.journal import outdated
 from segmend.surgery.execute.journal_events import BACK, FORWARD, Direction, Status
+from segmend.surgery.execute.plan_run import PlanRun, RunState
 from segmend.surgery.execute.quarantines import refuse_discarded
 from segmend.surgery.execute.run import Outcome, Watch, carry_out, examine
+from segmend.surgery.execute.runs import runs
 from segmend.surgery.step import Neighbours
 from segmend.surgery.writing.effects import Effects
 from segmend.surgery.writing.work import folder

@@ -10,7 +10,8 @@ from segmend.cli.output import emit_asked, note, style
 from segmend.cli.plans import add_state_option
 from segmend.report import text
 from segmend.report.table import columns, table
-from segmend.surgery.execute.journal import PlanRun, runs
+from segmend.surgery.execute.plan_run import PlanRun
+from segmend.surgery.execute.runs import runs
 
 EXAMPLES = """\
 examples:

@@ -13,8 +13,8 @@ from segmend.cli.surgery import add_yes_option, confirm
 from segmend.errors import ExitCode
 from segmend.report import text
 from segmend.report.table import columns, table
-from segmend.surgery.execute.journal import runs
 from segmend.surgery.execute.quarantines import SetAside, SetAsideState, discard, items, named, restore
+from segmend.surgery.execute.runs import runs
 from segmend.surgery.writing.effects import Effects
 from segmend.surgery.writing.transfer import allocated
 from segmend.wording import plural

@@ -21,8 +21,8 @@ from segmend.cli.surgery import (
 from segmend.errors import ExitCode
 from segmend.report import text
 from segmend.report.plan import plan_lines, step_lines
-from segmend.surgery.execute.journal import PlanRun
 from segmend.surgery.execute.journal_events import FORWARD
+from segmend.surgery.execute.plan_run import PlanRun
 from segmend.surgery.execute.run import Outcome
 from segmend.surgery.execute.undo import direction_of, not_told, rehearse, undo
 from segmend.wording import plural

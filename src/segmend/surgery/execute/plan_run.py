@@ -1,0 +1,240 @@
+"""One plan that was begun, as its directory in the state dir tells of it.
+
+    <state dir>/journals/0001-trim-3fa9c1d2/plan.json        the plan, as it was applied
+                                            journal.jsonl    its events, forward and backward
+                                            begun.json       the last line of it that begins something, again
+                                            steps/0001/      old bytes of step 1, and what it set aside
+
+A line that was cut short by a power cut never happened. `--backup-dir` puts `steps` elsewhere.
+Each line names the one before by its hash (`after`), so that none in between can go unseen, and has its own
+(`sum`); whether the last ones went, the files tell (`preconditions`). How the directories were no file tells
+once something was begun: should that line go, it stands in `begun.json`, and is put back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Final, Self
+
+from segmend.errors import SegmendError
+from segmend.frozen import dataclass, field
+from segmend.logdir import disk
+from segmend.state_dir import default_state_dir
+from segmend.surgery.execute.journal_events import (
+    FORWARD,
+    Course,
+    Direction,
+    Event,
+    Status,
+    event_of,
+    line_of,
+)
+from segmend.surgery.plan import Plan
+from segmend.surgery.writing.work import folder
+
+PLAN, JOURNAL, BEGUN = "plan.json", "journal.jsonl", "begun.json"
+_STEPS: Final = "steps"
+NAME: Final = re.compile(r"(\d{4,})-[\w-]+", re.ASCII)
+LIMIT: Final = 1 << 30
+
+
+class RunState(StrEnum):
+    """How far a run is; those that end in -ing were stopped on the way."""
+
+    NEW = "new"
+    APPLYING = "applying"
+    APPLIED = "applied"
+    UNDOING = "undoing"
+    UNDONE = "undone"
+
+
+@dataclass(slots=True, kw_only=True)
+class PlanRun:
+    """One plan that was begun: its journal, read, and the plan as it was then.
+
+    `valid_bytes` of the `size` bytes of the journal are whole lines; a torn one may follow.
+    """
+
+    name: str
+    path: str
+    plan: Plan
+    events: list[Event] = field(default_factory=list)
+    valid_bytes: int = 0
+    size: int = 0
+    last_line: str = ""
+    """The hash of the last whole line."""
+    chained: bool = False
+    """Whether lines name the one before; those of journals of old do not."""
+    restored: bytes = b""
+    """A line of `begun.json` that the journal has lost; it is written to its end when that is opened."""
+    new: bool = False
+    """Whether this process made its directory, and synced its name and those above."""
+    _course: Course = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._course = Course(len(self.plan.steps))
+
+    @classmethod
+    def load(cls, path: str) -> Self:
+        """Read a run's directory; raises `SegmendError`."""
+        plan = Plan.load(f"{path}/{PLAN}")
+        run = cls(name=path.rpartition("/")[2], path=path, plan=plan)
+        if disk.path_type(run.journal) is not None:
+            data = disk.read(run.journal, LIMIT)
+            run.size = len(data)
+            run._read(data.splitlines(keepends=True))
+        run._restore()
+        return run
+
+    def _restore(self) -> None:
+        """Take the last beginning for what it is, should the journal have lost its line, or more of them."""
+        if disk.path_type(self.last_beginning) is None:
+            return
+        event = event_of(disk.read(self.last_beginning, LIMIT))
+        if event is None or event["event"] != "begun" or (event.get("turn") or 0) <= self.turn:
+            return
+        event["after"] = self.last_line
+        if self.broken_rule(event) is None:
+            self.restored = line_of({name: value for name, value in event.items() if name != "sum"})
+            self._follow(event, self.restored)
+
+    def _read(self, lines: Sequence[bytes]) -> None:
+        """Only the last line can have been torn by a power cut; damage before it hides what was done."""
+        for number, line in enumerate(lines, 1):
+            event = event_of(line)
+            broken = None if event is None else self._unchained(event) or self.broken_rule(event)
+            torn = event is None and all(event_of(later) is None for later in lines[number:])
+            if torn:
+                return
+            if event is None or broken is not None:
+                why = "" if broken is None else f" ({broken})"
+                raise SegmendError(
+                    f"{self.journal}: line {number} is damaged{why}, so what was done is not known; the old "
+                    f"bytes are in {self.vaults}, and the plan beside it says what each step changed"
+                )
+            self.take(event, line)
+
+    def _unchained(self, event: Event) -> str | None:
+        """Why an event does not follow the line before it; None if it does."""
+        wanted = self.last_line if "after" in event or self.chained else None
+        return (
+            None if event.get("after") == wanted else "the line before it is not the one it was written after"
+        )
+
+    def broken_rule(self, event: Event) -> str | None:
+        """Which rule of journals an event would break now, None if none."""
+        return self._course.broken_rule(event)
+
+    def take(self, event: Event, line: bytes) -> None:
+        """One more event, which is this line of the journal and breaks no rule."""
+        self.valid_bytes += len(line)
+        self._follow(event, line)
+
+    def _follow(self, event: Event, line: bytes) -> None:
+        self._course.take(event)
+        self.events.append(event)
+        self.last_line, self.chained = hashlib.sha256(line).hexdigest()[:16], "after" in event
+
+    @property
+    def number(self) -> int:
+        """Runs of one state dir are counted from 1; 0 for a directory that has another name."""
+        match = NAME.fullmatch(self.name)
+        return 0 if match is None else int(match[1])
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether a command finds it by its name, without `--state-dir`."""
+        return folder(folder(self.path)) == disk.real_path(default_state_dir())
+
+    @property
+    def called(self) -> str:
+        """What a command takes for it, whole: by its path, if it is in no usual place."""
+        return self.name if self.is_usual else shlex.quote(self.path)
+
+    @property
+    def journal(self) -> str:
+        return f"{self.path}/{JOURNAL}"
+
+    @property
+    def last_beginning(self) -> str:
+        """The file that has the last line that begins something, written before the journal has it."""
+        return f"{self.path}/{BEGUN}"
+
+    @property
+    def begun(self) -> Event | None:
+        """The first event: it knows how the folders were before anything happened."""
+        return self._course.first
+
+    @property
+    def last_begun(self) -> Event | None:
+        return self._course.last
+
+    @property
+    def of_this_round(self) -> list[Event]:
+        """The events since it was begun forward again, or all, if it goes back."""
+        beginnings = (number for number, each in enumerate(self.events) if each is self.last_begun)
+        return self.events[next(beginnings, 0) :] if self.direction is FORWARD else self.events
+
+    @property
+    def turn(self) -> int:
+        """When it began last, counted in beginnings of its state dir: clocks go back, this does not."""
+        last = self._course.last
+        return 0 if last is None else last.get("turn") or 0
+
+    @property
+    def direction(self) -> Direction:
+        """Where it went last."""
+        last = self._course.last
+        return FORWARD if last is None else Direction(last["direction"])
+
+    @property
+    def finished(self) -> bool:
+        """Whether that came to its end."""
+        return self._course.finished
+
+    @property
+    def told(self) -> bool:
+        """Whether the user was told so. Who was not may give the same command again and mean the same."""
+        return self._course.told
+
+    @property
+    def discarded(self) -> frozenset[int]:
+        """The steps whose old bytes were given up, or were about to be."""
+        return frozenset(self._course.discarded)
+
+    @property
+    def state(self) -> RunState:
+        if not self.events:
+            return RunState.NEW
+        if self.direction is FORWARD:
+            return RunState.APPLIED if self.finished else RunState.APPLYING
+        return RunState.UNDONE if self.finished else RunState.UNDOING
+
+    def statuses(self) -> list[Status]:
+        return list(self._course.statuses)
+
+    def status(self, step: int) -> Status:
+        return self._course.statuses[step]
+
+    @property
+    def vaults(self) -> str:
+        """The directory of all old bytes."""
+        last = self._course.last
+        return self.own_vaults if last is None else str(last["vaults"])
+
+    @property
+    def own_vaults(self) -> str:
+        """Where they are, unless another place was asked for, or all of it was moved since."""
+        return f"{self.path}/{_STEPS}"
+
+    def vault(self, step: int) -> str:
+        """The directory of a step's old bytes; steps count from 0, the names from 1."""
+        return f"{self.vaults}/{step + 1:04d}"
+
+    def token(self, step: int) -> str:
+        """What tells names that a step gives for a while from those of all others."""
+        return f"{int(self.plan.sha256[:24], 16):024x}{step:08x}"
