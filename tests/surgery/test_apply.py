@@ -618,22 +618,6 @@ def test_links_and_devices_are_refused_when_the_plan_is_made(world: World) -> No
     assert stat.S_ISFIFO(fifo.stat().st_mode)
 
 
-def test_a_rotten_journal_is_in_nobodys_way(world: World) -> None:
-    run(world)
-    first = find(str(world.state), None)
-    before = world.tree(folder_times=False)
-    told(undo(first, fx=Disk()))
-    (Path(first.path) / "plan.json").write_text("rotten")
-    problems: list[SegmendError] = []
-    assert runs(str(world.state), problems.append) == []
-    assert "plan.json: is no plan" in str(problems[0])
-    with pytest.raises(SegmendError, match="is no plan"):
-        find(str(world.state), first.name)
-    run(world)
-    assert world.tree(folder_times=False) == before
-    assert find(str(world.state), "2").name.startswith("0002-")
-
-
 class Synced(Disk):
     """Knows which paths were synced, and where between them a lock was removed."""
 

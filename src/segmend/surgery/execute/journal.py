@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from segmend.errors import BrokerRunning, Cancelled, SegmendError
 from segmend.surgery.execute.journal_events import Direction, line_of
 from segmend.surgery.execute.own_files import write_private
-from segmend.surgery.execute.plan_run import PlanRun
+from segmend.surgery.execute.plan_run import PLAN, PlanRun
 from segmend.surgery.writing.effects import Effects, sync_dir
 
 
@@ -62,6 +62,9 @@ def writing(
             )
         if not again:
             sync_dir(fx, run.path)
+        if run.plan_lost:
+            write_private(fx, f"{run.path}/{PLAN}", run.plan.render())
+            run.plan_lost = False
         if run.size > run.valid_bytes:
             fx.truncate(fd, run.valid_bytes)
             run.size = run.valid_bytes

@@ -8,7 +8,8 @@
 A line that was cut short by a power cut never happened. `--backup-dir` puts `steps` elsewhere.
 Each line names the one before by its hash (`after`), so that none in between can go unseen, and has its own
 (`sum`); whether the last ones went, the files tell (`preconditions`). How the directories were no file tells
-once something was begun: should that line go, it stands in `begun.json`, and is put back.
+once something was begun: should that line go, it stands in `begun.json`, and is put back. So is the plan, by
+who has it: the lines that begin something say which one it is.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Final, Self
 from segmend.errors import SegmendError
 from segmend.frozen import dataclass, field
 from segmend.logdir import disk
+from segmend.logdir.file_system import Unreadable
 from segmend.state_dir import default_state_dir
 from segmend.surgery.execute.journal_events import (
     FORWARD,
@@ -71,6 +73,8 @@ class PlanRun:
     """Whether lines name the one before; those of journals of old do not."""
     restored: bytes = b""
     """A line of `begun.json` that the journal has lost; it is written to its end when that is opened."""
+    plan_lost: bool = False
+    """Whether its file of the plan is damaged or gone; it is written again when the journal is opened."""
     new: bool = False
     """Whether this process made its directory, and synced its name and those above."""
     _course: Course = field(init=False)
@@ -79,16 +83,38 @@ class PlanRun:
         self._course = Course(len(self.plan.steps))
 
     @classmethod
-    def load(cls, path: str) -> Self:
-        """Read a run's directory; raises `SegmendError`."""
-        plan = Plan.load(f"{path}/{PLAN}")
-        run = cls(name=path.rpartition("/")[2], path=path, plan=plan)
-        if disk.path_type(run.journal) is not None:
-            data = disk.read(run.journal, LIMIT)
-            run.size = len(data)
-            run._read(data.splitlines(keepends=True))
+    def load(cls, path: str, given: Plan | None = None) -> Self:
+        """Read a run's directory; raises `SegmendError`. A plan that is `given` stands in for its own.
+
+        That one is written back when the journal is opened.
+        """
+        plan = cls._own_plan(path) if given is None else given
+        run = cls(name=path.rpartition("/")[2], path=path, plan=plan, plan_lost=given is not None)
+        run._read(_lines_of(run.journal))
         run._restore()
         return run
+
+    @classmethod
+    def _own_plan(cls, path: str) -> Plan:
+        """It is the one that was begun, or what is told is where all is."""
+        own = f"{path}/{PLAN}"
+        begun = _beginnings(path)
+        try:
+            plan = Plan.load(own)
+            if all(_is_of(plan, event) for event in begun):
+                return plan
+            why = f"{own}: is not the plan that was begun here"
+        except Unreadable as unreadable:
+            if not unreadable.missing:
+                raise
+            why = str(unreadable)
+        except SegmendError as damaged:
+            why = str(damaged).removesuffix("; make the plan again")
+        vaults = f"{path}/{_STEPS}" if not begun else begun[-1]["vaults"]
+        raise SegmendError(
+            f"{why}; `segmend apply` of the file that was applied puts it back and goes on (what was done is "
+            f"in {path}/{JOURNAL}, the old bytes are in {vaults})"
+        )
 
     def _restore(self) -> None:
         """Take the last beginning for what it is, should the journal have lost its line, or more of them."""
@@ -104,6 +130,7 @@ class PlanRun:
 
     def _read(self, lines: Sequence[bytes]) -> None:
         """Only the last line can have been torn by a power cut; damage before it hides what was done."""
+        self.size = sum(map(len, lines))
         for number, line in enumerate(lines, 1):
             event = event_of(line)
             broken = None if event is None else self._unchained(event) or self.broken_rule(event)
@@ -127,7 +154,7 @@ class PlanRun:
 
     def broken_rule(self, event: Event) -> str | None:
         """Which rule of journals an event would break now, None if none."""
-        return self._course.broken_rule(event)
+        return self._course.broken_rule(event) if _is_of(self.plan, event) else "it is of another plan"
 
     def take(self, event: Event, line: bytes) -> None:
         """One more event, which is this line of the journal and breaks no rule."""
@@ -238,3 +265,22 @@ class PlanRun:
     def token(self, step: int) -> str:
         """What tells names that a step gives for a while from those of all others."""
         return f"{int(self.plan.sha256[:24], 16):024x}{step:08x}"
+
+
+def _lines_of(path: str) -> list[bytes]:
+    """Nothing where it is not there."""
+    return disk.read(path, LIMIT).splitlines(keepends=True) if disk.path_type(path) is not None else []
+
+
+def _beginnings(path: str) -> list[Event]:
+    """The events of a run that begin something, as far as its lines can be read; no plan is asked."""
+    for name in (JOURNAL, BEGUN):
+        lines = (line for line in _lines_of(f"{path}/{name}") if b'"begun"' in line)
+        if found := [event for line in lines if (event := event_of(line)) is not None]:
+            return found
+    return []
+
+
+def _is_of(plan: Plan, event: Event) -> bool:
+    """Journals of old do not say whose they are."""
+    return event.get("plan") in (None, plan.sha256)

@@ -34,7 +34,10 @@ def runs(state_dir: str, on_problem: Callable[[SegmendError], None] = lambda _: 
 
 
 def runs_of(state_dir: str, plan: Plan) -> list[PlanRun]:
-    """Every run of this very plan; raises `SegmendError` where one of its name is closed to this user."""
+    """Every run of this very plan; raises `SegmendError` where one of its name cannot be read.
+
+    One whose own plan is damaged goes on with this.
+    """
     own = [run for run in runs(state_dir) if run.plan.sha256 == plan.sha256]
     home = _home(state_dir)
     for name in (name for name in _names(home) if not own and name.endswith(_ending(plan))):
@@ -42,8 +45,8 @@ def runs_of(state_dir: str, plan: Plan) -> list[PlanRun]:
             PlanRun.load(f"{home}/{name}")
         except Unreadable as closed:
             raise SegmendError(closed.told(os.R_OK | os.W_OK)) from None
-        except SegmendError:  # Rotten: the files tell whether something was done.
-            continue
+        except SegmendError:
+            own.append(PlanRun.load(f"{home}/{name}", plan))
     return own
 
 
@@ -77,11 +80,15 @@ def _numbered(home: str) -> list[str]:
 
 
 def _names(home: str) -> list[str]:
-    """Oldest first; a directory without a plan is of a run that was stopped before it was anything."""
+    """Oldest first; a directory without a file is of a run that was stopped before it was anything."""
     if disk.path_type(home) is None:
         return []
     named = [(int(name.partition("-")[0]), name) for name in _numbered(home)]
-    return [name for _, name in sorted(named) if disk.path_type(f"{home}/{name}/{PLAN}") == "file"]
+    return [name for _, name in sorted(named) if _is_run(f"{home}/{name}")]
+
+
+def _is_run(path: str) -> bool:
+    return any(disk.path_type(f"{path}/{file}") == "file" for file in (PLAN, JOURNAL, BEGUN))
 
 
 class SeveralJournals(UsageError):
@@ -109,7 +116,7 @@ def find(state_dir: str, name: str | None) -> PlanRun:
         if wanted in (each, number, number.lstrip("0")):
             return PlanRun.load(f"{home}/{each}")
     path = disk.real_path(wanted)
-    if disk.path_type(f"{path}/{PLAN}") == "file":
+    if _is_run(path):
         return PlanRun.load(path)
     of_dir = [run for run in _readable(home) if path in {each.path for each in run.plan.dirs}]
     if of_dir:

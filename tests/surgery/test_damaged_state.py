@@ -1,0 +1,108 @@
+"""Damage in the state dir: the same command goes on, or says what is where; nothing is lost."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.seeds import SEED, sampled
+from tests.surgery import state_dirs
+from tests.surgery.faulty import Died, Disk, Mortal
+from tests.surgery.world import World, make, plan_of, steps
+
+from segmend.errors import SegmendError
+from segmend.surgery.execute.apply import apply
+from segmend.surgery.execute.journal import acknowledge
+from segmend.surgery.execute.run import Outcome, Watch
+from segmend.surgery.execute.runs import find, runs
+from segmend.surgery.execute.undo import undo
+from segmend.surgery.plan import Plan
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return make(tmp_path / "world")
+
+
+def told(outcome: Outcome) -> Outcome:
+    """As the command does after it has said what it did."""
+    acknowledge(Disk(), outcome.run, lambda: 0.0)
+    return outcome
+
+
+def killed(world: World, plan: Plan) -> None:
+    """Before its first step: its locks are made, and nothing else."""
+    fx = Mortal(1 << 30, world.b)
+
+    def die(*_: object) -> None:
+        fx.live_on(0)
+        raise Died
+
+    with pytest.raises(Died):
+        apply(plan, str(world.state), fx=fx, watch=Watch(tell=die))
+    assert (world.a / ".lock").exists()
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "rotten": lambda _: b"rotten",
+    "empty": lambda _: b"",
+    "flipped": lambda data: data.replace(b'"kafka": "4.3', b'"kafka": "4.2'),
+}
+
+
+@pytest.mark.parametrize("damage", [*DAMAGES, "gone"])
+def test_a_damaged_plan_of_a_run_is_put_back_by_who_has_it(world: World, damage: str) -> None:
+    """No second journal is begun, which would know nothing of the locks and times of the first."""
+    plan, before = plan_of(world), world.tree()
+    killed(world, plan)
+    (found,) = runs(str(world.state))
+    kept = Path(found.path, "plan.json")
+    whole = kept.read_bytes()
+    if damage == "gone":
+        kept.unlink()
+    else:
+        kept.write_bytes(DAMAGES[damage](whole))
+    problems: list[SegmendError] = []
+    assert runs(str(world.state), problems.append) == []
+    wanted = rf"plan.json: .*`segmend apply` of the file that was applied puts it back.*{found.path}/steps\)$"
+    for name in (None, "1", found.path):
+        with pytest.raises(SegmendError, match=wanted.removesuffix("$") if name is None else wanted):
+            find(str(world.state), name)
+    apply(plan, str(world.state), fx=Disk())
+    assert kept.read_bytes() == whole
+    undo(find(str(world.state), None), fx=Disk())
+    assert world.tree() == before
+
+
+def test_a_run_whose_plan_is_that_of_another_one_is_not_taken_for_it(world: World) -> None:
+    """Neither is its last beginning, should that be another one's."""
+    before = world.tree()
+    first, second = plan_of(world, steps(world)[3:4]), plan_of(world, steps(world)[5:6])
+    for plan in (first, second):
+        told(apply(plan, str(world.state), fx=Disk()))
+    one, other = runs(str(world.state))
+    for name in ("plan.json", "begun.json"):
+        Path(one.path, name).write_bytes(Path(other.path, name).read_bytes())
+    with pytest.raises(SegmendError, match=r"plan.json: is not the plan that was begun here"):
+        find(str(world.state), "1")
+    undo(find(str(world.state), "2"), fx=Disk())
+    assert told(apply(first, str(world.state), fx=Disk())).steps == 0
+    undo(find(str(world.state), "1"), fx=Disk())
+    assert world.tree() == before
+
+
+def test_no_second_journal_is_begun_beside_a_damaged_one(world: World) -> None:
+    plan = plan_of(world)
+    killed(world, plan)
+    (found,) = runs(str(world.state))
+    before = world.tree()
+    Path(found.journal).write_bytes(b'{"event":"gone"}\n' + Path(found.journal).read_bytes())
+    with pytest.raises(SegmendError, match="line 1 is damaged, so what was done is not known"):
+        apply(plan, str(world.state), fx=Disk())
+    assert world.tree() == before
+    assert [path.name for path in Path(found.path).parent.iterdir()] == [found.name]
+
+
+def test_drawn_damage_of_the_state_dir(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """More of them: `python -m tests.surgery.state_dirs`."""
+    told = state_dirs.play(range(sampled(400, 16)), SEED, [], tmp_path)
+    assert not told["DISAGREES"], capfd.readouterr().out
