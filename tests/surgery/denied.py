@@ -129,6 +129,8 @@ class Trial:
             self.story.append(f"  {[each[0] for each in hints]}")
             assert hints, f"nothing new to do: {self.told()}"
             for words, act in hints:
+                if words == "plan again":  # The new plan may meet what the old one did not get to.
+                    followed.clear()
                 followed.append(words)
                 act()
             if self.reversed:

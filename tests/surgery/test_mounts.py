@@ -1,5 +1,6 @@
 """What something is mounted on can be neither renamed nor removed: it is told before the first step."""
 
+import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
@@ -61,6 +62,8 @@ def test_a_mount_in_the_way_is_told_before_the_first_step(
         mounted(place)
     ran = clean.plan(operation, "--partition", "single-0", *options)
     assert ran.code == 0, ran.err
+    notes = json.loads(clean.plan_file.read_bytes())["notes"]
+    assert [note.startswith(f"{place}: is a mount point") for note in notes].count(True) == (when == "plan")
     commands: list[tuple[object, ...]] = [("apply", clean.plan_file)]
     if when == "undo":
         clean.apply()

@@ -13,13 +13,14 @@ from tests.memory import prefix
 from tests.removal import remove
 from tests.surgery.child import NOBODY, as_user
 from tests.surgery.desk import Desk
-from tests.surgery.faulty import Died
+from tests.surgery.faulty import Died, Mortal
 from tests.surgery.picture import picture
 from tests.surgery.shows.names import OTHER
 
 from segmend.formats import posix_acl
 from segmend.formats.posix_acl import MASK, OTHERS, OWNER, OWNING_GROUP, USER, AclEntry, PosixAcl
 from segmend.surgery.execute.apply import apply
+from segmend.surgery.execute.run import Watch
 from segmend.surgery.fingerprint import look
 from segmend.surgery.plan import Plan
 from segmend.surgery.writing.effects import Effects
@@ -314,11 +315,11 @@ def trimmed(desk: Desk) -> Path:
 
 def refused(desk: Desk, why: str) -> None:
     """Both by a look and by the doing, before the first step."""
-    before = desk.tree()
+    before = desk.tree(), desk.state.exists()
     for options in (("--dry-run",), ("--yes",)):
         ran = desk.run("apply", desk.plan_file, "--state-dir", desk.state, *options)
         assert (ran.code, why in ran.err) == (8, True), ran
-    assert (desk.tree(), desk.state.exists()) == (before, False)
+    assert (desk.tree(), desk.state.exists()) == before
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
@@ -350,6 +351,25 @@ def test_an_immutable_log_dir_refuses_where_its_lock_would_be_made(
 ) -> None:
     trimmed(desk)
     (desk.dirs[1] / ".lock").unlink(missing_ok=True)
+    immutable(desk.dirs[1])
+    refused(desk, f"{desk.dirs[1]}: is made immutable (chattr -i, -a)")
+
+
+def test_an_immutable_log_dir_refuses_where_a_killed_run_has_made_its_lock(
+    desk: Desk, immutable: Callable[[Path], None]
+) -> None:
+    """It went through all steps, and could not take the lock away."""
+    trimmed(desk)
+    (desk.dirs[1] / ".lock").unlink(missing_ok=True)
+    fx = Mortal(1 << 30)
+
+    def die(*_: object) -> None:
+        fx.live_on(0)
+        raise Died
+
+    with pytest.raises(Died):
+        apply(Plan.load(str(desk.plan_file)), str(desk.state), fx=fx, watch=Watch(tell=die))
+    assert (desk.dirs[1] / ".lock").exists()
     immutable(desk.dirs[1])
     refused(desk, f"{desk.dirs[1]}: is made immutable (chattr -i, -a)")
 

@@ -17,10 +17,10 @@ from segmend.surgery.execute.journal_events import Status
 from segmend.surgery.execute.lock import without_lock
 from segmend.surgery.execute.plan_run import PlanRun
 from segmend.surgery.fingerprint import Fingerprint, below, look
+from segmend.surgery.mounts import mounted, renamed
 from segmend.surgery.step import Step
 from segmend.surgery.steps.append_file import AppendFile
 from segmend.surgery.steps.make_dir import MakeDir
-from segmend.surgery.steps.move_dir import MoveDir
 from segmend.surgery.steps.patch_file import PatchFile
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
@@ -36,11 +36,12 @@ _CHANGE = os.W_OK | os.X_OK
 def refuse_without_rights(run: PlanRun, steps: Sequence[int], vaults: str) -> None:
     """Raise `SegmendError` if this user lacks a right that one of these steps needs, forward or back."""
     dirs = [each.path for each in run.plan.dirs]
-    # Where a .lock is missing it is made, and taken away again.
-    refusals = [*filter(None, map(_closed, [run.path, vaults, *without_lock(dirs)]))]
+    # Where a .lock is missing it is made, and taken away again, also by who goes on after a kill.
+    locked = [*without_lock(dirs), *_locked_before(run)]
+    refusals = [*filter(None, map(_closed, [run.path, vaults, *locked]))]
     refusals += filter(None, (_barred(f"{path}/{LOCK}") for path in dirs))
     refusals += _unopened({*dirs, *(run.begun["folders"] if run.begun is not None else ())})
-    refusals += _mounted([path for number in steps for path in _places(run, number)])
+    refusals += mounted([path for number in steps for path in _places(run, number)])
     refusals += filter(None, [_shut(run.journal)] if disk.path_type(run.journal) is not None else [])
     for number in steps:
         step, status = run.plan.steps[number], run.status(number)
@@ -55,27 +56,18 @@ def refuse_without_rights(run: PlanRun, steps: Sequence[int], vaults: str) -> No
         raise SegmendError(f"refused: {'; '.join(refusals[:_SHOWN])}{more}; nothing was changed")
 
 
+def _locked_before(run: PlanRun) -> Sequence[str]:
+    """The log dirs in which a run that did not come to its end has made a lock."""
+    made: Sequence[str] = [] if run.last_begun is None or run.finished else run.last_begun["locks"]
+    return [path for path in made if disk.path_type(path) == "dir"]
+
+
 def _places(run: PlanRun, number: int) -> Iterator[str]:
-    """What a step renames or removes, here or in the vault; the other ones write into what is there."""
+    """What a step renames or removes, here or in the vault."""
     step = run.plan.steps[number]
-    if isinstance(step, MakeDir | MoveDir | Quarantine | ReplaceFile):
-        yield from step.paths
+    yield from renamed(step)
     if isinstance(step, Quarantine) and run.status(number) is not Status.BEFORE:
         yield vault_name(run.vault(number), step.path)
-
-
-def _mounted(places: Sequence[str]) -> Iterator[str]:
-    """What something is mounted on, or in: the system would call it busy, in a copied one behind the copy."""
-    homes = {*places}
-    for mount in sorted(disk.mount_points()):
-        above = mount
-        while above not in homes and above != folder(above):
-            above = folder(above)
-        if above in homes:
-            yield (
-                f"{mount}: is a mount point, which can be neither renamed nor removed; unmount it (umount); "
-                "if its files are to stay, copy them into what it hides, and plan again"
-            )
 
 
 def _refusals(step: Step, vaults: str, status: Status) -> Iterator[str]:

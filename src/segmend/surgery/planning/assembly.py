@@ -17,6 +17,7 @@ from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.boundaries import links
 from segmend.surgery.dir_fingerprint import DirFingerprint
 from segmend.surgery.fingerprint import Fingerprint, below
+from segmend.surgery.mounts import mounted, renamed
 from segmend.surgery.plan import Left, Loss, Plan
 from segmend.surgery.planning.harm import HarmOfStart, left_by, still_harmful, without_harmful
 from segmend.surgery.planning.view import planned
@@ -73,7 +74,7 @@ def make(
         operation=operation, arguments=arguments, release=broker.release,
         dirs=tuple(DirFingerprint.of(path) for path in request.given),
         steps=tuple(_with_content(steps, broker.release)), losses=tuple(draft.losses),
-        notes=tuple(dict.fromkeys([*_forgotten(broker), *draft.notes, *_parted(steps)])),
+        notes=tuple(dict.fromkeys([*_forgotten(broker), *draft.notes, *_parted(steps), *_mounted(steps)])),
         left=tuple(_with_release(each, broker) for each in left),
         extra=draft.extra,
     )  # fmt: skip
@@ -136,6 +137,11 @@ def _parted(steps: Sequence[Step]) -> Iterator[str]:
                 "which the copy on the other disk does not have: what they hold does not come free here; an "
                 "undo makes them one file again, if the backups are kept on this disk"
             )
+
+
+def _mounted(steps: Sequence[Step]) -> Iterator[str]:
+    """What keeps `apply` from its first step, as things are."""
+    return mounted(path for step in steps for path in renamed(step))
 
 
 def _linked_files(step: MoveDir) -> int:
