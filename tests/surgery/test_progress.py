@@ -70,8 +70,35 @@ def test_a_plan_tells_how_far_its_second_pass_is(
     monkeypatch.setattr(Progress, "update", lambda _, done, total, __: told.append((done, total)))
     asked = ("--partition", "bench-0", "--from", tmp_path / "sound" / "bench-0", "--kafka", "4.3", *last)
     run("plan", operation, tmp_path / "hurt", *asked)
+    assert passes_of(told) >= (2 if operation == "graft" else 1), told
+
+
+def passes_of(told: Told) -> int:
+    """How many were told in eight parts at least."""
     passes = {total: len({done for done, each in told if each == total}) for _, total in told}
-    assert sum(count >= 8 for count in passes.values()) >= (2 if operation == "graft" else 1), passes
+    return sum(count >= 8 for count in passes.values())
+
+
+def test_a_plan_of_the_way_back_tells_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was silent over all that it hashes, and over both logs that it compares."""
+    for name in ("short", "sound"):
+        log_dir(tmp_path / name, KIB, total_bytes=8 << 20, segments=8)
+    (tmp_path / "short" / MARKER).unlink()
+    (tmp_path / "short" / "recovery-point-offset-checkpoint").write_text("0\n0\n")
+    first, *later = sorted((tmp_path / "short" / "bench-0").glob("*.log"))
+    for path in (path for log in later for path in first.parent.glob(f"{log.stem}.*")):
+        path.unlink()
+    identity = tmp_path / "sound" / "meta.properties"
+    identity.write_text(identity.read_text().replace("node.id=1", "node.id=2"))
+    asked = ("--partition", "bench-0", "--from", tmp_path / "sound" / "bench-0", "--kafka", "4.3")
+    plan, state = tmp_path / "plan.json", tmp_path / "state"
+    assert run("plan", "graft", tmp_path / "short", *asked, "-o", plan).code == 0
+    assert run("apply", plan, "--yes", "--state-dir", state).code == 1
+    told: Told = []
+    monkeypatch.setattr(Progress, "update", lambda _, done, total, __: told.append((done, total)))
+    ran = run("plan", "reverse", "--state-dir", state, "-o", tmp_path / "back.json")
+    assert ran.code == 0, ran.err
+    assert passes_of(told) >= 2, told
 
 
 @pytest.fixture

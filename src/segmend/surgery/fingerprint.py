@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final, Self
 
 from segmend.frozen import as_dict, frozen, replace
@@ -15,6 +17,7 @@ from segmend.logdir.file_system import FileStat, Unreadable
 from segmend.surgery.typed_json import require_types
 
 _PIECE: Final = 1 << 20
+_HEARD: Final[ContextVar[Callable[[int], None]]] = ContextVar("hashed", default=lambda _: None)
 _WORDS: Final = {
     "size": "size",
     "mtime_ns": "modification time",
@@ -162,7 +165,7 @@ def _kind(status: FileStat) -> str:
 
 def hash_of(path: str, position: int = 0, length: int | None = None) -> str:
     """SHA-256 (hex) of a file, or of `length` bytes of it from `position`; raises `Unreadable`."""
-    digest = hashlib.sha256()
+    digest, tell = hashlib.sha256(), _HEARD.get()
     with FileReader(path) as reader:
         end = reader.size if length is None else min(reader.size, position + length)
         buffer = memoryview(bytearray(max(0, min(_PIECE, end - position))))
@@ -172,7 +175,18 @@ def hash_of(path: str, position: int = 0, length: int | None = None) -> str:
                 break
             digest.update(buffer[:got])
             position += got
+            tell(got)
     return digest.hexdigest()
+
+
+@contextmanager
+def hashing_told(tell: Callable[[int], None]) -> Iterator[None]:
+    """Have `tell` be told the bytes of files that are hashed by this thread meanwhile, piece by piece."""
+    before = _HEARD.set(tell)
+    try:
+        yield
+    finally:
+        _HEARD.reset(before)
 
 
 def hash_bytes(data: bytes) -> str:

@@ -18,6 +18,18 @@ Tell = Callable[[int, int], None]
 OptionsType = TypeVar("OptionsType", covariant=True)
 
 
+class Counted:
+    """Adds up bytes for who is told (done, total); `total` may be a guess, which is never passed."""
+
+    def __init__(self, total: int, tell: Tell) -> None:
+        self._total, self._tell, self._done = total, tell, 0
+
+    def add(self, count: int) -> None:
+        """So many more."""
+        self._done += count
+        self._tell(min(self._done, self._total), self._total)
+
+
 @frozen
 class Request(Generic[OptionsType]):
     """One broker, its log dirs opened by their real paths.

@@ -25,10 +25,11 @@ from segmend.surgery.execute.plan_run import PlanRun
 from segmend.surgery.execute.reverse_losses import losses
 from segmend.surgery.execute.reverse_steps import Kept, Today, back
 from segmend.surgery.execute.run import examine
+from segmend.surgery.fingerprint import hashing_told
 from segmend.surgery.plan import Left, Plan
 from segmend.surgery.planning import assembly
 from segmend.surgery.planning.assembly import Draft
-from segmend.surgery.request import Request, Tell
+from segmend.surgery.request import Counted, Request, Tell
 from segmend.surgery.step import OnePath, Step
 from segmend.surgery.steps.append_file import AppendFile
 from segmend.surgery.steps.move_dir import MoveDir
@@ -61,13 +62,15 @@ def reverse(run: PlanRun, on_progress: Tell = lambda _done, _total: None) -> Pla
     steps, left, notes = list[Step](), stopped, list[str]()
     reversed_names: set[str] = set()
     leaving: Set[str] = set()
+    told = Counted(sum(_to_hash(run, number) for number in done), on_progress)
     for group in _groups(run, done):
         moved = (step for step in map(run.plan.steps.__getitem__, group.numbers) if isinstance(step, MoveDir))
         today = Today(dirs=dirs, leaving=leaving | {step.target for step in moved})
         try:
-            ordered = _in_order(
-                [each for number in reversed(group.numbers) for each in back(run, number, today)]
-            )
+            with hashing_told(told.add):
+                ordered = _in_order(
+                    [each for number in reversed(group.numbers) for each in back(run, number, today)]
+                )
         except Kept as kept:
             left.append(Left(why=str(kept), path=kept.path))
             continue
@@ -82,7 +85,7 @@ def reverse(run: PlanRun, on_progress: Tell = lambda _done, _total: None) -> Pla
     lines, stay = _lines(run, done, dirs, reversed_names, steps)
     marks = list(_markers(run, dirs, steps))
     draft = Draft(
-        steps=[*marks, *lines, *steps], losses=list(losses(broker, steps)),
+        steps=[*marks, *lines, *steps], losses=list(losses(broker, steps, on_progress)),
         notes=[*notes, *stay, *_marker_notes(run, done)], left=left,
     )  # fmt: skip
     names = [each.given for each in run.plan.dirs]
@@ -92,6 +95,14 @@ def reverse(run: PlanRun, on_progress: Tell = lambda _done, _total: None) -> Pla
     if twin is not None:
         raise SegmendError(twin)
     return plan
+
+
+def _to_hash(run: PlanRun, number: int) -> int:
+    """About how many bytes the way back of a step reads: of files that are there, or kept."""
+    vault = run.vault(number)
+    kept = disk.names(vault) if disk.path_type(vault) == "dir" else []
+    paths = [*run.plan.steps[number].paths, *(f"{vault}/{name}" for name in kept)]
+    return sum(disk.file_size(path) for path in paths if disk.path_type(path) == "file")
 
 
 def _done(run: PlanRun) -> tuple[list[int], list[Left]]:

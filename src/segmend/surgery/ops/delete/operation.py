@@ -24,7 +24,7 @@ from segmend.surgery.planning.assembly import Draft
 from segmend.surgery.replicas.comparison import has_all, tally_of
 from segmend.surgery.replicas.given import given_replicas
 from segmend.surgery.replicas.replica_log import ReplicaLog
-from segmend.surgery.request import Request
+from segmend.surgery.request import Counted, Request
 from segmend.surgery.step import Step
 from segmend.surgery.steps.quarantine import Quarantine
 
@@ -78,13 +78,7 @@ def plan(request: Request[Options]) -> Plan:
 
 
 def _prices(request: Request[Options], chosen: Sequence[PartitionDir]) -> Iterator[Price]:
-    total, done = sum(each.size for each in chosen), 0
-
-    def tell(size: int) -> None:
-        nonlocal done
-        done += size
-        request.on_progress(done, total)
-
+    tell = Counted(sum(each.size for each in chosen), request.on_progress).add
     for each in chosen:
         yield price_of(each, request.broker, request.options.replica, leaving=chosen, tell=tell)
 

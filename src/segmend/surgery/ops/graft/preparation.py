@@ -31,6 +31,7 @@ from segmend.surgery.replicas.leader import Leader
 from segmend.surgery.replicas.recovery import refuse_unfinished, unflushed_from
 from segmend.surgery.replicas.registered import Heard
 from segmend.surgery.replicas.replica_log import ReplicaLog
+from segmend.surgery.request import Counted
 
 Lines = Mapping[str, int | None]
 """The offset of the partition in each of the four checkpoints; None: no line."""
@@ -87,7 +88,7 @@ def look_at(
     for partition in (site.target, site.leader.partition):
         refuse_unfinished(partition)
     both = [partition for partition in (site.target, site.leader.partition) if partition is not None]
-    progress = _Progress(sum(partition.size for partition in both), tell)
+    progress = Counted(sum(partition.size for partition in both), tell)
     mine = ReplicaLog(()) if site.target is None else ReplicaLog.of(site.target, progress.add)
     theirs = ReplicaLog.of(site.leader.partition, progress.add)
     empty, high = site.target is None or site.target.size == 0, site.leader.limit(live=live)
@@ -111,15 +112,6 @@ def look_at(
     return comparison, cut
 
 
-class _Progress:
-    def __init__(self, total: int, tell: Callable[[int, int], None]) -> None:
-        self._total, self._tell, self._done = total, tell, 0
-
-    def add(self, count: int) -> None:
-        self._done += count
-        self._tell(min(self._done, self._total), self._total)
-
-
 def make(site: Site, cut: Splice, tell: Callable[[int, int], None]) -> Graft:
     """All that the steps need; raises `Unreadable`, `SegmendError`.
 
@@ -134,7 +126,7 @@ def make(site: Site, cut: Splice, tell: Callable[[int, int], None]) -> Graft:
     interval = interval_of(leader, leader.base_offsets, None)
     states = _states_before(site, cut, changed[0].base) if changed else ()
     rows = ((segment, _indexes(site, segment)) for segment in changed)
-    progress, derived = _Progress(sum(segment.size for segment in changed), tell), []
+    progress, derived = Counted(sum(segment.size for segment in changed), tell), []
     for each in derive(rows, states, rule_of(site.release, interval)):
         derived.append(each)
         progress.add(each.segment.size)
