@@ -49,6 +49,14 @@ class SegmendError(Exception):
         """The line that a user gets who can do nothing but read it."""
         return str(self)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """It comes out of other processes, too, whatever its `__init__` takes."""
+        return _as_it_was, (type(self), self.args), self.__dict__
+
+
+def _as_it_was(kind: type[SegmendError], args: tuple[object, ...]) -> SegmendError:
+    return kind.__new__(kind, *args)
+
 
 class PartitionError(SegmendError):
     """What ends the work on one partition, and is no reason not to go on with the others."""

@@ -10,8 +10,10 @@ import pyarrow as pa
 import pytest
 from tests.cli.run import python
 
+from segmend.errors import MissingExtra, SegmendError
 from segmend.fleet.driver import LocalDriver
 from segmend.fleet.workers import fresh_workers
+from segmend.logdir.file_system import Unreadable
 
 EITHER = pytest.mark.parametrize("forked", ["nullcontext()", "forks_of_this(2)"])
 """Whether workers are forks of the driver, as of a command, or of a Python that imports all again."""
@@ -161,3 +163,14 @@ def has_the_mark(number: int) -> bool:
 def test_forks_have_what_was_loaded_before_them() -> None:
     ran = python("-c", HAS_THE_MARK)
     assert ran.stdout == "[True, True] [True, True]\n[False, False]\n"
+
+
+def refuse(number: int) -> int:
+    raise [Unreadable("s3://b/o", "permission denied", 13), MissingExtra("that", "fleet")][number]
+
+
+@pytest.mark.parametrize(("number", "told"), [(0, "s3://b/o: permission denied"), (1, "that: run `pip")])
+def test_what_a_worker_says_of_a_refusal_is_not_that_it_was_killed(number: int, told: str) -> None:
+    """Its own words did not come out of the process, for what it raised is made of other things."""
+    with pytest.raises(SegmendError, match=f"^{told}"):
+        list(LocalDriver(2).run(refuse, [number] * 2))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.cli.run import python
 from tests.conftest import GOLDEN
 from tests.fleet.build import plain, three_brokers, write_broker
 from tests.golden.unpack import unpack
@@ -21,6 +22,7 @@ from segmend.fleet import delta
 from segmend.fleet.audit import AuditOutcome, AuditRequest, audit
 from segmend.fleet.driver import LocalDriver
 from segmend.fleet.schemas import AUDIT_TABLES
+from segmend.logdir.file_system import Unreadable
 from segmend.spark.driver import FEW_ROWS_BYTES, SparkDriver
 
 pytestmark = pytest.mark.spark
@@ -108,6 +110,32 @@ def test_a_task_that_cannot_go_on_is_one_line(spark: SparkSession) -> None:
     with pytest.raises(SegmendError, match=r"a Spark task failed: .*no space left") as error:
         list(SparkDriver(spark).run(_fail, [1]))
     assert "\n" not in str(error.value)
+
+
+def _refuse(task: int) -> int:
+    raise Unreadable(f"s3://b/{task}", "permission denied", 13)
+
+
+REFUSED = """
+from tests.spark.test_audit import _fail, _refuse
+from segmend.errors import SegmendError
+from segmend.spark.driver import SparkDriver
+from segmend.spark.session import session
+for refusing in _refuse, _fail:
+    try:
+        list(SparkDriver(session("local[2]")).run(refusing, [1, 2]))
+    except SegmendError as error:
+        print(error)
+"""
+
+
+@pytest.mark.slow
+def test_of_what_stops_a_task_nobody_shows_the_stack() -> None:
+    ran = python("-c", REFUSED)
+    refused, failed = ran.stdout.splitlines()
+    assert refused == "s3://b/1: permission denied", "as the local driver says it"
+    assert "no space left for task" in failed
+    assert ran.stderr == ""
 
 
 def _die(task: int) -> int:

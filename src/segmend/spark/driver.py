@@ -77,7 +77,10 @@ class SparkDriver:
             raise SegmendError(f"a Spark task failed: {_one_line(error)}") from error
         if done:
             done(count)
-        yield from map(pickle.loads, results)
+        for result in map(pickle.loads, results):
+            if isinstance(result, SegmendError):
+                raise result
+            yield result
 
     def _collected(self, pickled: Sequence[bytes]) -> Sequence[bytes]:
         """What the tasks gave, pickled. A DataFrame of as many rows costs twice as much to set up."""
@@ -175,8 +178,12 @@ def _work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _done(packed: bytes | pa.Buffer) -> bytes:
+    """A refusal is handed back as a result: of what is raised there Spark shows the stack, in each try."""
     call, task = pickle.loads(zlib.decompress(packed))
-    return pickle.dumps(call(task))
+    try:
+        return pickle.dumps(call(task))
+    except SegmendError as error:
+        return pickle.dumps(error)
 
 
 def _of(name: str) -> pa.Schema:

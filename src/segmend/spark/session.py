@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,6 +49,11 @@ appender.stderr.layout.pattern = spark: %p %c{1}: %m%n%ex{short}
 # Without a level of its own here Spark announces on stderr that it sets one.
 logger.shell.name = org.apache.spark.api.python.PythonGatewayServer
 logger.shell.level = error
+# Who asked is told by an exception why a task failed; these would show the stack of each try as well.
+logger.executor.name = org.apache.spark.executor.Executor
+logger.executor.level = off
+logger.tasks.name = org.apache.spark.scheduler.TaskSetManager
+logger.tasks.level = off
 """
 
 
@@ -215,7 +221,7 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 
 def _java_options(java: Java, folder: Path, *, archive: bool) -> list[str]:
-    logging = folder / "log4j2.properties"
+    logging = folder / f"log4j2-{zlib.crc32(_LOGGING.encode()):08x}.properties"  # the folder may be of before
     if not logging.exists():
         folder.mkdir(parents=True, exist_ok=True)
         logging.write_text(_LOGGING)
