@@ -2,11 +2,13 @@
 
 import struct
 
+import pytest
 from tests.faults.hands import positions
 from tests.kernel.log_writer import Message, batch_bytes, varied_log
 
+from segmend.kernel.batch_rows import batch_rows, transactional
 from segmend.kernel.batches import iter_batches, next_offset_from
-from segmend.kernel.types import BytesReader
+from segmend.kernel.types import BatchRange, BytesReader
 
 LOG = b"".join(batch_bytes(10 * n, [Message(0), Message(9)]) for n in range(5))
 AT = positions(LOG)
@@ -64,3 +66,12 @@ def test_zeros_at_the_end_kill_the_broker() -> None:
     found = next_offset_from(BytesReader(LOG + bytes(18)), 0, 0)
     assert (found.next_offset, found.failure, found.found_size) == (50, "size-too-small", 0)
     assert next_offset_from(BytesReader(LOG + bytes(17)), 0, 0).ignored == 17
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_transactions_among_rows_are_those_of_the_headers(engine: str, seed: int) -> None:
+    data = varied_log(seed, 60)
+    rows = batch_rows(BytesReader(data), BatchRange(base_offset=0, crc=False), lambda _: None, engine=engine)
+    found = [batch for some in rows for batch in transactional(some)]
+    assert found == [batch for batch in iter_batches(BytesReader(data)) if batch.is_transactional]
+    assert {batch.is_control for batch in found} == {True, False}

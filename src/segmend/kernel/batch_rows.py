@@ -11,6 +11,8 @@ from segmend.formats.batch import (
     HEADER_SIZE_V2,
     LOG_OVERHEAD,
     PREFIX,
+    TRANSACTIONAL,
+    RecordBatch,
     compute_crc,
     header_size,
     read_header,
@@ -30,6 +32,7 @@ CRC_OK: Final = 15
 """The last of the numbers: 1 right, 0 wrong, -1 not computed. The others are `RecordBatch`'s."""
 
 WIDTH: Final = CRC_OK + 1
+_ATTRIBUTES: Final = RecordBatch._fields.index("attributes")
 ROOM: Final = 1 << 14
 
 
@@ -123,6 +126,16 @@ def batch_rows(
         rows = walker.take()
         if rows:
             yield rows
+
+
+def transactional(rows: bytes) -> Iterator[RecordBatch]:
+    """Of such rows the batches of transactions, markers among them; the others cost next to nothing."""
+    numbers = memoryview(rows).cast("q")
+    for at, attributes in enumerate(numbers[_ATTRIBUTES::WIDTH]):
+        if attributes & TRANSACTIONAL:
+            batch = RecordBatch._make(numbers[at * WIDTH : at * WIDTH + CRC_OK])
+            if batch.is_transactional:
+                yield batch
 
 
 def _walker(engine: str, limits: tuple[int, int, int], *, crc: bool) -> HeaderWalker:

@@ -22,10 +22,11 @@ from segmend.formats.byte_columns import nonzero_size
 from segmend.formats.control import ABORT
 from segmend.formats.txn_index import AbortedTxn
 from segmend.frozen import dataclass
+from segmend.kernel.batch_rows import batch_rows, transactional
 from segmend.kernel.batches import checksum
 from segmend.kernel.records import end_txn_marker
 from segmend.kernel.scan import iter_batches
-from segmend.kernel.types import WINDOW
+from segmend.kernel.types import WINDOW, BatchRange
 from segmend.kernel.window import Window
 from segmend.logdir.cleaned import was_cleaned
 from segmend.logdir.file_system import OpenFile, Unreadable
@@ -242,8 +243,9 @@ class Fold:
     def take(self, reader: OpenFile, start: int, stop: int) -> None:
         """Batches that lie there and are known to be sound, and in their place."""
         with Window(reader) as window:
-            for batch in iter_batches(reader, start=start, stop=stop):
-                if batch.is_transactional:
+            batches = BatchRange(base_offset=0, start=start, stop=stop, crc=False)
+            for rows in batch_rows(reader, batches, lambda _: None):
+                for batch in transactional(rows):
                     self._take(batch, window, begins=True)
 
     def walk(self, log: FileEntry, reader: OpenFile, start: int, stop: int, *, since: int = -1) -> bool:
