@@ -1,14 +1,18 @@
 """What left no damaged byte behind: a read takes it from another replica, or says that it is not there."""
 
 import logging
+import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.fleet.build import plain, write_broker
 from tests.fleet.test_tables import rows_of
 from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
+from tests.kernel.log_writer import Message, batch_bytes
 from tests.rescue.test_gaps import cut_out
 
 from segmend.errors import SegmendError
@@ -101,3 +105,32 @@ def test_what_nobody_has_is_said(
         summed(orders[0], mode="FAILFAST")
     # Who reads what lies elsewhere is not stopped by it.
     assert rows_of(orders[0].parents[2], topics="orders", partitions="1", mode="FAILFAST")
+
+
+@pytest.mark.parametrize("columns", ["offset", "offset,value"])
+@pytest.mark.parametrize("seed", range(6))
+def test_no_record_comes_twice_or_out_of_order(swift_path: Path, seed: int, columns: str) -> None:
+    """Of a compacted log headers tell some batches' offsets, and what damage lies behind these."""
+    random_, batches, offset = random.Random(seed), [], 0
+    for _ in range(40):
+        kept = sorted(random_.sample(range(4), random_.choice((1, 2, 4))))
+        batches.append(
+            batch_bytes(offset, [Message(each, b"%d" % (offset + each)) for each in kept], last_delta=3)
+        )
+        offset += 4
+    whole = [row["offset"] for row in _replicas(swift_path / "one", [b"".join(batches)], "offset")]
+    hurt = [bytearray(b"".join(batches)) for _ in range(2)]
+    for number in random_.sample(range(40), 10):
+        at = sum(map(len, batches[:number]))
+        hurt[number % 2][at + random_.choice((20, 30, 60))] ^= 1
+    rows = _replicas(swift_path / "two", hurt, columns)
+    assert [row["offset"] for row in rows] == whole
+
+
+def _replicas(root: Path, logs: Sequence[bytes], columns: str) -> list[dict[str, Any]]:
+    """The rows of a topic's replicas, each with one of these logs."""
+    for broker, data in enumerate(logs, 1):
+        folder = write_broker(root, broker, [plain("t", 0, batches=1)])
+        for file in (folder / "t-0").glob("0*"):
+            file.write_bytes(data if file.suffix == ".log" else b"")
+    return rows_of(root, columns=columns)

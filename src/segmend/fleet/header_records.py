@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -45,7 +46,7 @@ def header_records(
     schema = pa.schema([(name, kind) for name, kind in RECORD_FIELDS.items() if name in needed])
     wanted = piece.wanted
     problems: list[Problem] = []
-    headers = batch_headers(reader, batches, problems=problems.append)
+    headers = batch_headers(reader, batches, problems=lambda problem: problems.append(problem))
 
     def inside(problem: Problem) -> None:
         if problem.kind != "crc-mismatch":  # these the headers have told
@@ -57,17 +58,21 @@ def header_records(
         control = chunk["is_control"].to_numpy(zero_copy_only=False)
         legacy = chunk["magic"].to_numpy() < 2
         kept = chunk.filter(pa.array(~control & (last >= wanted.low) & (legacy | (first <= wanted.high))))
-        for problem in [*problems, *_wrong_sums(kept)]:
-            report(problem)
-        problems.clear()
+        problems = sorted([*problems, *_wrong_sums(kept)], key=attrgetter("position"))
         sound = kept.filter(kept["crc_ok"].fill_null(True))
         for plain, part in _parts(sound):
             if plain:
-                yield _within(_expanded(part, schema), wanted.low, wanted.high)
+                found = iter([_within(_expanded(part, schema), wanted.low, wanted.high)])
             else:
                 first, last = part["position"][0].as_py(), part["position"][part.num_rows - 1].as_py()
                 among = replace(batches, start=first, stop=last + 1)
-                yield from record_batches(reader, wanted.records(needed), among, problems=inside)
+                found = record_batches(reader, wanted.records(needed), among, problems=inside)
+            for rows in found:
+                # What lies behind these rows is told with those that come next.
+                end = rows["batch_position"][rows.num_rows - 1].as_py() if rows.num_rows else -1
+                while problems and problems[0].position <= end:
+                    report(problems.pop(0))
+                yield rows
     for problem in problems:
         report(problem)
 

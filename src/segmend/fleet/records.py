@@ -82,7 +82,7 @@ def decoded(
     at = _At(offset=piece.base_offset if piece.start == 0 else None, position=piece.start)
     for chunk in chain(_readable(piece, reader, options, problems, stopped, doubts), [None]):
         rest = chunk
-        for problem in filter(partial(is_loss, piece), problems):
+        for problem in sorted(filter(partial(is_loss, piece), problems), key=attrgetter("position")):
             if rest is not None:
                 row = int(np.searchsorted(rest["batch_position"].to_numpy(), problem.position))
                 yield from _sound(piece, reader, at, rest.slice(0, row), doubts, options, report)
