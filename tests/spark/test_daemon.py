@@ -5,6 +5,7 @@ import socket
 from collections.abc import Iterator
 
 import pytest
+from tests.cli.run import python
 
 from segmend.spark import daemon
 
@@ -29,3 +30,23 @@ def test_what_a_first_task_imported_is_never_looked_through_again(monkeypatch: p
         assert daemon.worker(one, True) == 0
     assert gc.get_freeze_count() <= imported, "what later tasks leave behind may be garbage"
     assert len(kept) == 1_000
+
+
+HUNG_UP_ON = """
+import importlib.util, sys, traceback
+sys.modules["__main__"].__spec__ = importlib.util.find_spec("pyspark.daemon")
+import segmend.spark.source
+for error in BrokenPipeError("hung up"), ValueError("a fault"):
+    try:
+        raise error
+    except Exception:
+        traceback.print_exc()
+"""
+
+
+@pytest.mark.slow
+def test_a_worker_of_a_plan_that_spark_hangs_up_on_shows_no_stack() -> None:
+    """It is one of PySpark's own daemon (seen of some in a hundred reads, of any outcome)."""
+    ran = python("-c", HUNG_UP_ON)
+    assert ran.stderr.count("Traceback") == 1
+    assert ran.stderr.endswith("ValueError: a fault\n")
