@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import gc
 import socket
-import sys
-import traceback
 
 from pyspark import daemon
 
@@ -28,21 +26,6 @@ def worker(sock: socket.socket, authenticated: bool) -> int:
         gc.collect()
         gc.freeze()
     return code
-
-
-def hush() -> None:
-    """The same in a worker of PySpark's own daemon, as plans of reads and workers of a cluster have.
-
-    No setting names another daemon for plans. Spark hangs up once it has heard what it wants.
-    """
-    main = sys.modules["__main__"].__spec__
-    if main is not None and main.name == "pyspark.daemon":
-        vars(traceback)["print_exc"] = _print_exc
-
-
-def _print_exc() -> None:
-    if not isinstance(error := sys.exc_info()[1], ConnectionError):
-        traceback.print_exception(error)
 
 
 if __name__ == "__main__":

@@ -33,9 +33,8 @@ from segmend.fleet.listing import absolute
 from segmend.fleet.options import ReadOptions, parse_options
 from segmend.fleet.tables import TableTask, open_table, read
 from segmend.frozen import replace
-from segmend.spark.daemon import hush
 from segmend.spark.stream import CORES, KafkaLogStream
-from segmend.spark.tasks import in_a_line
+from segmend.spark.tasks import hush, in_a_line
 
 NAME = "kafka-log"
 hush()  # a worker that plans a read imports this before it does anything else for us

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -31,6 +33,21 @@ def java_says(error: Py4JJavaError) -> str:
     """What happened, without where in Java; Python has names for few of its exceptions."""
     thrown = error.java_exception
     return str(thrown.getMessage() or thrown.toString()).partition("\n")[0]
+
+
+def hush() -> None:
+    """In a worker of PySpark's own daemon, as plans and clusters have: one that is hung up on shows no stack.
+
+    No setting names `segmend.spark.daemon` for plans. Spark hangs up once it has heard what it wants.
+    """
+    main = getattr(sys.modules["__main__"], "__spec__", None)
+    if main is not None and main.name == "pyspark.daemon":
+        vars(traceback)["print_exc"] = _print_exc
+
+
+def _print_exc() -> None:
+    if not isinstance(error := sys.exc_info()[1], ConnectionError):
+        traceback.print_exception(error)
 
 
 @contextmanager
