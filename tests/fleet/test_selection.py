@@ -499,6 +499,12 @@ def test_logs_that_are_refused_are_told(
         ({"endingOffsets": '{"t":{"0":120}}'}, None),
         ({"endingOffsets": '{"t":{"0":121}}'}, "ends at offset 120, before the endingOffsets 121"),
         ({"startingOffsets": '{"t":{"0":121}}'}, "ends at offset 120, before the startingOffsets 121"),
+        (
+            {"startingOffsets": '{"t":{"0":121}}', "minPartitions": "1"},
+            "ends at offset 120, before the startingOffsets 121",
+        ),
+        ({"startingOffsets": '{"t":{"0":121}}', "minPartitions": "2"}, None),
+        ({"startingOffsets": '{"t":{"0":121}}', "endingOffsets": '{"t":{"0":121}}'}, None),
     ],
 )
 def test_offsets_that_are_named_and_gone_are_told(

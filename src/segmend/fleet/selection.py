@@ -68,11 +68,11 @@ def wanted_logs(everything: Sequence[Found], options: ReadOptions) -> list[Wante
     return logs
 
 
-def lacking(log: WantedLog, options: ReadOptions) -> Iterator[str]:
+def lacking(log: WantedLog, options: ReadOptions, of: int) -> Iterator[str]:
     """In words: what the files beside a log know to have been before its first segment, or behind its last.
 
     And offsets that are asked for by Spark's names and are not there, over which Spark throws
-    (`failOnDataLoss`). Damage between them is told by who reads it.
+    (`failOnDataLoss`), of a read `of` so many partitions. Damage between them is told by who reads it.
     """
     partition, wanted = log.partition, log.wanted
     beside, key, loaded = partition.log_dir, partition.key, partition.leader_epochs.value
@@ -83,7 +83,7 @@ def lacking(log: WantedLog, options: ReadOptions) -> Iterator[str]:
                 f"{partition.path}: has nothing from offset {each.first_offset} to {each.last_offset}, where "
                 "its leader-epoch-checkpoint begins"
             )
-    start, stop = _asked_start(key, options), _asked_end(key, options)
+    start, stop = _asked(key, options)
     first = max(place_start(partition, aged=options.aged), 0 if options.aged else log.deleted)
     if start is not None and start < first:
         yield f"{partition.path}: begins at offset {first}, behind the startingOffsets {start}"
@@ -96,9 +96,19 @@ def lacking(log: WantedLog, options: ReadOptions) -> Iterator[str]:
     last, mark = end.next_offset if end else 0, beside.high_watermarks.get(key, 0)
     if last < mark and last <= log.upto:
         yield f"{partition.path}: ends at offset {last}, below its high watermark {mark}"
+    if stop is None and options.min_partitions > of:
+        # To divide it Spark looks up where it ends, and leaves out what begins behind
+        # (`KafkaOffsetReaderAdmin.getOffsetRangesFromUnresolvedOffsets`).
+        start = None
     for name, asked in (("startingOffsets", start), ("endingOffsets", stop)):
         if asked is not None and last < asked:
             yield f"{partition.path}: ends at offset {last}, before the {name} {asked}"
+
+
+def _asked(key: tuple[str, int], options: ReadOptions) -> tuple[int | None, int | None]:
+    """The offsets that are named; none where nothing is between (`KafkaOffsetRangeCalculator.getRanges`)."""
+    start, stop = _asked_start(key, options), _asked_end(key, options)
+    return (None, None) if start == stop else (start, stop)
 
 
 def reach(log: WantedLog, options: ReadOptions) -> tuple[int, int]:

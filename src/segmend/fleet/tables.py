@@ -133,7 +133,8 @@ def _by_range(
     whole = 1 << 62 if options.table == "index_entries" else target
     compacts = _told_by_metadata(places, options)
     tell_gone(
-        (words for log in logs if options.consumes for words in lacking(log, options)), options.gone_mode
+        (words for log in logs if options.consumes for words in lacking(log, options, len(logs))),
+        options.gone_mode,
     )
     tell_gone(_unread((partition for _, partition in logs_wanted), options), options.gone_mode)
     tell_gone(options.nowhere(places, {log.partition.key for log in logs}), options.gone_mode)
