@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests.draws import Draws
 from tests.golden.shared import GOLDEN, Shared, written
 from tests.memory import MEMORY, another_disk, has_room, prefix, remove_leftovers, swift
 from tests.removal import remove
@@ -71,6 +72,9 @@ def pytest_configure(config: pytest.Config) -> None:
         # A job that a shell began with `&` ignores Ctrl-C, and so would every command that a test starts.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     settings.load_profile("few" if without_slow(config) else "all")
+    whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.keyword
+    if drawn := getattr(config, "workerinput", {}).get("draws", "") or (whole and without_slow(config)):
+        config.pluginmanager.register(Draws("" if drawn is True else drawn))
     chosen = config.option.basetemp or os.environ.get("TMPDIR") or os.environ.get("PYTEST_DEBUG_TEMPROOT")
     if not chosen and not hasattr(config, "workerinput") and has_room():
         os.environ["PYTEST_DEBUG_TEMPROOT"] = str(MEMORY)
@@ -210,6 +214,13 @@ def goldens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     Shared.root.mkdir(exist_ok=True)
     yield
     assert written() == [], "a test wrote into the golden directories that all share"
+
+
+@pytest.fixture
+def tmp_path(tmp_path: Path) -> Path:
+    """Without the link to it that pytest leaves for ever: each command looks at all there is above it."""
+    tmp_path.with_name(f"{tmp_path.name[:-1]}current").unlink(missing_ok=True)
+    return tmp_path
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What `conftest.py` does to a run: a group runs in one worker; CI skips nothing."""
+"""What `conftest.py` does to a run: a group runs in one worker; CI skips nothing and draws nothing."""
 
 import os
 import re
@@ -24,13 +24,27 @@ def test_by_an_import(): pytest.importorskip("nobody_has_this")
 def test_of_root(): pass
 """
 
+TABLES = """
+import time
+import pytest
 
-def pytest_told(*arguments: str, **environment: str) -> str:
+@pytest.mark.parametrize("case", range(9))
+def test_costly(case):
+    began = time.process_time()
+    while time.process_time() < began + 0.15:
+        pass
+
+@pytest.mark.parametrize("case", range(40))
+def test_cheap(case): pass
+"""
+
+
+def pytest_told(*arguments: str, cwd: Path = ROOT, **environment: str) -> str:
     """What a run of its own prints."""
     inherited = {name: it for name, it in os.environ.items() if not name.startswith("PYTEST_")}
     command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", *arguments]
     return subprocess.run(
-        command, cwd=ROOT, env=inherited | environment, capture_output=True, text=True, check=False
+        command, cwd=cwd, env=inherited | environment, capture_output=True, text=True, check=False
     ).stdout
 
 
@@ -51,3 +65,26 @@ def test_what_is_skipped_elsewhere_fails_in_ci(ci: str, tmp_path: Path) -> None:
     told = pytest_told("--continue-on-collection-errors", *here, CI=ci)
     of_ci = "1 failed, 4 errors" if os.geteuid() == 0 else "1 failed, 1 skipped, 3 errors"
     assert (of_ci if ci else "5 skipped") in told, told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "41 passed, 8 left to CI"),
+        (("-n", "2", "--dist", "loadfile"), "41 passed, 8 left to CI"),
+        (("-m", ""), "49 passed"),
+        (("-n", "2", "-m", ""), "49 passed"),
+        (("test_tables.py",), "49 passed"),
+        (("-n", "2", "test_tables.py"), "49 passed"),
+        (("-k", "costly"), "9 passed"),
+    ],
+)
+def test_only_the_fast_tests_as_a_whole_leave_cases_to_ci(
+    words: tuple[str, ...], told: str, tmp_path: Path
+) -> None:
+    (tmp_path / "test_tables.py").write_text(TABLES)
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\ntestpaths = .\nmarkers = slow\naddopts = -p tests.conftest -m 'not slow'\n"
+    )
+    assert told in pytest_told(*words, cwd=tmp_path).splitlines()[-1]

@@ -58,6 +58,7 @@ def entries(desk: Desk) -> list[Path]:
     return [path for log_dir in desk.dirs for path in (log_dir / NAME).rglob("*")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["apply", "undo"])
 def test_a_mode_in_it_is_told_and_given_back(command: str, desk: Desk) -> None:
     before, told = look(desk), 0
