@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Generator
 from random import Random
 from statistics import median
+from typing import Protocol
 
 import pytest
-from xdist.workermanage import WorkerController
 
 from tests.seeds import NUMBER
 
@@ -29,6 +29,12 @@ def used() -> float:
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
+class Worker(Protocol):
+    """What xdist, which has no types, tells of one."""
+
+    workerinput: dict[str, str]
+
+
 class Draws:
     """A plug-in of pytest: cases in an order drawn by the day, and no more once a table took enough."""
 
@@ -43,7 +49,7 @@ class Draws:
         return f"of costly tables cases are drawn ({NUMBER}={self.seed}); a file that is named runs whole"
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_configure_node(self, node: WorkerController) -> None:
+    def pytest_configure_node(self, node: Worker) -> None:
         """All workers draw the same, also at midnight."""
         node.workerinput["draws"] = self.seed
 
