@@ -192,15 +192,33 @@ def test_metadata_older_than_the_logs_of_the_same_node_is_no_all_clear(
     assert [each.severity for each in checked if each.code == "K25"] == [worst for _ in words]
 
 
-def test_leaders_of_a_topic_of_this_name_before_are_not_missing_in_the_metadata(tmp_path: Path) -> None:
-    """As after a restore and `plan restamp`: 3.9.2 served it all, and forgot the higher epochs."""
+@pytest.mark.parametrize("older", ["leader-epoch-checkpoint", "*.log"])
+def test_leaders_of_a_topic_of_this_name_before_are_not_missing_in_the_metadata(
+    older: str, tmp_path: Path
+) -> None:
+    """As after a restore and `plan restamp`: 3.9.2 served it all, and forgot the higher epochs.
+
+    A follower writes them anew as it starts, and takes nothing from the new leader (4.3.1).
+    """
     dirs = with_metadata(metadata.cluster(["t", "u"], following=1000))(tmp_path, True)
     file = dirs[0] / "t-0" / "leader-epoch-checkpoint"
     file.write_text(f"0\n2\n0 0\n{metadata.EPOCH + 1} 219\n")
-    os.utime(file, (1, 1))
+    for path in file.parent.glob(older):
+        os.utime(path, (1, 1))
     assert not [each for each in last(started(dirs, node(dirs))).unknown if " had " in each]
     checked = CheckRun(broker_of(dirs, "4.3", node(dirs)), level=Level.STARTUP)
     assert "K25" not in {each.code for each in checked}
+
+
+def test_a_log_of_which_a_part_came_since_the_topic_was_made_counts(tmp_path: Path) -> None:
+    dirs = with_metadata(metadata.cluster(["t", "u"], following=1000))(tmp_path, True)
+    file = dirs[0] / "t-0" / "leader-epoch-checkpoint"
+    file.write_text(f"0\n2\n0 0\n{metadata.EPOCH + 1} 219\n")
+    first, *later = sorted(file.parent.glob("*.log"))
+    assert later
+    os.utime(first, (1, 1))
+    checked = CheckRun(broker_of(dirs, "4.3", node(dirs)), level=Level.STARTUP)
+    assert "K25" in {each.code for each in checked}
 
 
 @pytest.mark.parametrize(

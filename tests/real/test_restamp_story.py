@@ -175,6 +175,9 @@ def test_a_topic_made_anew_serves_the_records_of_the_old_one_from_all_its_replic
         assert set(partition(cluster).isrs) & {broker.seat.node_id for broker in stuck} == set()
         for broker in stuck:
             broker.stop(180)
+            # Which has written the epochs anew: they are those of the topic before, not of newer metadata.
+            found = run("check", *broker.dirs, "--json").of("finding")
+            assert "K25" not in {row["code"] for row in found}
             where = ("--partition", NAME, "--from", source.dirs[0] / NAME, "--live-source", "-o", plan)
             run("plan", "graft", *broker.dirs, *where, code=0)
             run("apply", plan, "--yes", *state, code=1)

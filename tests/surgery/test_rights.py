@@ -355,10 +355,8 @@ def test_an_immutable_log_dir_refuses_where_its_lock_would_be_made(
     refused(desk, f"{desk.dirs[1]}: is made immutable (chattr -i, -a)")
 
 
-def test_an_immutable_log_dir_refuses_where_a_killed_run_has_made_its_lock(
-    desk: Desk, immutable: Callable[[Path], None]
-) -> None:
-    """It went through all steps, and could not take the lock away."""
+def begun(desk: Desk) -> None:
+    """A plan, and a run of it that was killed before its first step; its locks and vaults are made."""
     trimmed(desk)
     (desk.dirs[1] / ".lock").unlink(missing_ok=True)
     fx = Mortal(1 << 30)
@@ -370,8 +368,24 @@ def test_an_immutable_log_dir_refuses_where_a_killed_run_has_made_its_lock(
     with pytest.raises(Died):
         apply(Plan.load(str(desk.plan_file)), str(desk.state), fx=fx, watch=Watch(tell=die))
     assert (desk.dirs[1] / ".lock").exists()
+
+
+def test_an_immutable_log_dir_refuses_where_a_killed_run_has_made_its_lock(
+    desk: Desk, immutable: Callable[[Path], None]
+) -> None:
+    """It went through all steps, and could not take the lock away."""
+    begun(desk)
     immutable(desk.dirs[1])
     refused(desk, f"{desk.dirs[1]}: is made immutable (chattr -i, -a)")
+
+
+def test_a_closed_place_of_old_bytes_that_a_killed_run_has_made_refuses_before_the_first_step(
+    desk: Desk, immutable: Callable[[Path], None]
+) -> None:
+    begun(desk)
+    vault = next(desk.state.glob("journals/*/steps/0001"))
+    immutable(vault)
+    refused(desk, f"{vault}: is made immutable (chattr -i, -a)")
 
 
 @pytest.mark.parametrize("made", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("nowhere")])

@@ -40,14 +40,19 @@ def newest_epoch(partition: PartitionDir) -> int:
 
 
 def newest_of_topic(partition: PartitionDir, image: MetadataImage | None) -> int:
-    """The same of leaders of this topic: a file from before the topic was made is of one of its name before.
+    """The same of leaders of this topic: files from before the topic was made are of one of its name before.
 
-    So it is after a restore and `plan restamp`; what the controller's clock does not tell, counts.
+    So it is after a restore and `plan restamp`; what the controller's clock does not tell, counts. A start as
+    a follower writes the old epochs anew (seen on 4.3.1): then a log tells that took nothing since.
     """
     newest, file = newest_epoch(partition), partition.leader_epochs.entry
     created = -1 if image is None else image.created.get(partition.topic_id or "", -1)
-    is_older = newest >= 0 and file is not None and file.stat().mtime_ns < created * 1_000_000
-    return -1 if is_older else newest
+    if newest < 0 or file is None or created < 0:
+        return newest
+    logs = [each.log.stat() for each in partition.segments if each.log is not None]
+    written = [each.mtime_ns for each in logs if each.size]
+    times = [file.stat().mtime_ns, *([max(written)] if written else [])]
+    return -1 if min(times) < created * 1_000_000 else newest
 
 
 def ahead(epochs: Mapping[Name, int], image: MetadataImage) -> frozenset[Name]:

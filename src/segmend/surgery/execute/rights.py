@@ -48,6 +48,8 @@ def refuse_without_rights(run: PlanRun, steps: Sequence[int], vaults: str) -> No
         refusals += _refusals(step, vaults, status)
         if status is not Status.BEFORE:
             refusals += _kept(run.vault(number), step)
+        elif disk.path_type(run.vault(number)) == "dir":  # Who was killed before the step has made it.
+            refusals += filter(None, [_closed(run.vault(number))])
         if status is Status.BETWEEN:
             refusals += _stuck(step, run.token(number))
     refusals = list(dict.fromkeys(refusals))
