@@ -62,6 +62,7 @@ FLEETS = {
     "small": Logs(segments=20, size=30, other=100),
     "few and large": Logs(segments=4, size=SMALL // 8),
     "streamed": Logs(segments=8, size=SMALL // 8, batches=12, other=100),
+    "batches of 800 KB": Logs(segments=8, size=30_000, batches=24, other=100),
     "running": Logs(segments=20, size=30, other=100, preallocated=True),
 }
 
@@ -124,6 +125,17 @@ def test_a_table_asks_little(asked: Asked, options: dict[str, str]) -> None:
         assert sum(len(batch) for work in works for batch in read(work)) or options["table"] == "damage"
 
     _held(asked, " ".join(options.values()), asked(rows))
+
+
+def test_headers_are_looked_at_in_one_request_more(asked: Asked) -> None:
+    """Of committed records; the last batch, of which the checksum is computed, lies behind by then."""
+
+    def read_as(isolation: str) -> Callable[[str], object]:
+        options = parse_options({"table": "records", "isolation": isolation})
+        return lambda url: [len(some) for work in open_table([url], options, cores=1) for some in read(work)]
+
+    plain, committed = (len(asked(read_as(f"read_{each}"))) for each in ("uncommitted", "committed"))
+    assert committed - plain < 1.5 * asked.segments  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("table", ["records", "segments"])

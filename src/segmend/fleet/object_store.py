@@ -271,6 +271,7 @@ class RemoteReader(OpenFile):
         self._store = store
         self._key = key
         self._block = kept.get(self._own_name, _LAST) or _Fetched()
+        self._before = _Fetched()
         self._stream: Iterator[Any] | None = None
         self._stream_at = 0
 
@@ -287,11 +288,13 @@ class RemoteReader(OpenFile):
         return filled
 
     def _at(self, position: int, wanted: int) -> memoryview:
-        offset = position - self._block.start
-        if not 0 <= offset < len(self._block.content):
-            self._block = self._fetched(position, wanted)
-            offset = position - self._block.start
-        return self._block.content[offset : offset + wanted]
+        # Who has read headers to the end goes back to the last batch, which may begin a block before.
+        for block in (self._block, self._before):
+            if block.start <= position < block.start + len(block.content):
+                break
+        else:
+            self._before, self._block = self._block, (block := self._fetched(position, wanted))
+        return block.content[position - block.start :][:wanted]
 
     def _fetched(self, position: int, wanted: int) -> _Fetched:
         """A block of the object with that position in it."""
