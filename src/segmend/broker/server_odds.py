@@ -12,11 +12,14 @@ from typing import Final
 from segmend.broker.authorizer import REGISTERING
 from segmend.broker.rule import Rule, gone_in, new_in
 from segmend.broker.server_listeners import ROLES, entries_of
+from segmend.broker.server_rules import ELSEWHERE, PLACES
+from segmend.broker.server_texts import unheard
 from segmend.formats.config_values import long_integer
 from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import frozen
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
+from segmend.wording import few
 
 HELD_AT_ONCE: Final = ("log.cleaner.dedupe.buffer.size", "log.cleaner.io.buffer.size", "queued.max.requests")
 """Settings for which the JVM sets memory aside as it starts."""
@@ -24,7 +27,12 @@ MUCH: Final = 128 << 20
 """Beyond that not each of them has it; the default heap has room for it beside all else."""
 TOO_MUCH: Final = 1 << 30
 """All of the default heap (-Xmx1G)."""
-
+_CONNECTING: Final = (
+    "ssl.", "sasl.", "listener.name.", "zookeeper.ssl.", "advertised.", "password.encoder.",
+    "delegation.token.", "num.network.", "num.io.", "config.providers.",
+)  # fmt: skip
+_SECRETS: Final = (".password", ".secret")
+"""Settings of which every value leaves the log dirs as they are: how it is reached, by whom, and secrets."""
 
 COMES_UP: Final = "whether it comes up, and serves, with"
 """How what is named of such a setting begins."""
@@ -147,6 +155,14 @@ _ODDS: Final = (
 )  # fmt: skip
 
 
+def untold_settings(config: ServerConfig, release: Release) -> list[str]:
+    """The settings on which an answer may hang, and of which only a config provider knows the value."""
+    kept = (*ELSEWHERE, *_SECRETS)
+    names = [each for each in config.provided if each not in PLACES and not each.startswith(_CONNECTING)]
+    heard = {*names} - {*unheard(names, release)}
+    return [each for each in names if each in heard and not each.endswith(kept)]
+
+
 def much_memory(config: ServerConfig) -> list[str]:
     """The settings for which the JVM is supposed to have the memory."""
     numbers = {name: long_integer(config.given.get(name)) or 0 for name in HELD_AT_ONCE}
@@ -155,7 +171,9 @@ def much_memory(config: ServerConfig) -> list[str]:
 
 def odd_settings(config: ServerConfig, release: Release) -> Iterator[str]:
     """What a start depends on that no file tells, by the settings that make it so."""
-    return (f"{COMES_UP} {told}: {each.why}" for each, told, _ in _given(config, release))
+    if untold := untold_settings(config, release):
+        yield f"what the config provider has for {few(untold)}: taken are Kafka's defaults, and these dirs"
+    yield from (f"{COMES_UP} {told}: {each.why}" for each, told, _ in _given(config, release))
 
 
 def shut_out_by(config: ServerConfig, release: Release) -> Iterator[str]:

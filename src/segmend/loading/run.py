@@ -20,7 +20,7 @@ from segmend.broker.failures import (
 )
 from segmend.broker.identity import NEITHER
 from segmend.broker.server_listeners import wants_jaas
-from segmend.broker.server_odds import much_memory, odd_settings
+from segmend.broker.server_odds import much_memory, odd_settings, untold_settings
 from segmend.broker.server_rules import ELSEWHERE, PLACES
 from segmend.broker.server_texts import unheard
 from segmend.broker.strays import PROMOTES_FUTURE
@@ -425,9 +425,8 @@ def _told_elsewhere(given: ServerConfig, release: Release) -> Iterator[str]:
     """What server.properties alone does not tell."""
     if unknown := unheard(given.given, release):
         yield f"nothing hangs on what are no settings of Kafka {release}: {few(unknown)}"
-    if given.provided:
-        more = ", and no other log dirs" if "log.dirs" in given.provided else ""
-        yield f"Kafka's defaults{more}, where a config provider is asked: {few([*given.provided])}"
+    if provided := given.provided.keys() - untold_settings(given, release):
+        yield f"what a config provider has fits: {few(sorted(provided))}"
     named = [name for name in given.given if name.endswith(ELSEWHERE) or name in PLACES]
     if named:
         yield f"what server.properties names is there, and fits: {few(named)}"
