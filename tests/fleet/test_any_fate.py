@@ -144,6 +144,12 @@ def given_and_named(
     return [offset for batch in batches for offset in batch["offset"].to_pylist()], named
 
 
+def lost(history: History, given: list[int]) -> list[int]:
+    """What was committed and is not given; behind an open transaction a consumer gets nothing."""
+    stable = min((offsets[0] for offsets in history.open.values()), default=history.writer.next_offset)
+    return sorted(offset for offset in history.committed - {*given} if offset < stable)
+
+
 @pytest.mark.parametrize("number", range(sampled(4000, 150)))
 def test_no_row_is_given_that_was_not_committed_and_none_is_lost_silently(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -166,10 +172,7 @@ def test_no_row_is_given_that_was_not_committed_and_none_is_lost_silently(
     given, named = given_and_named(tmp_path / "b1", monkeypatch, **split)
     assert len({*given}) == len(given)
     assert {*given} <= history.committed, (sorted({*given} - history.committed), named, did)
-    # Behind the first transaction that is open a consumer gets nothing.
-    stable = min((offsets[0] for offsets in history.open.values()), default=history.writer.next_offset)
-    lost = sorted(offset for offset in history.committed - {*given} if offset < stable)
-    silent = [offset for offset in lost if not any(offset in each for each in named)]
+    silent = [offset for offset in lost(history, given) if not any(offset in each for each in named)]
     assert not silent, (silent, named, did)
 
 
@@ -187,9 +190,7 @@ def test_a_log_between_is_lost_where_no_policy_is_told_and_no_cleaner_was(
     split = {"splitBytes": str(draw.choice((300, 1000)))} if draw.random() < 0.5 else {}
     given, named = given_and_named(tmp_path / "b1", monkeypatch, compacted=None, **split)
     assert {*given} <= history.committed, (sorted({*given} - history.committed), named, did)
-    stable = min((offsets[0] for offsets in history.open.values()), default=history.writer.next_offset)
-    lost = sorted(offset for offset in history.committed - {*given} if offset < stable)
-    silent = [offset for offset in lost if not any(offset in each for each in named)]
+    silent = [offset for offset in lost(history, given) if not any(offset in each for each in named)]
     assert not silent, (silent, named, did)
 
 
@@ -204,11 +205,9 @@ def test_what_another_replica_knows_of_a_transaction_is_asked(
     did = [draw.choice(WOUNDS)(draw, draw.choice(sorted(folder.glob("*.log")))) for _ in range(2)]
     split = {"splitBytes": str(draw.choice((300, 1000)))} if draw.random() < 0.5 else {}
     given, named = given_and_named(tmp_path / "all", monkeypatch, **split)
-    stable = min((offsets[0] for offsets in history.open.values()), default=history.writer.next_offset)
-    lost = sorted(offset for offset in history.committed - {*given} if offset < stable)
     assert len({*given}) == len(given)
     assert {*given} <= history.committed, (sorted({*given} - history.committed), named, did)
-    assert not lost, (lost, named, did)
+    assert not lost(history, given), (lost(history, given), named, did)
 
 
 @pytest.mark.parametrize("at", range(2, 26))

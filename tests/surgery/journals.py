@@ -8,8 +8,6 @@ would not bring back.
 
 import shutil
 import sys
-from collections import Counter
-from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -18,8 +16,8 @@ from tests.surgery.drawn import STOPPED
 from tests.surgery.faulty import Failing, Mortal
 from tests.surgery.loop import COMMANDS, Loop
 from tests.surgery.picture import Tree
-from tests.surgery.story import ERRORS, plans_read_once
-from tests.surgery.trials import each_of, main, nobody_else
+from tests.surgery.story import ERRORS
+from tests.surgery.trials import main, playing
 from tests.surgery.world import World, make, plan_of
 
 from segmend.errors import SegmendError
@@ -122,18 +120,7 @@ def contents(tree: Tree) -> set[object]:
     return {row[5] for row in tree.values() if len(row) > 5 and row[4]}
 
 
-def play(numbers: Iterable[int], seed: int, of: Sequence[str], home: Path) -> Counter[str]:
-    """Play them all; how many ended how."""
-
-    def trial(number: int, folder: Path) -> list[str]:
-        try:
-            return [played(seed, number, folder)]
-        except Exception as error:
-            error.add_note(f"--seed {seed} --only {number}")
-            raise
-
-    with plans_read_once(), nobody_else():
-        return each_of(numbers, home, trial)
+play = playing(played)
 
 
 if __name__ == "__main__":

@@ -8,15 +8,13 @@ file as it was, an undo brings all back.
 
 import shutil
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 from tests.surgery.journals import Rounds
 from tests.surgery.loop import COMMANDS
-from tests.surgery.story import plans_read_once
-from tests.surgery.trials import each_of, main, nobody_else
+from tests.surgery.trials import main, playing
 from tests.surgery.world import make
 
 from segmend.errors import SegmendError
@@ -110,18 +108,7 @@ def put_back(saved: Path, state: Path, hurt: Path) -> None:
     shutil.copytree(source, hurt) if source.is_dir() else shutil.copy2(source, hurt)
 
 
-def play(numbers: Iterable[int], seed: int, of: Sequence[str], home: Path) -> Counter[str]:
-    """Play them all; how many ended how."""
-
-    def trial(number: int, folder: Path) -> list[str]:
-        try:
-            return [played(seed, number, folder)]
-        except Exception as error:
-            error.add_note(f"--seed {seed} --only {number}")
-            raise
-
-    with plans_read_once(), nobody_else():
-        return each_of(numbers, home, trial)
+play = playing(played)
 
 
 if __name__ == "__main__":

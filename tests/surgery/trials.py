@@ -17,6 +17,7 @@ import pytest
 from tests.memory import swift
 from tests.removal import remove
 from tests.seeds import SEED
+from tests.surgery.story import plans_read_once
 
 from segmend.surgery.execute import lock
 
@@ -67,6 +68,23 @@ def each_of(numbers: Iterable[int], home: Path, trial: Callable[[int, Path], Ite
             for path in folder.iterdir():
                 remove(path) if path.is_dir() else path.unlink()
     return told
+
+
+def playing(played: Callable[[int, int, Path], str]) -> Play:
+    """Plays all of a seed; how many ended how, and with which words the one that disagrees comes again."""
+
+    def play(numbers: Iterable[int], seed: int, of: Sequence[str], home: Path) -> Counter[str]:
+        def trial(number: int, folder: Path) -> list[str]:
+            try:
+                return [played(seed, number, folder)]
+            except Exception as error:
+                error.add_note(f"--seed {seed} --only {number}")
+                raise
+
+        with plans_read_once(), nobody_else():
+            return each_of(numbers, home, trial)
+
+    return play
 
 
 def main(words: Sequence[str], name: str, of: Sequence[str], play: Play, *, count: int = 100) -> int:
