@@ -31,6 +31,7 @@ SWEEPS = {
         *PYTEST,
         "tests/cli/test_read_only.py",
         "tests/surgery/test_crash.py",
+        "tests/surgery/test_damaged_state.py",
         "tests/surgery/test_every_operation_killed.py",
         "tests/surgery/test_graft_releases.py",
         "tests/surgery/test_hard_links.py",
