@@ -226,6 +226,17 @@ def test_where_one_bit_makes_it_an_index_tells(told: str, tmp_path: Path) -> Non
         assert "one flipped bit may have made that" in doubts[0]
 
 
+@pytest.mark.parametrize("to", [11, 12, 15, 19, 77])
+def test_alone_with_several_gaps_it_is_said_which_batches_may_be_misplaced(to: int, tmp_path: Path) -> None:
+    """As one flipped bit, or several, leave it: whatever is taken for another offset is told as a doubt."""
+    after = [each for each in (20, 22, 25) if each > to]
+    code, missing, doubts, _ = rescued(tmp_path, one_by_one(tmp_path, 1, [0, 1, 5, 6, 10, (13, to), *after]))
+    assert code == 4
+    assert isinstance(missing, list)
+    for first, last in missing:
+        assert sum(f"offsets {first} to {last} are missing" in each for each in doubts) == 1, doubts
+
+
 def test_an_offset_that_no_log_comes_to_at_once_is_wrong_whatever_its_bits(tmp_path: Path) -> None:
     code, _, doubts, rows = rescued(tmp_path, one_by_one(tmp_path, 1, [0, 1, (2, 0x5_0000_0002 + 1)]))
     assert (code, [row[0] for row in rows]) == (4, [0, 1])

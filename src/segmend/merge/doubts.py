@@ -58,6 +58,34 @@ def unexplained_gaps(left_out: Sequence[Span]) -> Iterator[str]:
         )
 
 
+def misplaceable(replicas: Sequence[Replica], missing: Spans) -> Iterator[str]:
+    """Missing offsets that are a gap between two batches of one replica alone, in words.
+
+    It has several gaps, as a cleaner leaves them, so none was held against the batches beside it (`leaps`).
+    """
+    for replica in (each for each in replicas if each.thinned and missing):
+        firsts, lasts = (replica.runs.column(name) for name in ("first_offset", "last_offset"))
+        gaps = ((last + 1, first - 1) for last, first in zip(lasts, firsts[1:], strict=False))
+        for at, gap in enumerate(gaps, 1):
+            if gap[0] > gap[1] or without([gap], missing):
+                continue
+            before, behind = replica.runs[at - 1], replica.runs[at]
+            touch = (before.file, before.end_position) == (behind.file, behind.first_position)
+            if touch and not _beside_others(replicas, replica, gap):
+                yield (
+                    f"{replica.path}/{behind.file} at byte {behind.first_position}: nothing but the "
+                    f"batches before and behind it says that offsets {gap[0]} to {gap[1]} are missing; "
+                    "no checksum covers where they begin, so one of them may belong there, "
+                    "and not where it is taken for"
+                )
+
+
+def _beside_others(replicas: Sequence[Replica], mine: Replica, gap: Span) -> bool:
+    edges = gap[0] - 1, gap[1] + 1
+    others = [each for each in replicas if each is not mine]
+    return all(any(_any_has([each], edge, edge) for each in others) for edge in edges)
+
+
 def _in_remote_storage(replicas: Sequence[Replica]) -> Iterator[str]:
     """Where the log begins before the first file, in words: in remote storage (KIP-405), or that is gone.
 

@@ -12,7 +12,7 @@ from segmend.errors import UsageError
 from segmend.frozen import replace
 from segmend.merge.agreement import disagreements
 from segmend.merge.branch import Branch, gaps_alone, holes, on_branch, unburied, untold, without_lost
-from segmend.merge.doubts import beside, unexplained_gaps, unknown
+from segmend.merge.doubts import beside, misplaceable, unexplained_gaps, unknown
 from segmend.merge.leaps import without_leaps
 from segmend.merge.lineage import claims_of, lineage
 from segmend.merge.no_further import without_false_checkpoints
@@ -87,6 +87,7 @@ def merge(
             *unknown(replicas, branches, marks, (first, end)),
             *_untold(replicas, branches, look, missing),
             *unexplained_gaps(left_out),
+            *misplaceable(replicas, missing),
             *_unsure(replicas, uncleaned, ranges, look, staying),
             *beside(replicas, missing, end),
         ),

@@ -66,7 +66,9 @@ Compaction
     tells, it is left out, and named, where one flipped bit, or a leap of 2^24 offsets, would explain it; else
     it is taken, and told as a doubt. Its gap is no compaction, for any replica. Why: a record at a
     wrong offset is worse than one that is missing by name, but what breaks in disks and memory is a bit, or
-    a block, which takes the batch's length with it.
+    a block, which takes the batch's length with it. Of a replica with more gaps no batch is left out: where
+    one of them turns out to be missing, and no other replica has both batches beside it, that is told as a
+    doubt of these batches. Where a cleaner's work is proven, a gap is one of its own, and nothing is told.
 
     Where nothing but a few gaps shows compaction, one is a loss if another replica has there what no cleaner
     takes, or a record without a key; or where the log has before what came again such a record, or before the
