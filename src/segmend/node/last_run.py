@@ -242,16 +242,19 @@ def _stopped_earlier(dirs: Sequence[LogDir], release: Release) -> Mapping[str, E
 def _copied_running(dirs: Sequence[LogDir]) -> Mapping[str, EarlierDir]:
     """By path, dirs with logs as no stop in order leaves them, beside a dir with its marker.
 
-    It writes the recovery points of all dirs at the ends of their logs, and a marker into each.
+    It writes the recovery points of all dirs at the ends of their logs, and a marker into each. A dir that
+    has such logs beside its own marker tells nothing: somebody set that.
     """
-    marked = next((each for each in dirs if each.is_clean), None)
-    found = {}
-    for each in dirs if marked is not None else ():
-        behind = None if each.is_clean else _goes_on(each)
-        if behind is not None and marked is not None:
-            words = _RUNNING.format(behind.name, marked.path)
-            found[each.path] = EarlierDir(words=words, file=RECOVERY_POINT)
-    return found
+    if not any(each.is_clean for each in dirs):
+        return {}
+    behind = {each: one for each in dirs if not each.is_clean and (one := _goes_on(each)) is not None}
+    marked = next((each for each in dirs if behind and each.is_clean and _goes_on(each) is None), None)
+    if marked is None:
+        return {}
+    return {
+        each.path: EarlierDir(words=_RUNNING.format(one.name, marked.path), file=RECOVERY_POINT)
+        for each, one in behind.items()
+    }
 
 
 def _goes_on(log_dir: LogDir) -> PartitionDir | None:
