@@ -87,4 +87,4 @@ def test_only_the_fast_tests_as_a_whole_leave_cases_to_ci(
     (tmp_path / "pytest.ini").write_text(
         "[pytest]\ntestpaths = .\nmarkers = slow\naddopts = -p tests.conftest -m 'not slow'\n"
     )
-    assert told in pytest_told(*words, cwd=tmp_path).splitlines()[-1]
+    assert told in pytest_told(*words, cwd=tmp_path, CI="").splitlines()[-1]

@@ -22,7 +22,6 @@ from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 from segmend.logdir.scans import plain_scan
-from segmend.logdir.tail import whole_end_offset
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.metadata_log import MetadataLog
 from segmend.node.older import newest_of_topic
@@ -39,25 +38,17 @@ WRITTEN_EARLIER: Final = (
 )
 AWAY: Final = (
     "the broker ran without this dir since (under broker epoch {}; this one is as {} left it, as far as its "
-    "marker and the times of its checkpoints tell, which miss a copy of up to 15 s before): the disk "
+    "marker and the times of its checkpoints tell, which miss a copy of up to two minutes before): the disk "
     "was away, and nobody wrote to its replicas meanwhile"
 )
 _OLDER: Final = "by the metadata of this node {}: this dir is an older copy (a snapshot?)"
 _MARKED: Final = "the broker ran with it under broker epoch {}, and the marker is of a stop under {}"
 _LED: Final = "{} was led here in epoch {}, and its log knows of none after {}"
-_RUNNING: Final = (
-    "{} goes on behind its recovery point, and {} has the marker of a stop in order: this dir was not there "
-    "then, so it is a copy of while the broker ran, or was not mounted"
-)
-_UNDATED: Final = (
-    "its logs are younger than the last run of the broker with it, and its metadata is not: a copy that kept "
-    "no times, and nobody can tell of which moment"
-)
 _WRITTEN: Final = "it was in use {:,} s after its checkpoints were last written"
 _AT_ONCE: Final = 120_000_000_000
 """ns between the last goes of both: a minute, and as long as one may take on a disk that hangs."""
-_MARKS: Final = 15_000_000_000
-"""ns in which the high watermarks of each dir are written, at the latest, and as a broker stops."""
+_AS_IT_STOPS: Final = 15_000_000_000
+"""ns before a stop in order: by then the high watermarks were written at the latest, and are once more."""
 _MS: Final = 1_000_000
 
 
@@ -84,7 +75,7 @@ def earlier_dirs(
     `metadata` is the node's own copy, and the dir in which it lies.
     """
     marked = _stopped_earlier(dirs, release)
-    by_others = {**_written_earlier(dirs), **_copied_running(dirs), **marked}
+    by_others = {**_written_earlier(dirs), **marked}
     if metadata is None or node_id is None or not metadata[0].whole:
         return by_others
     log, home = metadata
@@ -92,12 +83,13 @@ def earlier_dirs(
     if newest > log.image.runs.epochs.get(node_id, -1):
         return by_others  # The metadata is older itself.
     found = {}
+    ahead = _ahead_of_files(log, home)
     for each in dirs:
         served = log.image.runs.of(node_id, each.directory_id)
         if served is None:
             told = by_others.get(each.path)
         else:
-            told = _AsLeft(each, log, node_id, *served, home).told(by_others.get(each.path))
+            told = _AsLeft(each, log, node_id, *served, ahead).told(by_others.get(each.path))
         if told is not None:
             found[each.path] = told
     return found
@@ -107,12 +99,10 @@ class _AsLeft:
     """One dir, beside the last run that had it in use."""
 
     def __init__(
-        self, log_dir: LogDir, log: MetadataLog, node_id: int, service: Use, begun: int, home: LogDir
+        self, log_dir: LogDir, log: MetadataLog, node_id: int, service: Use, begun: int, ahead: int
     ) -> None:
         self._dir, self._image, self._node_id, self._service = log_dir, log.image, node_id, service
         self._failed_since = begun > service.epoch
-        self._home_time = _metadata_time(home)
-        ahead = 0 if self._home_time is None else max(0, log.image.runs.time - self._home_time // _MS)
         self._until = max(0, ((service.until or 0) - ahead)) * _MS
         self._since = log.image.runs.epochs[node_id] > service.epoch and not self._failed_since
 
@@ -125,11 +115,10 @@ class _AsLeft:
         if epoch is not None and epoch < own:
             return EarlierDir(words=_OLDER.format(_MARKED.format(own, epoch)), epochs=epochs)
         if epoch is None:
-            older = self._led_since() or self._written_since() or self._undated(self._home_time)
+            older = self._led_since() or self._written_since()
             if older is not None:
                 return older
-            stopped = self._service.in_order and not self._failed_since
-            if by_others is not None and ((by_others.proven and stopped) or not self._is_as_left()):
+            if by_others is not None and not self._is_as_left():
                 return by_others
         if not self._since:
             return None
@@ -177,18 +166,7 @@ class _AsLeft:
 
     @property
     def _margin(self) -> int:
-        """A broker that was killed at once need not have written them."""
-        served = self._until - self._service.since * _MS
-        return _MARKS if self._service.in_order or served > _MARKS else _AT_ONCE
-
-    def _undated(self, home_time: int | None) -> EarlierDir | None:
-        """Of a copy that kept no times, beside metadata that kept its own."""
-        logs = [_time(each.log) for one in self._dir.current for each in one.segments]
-        first = min((time for time in logs if time is not None), default=0)
-        late = self._until + _AT_ONCE
-        if self._failed_since or home_time is None or not home_time <= late < first or not self._dir.device:
-            return None
-        return EarlierDir(words=_UNDATED, file=HIGH_WATERMARK)
+        return _AS_IT_STOPS if self._service.in_order else _AT_ONCE
 
     def _is_as_left(self) -> bool:
         """Whether its checkpoints are of the end of its last run."""
@@ -201,10 +179,11 @@ def _marker_epoch(log_dir: LogDir) -> int | None:
     return None if epoch is None or epoch < 0 else epoch
 
 
-def _metadata_time(home: LogDir) -> int | None:
-    """When the metadata was last written, by the clock of the files here (ns)."""
+def _ahead_of_files(log: MetadataLog, home: LogDir) -> int:
+    """How far (ms) the clock of who leads the metadata is at least ahead of that of the files here."""
     partition = home.cluster_metadata
-    return _time(partition.segments[-1].log) if partition is not None and partition.segments else None
+    time = _time(partition.segments[-1].log) if partition is not None and partition.segments else None
+    return 0 if time is None else max(0, log.image.runs.time - time // _MS)
 
 
 def _last_written(partition: PartitionDir) -> int:
@@ -239,37 +218,6 @@ def _stopped_earlier(dirs: Sequence[LogDir], release: Release) -> Mapping[str, E
     }
 
 
-def _copied_running(dirs: Sequence[LogDir]) -> Mapping[str, EarlierDir]:
-    """By path, dirs with logs as no stop in order leaves them, beside a dir with its marker.
-
-    It writes the recovery points of all dirs at the ends of their logs, and a marker into each. A dir that
-    has such logs beside its own marker tells nothing: somebody set that.
-    """
-    if not any(each.is_clean for each in dirs):
-        return {}
-    behind = {each: one for each in dirs if not each.is_clean and (one := _goes_on(each)) is not None}
-    marked = next((each for each in dirs if behind and each.is_clean and _goes_on(each) is None), None)
-    if marked is None:
-        return {}
-    return {
-        each.path: EarlierDir(words=_RUNNING.format(one.name, marked.path), file=RECOVERY_POINT)
-        for each, one in behind.items()
-    }
-
-
-def _goes_on(log_dir: LogDir) -> PartitionDir | None:
-    """The first log that ends behind its recovery point."""
-    points = log_dir.checkpointed(RECOVERY_POINT)
-    for each in log_dir.current:
-        point = points.get(each.key)
-        try:
-            if point is not None and whole_end_offset(each) > point:
-                return each
-        except Unreadable:
-            continue
-    return None
-
-
 def _written_earlier(dirs: Sequence[LogDir]) -> Mapping[str, EarlierDir]:
     """By path, dirs whose checkpoints were written before another dir was last used.
 
@@ -278,26 +226,16 @@ def _written_earlier(dirs: Sequence[LogDir]) -> Mapping[str, EarlierDir]:
     mends logs and both checkpoints of one dir makes it look so: a forecast asks, and `check` finds no fault.
     """
     times = {each: _of_checkpoints(each) for each in dirs if each.device and each.current}
+    newest = max(times, key=lambda each: min(times[each], default=0), default=None)
     found = {}
     for each, own in times.items():
-        for other, others in times.items():
-            since = _written_since(own, others)
-            margin = _MARKS if since <= _AT_ONCE else _AT_ONCE
-            if since > _MARKS and _was_there(other, max(own), margin):
-                words = WRITTEN_EARLIER.format(since // 1_000_000_000, other.path)
-                found[each.path] = EarlierDir(words=words, file=HIGH_WATERMARK, proven=False)
+        if newest is None or not own:
+            continue
+        since = min(times[newest]) - max(own)
+        if since > _AT_ONCE and _was_there(newest, max(own)):
+            words = WRITTEN_EARLIER.format(since // 1_000_000_000, newest.path)
+            found[each.path] = EarlierDir(words=words, file=HIGH_WATERMARK, proven=False)
     return found
-
-
-def _written_since(own: Sequence[int], others: Sequence[int]) -> int:
-    """How much later the checkpoints of another dir were written (ns); both, or the marks within two minutes.
-
-    Nobody mends one dir within so short a time after a broker was killed.
-    """
-    if not own or not others:
-        return 0
-    both, marks = min(others) - max(own), others[0] - max(own)
-    return marks if both <= _AT_ONCE and marks <= _AT_ONCE else both
 
 
 def _of_checkpoints(log_dir: LogDir) -> list[int]:
@@ -307,13 +245,13 @@ def _of_checkpoints(log_dir: LogDir) -> list[int]:
     return known if len(known) == len(times) else []
 
 
-def _was_there(log_dir: LogDir, when: int, margin: int) -> bool:
+def _was_there(log_dir: LogDir, when: int) -> bool:
     """Whether logs of its replicas were written both before that time and since."""
     earlier = later = False
     for entry in (each.log for one in log_dir.current for each in one.segments):
         time = _time(entry)
         if time is not None:
-            earlier, later = earlier or time < when, later or time > when + margin
+            earlier, later = earlier or time < when, later or time > when + _AT_ONCE
         if earlier and later:
             return True
     return False

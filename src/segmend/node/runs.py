@@ -19,11 +19,10 @@ ANY: Final = ""
 class Use:
     """The last time that a dir was in use: the broker epoch, and when that ended (ms); None: it goes on.
 
-    `since`: when it was let in with it (ms). `in_order`: the node said as it ended that it stops.
+    `in_order`: the node said then that it stops.
     """
 
     epoch: int
-    since: int = -1
     until: int | None = None
     in_order: bool = False
 
@@ -54,7 +53,7 @@ class Runs:
         self.epochs[node_id] = epoch
         self._has(node_id, dirs)
         if serves:
-            self._let_in(node_id, self.time)
+            self._let_in(node_id)
         if stops:
             self._end(node_id, self.time, in_order=True)
 
@@ -71,7 +70,7 @@ class Runs:
         if stops or serves is False:
             self._end(node_id, time, in_order=stops)
         elif serves:
-            self._let_in(node_id, time)
+            self._let_in(node_id)
 
     def of(self, node_id: int, directory: str | None) -> tuple[Use, int] | None:
         """(its last service, the epoch of the last start with it) of a dir; None if nothing tells."""
@@ -86,8 +85,8 @@ class Runs:
         self.dirs[node_id] = tuple(dirs) or (ANY,)
         self.begun.update({(node_id, each): self.epochs.get(node_id, -1) for each in self.dirs[node_id]})
 
-    def _let_in(self, node_id: int, time: int) -> None:
-        service = Use(epoch=self.epochs.get(node_id, -1), since=time)
+    def _let_in(self, node_id: int) -> None:
+        service = Use(epoch=self.epochs.get(node_id, -1))
         self.served.update({(node_id, each): service for each in self.dirs.get(node_id, ())})
 
     def _end(self, node_id: int, time: int, *, keeping: Collection[str] = (), in_order: bool = False) -> None:
