@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterator, Mapping
 
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from segmend.kernel.scan import iter_batches
-from segmend.logdir.file_system import Unreadable
+from segmend.logdir.file_system import FileStat, Unreadable
+from segmend.logdir.files import FileEntry
 from segmend.logdir.second_looks import look_again
 from segmend.logdir.tree import PartitionDir
 from segmend.node.metadata_image import MetadataImage
@@ -49,10 +50,19 @@ def newest_of_topic(partition: PartitionDir, image: MetadataImage | None) -> int
     created = -1 if image is None else image.created.get(partition.topic_id or "", -1)
     if newest < 0 or file is None or created < 0:
         return newest
-    logs = [each.log.stat() for each in partition.segments if each.log is not None]
-    written = [each.mtime_ns for each in logs if each.size]
-    times = [file.stat().mtime_ns, *([max(written)] if written else [])]
-    return -1 if min(times) < created * 1_000_000 else newest
+    logs = [status for each in partition.segments if (status := _status(each.log)) is not None]
+    written = max((each.mtime_ns for each in logs if each.size), default=None)
+    own = _status(file)
+    times = [time for time in (None if own is None else own.mtime_ns, written) if time is not None]
+    return -1 if times and min(times) < created * 1_000_000 else newest
+
+
+def _status(entry: FileEntry | None) -> FileStat | None:
+    """None also of a file that a running broker has taken away meanwhile."""
+    try:
+        return None if entry is None else entry.stat()
+    except Unreadable:
+        return None
 
 
 def ahead(epochs: Mapping[Name, int], image: MetadataImage) -> frozenset[Name]:
