@@ -23,6 +23,7 @@ from segmend.loading import (
 )
 from segmend.loading.run import Line
 from segmend.logdir.config import ServerConfig
+from segmend.node.older import newest_of_topic
 
 LOG = "__cluster_metadata-0"
 FIRST = f"{LOG}/{0:020d}.log"
@@ -219,6 +220,16 @@ def test_a_log_of_which_a_part_came_since_the_topic_was_made_counts(tmp_path: Pa
     os.utime(first, (1, 1))
     checked = CheckRun(broker_of(dirs, "4.3", node(dirs)), level=Level.STARTUP)
     assert "K25" in {each.code for each in checked}
+
+
+def test_a_log_that_a_running_broker_removes_meanwhile_tells_nothing(tmp_path: Path) -> None:
+    dirs = with_metadata(metadata.cluster(["t", "u"], following=1000))(tmp_path, True)
+    broker = broker_of(dirs, "4.3", node(dirs))
+    (partition,) = (each for each in broker.dirs[0].current if each.name == "t-0")
+    epoch = newest_of_topic(partition, broker.metadata)
+    assert partition.segments[0].log is not None
+    (dirs[0] / "t-0" / partition.segments[0].log.name).unlink()
+    assert newest_of_topic(partition, broker.metadata) == epoch >= 0
 
 
 @pytest.mark.parametrize(

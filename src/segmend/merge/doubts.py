@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from segmend.formats.names import file_prefix
 from segmend.merge.branch import Branch
-from segmend.merge.spans import Span, Spans, common, united, without
+from segmend.merge.spans import Span, Spans, common, has, united, without
 from segmend.merge.values import Replica
 
 
@@ -42,11 +42,7 @@ def _set_aside(replicas: Sequence[Replica], missing: Spans, end: int) -> Iterato
 
 def _any_has(replicas: Sequence[Replica], first: int, last: int) -> bool:
     """Whether any has a sound batch of these; gaps are told to be compacted for less."""
-    spans = (
-        zip(each.runs.column("first_offset"), each.runs.column("last_offset"), strict=True)
-        for each in replicas
-    )
-    return any(a <= last and b >= first for pairs in spans for a, b in pairs)
+    return any(a <= last and b >= first for each in replicas for a, b in _held(each))
 
 
 def unexplained_gaps(left_out: Sequence[Span]) -> Iterator[str]:
@@ -65,25 +61,26 @@ def misplaceable(replicas: Sequence[Replica], missing: Spans) -> Iterator[str]:
     """
     for replica in (each for each in replicas if each.thinned and missing):
         firsts, lasts = (replica.runs.column(name) for name in ("first_offset", "last_offset"))
-        gaps = ((last + 1, first - 1) for last, first in zip(lasts, firsts[1:], strict=False))
-        for at, gap in enumerate(gaps, 1):
-            if gap[0] > gap[1] or without([gap], missing):
-                continue
-            before, behind = replica.runs[at - 1], replica.runs[at]
+        pairs = enumerate(zip(lasts, firsts[1:], strict=False))
+        apart = ((at, last, first) for at, (last, first) in pairs if last + 1 < first)
+        gaps = [each for each in apart if has(missing, each[1] + 1, each[2] - 1)]
+        others = [each for each in replicas if each is not replica]
+        held = united(span for each in others for span in _held(each)) if gaps else Spans()
+        for at, last, first in gaps:
+            before, behind = replica.runs[at], replica.runs[at + 1]
             touch = (before.file, before.end_position) == (behind.file, behind.first_position)
-            if touch and not _beside_others(replicas, replica, gap):
+            if touch and not (has(held, last) and has(held, first)):
                 yield (
                     f"{replica.path}/{behind.file} at byte {behind.first_position}: nothing but the "
-                    f"batches before and behind it says that offsets {gap[0]} to {gap[1]} are missing; "
+                    f"batches before and behind it says that offsets {last + 1} to {first - 1} are missing; "
                     "no checksum covers where they begin, so one of them may belong there, "
                     "and not where it is taken for"
                 )
 
 
-def _beside_others(replicas: Sequence[Replica], mine: Replica, gap: Span) -> bool:
-    edges = gap[0] - 1, gap[1] + 1
-    others = [each for each in replicas if each is not mine]
-    return all(any(_any_has([each], edge, edge) for each in others) for edge in edges)
+def _held(replica: Replica) -> Iterator[Span]:
+    runs = replica.runs
+    return zip(runs.column("first_offset"), runs.column("last_offset"), strict=True)
 
 
 def _in_remote_storage(replicas: Sequence[Replica]) -> Iterator[str]:

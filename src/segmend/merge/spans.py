@@ -108,9 +108,10 @@ def common(spans: Sequence[Span], others: Sequence[Span]) -> Spans:
     return without(spans, without(spans, others))
 
 
-def has(spans: Spans, offset: int) -> bool:
-    at = bisect_right(spans.firsts, offset) - 1
-    return at >= 0 and spans.lasts[at] >= offset
+def has(spans: Spans, first: int, last: int | None = None) -> bool:
+    """Whether an offset is in it, or all of `first` to `last`."""
+    at = bisect_right(spans.firsts, first) - 1
+    return at >= 0 and spans.lasts[at] >= (first if last is None else last)
 
 
 def ends(spans: Iterable[Span]) -> Iterator[int]:
