@@ -288,8 +288,8 @@ class History:
         node = self.nodes[number]
         cleaned = 0 if node.forgotten else node.cleaned
 
-        def inside(batch: RecordBatch) -> int:
-            return next(b.first for b in node.log if b.last == batch.last_offset)
+        def inside(batch: RecordBatch) -> tuple[int, int]:
+            return next((b.first, b.last) for b in node.log if b.last == batch.last_offset)
 
         starts = [0] if node.gap is None else [0, node.gap[1] + 1]
         walks = [

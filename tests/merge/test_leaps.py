@@ -300,3 +300,37 @@ def test_no_record_comes_to_another_offset_and_none_is_lost_that_one_bit_does_no
     named = [each for each in doubts if "is left out" in each]
     assert flips or len(lost) <= len(named), (missing, doubts, lost)
     assert not lost or code == 4, (missing, doubts, lost)
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("bit", [0, 1, 2, 3, 5, 17])
+def test_a_compressed_message_that_says_another_last_offset_is_nowhere_else(
+    magic: int, bit: int, tmp_path: Path
+) -> None:
+    """Of magic 0 those inside have their own; of magic 1 the next one begins where it would end."""
+    home = tmp_path / "b1" / "t-0"
+    home.mkdir(parents=True)
+    built = [
+        build_batch([NewRecord(value=b"%d" % at) for at in range(first, first + 6)],
+                    base_offset=first, magic=magic, codec=1)
+        for first in range(0, 30, 6)
+    ]  # fmt: skip
+    built[2] = (17 ^ 1 << bit).to_bytes(8) + built[2][8:]
+    (home / f"{0:020}.log").write_bytes(b"".join(built))
+    code, missing, _, rows = rescued(tmp_path, home.parent)
+    assert (code, missing) == (4, [[12, 17]])
+    assert rows == [(at, at) for at in range(30) if not 12 <= at < 18]
+
+
+@pytest.mark.parametrize("files", [([0, 1, (2, 3), 4, 5],), ([0, 1], [(32, 34), 35, 36])])
+def test_one_with_a_gap_before_and_damage_behind_it_may_be_misplaced(
+    files: tuple[list[int | tuple[int, int]], ...], tmp_path: Path
+) -> None:
+    """Also where the gap is at the beginning of its file, whose name says where that began."""
+    home = one_by_one(tmp_path, 1, *files)
+    log = max((home / "t-0").glob("*.log"))
+    flip(log, -1 - log.stat().st_size // len(files[-1]))
+    code, _, doubts, rows = rescued(tmp_path, home)
+    assert code == 4
+    assert all(offset == number for offset, number in rows), rows
+    assert ["is left out: one flipped bit" in each for each in doubts] == [True]

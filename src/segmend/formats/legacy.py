@@ -69,6 +69,23 @@ def base_offset(data: bytes, entry: RecordBatch, *, limit: int) -> int | None:
     return None if first is None else first.offset
 
 
+def inner_span(data: bytes, wrapper: RecordBatch, *, limit: int) -> tuple[int, int] | None:
+    """The offsets of the first and last message in a wrapper; None if it cannot be opened.
+
+    Those of magic 0 are under its checksum, whatever the wrapper says. Negative ones show a wrong offset.
+    """
+    try:
+        _, value, value_at = _key_and_value(data, wrapper.header_size, wrapper.size)
+    except Malformed:
+        return None
+    payload = open_payload(data, value_at, wrapper, [], limit) if value is not None else b""
+    stated = [span.offset for span in _spans(payload, value_at, [])]
+    if not stated:
+        return None
+    base = 0 if wrapper.magic == 0 else wrapper.last_offset - stated[-1]
+    return base + stated[0], base + stated[-1]
+
+
 def _key_and_value(data: bytes, at: int, end: int) -> tuple[bytes | None, bytes | None, int]:
     """(key, value, position of the value's bytes)."""
     cursor = Cursor(data, at, min(end, len(data)))

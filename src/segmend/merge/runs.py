@@ -289,7 +289,7 @@ class _Reading:
     def _walked(self, segment: LogSegment, log: FileEntry, *, most: int = INT_MAX) -> Walk:
         base, following = segment.base_offset, segment.next_base_offset
         walk = Walk(
-            log.name, base, following, lambda batch: _first_inside(log, batch),
+            log.name, base, following, lambda batch: _inside(log, batch),
             lambda: max(self.epoch, self._before()), most, self._lines, self._lonely,
         )  # fmt: skip
         problems: list[Problem] = []
@@ -306,14 +306,14 @@ class _Reading:
         return walk
 
 
-def _first_inside(log: FileEntry, batch: RecordBatch) -> int | None:
-    """The offset of the first message of a compressed wrapper; None if that cannot be read."""
+def _inside(log: FileEntry, batch: RecordBatch) -> tuple[int, int] | None:
+    """The first and last offset in a compressed wrapper; None if that cannot be read."""
     try:
         with log.reader() as reader:
             data = reader.read(min(batch.size, DECODE_LIMIT), batch.position)
     except Unreadable:
         return None
-    return legacy.base_offset(data, batch, limit=DECODE_LIMIT)
+    return legacy.inner_span(data, batch, limit=DECODE_LIMIT)
 
 
 def _gaps(

@@ -32,7 +32,7 @@ class Walk:
         file: str,
         base: int,
         next_base: int | None,
-        inside: Callable[[RecordBatch], int | None] = lambda batch: batch.last_offset,
+        inside: Callable[[RecordBatch], tuple[int, int] | None] = lambda _: None,
         before: Callable[[], int] = lambda: NO_EPOCH,
         most: int = INT_MAX,
         lines: Lines = (),
@@ -49,19 +49,20 @@ class Walk:
         self._disputed = False
         """Of the batch held back and the one before it both could not be right: it is a run of its own."""
         self.leaps: dict[int, tuple[int, int | None]] = {}
-        """Batches, by position, that leave offsets out without a batch beside them that agrees, and the
-        offsets that may be theirs: compaction leaves such gaps, and so does one bit, for no checksum covers
-        a base offset. It is the last one of a file, before which offsets are left out; or one behind damage,
-        after which they are."""
+        """Batches, by position, that leave offsets out on one side and have none on the other that agrees, but
+        damage, or the end of a file; and the offsets that may be theirs: compaction leaves such gaps, and so
+        does one bit, for no checksum covers a base offset."""
         self._file, self._base, self._next_base = file, base, next_base
         self._inside = inside
         self._last, self._epoch, self._before, self._most = base - 1, NO_EPOCH, before, most
         self._gone_back: Counter[int] = Counter()
         """How many batches had to be doubted because their epoch is older than one before, by epoch."""
         self._held: RecordBatch | None = None
+        self._first = base
+        """The first offset of the batch held back: a compressed wrapper of magic 0 or 1 says its last one."""
         self._open: OpenRun | None = None
-        self._due: int | None = None
-        """Where the run that is open may have begun, if damage before it leaves that to its first batch."""
+        self._leapt = False
+        """Whether the batch before this one is one of these."""
         self._unsound = Packed(_Unsound)
 
     def take(self, row: HeaderRow) -> None:
@@ -70,17 +71,20 @@ class Walk:
             self._doubt(batch, "crc-mismatch")
         elif (why := batch.beyond_reading) is not None:
             self._doubt(batch, why)  # no consumer reads it, nor what is behind
-        elif not self._possible(batch):
-            self._gone_back[batch.partition_leader_epoch] += (
-                batch.magic >= 2 and batch.base_offset > self._last
-            )
+        else:
+            self._take_sound(batch, self._first_of(batch))
+
+    def _take_sound(self, batch: RecordBatch, first: int | None) -> None:
+        if first is None or not self._possible(batch, first):
+            above = first is not None and first > self._last
+            self._gone_back[batch.partition_leader_epoch] += batch.magic >= 2 and above
             self._doubt(batch, "misplaced")
-        elif self._held is None or self._follows(self._held, batch):
-            self._accept(behind=batch.base_offset)
-            self._held = batch
-        elif self._is_odd_one(self._held, batch):
+        elif self._held is None or self._follows(self._held, batch, first):
+            self._accept((batch.position, first))
+            self._held, self._first = batch, first
+        elif self._is_odd_one(self._held, batch, first):
             self._doubt(self._held, "misplaced")
-            self._held, self._disputed = batch, True
+            self._held, self._first, self._disputed = batch, first, True
         else:
             self._doubt(batch, "misplaced")
 
@@ -104,14 +108,15 @@ class Walk:
             return 0
         count, self._held = run.follow(held, rows, at, self._next_base)
         if count:
-            self._last = self._held.base_offset - 1
+            self._first = self._held.base_offset
+            self._last = self._first - 1
         return count
 
-    def _possible(self, batch: RecordBatch) -> bool:
+    def _possible(self, batch: RecordBatch, first: int) -> bool:
         before_next = self._next_base is None or batch.last_offset < self._next_base
         return (
-            batch.base_offset > self._last
-            and batch.last_offset >= batch.base_offset
+            first > self._last
+            and batch.last_offset >= first
             and before_next
             and (self._epoch <= batch.partition_leader_epoch <= self._most or batch.magic < 2)
         )
@@ -136,72 +141,82 @@ class Walk:
         return most if 0 < count <= LONELY and (strange or count < self._gone_back.total()) else None
 
     @staticmethod
-    def _follows(before: RecordBatch, batch: RecordBatch) -> bool:
+    def _follows(before: RecordBatch, batch: RecordBatch, first: int) -> bool:
         later = batch.partition_leader_epoch >= before.partition_leader_epoch or batch.magic < 2
-        return batch.base_offset > before.last_offset and later
+        return first > before.last_offset and later
 
-    def _is_odd_one(self, held: RecordBatch, batch: RecordBatch) -> bool:
+    def _is_odd_one(self, held: RecordBatch, batch: RecordBatch, first: int) -> bool:
         """Of two that cannot both be right: whether it is the earlier one."""
-        if batch.base_offset <= held.last_offset:
-            return held.base_offset != self._last + 1
+        if first <= held.last_offset:
+            return self._first != self._last + 1
         return batch.partition_leader_epoch >= max(self._epoch, self._before())
 
     def _doubt(self, batch: RecordBatch, kind: str) -> None:
         claimed = batch.last_offset if kind != "misplaced" else None
         self._unsound.append(_Unsound(position=batch.position, end=batch.end, kind=kind, claimed=claimed))
 
-    def _accept(self, *, last: bool = False, behind: int | None = None) -> None:
+    def _accept(self, following: tuple[int, int] | None = None, *, last: bool = False) -> None:
+        """Of the batch that follows, if any: its position and its first offset."""
         batch, self._held = self._held, None
         if batch is None:
             return
-        first = batch.base_offset
-        if batch.magic < 2 and batch.codec:  # a wrapper tells its last offset only
-            first = min(self._first_of(batch), batch.last_offset)
-        epoch = batch.partition_leader_epoch
+        first, epoch = self._first, batch.partition_leader_epoch
         span = batch.last_offset - first + 1
         # A cleaner took records of it, or wrote into it when its tombstones may go.
         if batch.magic >= 2 and (batch.records_count < span or batch.has_delete_horizon):
             self.removed_below = self.proven_below = batch.last_offset + 1
-        run = self._open
-        alone = self._alone
+        run, end = self._open, self._open.end if self._open else 0
+        alone, leapt = self._alone, self._leapt
         self._alone = (
-            behind is not None and behind > batch.last_offset + 1 and self._lonely < self._few
+            following is not None and following[1] > batch.last_offset + 1 and self._lonely < self._few
             and not self.proven_below
         )  # fmt: skip
         self._lonely += self._alone
         self._alone, self._disputed = self._alone or self._disputed, False
+        gap = first > self._last + 1
+        before, behind = _beside(batch.position == end, gap), self._behind(batch, following, last=last)
+        self._leapt = {before, behind} in ({"gap", "end"}, {"gap", "damage"})
+        if self._leapt:
+            ends = self._next_base if following is None else following[1]
+            self.leaps[batch.position] = self._last + 1, None if ends is None else ends - 1
         # What is before the line of its epoch may have flipped: it is a run of its own.
-        goes_on = run is not None and run.end == batch.position and run.epoch == epoch
-        if run is None or not goes_on or first == self._starts.get(epoch):
-            anchored = batch.position == (run.end if run else 0)
-            run = self._begun(batch, first, None if anchored else self._last + 1)
-        elif first > self._last + 1 and last and batch.last_offset + 1 != self._next_base:
-            ends = None if self._next_base is None else self._next_base - 1
-            self.leaps[batch.position] = self._last + 1, ends
-            run = self._begun(batch, first, None)
-        elif first > self._last + 1 and self._due is not None and not run.goes_on:
-            self.leaps[run.start] = self._due, first - 1
-            run = self._begun(batch, first, None)
+        goes_on = run is not None and end == batch.position and run.epoch == epoch
+        if run is None or not goes_on or self._leapt or leapt or first == self._starts.get(epoch):
+            run = self._begun(batch, first)
         else:
-            if first > self._last + 1:
+            if gap:
                 self.removed_below = max(self.removed_below, first)
                 if not alone:
                     self.proven_below = max(self.proven_below, first)
             if alone or self._alone:
-                run = self._begun(batch, first, None)
+                run = self._begun(batch, first)
         run.add(batch, first, batch.records_count if batch.magic >= 2 else span)
         self._last, self._epoch = batch.last_offset, max(epoch, self._epoch)
 
-    def _begun(self, batch: RecordBatch, first: int, due: int | None) -> OpenRun:
+    def _behind(self, batch: RecordBatch, following: tuple[int, int] | None, *, last: bool) -> str:
+        if following is None:
+            is_end = last and batch.last_offset + 1 != self._next_base
+            return "end" if is_end else "" if last else "damage"
+        position, first = following
+        return _beside(position == batch.end, first > batch.last_offset + 1)
+
+    def _begun(self, batch: RecordBatch, first: int) -> OpenRun:
         self._close()
-        self._due = due
         self._open = OpenRun(first, batch.partition_leader_epoch, batch.position, batch.magic)
         return self._open
 
-    def _first_of(self, batch: RecordBatch) -> int:
-        """As its messages say; where they cannot be read it goes on behind the batch before."""
+    def _first_of(self, batch: RecordBatch) -> int | None:
+        """Its first offset; None of a wrapper whose messages say that it is not where it says.
+
+        Where they cannot be read it goes on behind the batch before.
+        """
+        if batch.magic >= 2 or not batch.codec:
+            return batch.base_offset
         inner = self._inside(batch)
-        return self._last + 1 if inner is None else max(inner, self._last + 1)
+        if inner is None:
+            before = self._last if self._held is None else self._held.last_offset
+            return min(before + 1, batch.last_offset)
+        return inner[0] if inner[1] == batch.last_offset else None
 
     def _close(self) -> None:
         if self._open is not None:
@@ -235,6 +250,11 @@ class Walk:
             elif claimed is not None and first <= claimed < first + (1 << 24):
                 last = claimed
             self.damaged.append(damage_at(first, last, self._file, position, end, kind))
+
+
+def _beside(touching: bool, gap: bool) -> str:
+    """What is there beside a batch, if it is not the batch that goes on with it."""
+    return ("gap" if gap else "") if touching else "damage"
 
 
 @frozen

@@ -60,8 +60,8 @@ Compaction
     two batches in one place, too, the one whose bytes another replica has elsewhere is misplaced; and of what
     was compacted each batch whose bytes more replicas have at another offset, in a gap beside it; or as many,
     if there is no gap beside them there.
-    Where nothing shows compaction, and one batch ends its file behind a gap, or stands between damage and a
-    gap, its offset may be wrong: it is where an index or the high watermark says so, or another replica
+    Where nothing shows compaction, and one batch has a gap on one side, and damage or the end of its file on
+    the other, its offset may be wrong: it is where an index or the high watermark says so, or another replica
     has it there. It is not if another one has its bytes beside that, or other bytes there. If none of them
     tells, it is left out, and named, where one flipped bit, or a leap of 2^24 offsets, would explain it; else
     it is taken, and told as a doubt. Its gap is no compaction, for any replica. Why: a record at a
@@ -101,7 +101,8 @@ Magic 0 and 1
     are decided as above. Lines of leader-epoch-checkpoint count from where batches have epochs. A replica to
     which a leader sent such messages for the batches that others have is told as a divergence. No header
     says what a cleaner took out of compressed ones: below what any replica compacted, those that have a part
-    of the messages of another are no other bytes.
+    of the messages of another are no other bytes. Those in a compressed message of magic 0 have their own offsets:
+    where it says another one for itself it is misplaced.
 
 What is refused
     Replicas whose topic ids differ: that partition alone. Replicas of several clusters: all. A directory
