@@ -99,10 +99,8 @@ def _gap(leap: Damaged, run: Run, before: Run | None) -> Damaged:
 
 def _is_beside(run: Run, before: Run | None) -> bool:
     """Whether no damage is before it: a batch, or the beginning of the file."""
-    return (
-        not run.first_position
-        or before is not None
-        and (before.file, before.end_position) == (run.file, run.first_position)
+    return not run.first_position or (
+        before is not None and (before.file, before.end_position) == (run.file, run.first_position)
     )
 
 

@@ -49,9 +49,9 @@ class Walk:
         self._disputed = False
         """Of the batch held back and the one before it both could not be right: it is a run of its own."""
         self.leaps: dict[int, tuple[int, int | None]] = {}
-        """Batches, by position, that leave offsets out on one side and have none on the other that agrees, but
-        damage, or the end of a file; and the offsets that may be theirs: compaction leaves such gaps, and so
-        does one bit, for no checksum covers a base offset."""
+        """Batches, by position, that leave offsets out on one side and have none on the other that agrees,
+        but damage, or the end of a file; and the offsets that may be theirs: compaction leaves such gaps, and
+        so does one bit, for no checksum covers a base offset."""
         self._file, self._base, self._next_base = file, base, next_base
         self._inside = inside
         self._last, self._epoch, self._before, self._most = base - 1, NO_EPOCH, before, most

@@ -101,8 +101,8 @@ Magic 0 and 1
     are decided as above. Lines of leader-epoch-checkpoint count from where batches have epochs. A replica to
     which a leader sent such messages for the batches that others have is told as a divergence. No header
     says what a cleaner took out of compressed ones: below what any replica compacted, those that have a part
-    of the messages of another are no other bytes. Those in a compressed message of magic 0 have their own offsets:
-    where it says another one for itself it is misplaced.
+    of the messages of another are no other bytes. Those in a compressed message of magic 0 have
+    offsets of their own: where it says another one for itself, it is misplaced.
 
 What is refused
     Replicas whose topic ids differ: that partition alone. Replicas of several clusters: all. A directory
