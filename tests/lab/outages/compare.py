@@ -38,6 +38,7 @@ def complaints(lines: list[Line], became: Line) -> list[str]:
             if line["type"] == "partition" and not line["topic"].startswith("__")
             for each in (
                 *of_partition(line, became, zookeeper=not quorum["voters"], ended=ENDS in told),
+                *of_goal(line, became),
                 *of_reads(line, became),
                 *of_order(line, became, places),
             )
@@ -97,6 +98,16 @@ def of_partition(line: Line, became: Line, *, zookeeper: bool, ended: bool) -> I
         unsure = ended or line["perhaps_made_anew"]
         if not unsure and became["takes"].get(name) == line["refuses_acks_all"]:
             yield f"{what}; acks=all taken: {became['takes'].get(name)}"
+
+
+def of_goal(line: Line, became: Line) -> Iterator[str]:
+    """Whether one that is called led has all that any copy in sync had, whether that comes up or not."""
+    name = f"{line['topic']}-{line['partition']}"
+    seen, in_sync = became.get("partitions", {}).get(name, {}), [*(line["isr"] or ()), *(line["elr"] or ())]
+    believed = [each for each in line["copies"] if each["node_id"] in in_sync] or line["copies"]
+    goal = max(((each["log_end_offset"] or 0) + each["records_lost"] for each in believed), default=0)
+    if line["outcome"] == "led" and seen.get("end", goal) < goal:
+        yield f"{name}: led, and ends at {seen['end']} of {goal} that a copy in sync had"
 
 
 def of_reads(line: Line, became: Line) -> Iterator[str]:
