@@ -165,6 +165,25 @@ def test_topics_partitions_and_brokers_select(tmp_path: Path) -> None:
     assert {r["broker"] for r in rows_of(root, table="findings", brokers="2")} <= {2}
 
 
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({}, {1, 2}),
+        ({"brokers": "2"}, {2}),
+        ({"topics": "t*"}, set()),
+        ({"brokers": "2", "topics": "t*"}, set()),
+    ],
+)
+def test_what_a_dir_itself_has_is_told_of_brokers_that_are_asked_for(
+    asked: dict[str, str], told: set[int], tmp_path: Path
+) -> None:
+    for broker in (1, 2):
+        (
+            write_broker(tmp_path, broker, [plain("t", 0, batches=1)]) / "recovery-point-offset-checkpoint"
+        ).write_bytes(b"x")
+    assert {row["broker"] for row in rows_of(tmp_path, table="findings", **asked)} == told
+
+
 def test_records_below_the_log_start_offset_are_aged(tmp_path: Path) -> None:
     writer = plain("t", 0)
     writer.log_start = 7

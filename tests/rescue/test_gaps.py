@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import run
+from tests.files import flip
 from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
 from tests.rescue.replicas import replicas
@@ -77,6 +78,7 @@ def test_where_no_metadata_tells_records_without_a_key_do(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("keys", "lacking", "missing"),
     [
+        ((None, b"k"), {}, []),
         ((None, b"k"), {2: [4]}, []),  # who has it
         ((None, None), {2: [0, 4], 3: [0, 6]}, []),  # where the log begins
         ((None, b"k"), {1: [4], 2: [4], 3: [4]}, [[8, 9]]),
@@ -102,8 +104,11 @@ def test_a_batch_that_is_gone_between_two_others(
         home.mkdir(parents=True)
         kept = (each for at, each in enumerate(batches) if at not in lacking.get(number, ()))
         (home / f"{0:020d}.log").write_bytes(b"".join(kept))
+    if not lacking:
+        flip(home / f"{0:020d}.log", -1)  # damage is no gap
     dirs = sorted(tmp_path.glob("b*"))
     ran = run("rescue", *dirs, "--out", tmp_path / "out", "--as", "jsonl", "--json")
     (line,) = ran.of("partition")
     gone = all(lacking.get(number) == [4] for number in (1, 2, 3))
     assert (ran.code, line["missing"], line["records"]) == (4 if missing else 0, missing, 20 - 2 * gone)
+    assert [each["topic"] for each in ran.json[-1]["policy_untold"]] == (["t"] if lacking else [])
