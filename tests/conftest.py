@@ -98,6 +98,18 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(
+    collector: pytest.Module | pytest.Class, name: str, obj: object
+) -> list[pytest.Item] | None:
+    """No cases are made of what would be deselected with all of them: a third of all cases."""
+    expression = collector.config.option.markexpr
+    if not name.startswith("test_") or not re.fullmatch(r"not \w+( and not \w+)*", expression):
+        return None
+    marks = {mark.name for mark in [*getattr(obj, "pytestmark", ()), *collector.iter_markers()]}
+    return [] if marks & {*re.findall(r"not (\w+)", expression)} else None
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What takes longest comes first, so that no worker ends long before the other; Spark starts in one.
 
