@@ -30,7 +30,7 @@ from tests.faults.written import (
 from tests.golden.shared import golden
 
 from segmend.checks import CheckRun, Level
-from segmend.findings import Basis, BrokerEffect, Finding, Severity
+from segmend.findings import Basis, BrokerEffect, Finding, Safety, Severity
 from segmend.loading import BrokerOutcome, start
 from segmend.loading.prelude import ForecastOptions
 from segmend.loading.run import forecast
@@ -183,6 +183,18 @@ def test_two_directories_of_one_partition(tmp_path: Path) -> None:
     dirs = two_dirs(tmp_path)
     written("t-0/partition.metadata", (dirs[0] / "t-0" / "partition.metadata").read_text(), 1)(dirs)
     assert effect_of(dirs, "N17").text.startswith("refuses to start: Duplicate log directories for t-0")
+
+
+@pytest.mark.parametrize("empty", [0, 1])
+def test_of_two_directories_the_one_without_records_is_to_go(tmp_path: Path, empty: int) -> None:
+    """A broker made it anew while the dir of the other one was away; the order of the dirs says nothing."""
+    dirs = two_dirs(tmp_path)
+    copy_tree(dirs[0] / "t-0", dirs[1] / "t-0")
+    for path in (dirs[empty] / "t-0").glob("0*"):
+        path.unlink()
+    (dirs[empty] / "t-0" / f"{0:020d}.log").touch()
+    (twin,) = [each for each in CheckRun(broker_of(dirs, "4.3")) if each.code == "N17"]
+    assert (twin.dir, twin.remedy and twin.remedy.safety) == (str(dirs[empty]), Safety.SAFE)
 
 
 def test_the_metadata_log_is_read_at_every_start(tmp_path: Path) -> None:
