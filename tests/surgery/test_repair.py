@@ -13,6 +13,7 @@ from tests.cli.run import Ran, run
 from tests.faults.table import Case, all_cases, fault_called
 from tests.surgery.patient import PatientOf
 
+from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.surgery.ops.repair import logs as log_repair
 from segmend.surgery.ops.repair.mends import mends
 
@@ -111,6 +112,18 @@ def test_what_derived_data_cannot_mend_is_left_with_the_next_command(patient_of:
     assert "L04" in planned.out
     applied = patient.run("apply", patient.plan_file, "--yes", "--state-dir", patient.state)
     assert (applied.code, "nothing to do" in applied.out) == (4, True)
+
+
+def test_what_is_left_is_told_as_a_start_after_the_plan_does_it(tmp_path: Path) -> None:
+    """Beside the mended log the old index, which no start meets, would have all of it cut off."""
+    dirs = fault_called("log-offset-far-away").scenes[0].base(tmp_path, True)
+    for name in (RECOVERY_POINT, HIGH_WATERMARK):
+        path = dirs[0] / name
+        head, rows = path.read_text().splitlines()[:2], path.read_text().splitlines()[2:]
+        path.write_text("\n".join([*head, *(f"{row.rpartition(' ')[0]} 0" for row in rows), ""]))
+    planned = run("plan", "repair", *dirs, "--kafka", "4.3.1", "-o", tmp_path / "plan.json", code=4)
+    (line,) = [each for each in planned.out.splitlines() if each.startswith("left as it is: C15")]
+    assert "the broker: nothing at this start" in line
 
 
 def test_what_the_plan_mends_is_not_left_by_another_name(patient_of: PatientOf) -> None:

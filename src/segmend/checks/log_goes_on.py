@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding, Where
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
+from segmend.logdir.stops import ended_at
 from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
@@ -29,12 +30,10 @@ LEVEL = Level.DEFAULT
 
 
 def run(partition: PartitionDir, context: PartitionContext) -> Iterator[Finding]:
-    """Where the high watermark reaches the end, only the recovery point is older."""
+    """As the forecast asks (`loading.reached.gone_on`)."""
     if partition.kind != "current" or not context.views or context.running or not context.dir.clean:
         return
-    marks = [context.checkpointed(name) for name in (RECOVERY_POINT, HIGH_WATERMARK)]
-    known = [each for each in marks if each is not None and each >= 0]
-    end = context.log_end_offset
-    if len(known) == len(marks) and max(known) < end:
-        words = f"the log ends at {end}, and ended at {max(known)} when its broker stopped in order"
-        yield context.finding("C15", words, Where(offset=max(known)), detail={"log_end_offset": end})
+    at, end = ended_at(*map(context.checkpointed, (RECOVERY_POINT, HIGH_WATERMARK))), context.log_end_offset
+    if at is not None and at < end:
+        words = f"the log ends at {end}, and ended at {at} when its broker stopped in order"
+        yield context.finding("C15", words, Where(offset=at), detail={"log_end_offset": end})

@@ -12,6 +12,7 @@ from segmend.loading.load import LoadedLog
 from segmend.loading.segment import Lost
 from segmend.loading.values import Extent
 from segmend.logdir.beyond_end import beyond_end
+from segmend.logdir.stops import ended_at
 from segmend.node.metadata_image import MetadataImage
 from segmend.node.older import DOUBTFUL_MARK, mark_is_older
 
@@ -75,20 +76,13 @@ def cut_short(dir_state: DirState, loaded: LoadedLog, image: MetadataImage | Non
 
 
 def gone_on(dir_state: DirState, loaded: LoadedLog) -> str | None:
-    """What is not known of a log that is longer than a broker that stops in order leaves it.
-
-    It writes the recovery point of each log at its end, and then the marker (`LogManager.shutdown`): so this
-    is another log, or somebody wrote the marker. Where the high watermark reaches its end, only the recovery
-    point is older.
-    """
+    """What is not known of a log that is longer than a broker that stops in order leaves it."""
     key, end = loaded.state.partition.key, loaded.before.log_end_offset or 0
-    marks = [dir_state.of(name, key) for name in (RECOVERY_POINT, HIGH_WATERMARK)]
-    known = [each for each in marks if each is not None and each >= 0]
-    if not dir_state.log_dir.is_clean or not loaded.state.settings.clean or dir_state.live:
+    at = ended_at(dir_state.of(RECOVERY_POINT, key), dir_state.of(HIGH_WATERMARK, key))
+    stopped = dir_state.log_dir.is_clean and loaded.state.settings.clean and not dir_state.live
+    if at is None or not stopped or end <= at:
         return None
-    if len(known) < len(marks) or end <= max(known):
-        return None
-    return GONE_ON.format(loaded.state.partition.path, end, max(known))
+    return GONE_ON.format(loaded.state.partition.path, end, at)
 
 
 def _told(dir_state: DirState, loaded: LoadedLog) -> Iterator[tuple[int, str]]:

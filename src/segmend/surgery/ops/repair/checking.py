@@ -48,18 +48,20 @@ def with_steps(request: Request[Options], steps: Sequence[Step]) -> Request[Opti
 
 
 def grave(findings: Iterable[Finding], request: Request[Options], steps: Sequence[Step]) -> list[Finding]:
-    """Those that are more than notes, by what a start does about them; of notes, the start after `steps`."""
+    """Those that are more than notes by what a start does about them, with what it does after `steps`.
+
+    Without the steps for derived files a start meets what the plan never leaves: an index of the log before.
+    Of what is a note by itself only the start after them says whether it is more.
+    """
     every = [*findings]
-    explained = _explained(every, request)
-    raised = {
-        number for number, finding in enumerate(every)
-        if Severity.INFO == finding.severity != explained[number].severity
-    }  # fmt: skip
-    if raised and steps:
-        for number, finding in enumerate(_explained(every, with_steps(request, steps))):
-            if number in raised:
-                explained[number] = finding
-    return [finding for finding in explained if finding.severity != Severity.INFO]
+    before = _explained(every, request)
+    if not steps or all(finding.severity == Severity.INFO for finding in before):
+        return [finding for finding in before if finding.severity != Severity.INFO]
+    after = _explained(every, with_steps(request, steps))
+    return [
+        then for own, now, then in zip(every, before, after, strict=True)
+        if now.severity != Severity.INFO and (then.severity != Severity.INFO or own.severity != Severity.INFO)
+    ]  # fmt: skip
 
 
 def _explained(findings: Iterable[Finding], request: Request[Options]) -> list[Finding]:
