@@ -71,6 +71,8 @@ def test_no_all_clear_where_a_config_provider_knows_what_the_answer_hangs_on(
     assert [each.partition(": ")[0] for each in ran.json[-1]["unknown"]] == [
         "what the config provider has for log.dirs, log.retention.hours"
     ]
+    checked = run("check", *dirs, "--config", given, "--json", "--kafka", "4.3.1", code=4)
+    assert checked.json[-1]["unknown"] == ran.json[-1]["unknown"]
     others = "what a config provider has fits: advertised.listeners, my.license, ssl.keystore.password"
     assert others in ran.json[-1]["assumed"]
     alone = run("forecast", "--config", given, "--kafka", "4.3.1")
@@ -81,6 +83,20 @@ def test_no_all_clear_where_a_config_provider_knows_what_the_answer_hangs_on(
     assert not any(limits)
     given.write_text("config.providers=env\nssl.keystore.password=${env:A}\n")
     run("forecast", *dirs, "--config", given, "--json", "--kafka", "4.3.1", code=0)
+
+
+def test_check_knows_of_a_dir_that_is_no_log_dir_any_more(tmp_path: Path) -> None:
+    """As the forecast does: of what lies in the one that was dropped the broker opens nothing."""
+    dirs = sorted(unpack(ARCHIVES / "4.3.1.tar.xz", tmp_path).glob("b1/d*"))
+    for dropped, kept in (dirs, dirs[::-1]):
+        given = tmp_path / "server.properties"
+        given.write_text(f"process.roles=broker,controller\nnode.id=1\nlog.dirs={kept}\n")
+        for command in ("check", "forecast"):
+            ran = run(command, *dirs, "--config", given, "--json", "--kafka", "4.3.1", code=4)
+            assert (
+                f"{dropped}: no log dir in server.properties, so the broker opens nothing of it"
+                in (ran.json[-1]["unknown"])
+            )
 
 
 def test_what_no_broker_asks_for_is_named(dirs: list[Path], tmp_path: Path) -> None:

@@ -163,6 +163,12 @@ def untold_settings(config: ServerConfig, release: Release) -> list[str]:
     return [each for each in names if each in heard and not each.endswith(kept)]
 
 
+def untold(config: ServerConfig, release: Release) -> Iterator[str]:
+    """What nobody knows of them."""
+    if names := untold_settings(config, release):
+        yield f"what the config provider has for {few(names)}: taken are Kafka's defaults, and these dirs"
+
+
 def much_memory(config: ServerConfig) -> list[str]:
     """The settings for which the JVM is supposed to have the memory."""
     numbers = {name: long_integer(config.given.get(name)) or 0 for name in HELD_AT_ONCE}
@@ -171,8 +177,7 @@ def much_memory(config: ServerConfig) -> list[str]:
 
 def odd_settings(config: ServerConfig, release: Release) -> Iterator[str]:
     """What a start depends on that no file tells, by the settings that make it so."""
-    if untold := untold_settings(config, release):
-        yield f"what the config provider has for {few(untold)}: taken are Kafka's defaults, and these dirs"
+    yield from untold(config, release)
     yield from (f"{COMES_UP} {told}: {each.why}" for each, told, _ in _given(config, release))
 
 

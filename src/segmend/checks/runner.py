@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from segmend.broker.failures import NO_FILE
 from segmend.broker.sanity import INDEX_SANITY, IndexSanity
+from segmend.broker.server_odds import untold
 from segmend.findings import Finding, Severity
 from segmend.frozen import dataclass, field, frozen, replace
 from segmend.logdir.file_system import Unreadable
+from segmend.node.listed import left_out, unlisted
 from segmend.node.only_zookeeper import not_given, only_zookeeper_knows
 from segmend.threads import Jobs, slices
 
@@ -122,6 +124,7 @@ class Summary:
                 *self.unknown,
                 *self.others,
             ],
+            "unknown": self.unknown,
             "unreadable": self.unreadable,
             "vanished": self.vanished,
             "dirs_not_given": self.dirs_not_given,
@@ -265,6 +268,9 @@ class CheckRun:
             self.summary.dirs_not_given = _not_given(broker)
             self.summary.metadata_unseen = broker.metadata_is_unseen
             running = any(self._broker.of(each).running for each in broker.dirs)
+            if not self._wanted.only:
+                self.summary.unknown.extend((*unlisted(broker), *untold(broker.config, broker.release)))
+                self.summary.others.extend(left_out(broker))
             if not (broker.kraft or running or self._wanted.only):
                 self.summary.unknown.extend(only_zookeeper_knows(broker.dirs))
                 self.summary.others.extend(not_given(broker.dirs))

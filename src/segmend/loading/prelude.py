@@ -5,7 +5,6 @@ Follows `KafkaRaftServer.initializeLogDirs` and the beginning of `LogManager.loa
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
@@ -13,7 +12,7 @@ from segmend.broker.failures import IO_ERROR, NO_READABLE_DIR, Fate
 from segmend.broker.identity import UNEXPECTED_METADATA, Identity, IdentityVerdict, verify
 from segmend.broker.server_names import MIGRATION
 from segmend.formats.config_values import boolean
-from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA, parse_dir_name
+from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
 from segmend.frozen import field, frozen
 from segmend.loading import places
 from segmend.loading.dirs import DirState, identity_of, read_dir, refuse_foreign
@@ -24,11 +23,11 @@ from segmend.loading.reads import Budget
 from segmend.loading.replicas import Situation, searched
 from segmend.loading.timing.estimate import Machine
 from segmend.loading.values import DirectoryOutcome
-from segmend.logdir import disk
-from segmend.logdir.file_system import READ, Unreadable
+from segmend.logdir.file_system import READ
 from segmend.logdir.tree import LogDir
 from segmend.logdir.user import User
 from segmend.node.broker_dirs import BrokerDirs
+from segmend.node.listed import absent, made_in
 from segmend.node.only_zookeeper import not_given, only_zookeeper_knows
 
 
@@ -73,7 +72,7 @@ class Prelude:
         cleaner = broker.config.cleaner_runs
         states = [read_dir(each, broker.release, clean=clean, cleaner=cleaner) for each in broker.dirs]
         for state in states:
-            state.foreign += self._made_in(state.log_dir)
+            state.foreign += made_in(broker, state.log_dir)
             refuse_foreign(state, broker.release, apart=broker.is_apart(state.log_dir))
             places.enter(state, broker.release)
             if state.path in self.verdict.offline:
@@ -92,14 +91,6 @@ class Prelude:
         words = (NO_READABLE_DIR.format(x.path) if x.log_dir.unreadable else x.offline for x in failed)
         return next(words, None)
 
-    def _made_in(self, log_dir: LogDir) -> Iterator[str]:
-        """Directories that the broker makes in this dir before it loads it: a log dir, or the way to one."""
-        for path in self.absent:
-            within = os.path.relpath(disk.real_path(path), log_dir.real_path)
-            name = within.partition("/")[0]
-            if name not in (".", "..") and parse_dir_name(name).kind == "foreign":
-                yield name
-
     @cached_property
     def verdict(self) -> IdentityVerdict:
         """What the meta.properties of all dirs together say."""
@@ -115,24 +106,9 @@ class Prelude:
         )  # fmt: skip
 
     @property
-    def not_given(self) -> list[str]:
-        """Log dirs of the configuration that are there and were not given, if any of the others was."""
-        wanted, given = self._wanted()
-        here = (path for path in wanted if disk.real_path(path) not in given)
-        return [path for path in here if _is_there(path)]
-
-    @property
-    def unlisted(self) -> list[str]:
-        """Log dirs that were given and are none of the configuration, which names some of the others."""
-        wanted, _ = self._wanted()
-        listed = {disk.real_path(path) for path in wanted}
-        return [each.path for each in self.broker.dirs if listed and each.real_path not in listed]
-
-    @property
     def absent(self) -> list[str]:
         """Log dirs of the configuration that are not there, if any of the others is among those given."""
-        wanted, _ = self._wanted()
-        return [path for path in wanted if not _is_there(path)]
+        return absent(self.broker)
 
     def only_zookeeper_knows(self) -> Iterator[str]:
         """What only ZooKeeper knows of these dirs, and of those that are not there or were not given."""
@@ -144,12 +120,6 @@ class Prelude:
     def metadata(self) -> Metadata:
         """What the node goes by."""
         return metadata_of(self.broker, whole=self.options.whole)
-
-    def _wanted(self) -> tuple[list[str], set[str]]:
-        """The dirs of the configuration, if it speaks of those that were given, and these."""
-        given = {each.real_path for each in self.broker.dirs}
-        wanted = [] if self.broker.given is None else list(self.broker.given.all_dirs)
-        return (wanted if any(disk.real_path(path) in given for path in wanted) else []), given
 
     def read_metadata_logs(self, refuse: Callable[[str | None], None]) -> list[DirectoryOutcome]:
         """Read the metadata log of each dir that has one; `refuse` is told why the process ends."""
@@ -179,14 +149,6 @@ class Prelude:
         now = self.options.now_ms
         told = self.options.topics
         return searched(Situation(broker=self.broker, now_ms=now, budget=self.budget, image=image, told=told))
-
-
-def _is_there(path: str) -> bool:
-    """Whether anything is, a loop of links or what this process may not see among it."""
-    try:
-        return disk.path_type(path) is not None
-    except Unreadable:
-        return True
 
 
 def _hides_identity(log_dir: LogDir) -> bool:

@@ -18,11 +18,6 @@ from segmend.broker.failures import (
     Fate,
     LoadFailure,
 )
-from segmend.broker.identity import NEITHER
-from segmend.broker.server_listeners import wants_jaas
-from segmend.broker.server_odds import much_memory, odd_settings, untold_settings
-from segmend.broker.server_rules import ELSEWHERE, PLACES
-from segmend.broker.server_texts import unheard
 from segmend.broker.strays import PROMOTES_FUTURE
 from segmend.formats.names import CLUSTER_METADATA, REMOTE_INDEX_CACHE
 from segmend.frozen import replace
@@ -32,14 +27,13 @@ from segmend.loading.dirs import DirState, is_needed
 from segmend.loading.expected import is_missing, made_again, made_as_followers, missing_replicas
 from segmend.loading.futures import replaced
 from segmend.loading.led import aside, key_of, without_the_fenced, without_the_renamed, without_the_unled
-from segmend.loading.metadata import ANOTHER_HOME, FOLLOWS, IN_ITS_HOME, NOBODYS, in_zookeeper
+from segmend.loading.left_open import LeftOpen
 from segmend.loading.prelude import ForecastOptions, Prelude
 from segmend.loading.reads import Budget
 from segmend.loading.remote import assumed, untold
 from segmend.loading.replicas import Loaded, Situation, unless_cleaner_dies, unseen
 from segmend.loading.side_by_side import load_directories
 from segmend.loading.timing.estimate import estimate
-from segmend.loading.topic_ids import doubtful_ids
 from segmend.loading.unmarked import spare_the_unasked, without_the_unmarked
 from segmend.loading.values import (
     ONCE_LOADED,
@@ -52,15 +46,10 @@ from segmend.loading.values import (
     PartitionOutcome,
     Service,
 )
-from segmend.loading.vanished import never_seen
 from segmend.logdir.as_user import AsUser, seen_by
-from segmend.logdir.config import ServerConfig
-from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
-from segmend.node.gates import ends_elected, perhaps_shut_out, refused_metadata, refused_server, shut_out
-from segmend.node.older import IDS, OWN, ahead, given_again, told
-from segmend.wording import few
+from segmend.node.gates import refused_metadata, refused_server, shut_out
 
 Line = PartitionOutcome | DirectoryOutcome | DirOutcome | Later | BrokerOutcome
 """What a forecast gives, in this order of kinds, the broker last."""
@@ -272,6 +261,13 @@ class _Run:
 
     def _outcome(self, states: Sequence[DirState], partitions: Sequence[PartitionOutcome]) -> BrokerOutcome:
         broker = self._broker
+        left_open = LeftOpen(
+            self._prelude,
+            self._loaded,
+            refused=self._refusal is not None,
+            view=self._view,
+            unsure=self._unsure,
+        )
         told: list[PartitionOutcome | DirectoryOutcome] = [*partitions, *self._others]
         remote = [one.outcome.name for one in self._loaded if one.in_remote]
         served = {(each.topic, each.partition) for each in partitions if not each.unserved}
@@ -290,11 +286,16 @@ class _Run:
                 bytes=sum(each.bytes_lost for each in partitions),
             ),
             unserved=sum(each.unserved and (each.topic, each.partition) not in served for each in partitions),
-            unknown=tuple(self._with_refused([*self._unknown(), *untold(partitions, remote)])),
-            assumed=(*self._assumed(), *assumed(remote)),
+            unknown=tuple(self._with_refused([*left_open.unknown(), *untold(partitions, remote)])),
+            assumed=(*left_open.assumed(), *assumed(remote)),
             supposed=self._prelude.metadata.supposed,
             metadata_lost=_of_metadata(self._others),
         )  # fmt: skip
+
+    def _with_refused(self, unknown: list[str]) -> list[str]:
+        """With all that this process may not read, whoever asked for it, and took what in its place."""
+        refused = {} if self._view is None else self._view.refused
+        return unknown + [each for each in refused.values() if not any(each in words for words in unknown)]
 
     def _concerned(self, loaded: Loaded, line: PartitionOutcome) -> PartitionOutcome:
         """With the groups or transactional ids that it concerns, if that is asked."""
@@ -317,98 +318,6 @@ class _Run:
             reason=self._refusal or offline,
         )  # fmt: skip
 
-    def _unknown(self) -> Iterator[str]:
-        """What could change the answer and was not to be read."""
-        yield from self._options.unknown
-        for state in self._prelude.states:
-            yield from state.unknown
-        yield from (each.unknown for each in self._loaded if each.unknown)
-        failing = (each for one in self._loaded for each in one.later if each.fails)
-        yield from dict.fromkeys(f"{each.dir}: how long it serves: {each.why}" for each in failing)
-        yield from self._places()
-        yield from (f"{path}: what it should have: {why}" for path, why in self._broker.older_dirs.items())
-        yield from self._unsure
-        yield from ends_elected(self._broker)
-        yield from perhaps_shut_out(self._broker)
-        if self._refusal is None:
-            yield from odd_settings(self._broker.config, self._broker.release)
-        yield from self._older()
-        metadata = self._prelude.metadata
-        if metadata.unknown is not None:
-            yield metadata.unknown
-        elif self._broker.kraft and metadata.image is None:
-            yield "replicas that the metadata does not expect (no readable __cluster_metadata here)"
-        elif metadata.assumed is not None and any(one.service == Service.STRAY for one in self._loaded):
-            yield "whether this copy of the cluster's metadata is behind, and what is a stray by it is none"
-        elif metadata.image is None:
-            yield from self._prelude.only_zookeeper_knows()
-            if self._refusal is None:
-                yield from doubtful_ids(self._loaded, self._broker.release)
-        gone = never_seen(self._loaded, metadata.image, self._prelude.states, self._broker)
-        if gone and self._refusal is None:
-            more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
-            yield f"whether {', '.join(gone[:5])}{more} had records here: there is no such directory"
-        if any(log_dir.broker_running() for log_dir in self._broker.dirs):
-            yield "what the broker that runs here has not written yet"
-
-    def _places(self) -> Iterator[str]:
-        """Dirs that server.properties has otherwise, or may have, or of which nobody knows whose they are."""
-        if self._broker.is_nobodys:
-            yield NOBODYS
-        for path in self._prelude.not_given:
-            yield f"{path}: a log dir in server.properties that was not given"
-        for path in self._prelude.unlisted:
-            yield f"{path}: no log dir in server.properties, so the broker opens nothing of it"
-        if self._refusal is None and self._broker.home_is_doubtful:
-            yield ANOTHER_HOME.format(self._broker.metadata_dir)
-
-    def _older(self) -> Iterator[str]:
-        """What its logs had of metadata that is not there any more: in its own copy, or where it asks."""
-        log, image = self._broker.own_metadata_log, self._prelude.metadata.image
-        served = {one.key[1:]: one for one in self._loaded if one.service == Service.SERVED and one.key}
-        if log is not None and log.whole:
-            epochs = {name: one.epoch for name, one in served.items()}
-            yield from told(OWN, ahead(epochs, log.image))
-        if image is not None and self._broker.kraft:
-            producers = {name: one.producer for name, one in served.items()}
-            yield from told(IDS, given_again(producers, image))
-
-    def _follows(self) -> bool:
-        """Whether another broker may lead a partition of which it has a replica."""
-        image, me = self._prelude.metadata.image, self._broker.node_id
-        served = (one.key for one in self._loaded if one.service == Service.SERVED and one.key)
-        return image is not None and any(
-            not image.leads_alone(topic, number, me) for _, topic, number in served
-        )
-
-    def _with_refused(self, unknown: list[str]) -> list[str]:
-        """With all that this process may not read, whoever asked for it, and took what in its place."""
-        refused = {} if self._view is None else self._view.refused
-        return unknown + [each for each in refused.values() if not any(each in words for words in unknown)]
-
-    def _assumed(self) -> Iterator[str]:
-        """What was taken for granted, as it ordinarily is."""
-        if self._budget.refused:
-            yield f"no damage inside {self._budget.refused:,} segments that the start does not read (--deep)"
-        if self._prelude.metadata.assumed is not None:
-            yield self._prelude.metadata.assumed
-        if not self._broker.kraft and self._prelude.metadata.image is None:
-            yield in_zookeeper(self._broker.release)
-        elif self._follows():
-            yield FOLLOWS
-        if self._broker.gets_new_id is None:
-            yield f"a broker.id in server.properties; if {NEITHER}"
-        if self._broker.given is None:
-            yield "Kafka's defaults, and no other log dirs: server.properties was not given (--config)"
-            if self._broker.home_is_assumed:
-                yield IN_ITS_HOME.format(self._broker.metadata_dir)
-        else:
-            yield from _told_elsewhere(self._broker.config, self._broker.release)
-        if self._options.user_assumed is not None:
-            yield self._options.user_assumed
-        if self._view is not None and self._view.unasked:
-            yield f"no attribute i (chattr) on {self._view.unasked:,} of the logs"
-
 
 def _of_metadata(others: Sequence[DirectoryOutcome]) -> Losses:
     """What goes of the metadata log; whether it held anything but NoOpRecord its damage hides."""
@@ -419,24 +328,6 @@ def _of_metadata(others: Sequence[DirectoryOutcome]) -> Losses:
         records=sum(effect.records_lost for effect in effects),
         bytes=sum(effect.bytes_lost for effect in effects),
     )
-
-
-def _told_elsewhere(given: ServerConfig, release: Release) -> Iterator[str]:
-    """What server.properties alone does not tell."""
-    if unknown := unheard(given.given, release):
-        yield f"nothing hangs on what are no settings of Kafka {release}: {few(unknown)}"
-    if provided := given.provided.keys() - untold_settings(given, release):
-        yield f"what a config provider has fits: {few(sorted(provided))}"
-    named = [name for name in given.given if name.endswith(ELSEWHERE) or name in PLACES]
-    if named:
-        yield f"what server.properties names is there, and fits: {few(named)}"
-    if held := much_memory(given):
-        yield f"the JVM has the memory (-Xmx) for {', '.join(held)}"
-    if wants_jaas(given.given):
-        yield "the JVM is given a JAAS configuration (java.security.auth.login.config) for listeners of SASL"
-    relative = [path for path in given.log_dirs if not path.startswith("/")]
-    if relative:
-        yield f"the broker is started in this directory, where server.properties finds {', '.join(relative)}"
 
 
 def _as_listed(log_dir: LogDir) -> list[PartitionDir]:

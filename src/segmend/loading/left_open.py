@@ -1,0 +1,157 @@
+"""What a forecast leaves open: what could change it and was not to be read, and what it took for granted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from segmend.broker.identity import NEITHER
+from segmend.broker.server_listeners import wants_jaas
+from segmend.broker.server_odds import much_memory, odd_settings, untold_settings
+from segmend.broker.server_rules import ELSEWHERE, PLACES
+from segmend.broker.server_texts import unheard
+from segmend.loading.metadata import ANOTHER_HOME, FOLLOWS, IN_ITS_HOME, NOBODYS, in_zookeeper
+from segmend.loading.prelude import Prelude
+from segmend.loading.replicas import Loaded
+from segmend.loading.topic_ids import doubtful_ids
+from segmend.loading.values import Service
+from segmend.loading.vanished import never_seen
+from segmend.logdir.as_user import AsUser
+from segmend.logdir.config import ServerConfig
+from segmend.logdir.release import Release
+from segmend.node.gates import ends_elected, perhaps_shut_out
+from segmend.node.listed import left_out, unlisted
+from segmend.node.older import IDS, OWN, ahead, given_again, told
+from segmend.wording import few
+
+ONE_MOMENT: Final = (
+    "its log dirs are of one moment: after a kill, nothing on them tells a copy of one of some seconds before"
+)
+
+
+class LeftOpen:
+    """Of one start, once all is loaded; `unsure` is what came up on the way."""
+
+    def __init__(
+        self,
+        prelude: Prelude,
+        loaded: Sequence[Loaded],
+        *,
+        refused: bool,
+        view: AsUser | None,
+        unsure: Sequence[str],
+    ) -> None:
+        self._prelude, self._broker = prelude, prelude.broker
+        self._loaded, self._refused, self._view, self._unsure = loaded, refused, view, unsure
+
+    def unknown(self) -> Iterator[str]:
+        """What could change the answer and was not to be read."""
+        yield from self._prelude.options.unknown
+        for state in self._prelude.states:
+            yield from state.unknown
+        yield from (each.unknown for each in self._loaded if each.unknown)
+        failing = (each for one in self._loaded for each in one.later if each.fails)
+        yield from dict.fromkeys(f"{each.dir}: how long it serves: {each.why}" for each in failing)
+        yield from self._places()
+        yield from (f"{path}: what it should have: {why}" for path, why in self._broker.older_dirs.items())
+        yield from self._unsure
+        yield from ends_elected(self._broker)
+        yield from perhaps_shut_out(self._broker)
+        if not self._refused:
+            yield from odd_settings(self._broker.config, self._broker.release)
+        yield from self._older()
+        metadata = self._prelude.metadata
+        if metadata.unknown is not None:
+            yield metadata.unknown
+        elif self._broker.kraft and metadata.image is None:
+            yield "replicas that the metadata does not expect (no readable __cluster_metadata here)"
+        elif metadata.assumed is not None and any(one.service == Service.STRAY for one in self._loaded):
+            yield "whether this copy of the cluster's metadata is behind, and what is a stray by it is none"
+        elif metadata.image is None:
+            yield from self._prelude.only_zookeeper_knows()
+            if not self._refused:
+                yield from doubtful_ids(self._loaded, self._broker.release)
+        gone = never_seen(self._loaded, metadata.image, self._prelude.states, self._broker)
+        if gone and not self._refused:
+            more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
+            yield f"whether {', '.join(gone[:5])}{more} had records here: there is no such directory"
+        if any(log_dir.broker_running() for log_dir in self._broker.dirs):
+            yield "what the broker that runs here has not written yet"
+
+    def _places(self) -> Iterator[str]:
+        """Dirs that server.properties has otherwise, or may have, or of which nobody knows whose they are."""
+        if self._broker.is_nobodys:
+            yield NOBODYS
+        yield from left_out(self._broker)
+        yield from unlisted(self._broker)
+        if not self._refused and self._broker.home_is_doubtful:
+            yield ANOTHER_HOME.format(self._broker.metadata_dir)
+
+    def _older(self) -> Iterator[str]:
+        """What its logs had of metadata that is not there any more: in its own copy, or where it asks."""
+        log, image = self._broker.own_metadata_log, self._prelude.metadata.image
+        served = {one.key[1:]: one for one in self._loaded if one.service == Service.SERVED and one.key}
+        if log is not None and log.whole:
+            epochs = {name: one.epoch for name, one in served.items()}
+            yield from told(OWN, ahead(epochs, log.image))
+        if image is not None and self._broker.kraft:
+            producers = {name: one.producer for name, one in served.items()}
+            yield from told(IDS, given_again(producers, image))
+
+    def _follows(self) -> bool:
+        """Whether another broker may lead a partition of which it has a replica."""
+        image, me = self._prelude.metadata.image, self._broker.node_id
+        served = (one.key for one in self._loaded if one.service == Service.SERVED and one.key)
+        return image is not None and any(
+            not image.leads_alone(topic, number, me) for _, topic, number in served
+        )
+
+    def _of_dirs(self) -> Iterator[str]:
+        """That dirs which were away, or have not their marker, are as the broker left them."""
+        yield from self._broker.complete_dirs
+        used = [each for each in self._broker.dirs if each.current]
+        known = self._broker.earlier_dirs
+        if len(used) > 1 and any(not each.is_clean and each.path not in known for each in used):
+            yield ONE_MOMENT
+
+    def assumed(self) -> Iterator[str]:
+        """What was taken for granted, as it ordinarily is."""
+        if refused := self._prelude.budget.refused:
+            yield f"no damage inside {refused:,} segments that the start does not read (--deep)"
+        if self._prelude.metadata.assumed is not None:
+            yield self._prelude.metadata.assumed
+        if not self._broker.kraft and self._prelude.metadata.image is None:
+            yield in_zookeeper(self._broker.release)
+        elif self._follows():
+            yield FOLLOWS
+        if self._broker.gets_new_id is None:
+            yield f"a broker.id in server.properties; if {NEITHER}"
+        if self._broker.given is None:
+            yield "Kafka's defaults, and no other log dirs: server.properties was not given (--config)"
+            if self._broker.home_is_assumed:
+                yield IN_ITS_HOME.format(self._broker.metadata_dir)
+        else:
+            yield from _told_elsewhere(self._broker.config, self._broker.release)
+        yield from self._of_dirs()
+        if self._prelude.options.user_assumed is not None:
+            yield self._prelude.options.user_assumed
+        if self._view is not None and self._view.unasked:
+            yield f"no attribute i (chattr) on {self._view.unasked:,} of the logs"
+
+
+def _told_elsewhere(given: ServerConfig, release: Release) -> Iterator[str]:
+    """What server.properties alone does not tell."""
+    if unknown := unheard(given.given, release):
+        yield f"nothing hangs on what are no settings of Kafka {release}: {few(unknown)}"
+    if provided := given.provided.keys() - untold_settings(given, release):
+        yield f"what a config provider has fits: {few(sorted(provided))}"
+    named = [name for name in given.given if name.endswith(ELSEWHERE) or name in PLACES]
+    if named:
+        yield f"what server.properties names is there, and fits: {few(named)}"
+    if held := much_memory(given):
+        yield f"the JVM has the memory (-Xmx) for {', '.join(held)}"
+    if wants_jaas(given.given):
+        yield "the JVM is given a JAAS configuration (java.security.auth.login.config) for listeners of SASL"
+    relative = [path for path in given.log_dirs if not path.startswith("/")]
+    if relative:
+        yield f"the broker is started in this directory, where server.properties finds {', '.join(relative)}"
