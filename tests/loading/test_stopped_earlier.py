@@ -13,10 +13,10 @@ from tests.golden.shared import golden
 from segmend import check
 from segmend.findings import Severity
 from segmend.formats.clean_shutdown import FILE_NAME
-from segmend.formats.offset_checkpoint import HIGH_WATERMARK
+from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.loading import ForecastOptions, forecast
 from segmend.logdir.tree import LogDir
-from segmend.node.runs import Runs, Use
+from segmend.node.runs import Ended, Runs, Use
 
 
 @pytest.mark.parametrize("older", [0, 1])
@@ -80,11 +80,62 @@ def test_checkpoints_of_an_earlier_run_tell_of_an_older_dir(tmp_path: Path, base
     set_times(dirs[older], lambda name: written(name) - DAY)
     assert earlier(dirs, release) == [str(dirs[older])]
     set_times(dirs[1 - older], lambda name: now)  # as a copy makes them; the metadata has times of its own
-    assert earlier(dirs, release) == [str(dirs[older])] * kraft
+    assert earlier(dirs, release) == [str(dirs[older if kraft else 1 - older])]
     set_times(
         dirs[1 - older], lambda name: now if name == HIGH_WATERMARK else now - 2 * DAY
     )  # edited by hand
     assert earlier(dirs, release) == [str(dirs[older])] * kraft
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(5, False), (20, True), (60, True)])
+@pytest.mark.parametrize("base", one_in(3, ["1.1.0-killed", "2.8.2-killed", "4.3.1-killed"]))
+def test_a_copy_of_shortly_before_a_kill_is_told(tmp_path: Path, base: str, seconds: int, told: bool) -> None:
+    """The high watermarks of all dirs are written every 5 s; metadata that is let in late tells nothing."""
+    shutil.copytree(golden(base) / "b1", tmp_path / "b1")
+    dirs = sorted((tmp_path / "b1").glob("d*"))
+    release, now = base.partition("-")[0], ended(dirs)
+    for number, path in enumerate(dirs):
+        set_times(path, of_the_last_run(now - number * seconds))
+        os.utime(path / RECOVERY_POINT, (now - number * seconds - 40,) * 2)
+    assert earlier(dirs, release) == [str(dirs[1])] * (told and ran_long(dirs))
+
+
+def ran_long(dirs: list[Path]) -> bool:
+    """Whether the last run of a node with metadata was long enough for its checkpoints."""
+    image = broker_of(map(str, dirs)).image
+    return image is None or image.runs.time - next(iter(image.runs.served.values())).since > 10_000
+
+
+@pytest.mark.parametrize(("metadata", "told"), [(True, False), (False, True)])
+def test_a_copy_that_kept_no_times_is_told_beside_metadata_that_did(
+    tmp_path: Path, metadata: bool, told: bool
+) -> None:
+    shutil.copytree(golden("4.3.1-killed") / "b1", tmp_path / "b1")
+    dirs = sorted((tmp_path / "b1").glob("d*"))
+    now = ended(dirs)
+    for path in tmp_path.rglob("*"):
+        os.utime(path, (now, now))
+    for path in dirs[1].rglob("*"):
+        os.utime(path, (now + DAY, now + DAY))
+    for path in dirs[0].rglob("*") if metadata else ():
+        os.utime(path, (now + DAY, now + DAY))
+    assert earlier(dirs, "4.3.1") == [str(dirs[1])] * told
+
+
+@pytest.mark.parametrize("base", ["1.1.0-clean", "4.3.1-clean"])
+def test_a_copy_of_while_the_broker_ran_is_told_beside_a_marker(tmp_path: Path, base: str) -> None:
+    shutil.copytree(golden(base) / "b1", tmp_path / "b1")
+    dirs = sorted((tmp_path / "b1").glob("d*"))
+    (dirs[1] / FILE_NAME).unlink()
+    assert earlier(dirs, base.partition("-")[0]) == []
+    points = dirs[1] / RECOVERY_POINT
+    head, rows = points.read_text().splitlines()[:2], points.read_text().splitlines()[2:]
+    points.write_text("\n".join([*head, *(f"{row.rpartition(' ')[0]} 0" for row in rows), ""]))
+    for number, path in enumerate(dirs):
+        set_times(path, of_the_last_run(ended(dirs) - 3 * number))
+    assert earlier(dirs, base.partition("-")[0]) == [str(dirs[1])]
+    set_times(dirs[1], lambda name: ended(dirs))  # its broker was killed as it stopped
+    assert earlier(dirs, base.partition("-")[0]) == []
 
 
 def test_no_all_clear_for_a_dir_of_an_earlier_run(tmp_path: Path) -> None:
@@ -154,16 +205,16 @@ def runs() -> Runs:
 
 def test_runs_tell_which_dir_was_last_in_use_when() -> None:
     told = runs()
-    assert told.of(1, "a") == (Use(epoch=9, until=40), 9)
-    assert told.of(1, "b") == (Use(epoch=5, until=20, in_order=True), 5)
+    assert told.of(1, "a") == (Use(epoch=9, since=30, until=40), 9)
+    assert told.of(1, "b") == (Use(epoch=5, since=10, until=20, end=Ended.IN_ORDER), 5)
     assert told.of(1, "c") is None
     told.start(1, 12, ["a", "b"])  # and failed: it is never let in
-    assert told.of(1, "a") == (Use(epoch=9, until=40), 12)
-    assert told.of(1, "b") == (Use(epoch=5, until=20, in_order=True), 12)
+    assert told.of(1, "a") == (Use(epoch=9, since=30, until=40), 12)
+    assert told.of(1, "b") == (Use(epoch=5, since=10, until=20, end=Ended.IN_ORDER), 12)
     told.change(1, ["b"], serves=True, stops=False, time=50)  # one dir failed while its logs were loaded
     told.time = 60
-    assert told.of(1, "a") == (Use(epoch=9, until=40), 12)
-    assert told.of(1, "b") == (Use(epoch=12, until=60), 12)
+    assert told.of(1, "a") == (Use(epoch=9, since=30, until=40), 12)
+    assert told.of(1, "b") == (Use(epoch=12, since=50, until=60), 12)
 
 
 def test_before_3_7_all_dirs_are_in_use_at_once() -> None:

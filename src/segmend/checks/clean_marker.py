@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from segmend.broker.checkpoints import BROKER_EPOCHS, EPOCHS_DIFFER, NO_BROKER_EPOCH
 from segmend.broker.recovery import RECOVERING_LOGS, SKIPPING_RECOVERY
 from segmend.broker.rule import Words
 from segmend.findings import Finding, Severity, Where
 from segmend.formats import clean_shutdown
+from segmend.logdir.stops import active_indexes
 from segmend.logdir.tree import LogDir
 
 from . import remedies
@@ -36,8 +38,9 @@ PAGE = Page(
         "C14": """
             it loses its broker epoch and is taken for unclean where eligible leader replicas are on. A dir
             that is older than its broker's last run with it (by the metadata, or the marker of another dir)
-            is a copy of earlier, and the broker takes its logs as they are. One that was only away is as it
-            was left: a note.""",
+            is a copy of earlier, and the broker takes its logs as they are. One that was only away, as a stop
+            in order left it, or that failed as the broker ran, is a note. Of one that was away since a kill
+            nobody can tell whether it is the same.""",
     },
     advice="""
         C12: remove the marker before the broker starts; recovery then mends the rest. C13: nothing. C14:
@@ -56,7 +59,8 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     """Compare the marker with the active segments' indexes."""
     if context.running:
         return
-    preallocated = [name for name, padded in _active_indexes(log_dir) if padded]
+    indexes = list(islice(active_indexes(log_dir), _LOOKED_AT))
+    preallocated = [name for name, padded in indexes if padded]
     if context.clean and preallocated:
         yield context.finding(
             "C12",
@@ -66,7 +70,7 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
             remedy=remedies.remove(context.path, _MARKER),
             detail={"untrimmed": len(preallocated)},
         )
-    elif not context.clean and not preallocated and any(True for _ in _active_indexes(log_dir)):
+    elif not context.clean and indexes and not preallocated:
         message = "the marker is missing although all indexes were trimmed as in a clean stop"
         says = _of_all_logs(RECOVERING_LOGS, context)
         yield context.finding("C13", message, Where(_MARKER), broker_says=says)
@@ -76,19 +80,6 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
 def _of_all_logs(words: Words, context: DirContext) -> str | None:
     number = sum(partition.kind != "cluster-metadata" for partition in context.log_dir.partitions)
     return words.say(context.release, number=number, dir=context.path)
-
-
-def _active_indexes(log_dir: LogDir) -> Iterator[tuple[str, bool]]:
-    """(name, whether it ends in preallocated zeros) of active segments' offset indexes."""
-    current = (p for p in log_dir.partitions if p.kind == "current" and p.base_offsets)
-    for _, partition in zip(range(_LOOKED_AT), current, strict=False):
-        index = partition.segments[-1].index
-        if index is not None:
-            size = index.size
-            tail = min(size, 16)
-            with index.reader() as reader:
-                padded = size >= 16 and not any(reader.read(tail, size - tail))
-            yield f"{partition.name}/{index.name}", padded
 
 
 def _content(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:

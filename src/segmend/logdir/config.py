@@ -25,6 +25,7 @@ DEFAULTS: Mapping[str, int] = {
     "log.segment.delete.delay.ms": 60_000,
     "log.cleaner.delete.retention.ms": _DAY_MS,
     "num.recovery.threads.per.data.dir": 1,
+    "replica.high.watermark.checkpoint.interval.ms": 5000,
 }
 """Broker settings and their defaults, in bytes and milliseconds, the same from 0.8 on but for `_CHANGED`."""
 

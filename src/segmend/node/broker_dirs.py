@@ -196,12 +196,17 @@ class BrokerDirs:
         """By path, dirs that were not there when the broker last ran: older copies, or away meanwhile."""
         log, home = self.own_metadata_log if self.kraft else None, self.metadata_dir
         metadata = None if log is None or home is None else (log, home)
-        return earlier_dirs(self.dirs, self.release, metadata, self.node_id)
+        return earlier_dirs(self.dirs, self.release, self.config, metadata, self.node_id)
 
     @property
     def older_dirs(self) -> Mapping[str, str]:
         """Why nobody knows what it should have: by the path of each of them that was not only away."""
         return {path: each.words for path, each in self.earlier_dirs.items() if not each.complete}
+
+    @property
+    def complete_dirs(self) -> tuple[str, ...]:
+        """Of each that was only away: what is taken for granted of it."""
+        return tuple(f"{path}: {each.words}" for path, each in self.earlier_dirs.items() if each.complete)
 
     @cached_property
     def metadata_dir(self) -> LogDir | None:

@@ -1,11 +1,10 @@
 """Dirs that were not there when their broker last ran with them: an older copy, or a disk that was away.
 
 A KRaft node's own metadata tells when each dir was last in use (`runs`): a marker, checkpoints or leader
-epochs of before are those of an older copy; a dir that is as that run left it was only away. Without that
-they are held against each other. A broker writes the checkpoints of all its dirs in one go: the high
-watermarks every 5 s, of each dir that has a replica (`ReplicaManager.checkpointHighWatermarks`), the recovery
-points every minute (`LogManager`), and both as it stops. A dir of which both are older is an older copy, or
-its disk was away. Seen on 1.1.0 and 4.3.1: the broker takes its logs as they are, killed and stopped.
+epochs of before are those of an older copy; a dir that is as a stop in order left it was only away. Where the
+node was killed, what was written in the last seconds before leaves no other trace: of a dir that was away
+since, nobody can tell then whether it is the same. Without metadata the dirs are held against each other
+(`dir_times`). Seen on 1.1.0, 2.8.2, 3.9.2, 4.3.1: the broker takes its logs as they are, killed and stopped.
 """
 
 from __future__ import annotations
@@ -16,16 +15,30 @@ from typing import Final
 from segmend.broker.checkpoints import BROKER_EPOCHS
 from segmend.formats.clean_shutdown import FILE_NAME as MARKER
 from segmend.formats.epoch_checkpoint import FILE_NAME as EPOCHS
-from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
-from segmend.frozen import frozen
+from segmend.formats.meta_properties import FILE_NAME as IDENTITY
+from segmend.formats.offset_checkpoint import HIGH_WATERMARK
+from segmend.frozen import frozen, replace
+from segmend.logdir.config import ServerConfig
 from segmend.logdir.file_system import Unreadable
-from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 from segmend.logdir.scans import plain_scan
+from segmend.logdir.stops import as_it_ran
 from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.node.dir_times import (
+    AT_ONCE,
+    INTERVAL,
+    S,
+    checkpoint_times,
+    copied_anew,
+    copied_running,
+    last_append,
+    oldest_file,
+    time_of,
+    written_earlier,
+)
 from segmend.node.metadata_log import MetadataLog
 from segmend.node.older import newest_of_topic
-from segmend.node.runs import Use
+from segmend.node.runs import Ended, Use
 
 STOPPED_EARLIER: Final = (
     "the marker has broker epoch {}, that of {} has {}: this dir was not there when the broker last stopped, "
@@ -37,18 +50,32 @@ WRITTEN_EARLIER: Final = (
     "mended since"
 )
 AWAY: Final = (
-    "the broker ran without this dir since (under broker epoch {}; this one is as {} left it, as far as its "
-    "marker and the times of its checkpoints tell, which miss a copy of up to two minutes before): the disk "
-    "was away, and nobody wrote to its replicas meanwhile"
+    "the broker ran without this dir since (under broker epoch {}); it is as the stop under {} left it: the "
+    "disk was away, and nobody wrote to its replicas meanwhile"
+)
+_AWAY_KILLED: Final = (
+    "the broker ran without this dir since (under broker epoch {}), and it is not as a stop in order leaves "
+    "one: nothing on these disks tells whether it is as the run before (under {}) left it, or a copy of some "
+    "seconds before that, or of longer if times were set"
+)
+FAILED: Final = (
+    "the broker went on without this dir (under broker epoch {}): it failed, and is as it was then; a copy "
+    "of up to two minutes before looks the same"
 )
 _OLDER: Final = "by the metadata of this node {}: this dir is an older copy (a snapshot?)"
 _MARKED: Final = "the broker ran with it under broker epoch {}, and the marker is of a stop under {}"
 _LED: Final = "{} was led here in epoch {}, and its log knows of none after {}"
+_RUNNING: Final = (
+    "{}, and {} has the marker of a stop in order: this dir was not there then, so it is a copy of while the "
+    "broker ran, or failed before, or was not mounted"
+)
+_ANEW: Final = (
+    "all its files are younger than what was last written to {}: a copy that kept no times, and nobody can "
+    "tell of which moment"
+)
 _WRITTEN: Final = "it was in use {:,} s after its checkpoints were last written"
-_AT_ONCE: Final = 120_000_000_000
-"""ns between the last goes of both: a minute, and as long as one may take on a disk that hangs."""
-_AS_IT_STOPS: Final = 15_000_000_000
-"""ns before a stop in order: by then the high watermarks were written at the latest, and are once more."""
+
+
 _MS: Final = 1_000_000
 
 
@@ -56,8 +83,9 @@ _MS: Final = 1_000_000
 class EarlierDir:
     """A dir of an earlier run than another: why, in which of its files that stands, and what that means.
 
-    `complete`: nothing was written to its replicas since. `proven`: the metadata or the markers say so, not
-    the times of another dir. `epochs` are the broker epochs of its marker and of the newest marker.
+    `complete`: nothing is known to have been written to its replicas since. `proven`: the metadata or the
+    markers say so, not the times of another dir. `epochs` are the broker epochs of its marker and of the
+    newest marker.
     """
 
     words: str
@@ -68,14 +96,22 @@ class EarlierDir:
 
 
 def earlier_dirs(
-    dirs: Sequence[LogDir], release: Release, metadata: tuple[MetadataLog, LogDir] | None, node_id: int | None
+    dirs: Sequence[LogDir],
+    release: Release,
+    config: ServerConfig,
+    metadata: tuple[MetadataLog, LogDir] | None,
+    node_id: int | None,
 ) -> Mapping[str, EarlierDir]:
     """By path, the dirs that were not there when the broker last ran.
 
     `metadata` is the node's own copy, and the dir in which it lies.
     """
-    marked = _stopped_earlier(dirs, release)
-    by_others = {**_written_earlier(dirs), **marked}
+    marks = 2 * max(config.number(INTERVAL) // 1000, 5) * S
+    beside = {
+        path: EarlierDir(words=_RUNNING.format(*shown), proven=False)
+        for path, shown in copied_running(dirs).items()
+    }
+    by_others = {**beside, **_by_times(dirs, marks), **_stopped_earlier(dirs, release)}
     if metadata is None or node_id is None or not metadata[0].whole:
         return by_others
     log, home = metadata
@@ -89,41 +125,73 @@ def earlier_dirs(
         if served is None:
             told = by_others.get(each.path)
         else:
-            told = _AsLeft(each, log, node_id, *served, ahead).told(by_others.get(each.path))
+            left = _AsLeft(each, log, node_id, *served, ahead=ahead, marks=marks)
+            told = left.told(by_others.get(each.path), beside.get(each.path))
         if told is not None:
             found[each.path] = told
     return found
+
+
+def _by_times(dirs: Sequence[LogDir], marks: int) -> Mapping[str, EarlierDir]:
+    anew = {
+        path: EarlierDir(words=_ANEW.format(other), file=IDENTITY, proven=False)
+        for path, other in copied_anew(dirs).items()
+    }
+    earlier = {
+        path: EarlierDir(words=WRITTEN_EARLIER.format(*since), file=HIGH_WATERMARK, proven=False)
+        for path, since in written_earlier(dirs, marks).items()
+    }
+    return {**anew, **earlier}
 
 
 class _AsLeft:
     """One dir, beside the last run that had it in use."""
 
     def __init__(
-        self, log_dir: LogDir, log: MetadataLog, node_id: int, service: Use, begun: int, ahead: int
+        self,
+        log_dir: LogDir,
+        log: MetadataLog,
+        node_id: int,
+        service: Use,
+        begun: int,
+        *,
+        ahead: int,
+        marks: int,
     ) -> None:
         self._dir, self._image, self._node_id, self._service = log_dir, log.image, node_id, service
+        self._marks = marks
         self._failed_since = begun > service.epoch
         self._until = max(0, ((service.until or 0) - ahead)) * _MS
         self._since = log.image.runs.epochs[node_id] > service.epoch and not self._failed_since
 
-    def told(self, by_others: EarlierDir | None) -> EarlierDir | None:
-        """What is to be said of it; `by_others` is what the other dirs tell."""
+    def told(self, by_others: EarlierDir | None, beside: EarlierDir | None) -> EarlierDir | None:
+        """What is to be said of it; `by_others`: what other dirs tell, `beside`: what their marker does."""
         epoch, own = _marker_epoch(self._dir), self._service.epoch
         epochs = None if by_others is None else by_others.epochs
         if not self._dir.current:
             return None
         if epoch is not None and epoch < own:
             return EarlierDir(words=_OLDER.format(_MARKED.format(own, epoch)), epochs=epochs)
+        last = self._image.runs.epochs[self._node_id]
         if epoch is None:
             older = self._led_since() or self._written_since()
             if older is not None:
                 return older
-            if by_others is not None and not self._is_as_left():
+            if beside is not None and self._was_stopped:
+                return replace(beside, proven=True)
+            if by_others is not None and (self._is_anew(by_others) or not self._is_as_left()):
                 return by_others
+            if self._service.end is Ended.LEFT and not self._since and not self._failed_since:
+                return EarlierDir(words=FAILED.format(last), complete=True)
         if not self._since:
             return None
-        last = self._image.runs.epochs[self._node_id]
+        if epoch is None and not (self._was_stopped and as_it_ran(self._dir) is None):
+            return EarlierDir(words=_AWAY_KILLED.format(last, own))
         return EarlierDir(words=AWAY.format(last, own), complete=True, epochs=epochs)
+
+    @property
+    def _was_stopped(self) -> bool:
+        return self._service.end is Ended.IN_ORDER and not self._failed_since
 
     def _led_since(self) -> EarlierDir | None:
         """By the leader epochs: none of its logs has the last one in which this node led it.
@@ -148,29 +216,44 @@ class _AsLeft:
 
     def _was_written_anew(self, partition: PartitionDir) -> bool:
         """Whether only the epochs were written since, as who mends them does."""
-        log = _time(partition.segments[-1].log) if partition.segments else None
-        epochs = _time(partition.leader_epochs.entry)
-        late = self._until + _AT_ONCE
+        log = time_of(partition.segments[-1].log) if partition.segments else None
+        epochs = time_of(partition.leader_epochs.entry)
+        late = self._until + AT_ONCE
         return epochs is not None and epochs > late and log is not None and log <= late
 
     def _written_since(self) -> EarlierDir | None:
         late = self._until - self._last_write()
+        if self._margin < late <= AT_ONCE and self._service.end is Ended.UNTOLD:
+            late = min(late, self._until - last_append(self._dir))  # its disk hung
         if late <= self._margin or not self._dir.device:
             return None
-        return EarlierDir(words=_OLDER.format(_WRITTEN.format(late // 1_000_000_000)), file=HIGH_WATERMARK)
+        return EarlierDir(words=_OLDER.format(_WRITTEN.format(late // S)), file=HIGH_WATERMARK)
 
     def _last_write(self) -> int:
         """When its checkpoints were last written; as it stops, the high watermarks are."""
-        times = _of_checkpoints(self._dir)
-        return (times[0] if self._service.in_order else max(times)) if times else self._until
+        times = checkpoint_times(self._dir)
+        if not times:
+            return self._until
+        return times[0] if self._service.end is Ended.IN_ORDER else max(times)
 
     @property
     def _margin(self) -> int:
-        return _AS_IT_STOPS if self._service.in_order else _AT_ONCE
+        """By then the high watermarks were written at the latest, if it ran so long.
+
+        A node is fenced some time after it was killed, and a dir fails that perhaps hung before.
+        """
+        if self._service.end is Ended.IN_ORDER:
+            return self._marks
+        ran = self._until - self._service.since * _MS
+        return self._marks if self._service.end is Ended.UNTOLD and ran > self._marks else AT_ONCE
+
+    def _is_anew(self, by_others: EarlierDir) -> bool:
+        """Whether all its files are younger than that run, too."""
+        return by_others.file == IDENTITY and (oldest_file(self._dir) or 0) > self._until + AT_ONCE
 
     def _is_as_left(self) -> bool:
         """Whether its checkpoints are of the end of its last run."""
-        return abs(self._until - self._last_write()) <= _AT_ONCE
+        return abs(self._until - self._last_write()) <= AT_ONCE
 
 
 def _marker_epoch(log_dir: LogDir) -> int | None:
@@ -182,7 +265,7 @@ def _marker_epoch(log_dir: LogDir) -> int | None:
 def _ahead_of_files(log: MetadataLog, home: LogDir) -> int:
     """How far (ms) the clock of who leads the metadata is at least ahead of that of the files here."""
     partition = home.cluster_metadata
-    time = _time(partition.segments[-1].log) if partition is not None and partition.segments else None
+    time = time_of(partition.segments[-1].log) if partition is not None and partition.segments else None
     return 0 if time is None else max(0, log.image.runs.time - time // _MS)
 
 
@@ -216,49 +299,3 @@ def _stopped_earlier(dirs: Sequence[LogDir], release: Release) -> Mapping[str, E
         for path, epoch in stops.items()
         if epoch < stops[newest]
     }
-
-
-def _written_earlier(dirs: Sequence[LogDir]) -> Mapping[str, EarlierDir]:
-    """By path, dirs whose checkpoints were written before another dir was last used.
-
-    One checkpoint that somebody edited tells nothing, nor do both where no log was written since. A copy that
-    did not keep times makes all that is in the other dir younger than this one; a bucket has only such. Who
-    mends logs and both checkpoints of one dir makes it look so: a forecast asks, and `check` finds no fault.
-    """
-    times = {each: _of_checkpoints(each) for each in dirs if each.device and each.current}
-    newest = max(times, key=lambda each: min(times[each], default=0), default=None)
-    found = {}
-    for each, own in times.items():
-        if newest is None or not own:
-            continue
-        since = min(times[newest]) - max(own)
-        if since > _AT_ONCE and _was_there(newest, max(own)):
-            words = WRITTEN_EARLIER.format(since // 1_000_000_000, newest.path)
-            found[each.path] = EarlierDir(words=words, file=HIGH_WATERMARK, proven=False)
-    return found
-
-
-def _of_checkpoints(log_dir: LogDir) -> list[int]:
-    """When its checkpoints were written, if it has both."""
-    times = [_time(log_dir.entry(name)) for name in (HIGH_WATERMARK, RECOVERY_POINT)]
-    known = [time for time in times if time is not None]
-    return known if len(known) == len(times) else []
-
-
-def _was_there(log_dir: LogDir, when: int) -> bool:
-    """Whether logs of its replicas were written both before that time and since."""
-    earlier = later = False
-    for entry in (each.log for one in log_dir.current for each in one.segments):
-        time = _time(entry)
-        if time is not None:
-            earlier, later = earlier or time < when, later or time > when + _AT_ONCE
-        if earlier and later:
-            return True
-    return False
-
-
-def _time(entry: FileEntry | None) -> int | None:
-    try:
-        return None if entry is None else entry.stat().mtime_ns
-    except Unreadable:
-        return None

@@ -106,6 +106,8 @@ class MetadataLog:
                     position = batch.end
                     if not snapshot:
                         self.end = self.reached = batch.last_offset + 1
+                        if batch.partition_leader_epoch > self.epoch:
+                            self.image.runs.led_anew()
                         self.epoch = batch.partition_leader_epoch
                         self.epochs.setdefault(self.epoch, batch.base_offset)
                     self.blank = self.blank and batch.is_control

@@ -1,0 +1,118 @@
+"""When the checkpoints and logs of dirs were last written, held against each other.
+
+A broker writes the checkpoints of all its dirs in one go: the high watermarks every 5 s, of each dir that has
+a replica (`ReplicaManager.checkpointHighWatermarks`), the recovery points every minute (`LogManager`), and
+both as it stops. A dir that is older than the others is an older copy, or its disk was away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from segmend.formats import meta_properties
+from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
+from segmend.logdir.file_system import Unreadable
+from segmend.logdir.files import FileEntry
+from segmend.logdir.stops import as_it_ran
+from segmend.logdir.tree import LogDir
+
+S: Final = 1_000_000_000
+AT_ONCE: Final = 120 * S
+"""ns between the last goes of both: a minute, and as long as one may take on a disk that hangs."""
+INTERVAL: Final = "replica.high.watermark.checkpoint.interval.ms"
+
+
+def checkpoint_times(log_dir: LogDir) -> list[int]:
+    """When its high watermarks and its recovery points were written (ns), if it has both."""
+    times = [time_of(log_dir.entry(name)) for name in (HIGH_WATERMARK, RECOVERY_POINT)]
+    known = [time for time in times if time is not None]
+    return known if len(known) == len(times) else []
+
+
+def last_append(log_dir: LogDir) -> int:
+    """When one of its logs was last written (ns), the metadata's among them."""
+    home = log_dir.cluster_metadata
+    logs = [each.segments[-1].log for each in (*log_dir.current, *([home] if home else ())) if each.segments]
+    return max((time for log in logs if (time := time_of(log)) is not None), default=0)
+
+
+def time_of(entry: FileEntry | None) -> int | None:
+    try:
+        return None if entry is None else entry.stat().mtime_ns
+    except Unreadable:
+        return None
+
+
+def written_earlier(dirs: Sequence[LogDir], marks: int) -> Mapping[str, tuple[int, str]]:
+    """By path, dirs whose checkpoints were written how much (s) before those of another, in use since.
+
+    One checkpoint that somebody edited tells nothing, nor do both where no log was written since. A copy that
+    did not keep times makes all that is in the other dir younger than this one; a bucket has only such. Who
+    mends logs and the high watermarks of one dir makes it look so: a forecast asks, and `check` finds no
+    fault. A dir whose logs were written later than its high watermarks (by more than `marks` ns) hung.
+    """
+    times = {each: own for each in dirs if each.device and each.current and (own := checkpoint_times(each))}
+    if len(times) < 2:
+        return {}
+    marked = max(times, key=lambda each: times[each][0])
+    newest = times[marked][0]
+    found = {}
+    for each, own in times.items():
+        since = newest - max(own)
+        hung = since <= marks or (since <= AT_ONCE and last_append(each) >= newest - marks)
+        if not hung and _was_there(marked, max(own), marks):
+            found[each.path] = since // S, marked.path
+    return found
+
+
+def copied_running(dirs: Sequence[LogDir]) -> Mapping[str, tuple[str, str]]:
+    """By path, dirs as no stop in order leaves them: by what that shows, and which dir has its marker.
+
+    A stop writes the high watermarks of all dirs at once, and then, dir by dir, the recovery points at the
+    ends of the logs, trims the indexes and puts a marker there; it may be killed between two of them. A
+    marker beside such logs of its own tells nothing: somebody set it.
+    """
+    last = {each: times[0] for each in dirs if each.is_clean and (times := checkpoint_times(each))}
+    marked = max(last, key=last.__getitem__, default=None)
+    if marked is None:
+        return {}
+    there = last[marked] - S
+    away = [each for each in dirs if not each.is_clean and min(checkpoint_times(each)[:1], default=0) < there]
+    shown = {each.path: how for each in away if (how := as_it_ran(each)) is not None}
+    if not shown or as_it_ran(marked) is not None:
+        return {}
+    return {path: (how, marked.path) for path, how in shown.items()}
+
+
+def copied_anew(dirs: Sequence[LogDir]) -> Mapping[str, str]:
+    """By path, dirs all of whose files are younger than the last that was written to another, and which."""
+    used = {each: max([last_append(each), *checkpoint_times(each)]) for each in dirs if each.device}
+    found = {}
+    for each in used if len(used) > 1 else ():
+        newest = max((other for other in used if other is not each), key=used.__getitem__)
+        first = oldest_file(each) if each.current else None
+        if first is not None and used[newest] and first > used[newest] + AT_ONCE:
+            found[each.path] = newest.path
+    return found
+
+
+def oldest_file(log_dir: LogDir) -> int | None:
+    """The oldest time (ns) of its identity, checkpoints and logs; None if one of them is not there."""
+    logs = [each.log for one in log_dir.current for each in one.segments]
+    names = (meta_properties.FILE_NAME, HIGH_WATERMARK, RECOVERY_POINT)
+    times = [time_of(entry) for entry in (*map(log_dir.entry, names), *logs)]
+    known = [time for time in times if time is not None]
+    return min(known) if logs and len(known) == len(times) else None
+
+
+def _was_there(log_dir: LogDir, when: int, margin: int) -> bool:
+    """Whether logs of its replicas were written both before that time and since."""
+    earlier = later = False
+    for entry in (each.log for one in log_dir.current for each in one.segments):
+        time = time_of(entry)
+        if time is not None:
+            earlier, later = earlier or time < when, later or time > when + margin
+        if earlier and later:
+            return True
+    return False
