@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from tests.lab.formatted import Formatted, Whose
 from tests.lab.ports import free_port
 from tests.lab.process import KafkaProcess, run_tool
 from tests.lab.releases import Release
@@ -34,8 +35,13 @@ SMALL = {
 """Settings that make a broker small and quick; a caller's own win over them."""
 
 
+ASKED_BY_FORMAT = ("process.roles", "metadata.log.dir", "unstable.", "inter.broker.protocol.version")
+"""Settings by which the directories of brokers differ that are formatted."""
+_formatted: dict[tuple[object, ...], Formatted] = {}
+
+
 def new_cluster_id() -> str:
-    """A cluster id as Kafka writes them: 16 random bytes, url-safe base64 without padding."""
+    """An id of a cluster or a dir as Kafka writes them: 16 random bytes, url-safe base64 without padding."""
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if not text.startswith("-"):
@@ -139,9 +145,23 @@ class Broker(KafkaProcess):
         """Write server.properties, and format fresh KRaft directories."""
         self.write_config()
         if self.release.mode == "kraft" and not (self.dirs[0] / "meta.properties").exists():
-            extra = ["--standalone"] if self.dynamic_quorum else []
-            arguments = ["format", "-t", self.cluster_id, "-c", str(self.config), *extra]
-            run_tool(self.release, self.root, "kafka.tools.StorageTool", *arguments)
+            self._format_dirs()
+
+    def _format_dirs(self) -> None:
+        """By Kafka's own tool; another broker of the same kind as that one was."""
+        seat = self.seat
+        asked = {key: value for key, value in self.configuration().items() if key.startswith(ASKED_BY_FORMAT)}
+        kind = (self.release, self.dynamic_quorum and seat.node_id, len(self.dirs), *sorted(asked.items()))
+        if kind in _formatted:
+            ids = tuple(new_cluster_id() if each else "" for each in _formatted[kind].whose.dirs)
+            whose = Whose(seat.node_id, self.cluster_id, seat.controller_port, ids)
+            _formatted[kind].write(self.dirs, whose)
+            return
+        extra = ["--standalone"] if self.dynamic_quorum else []
+        arguments = ["format", "-t", self.cluster_id, "-c", str(self.config), *extra]
+        run_tool(self.release, self.root, "kafka.tools.StorageTool", *arguments)
+        if not any("metadata.log.dir" in key for key in asked):
+            _formatted[kind] = Formatted.of(self.dirs, seat.node_id, self.cluster_id, seat.controller_port)
 
     def start(self, timeout: float = 120) -> None:
         """Configure, start, and wait until it is up."""

@@ -1,0 +1,41 @@
+"""A broker starts over directories that are formatted as Kafka's tool formatted another's."""
+
+from pathlib import Path
+
+import pytest
+
+from segmend.logdir.tree import LogDir
+from tests.cli.run import run
+from tests.lab import broker as lab
+from tests.lab.admin import admin
+from tests.lab.cluster import Cluster
+from tests.real.conftest import need_kafka
+
+pytestmark = pytest.mark.broker
+
+
+@pytest.mark.parametrize(("version", "brokers"), [("4.3.1", 1), ("3.9.2", 3)])
+def test_the_second_broker_needs_no_tool(
+    version: str, brokers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_kafka(version)
+    with Cluster(version, tmp_path / "first", log_dirs=2) as first:
+        first.brokers[0].configure()
+    if brokers > 1:
+        with Cluster(version, tmp_path / "several", brokers) as first:
+            first.brokers[0].configure()
+    monkeypatch.delattr(lab, "run_tool")
+    with Cluster(version, tmp_path / "second", brokers) as second:
+        second.start()
+        client = admin(second.bootstrap)  # its futures die with it
+        told = client.describe_cluster().result(60)
+        assert (told.cluster_id, len(told.nodes)) == (second.brokers[0].cluster_id, brokers)
+        second.stop()
+    for each in second.brokers:
+        assert run("check", *each.dirs, "--deep").code == 0
+        for path, other in zip(each.dirs, first.brokers[0].dirs, strict=True):
+            mine, theirs = (LogDir.open(str(home)).meta_properties.value for home in (path, other))
+            assert mine is not None
+            assert theirs is not None
+            assert (mine.node_id, mine.cluster_id) == (each.seat.node_id, each.cluster_id)
+            assert mine.directory_id not in (None, theirs.directory_id)
