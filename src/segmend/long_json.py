@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 _AT_ONCE: Final = (str, list, tuple, Mapping)
 # One encoder for all lines: `json.dumps` with separators makes a new one each time.
 encode: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
-def pieces(item: Mapping[str, Any]) -> Iterator[str]:
+def pieces(item: Mapping[str, object]) -> Iterator[str]:
     """One object; what it has as an iterable of another kind becomes a list, of which one item is held."""
     begin = "{"
     for name, value in item.items():

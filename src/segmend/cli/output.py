@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Any
 
 from segmend.errors import SegmendError, system_words
 from segmend.long_json import encode, pieces
@@ -45,13 +44,13 @@ def _which(name: str) -> str | None:
     return next((each for each in places if os.path.isfile(each) and os.access(each, os.X_OK)), None)
 
 
-def emit_json(objects: Iterable[Mapping[str, Any]]) -> None:
+def emit_json(objects: Iterable[Mapping[str, object]]) -> None:
     """Each object as one line; ASCII only, so that no byte of a disk can break a reader."""
     for item in objects:
         _put(encode(item) + "\n")
 
 
-def emit_long_json(item: Mapping[str, Any]) -> None:
+def emit_long_json(item: Mapping[str, object]) -> None:
     """One object as such a line, of which little is held (`long_json`)."""
     for piece in pieces(item):
         _put(piece)
@@ -64,7 +63,9 @@ def emit(lines: Iterable[str]) -> None:
         _put(line + "\n")
 
 
-def emit_asked(args: argparse.Namespace, objects: Iterable[Mapping[str, Any]], lines: Iterable[str]) -> None:
+def emit_asked(
+    args: argparse.Namespace, objects: Iterable[Mapping[str, object]], lines: Iterable[str]
+) -> None:
     """With `--json` the objects, else the lines; nothing of the other ones is asked for."""
     if args.json:
         for each in objects:

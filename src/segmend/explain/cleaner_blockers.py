@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Literal
 
 from segmend.broker.cleaner import UNCLEANABLE, Bound, CleanerLimits, CleanerVerdict, CleanerView
 from segmend.formats.producer_snapshot import ProducerStateEntry
@@ -36,7 +36,7 @@ class Blocker:
     detail: str | None = None
     broker_says: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return as_dict(self)
 
 

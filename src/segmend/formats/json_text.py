@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from segmend.formats.cursor import Malformed
 
@@ -52,6 +51,6 @@ def integer(json_object: dict[str, object], key: str, bits: int) -> int | None:
     return number
 
 
-def compact(pairs: dict[str, Any]) -> bytes:
+def compact(pairs: dict[str, object]) -> bytes:
     """The object as Jackson writes it: no blanks, no newline."""
     return json.dumps(pairs, separators=(",", ":"), ensure_ascii=False).encode()

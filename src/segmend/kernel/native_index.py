@@ -63,7 +63,7 @@ class NativeIndex:
 
     @classmethod
     def of(
-        cls, library: Any, layout: Struct, data: bytes | memoryview | None, base: int
+        cls, library: object, layout: Struct, data: bytes | memoryview | None, base: int
     ) -> NativeIndex | None:
         """For the bytes of an index with such entries."""
         return None if data is None else cls(library, layout, bytes(data), base)

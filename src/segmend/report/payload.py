@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Literal
+from typing import Literal
 
 from segmend.formats.json_text import no_constant
 from segmend.frozen import dataclass
@@ -32,7 +32,7 @@ class Payload:
         more = "…" if len(cut) < len(data) else ""
         return (cut.hex() if self.kind == "hex" else text.clean(_decoded(cut))) + more
 
-    def json(self, data: bytes | None) -> Any:
+    def json(self, data: bytes | None) -> object:
         """A value for JSON: null, hex digits, text, or (kind json) what the bytes say.
 
         Bytes that are no UTF-8 become the object `{"hex": "..."}`, so that nothing is lost.
@@ -50,7 +50,7 @@ class Payload:
         except UnicodeDecodeError:
             return {"hex": data.hex()}
 
-    def compact(self, value: Any) -> str:
+    def compact(self, value: object) -> str:
         """Any JSON value in one safe line."""
         return "<null>" if value is None else text.clean(json.dumps(value, ensure_ascii=False))
 

@@ -184,7 +184,7 @@ def choice_lines(said: Sequence[object]) -> Iterator[str]:
             yield from table(_COLUMNS, [line for row in rows for line in _rows(row)])
 
 
-def _rows(choice: Mapping[str, Any]) -> Iterator[list[str]]:
+def _rows(choice: Mapping[str, object]) -> Iterator[list[str]]:
     prefer = choice.get("prefer")
     name = "newest" if prefer is None else f"--prefer {prefer}"
     head = [f"{name} (this plan)" if choice.get("chosen") else name, str(choice.get("next_offset"))]

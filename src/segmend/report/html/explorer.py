@@ -8,7 +8,7 @@ does not carry is counted, and a replica says where its segments are to be had.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -106,7 +106,7 @@ def explorer(tables: Tables, places: Places) -> Explorer:
     )
 
 
-def _by_name(each: _Replica) -> tuple[Any, ...]:
+def _by_name(each: _Replica) -> tuple[object, ...]:
     return each.topic, number(each.partition), broker_order(each.broker), each.name
 
 
@@ -165,13 +165,13 @@ def _replicas(table: pa.Table) -> list[_Replica]:
     ]  # fmt: skip
 
 
-def _partitions(table: pa.Table, chosen: Sequence[_Replica], places: Places) -> dict[str, Any]:
+def _partitions(table: pa.Table, chosen: Sequence[_Replica], places: Places) -> dict[str, object]:
     """The columns that the page unpacks; names, kinds and log dirs as numbers in a list of them."""
     rows = [each.at for each in chosen]
     topics, topic = _numbered(each.topic for each in chosen)
     kinds, kind = _numbered(each.kind for each in chosen)
     dirs, log_dir = _numbered((each.broker, places.path(each.log_dir_id)) for each in chosen)
-    told: dict[str, Any] = {
+    told: dict[str, object] = {
         "topics": topics, "kinds": kinds, "dirs": dirs,
         "topic": topic, "kind": kind, "dir": log_dir,
         "partition": [each.partition for each in chosen],
@@ -185,9 +185,9 @@ def _partitions(table: pa.Table, chosen: Sequence[_Replica], places: Places) -> 
     return told
 
 
-def _numbered(values: Iterable[Any]) -> tuple[list[Any], list[int]]:
+def _numbered(values: Iterable[object]) -> tuple[list[object], list[int]]:
     """The values, each once, and for each its number among them."""
-    numbers: dict[Any, int] = {}
+    numbers: dict[object, int] = {}
     column = [numbers.setdefault(value, len(numbers)) for value in values]
     return list(numbers), column
 
@@ -204,7 +204,7 @@ def _with_segments(chosen: Sequence[_Replica]) -> dict[tuple[int | None, str], i
 
 def _segments(
     tables: Tables, wanted: Mapping[tuple[int | None, str], int]
-) -> tuple[Mapping[tuple[int | None, str], int], dict[str, list[Any]]]:
+) -> tuple[Mapping[tuple[int | None, str], int], dict[str, list[object]]]:
     """How many of each replica there are, and their columns, in the order of the replicas."""
     kept = []
     for part in parts(tables, "segments", ["log_dir_id", "file", *_OF_SEGMENT.values()]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from segmend.cli.options import add_output_options, add_release_option
 from segmend.cli.output import note
@@ -83,7 +83,7 @@ def options_from(args: argparse.Namespace, kind: type[Chosen]) -> Chosen:
 
 
 def _reader(option: Option) -> Callable[[str], object]:
-    def read(words: str) -> Any:
+    def read(words: str) -> object:
         try:
             return option.read(words)
         except UsageError as error:

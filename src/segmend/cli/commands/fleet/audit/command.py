@@ -92,7 +92,7 @@ def lines(groups: Sequence[tuple[dict[str, Any], int]], outcome: AuditOutcome, l
     yield from _totals(outcome.row, "in what could be read of" if outcome.unreadable else "in")
 
 
-def _told_by(finding: Mapping[str, Any]) -> str:
+def _told_by(finding: Mapping[str, object]) -> str:
     reader = finding["carried_from"]
     return "" if reader is None else f" (as {reader} read it; not read again)"
 

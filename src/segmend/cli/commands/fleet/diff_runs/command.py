@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     rows = {"new": (after, changed.new), "gone": (before, changed.gone), "unseen": (before, changed.unseen)}
     told = {name: finding_objects(args.out, run.run_id, kept) for name, (run, kept) in rows.items()}
     first = {name: list(islice(findings, _SHOWN)) for name, findings in told.items()}
-    summary: dict[str, Any] = {"type": "summary", "before": before.run_id, "after": after.run_id}
+    summary: dict[str, object] = {"type": "summary", "before": before.run_id, "after": after.run_id}
     summary |= {name: int(kept.sum()) for name, (_, kept) in rows.items()}
     if args.json:
         each = ((name, finding) for name in told for finding in chain(first[name], told[name]))
