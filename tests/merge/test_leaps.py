@@ -151,7 +151,7 @@ def test_within_a_compacted_log_others_have_what_was_moved(place: int, others: s
     offsets = [json.loads(row)["offset"] for row in (out / "t-0.jsonl").read_text().splitlines()]
     if others == "cleaned too":
         assert (ran.code, len(offsets)) == (4, len(due)), ran.out
-        assert "whether it lost that" in ran.of("partition")[0]["doubts"][0]
+        assert "the latter is taken" in ran.of("partition")[0]["doubts"][0]
     else:
         assert (ran.code, offsets) == (0, [*due]), ran.out
     assert run("diff", *dirs).code == 4
@@ -334,3 +334,70 @@ def test_one_with_a_gap_before_and_damage_behind_it_may_be_misplaced(
     assert code == 4
     assert all(offset == number for offset, number in rows), rows
     assert ["is left out: one flipped bit" in each for each in doubts] == [True]
+
+
+def compacted(
+    root: Path, number: int, places: Sequence[tuple[int, int]], indexed: Sequence[int] = ()
+) -> Path:
+    """A replica that a cleaner was in, of records with keys: number and offset; some with an index entry."""
+    home = root / f"b{number}" / "t-0"
+    home.mkdir(parents=True)
+    log, entries = b"", b""
+    for at, place in places:
+        if at in indexed:
+            entries += at.to_bytes(4) + len(log).to_bytes(4)
+        log += build_batch([NewRecord(key=b"%d" % at, value=b"%d" % at)], base_offset=place)
+    (home / f"{0:020}.log").write_bytes(log)
+    (home / f"{0:020}.index").write_bytes(entries)
+    (home.parent / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 96\n")
+    (home.parent / "meta.properties").write_text(f"version=1\nnode.id={number}\ncluster.id=c\n")
+    return home.parent
+
+
+SOUND = [(at, at) for at in range(0, 100, 5)]
+
+
+def test_what_only_its_batch_says_of_a_compacted_log_is_said_to_be_assumed(tmp_path: Path) -> None:
+    """Nothing else tells that 17 is not the offset of 15; another replica that has the same does."""
+    moved = [(at, 17 if at == 15 else at) for at, _ in SOUND]
+    home = compacted(tmp_path, 1, moved)
+    for command in (("diff", home), ("rescue", home, "--out", tmp_path / "out", "--as", "jsonl")):
+        (line,) = run(*command, "--json", code=0).of("partition")
+        assert [f"of {home}/t-0: batches beside" in each for each in line["assumed"]] == [True], line
+    other = compacted(tmp_path, 2, moved)
+    assert run("diff", home, other, "--json", code=0).of("partition")[0]["assumed"] == []
+
+
+@pytest.mark.parametrize("at", [5, 15, 50, 90])
+@pytest.mark.parametrize("bit", [0, 1])
+def test_the_index_tells_which_batch_of_a_compacted_log_is_misplaced(
+    at: int, bit: int, tmp_path: Path
+) -> None:
+    moved = [(each, each ^ (each == at) << bit) for each, _ in SOUND]
+    _, missing, _, rows = rescued(tmp_path, compacted(tmp_path, 1, moved, indexed=range(0, 100, 5)))
+    assert missing == [[at - 4, at + 4]]
+    assert rows == [each for each in SOUND if each[0] != at]
+
+
+def test_an_index_of_an_older_log_denies_nothing(tmp_path: Path) -> None:
+    """As a cleaner that was killed may leave it: of batches that were elsewhere in the file."""
+    home = compacted(tmp_path, 1, SOUND, indexed=range(0, 100, 5))
+    index = home / "t-0" / f"{0:020}.index"
+    data = index.read_bytes()
+    index.write_bytes(b"".join((5 * at ^ 1).to_bytes(4) + data[8 * at + 4 : 8 * at + 8] for at in range(20)))
+    code, missing, _, rows = rescued(tmp_path, home)
+    assert (code, missing, rows) == (0, [], SOUND)
+
+
+@pytest.mark.parametrize("moved_on", [1, 2])
+def test_what_two_compacted_replicas_have_at_different_places_is_had_once(
+    moved_on: int, tmp_path: Path
+) -> None:
+    """Its key comes again in a part that no cleaner has been in, so nothing is lost, whichever is taken."""
+    again = [*SOUND, (15, 96)]
+    moved = [(at, 17 if place == 15 else place) for at, place in again]
+    dirs = [compacted(tmp_path, number, moved if number == moved_on else again) for number in (1, 2)]
+    code, missing, doubts, rows = rescued(tmp_path, *dirs)
+    assert (code, missing, len(rows)) == (4, [], len(again))
+    assert [row[1] for row in rows] == [at for at, _ in again]
+    assert ["no checksum covers where a batch begins" in each for each in doubts] == [True]

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from segmend.formats.names import file_prefix
 from segmend.merge.branch import Branch
+from segmend.merge.packed import Packed
 from segmend.merge.spans import Span, Spans, common, has, united, without
-from segmend.merge.values import Replica
+from segmend.merge.strayed import Tie
+from segmend.merge.values import Range, Replica
 
 
 def unknown(
@@ -76,6 +78,31 @@ def misplaceable(replicas: Sequence[Replica], missing: Spans) -> Iterator[str]:
                     "no checksum covers where they begin, so one of them may belong there, "
                     "and not where it is taken for"
                 )
+
+
+def tied(ties: Sequence[Tie], replicas: Sequence[Replica]) -> Iterator[str]:
+    """Batches that two replicas have at different places, in words."""
+    for tie in ties:
+        yield (
+            f"offsets {tie.batch.first_offset} to {tie.batch.last_offset}: {replicas[tie.replica].path} has "
+            f"there what {replicas[tie.kept].path} has at {tie.there.first_offset} to "
+            f"{tie.there.last_offset}; no checksum covers where a batch begins, and nothing else tells; "
+            "the latter is taken"
+        )
+
+
+def assumed(
+    ranges: Packed[Range], branches: Sequence[Branch], replicas: Sequence[Replica], loose: Sequence[Spans]
+) -> Iterator[str]:
+    """Of what was compacted the batches beside gaps that one replica only has there, in words."""
+    for number, (branch, replica) in enumerate(zip(branches, replicas, strict=True)):
+        taken = united((each.first_offset, each.last_offset) for each in ranges if each.replica == number)
+        if places := common(common(loose[number], branch.parts.held), taken):
+            yield (
+                f"offsets {places[0][0]} to {places[-1][1]} of {replica.path}: batches beside offsets that "
+                "compaction left out are taken to begin where they say; no checksum covers that, and no "
+                "other replica here has the same ones there"
+            )
 
 
 def _held(replica: Replica) -> Iterator[Span]:

@@ -11,12 +11,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Final
 
-from segmend.formats import offset_index, time_index
 from segmend.frozen import replace
-from segmend.logdir.file_system import or_none
-from segmend.logdir.files import FileEntry
-from segmend.logdir.index_file import read_index
-from segmend.logdir.log_segment import LogSegment
 from segmend.merge.packed import Packed
 from segmend.merge.second_look import Look
 from segmend.merge.values import Damaged, Replica, Run
@@ -25,22 +20,6 @@ LEAP: Final = "leap"
 """The kind of `Damaged` that says so of a run, which is among the replica's runs until `without_leaps`."""
 _FAR: Final = 1 << 24
 """No log lost so many offsets at one place; whatever bits are wrong, an offset so far off is wrong."""
-
-
-def is_indexed(segment: LogSegment, run: Run) -> bool:
-    """Whether an index beside it, which was written when the batch was appended, has it where it says."""
-    base = segment.base_offset
-    own = range(run.first_offset - base, run.last_offset - base + 1)
-    for entry in offset_index.parse(_bytes(segment.index, offset_index.ENTRY_SIZE))[0]:
-        if entry.position == run.first_position:
-            return entry.relative_offset in own
-    times, _ = time_index.parse(_bytes(segment.timeindex, time_index.ENTRY_SIZE))
-    return any(entry.relative_offset in own for entry in times)
-
-
-def _bytes(index: FileEntry | None, size: int) -> bytes:
-    read = None if index is None else or_none(read_index, index, size, exact=False)
-    return b"" if read is None else read[0]
 
 
 def without_leaps(replicas: Sequence[Replica], look: Look) -> tuple[Sequence[Replica], list[str], int]:

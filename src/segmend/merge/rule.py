@@ -12,7 +12,7 @@ from segmend.errors import UsageError
 from segmend.frozen import replace
 from segmend.merge.agreement import disagreements
 from segmend.merge.branch import Branch, gaps_alone, holes, on_branch, unburied, untold, without_lost
-from segmend.merge.doubts import beside, misplaceable, unexplained_gaps, unknown
+from segmend.merge.doubts import assumed, beside, misplaceable, tied, unexplained_gaps, unknown
 from segmend.merge.leaps import without_leaps
 from segmend.merge.lineage import claims_of, lineage
 from segmend.merge.no_further import without_false_checkpoints
@@ -51,7 +51,8 @@ def merge(
     chain, unproven = lineage(replicas, prefer)
     branches = [on_branch(replica, chain) for replica in replicas]
     branches = without_lost(branches, replicas, look, compacted=compacted)
-    uncleaned = without_uncleaned(without_strayed(branches, look), look)
+    strayed = without_strayed(branches, look)
+    uncleaned = without_uncleaned(strayed.branches, look)
     branches = list(uncleaned.branches)
     diverged = Packed(Diverged, diverged_of(branches, look))
     marks = [_mark(*each, chain) for each in zip(replicas, branches, strict=True)]
@@ -85,6 +86,7 @@ def merge(
             *false_starts,
             *unproven,
             *unknown(replicas, branches, marks, (first, end)),
+            *tied(strayed.ties, replicas),
             *_untold(replicas, branches, look, missing),
             *unexplained_gaps(left_out),
             *misplaceable(replicas, missing),
@@ -93,6 +95,7 @@ def merge(
         ),
         left_out=left_out,
         misplaced=misplaced,
+        assumed=(*assumed(ranges, branches, replicas, strayed.loose),),
     )  # fmt: skip
 
 

@@ -19,7 +19,8 @@ from segmend.logdir.files import FileEntry
 from segmend.logdir.index_file import last_entry
 from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.tree import PartitionDir
-from segmend.merge.leaps import LEAP, is_indexed
+from segmend.merge.indexed import Denials, is_indexed
+from segmend.merge.leaps import LEAP
 from segmend.merge.odd_epochs import in_order, without_denied
 from segmend.merge.open_run import OpenRun
 from segmend.merge.packed import Packed, joined
@@ -276,6 +277,8 @@ class _Reading:
         walk = self._walked(segment, log)
         if (most := walk.fewer_above) is not None:
             walk = self._walked(segment, log, most=most)
+        if denied := walk.denials.found:
+            walk = self._walked(segment, log, most=INT_MAX if most is None else most, denied=denied)
         self.damaged = joined(self.damaged, walk.damaged)
         self.removed_below = max(self.removed_below, walk.removed_below)
         self.proven_below = max(self.proven_below, walk.proven_below)
@@ -286,11 +289,19 @@ class _Reading:
         )
         self.runs = joined(self.runs, walk.runs)
 
-    def _walked(self, segment: LogSegment, log: FileEntry, *, most: int = INT_MAX) -> Walk:
+    def _walked(
+        self,
+        segment: LogSegment,
+        log: FileEntry,
+        *,
+        most: int = INT_MAX,
+        denied: frozenset[int] = frozenset(),
+    ) -> Walk:
         base, following = segment.base_offset, segment.next_base_offset
         walk = Walk(
             log.name, base, following, lambda batch: _inside(log, batch),
             lambda: max(self.epoch, self._before()), most, self._lines, self._lonely,
+            Denials(segment), denied,
         )  # fmt: skip
         problems: list[Problem] = []
         size = 0

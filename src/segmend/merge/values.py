@@ -267,7 +267,8 @@ class Merged:
     are offsets that nobody has sound. `next_offset` is the end of the log. `doubts` is what could not
     be known, in words. `left_out` are offsets that no replica has, of a topic that is not compacted, though
     nothing but the gap shows that they were: of each there is a doubt. `misplaced` records are in sound
-    batches that are not where they say, or may not be (`leaps`).
+    batches that are not where they say, or may not be (`leaps`). `assumed` is what is taken as it says, for
+    nothing shows otherwise, in words.
     """
 
     ranges: Packed[Range]
@@ -283,6 +284,7 @@ class Merged:
     doubts: tuple[str, ...] = ()
     left_out: Spans
     misplaced: int = 0
+    assumed: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:

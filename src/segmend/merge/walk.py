@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import Final
 
 from segmend.formats.batch import RecordBatch
-from segmend.formats.java_number import INT_MAX
+from segmend.formats.java_number import INT_MAX, LONG_MAX
 from segmend.frozen import frozen
 from segmend.kernel.types import TAIL_KINDS, Problem
+from segmend.merge.indexed import Denials
 from segmend.merge.open_run import OpenRun
 from segmend.merge.packed import Packed
 from segmend.merge.proven_epochs import Lines
@@ -37,10 +38,13 @@ class Walk:
         most: int = INT_MAX,
         lines: Lines = (),
         lonely: int = LONELY,
+        denials: Denials | None = None,
+        denied: frozenset[int] = frozenset(),
     ) -> None:
         """`before` gives the epoch of the file before; no batch with one above `most` is believed.
 
-        `lines` are those of leader-epoch-checkpoint. More than `lonely` gaps are compaction."""
+        `lines` are those of leader-epoch-checkpoint. More than `lonely` gaps are compaction. `denials`
+        hear of batches beside gaps; those at the positions `denied` are misplaced."""
         self._starts = dict(lines)
         self.runs = Packed(Run)
         self.damaged = Packed(Damaged)
@@ -48,6 +52,7 @@ class Walk:
         self._lonely, self._alone, self._few = 0, False, lonely
         self._disputed = False
         """Of the batch held back and the one before it both could not be right: it is a run of its own."""
+        self.denials, self._denied = denials or Denials(None), denied
         self.leaps: dict[int, tuple[int, int | None]] = {}
         """Batches, by position, that leave offsets out on one side and have none on the other that agrees,
         but damage, or the end of a file; and the offsets that may be theirs: compaction leaves such gaps, and
@@ -75,9 +80,10 @@ class Walk:
             self._take_sound(batch, self._first_of(batch))
 
     def _take_sound(self, batch: RecordBatch, first: int | None) -> None:
-        if first is None or not self._possible(batch, first):
-            above = first is not None and first > self._last
-            self._gone_back[batch.partition_leader_epoch] += batch.magic >= 2 and above
+        if first is None or batch.position in self._denied:
+            self._doubt(batch, "misplaced")
+        elif not self._possible(batch, first):
+            self._gone_back[batch.partition_leader_epoch] += batch.magic >= 2 and first > self._last
             self._doubt(batch, "misplaced")
         elif self._held is None or self._follows(self._held, batch, first):
             self._accept((batch.position, first))
@@ -175,10 +181,12 @@ class Walk:
         self._alone, self._disputed = self._alone or self._disputed, False
         gap = first > self._last + 1
         before, behind = _beside(batch.position == end, gap), self._behind(batch, following, last=last)
+        ends = self._next_base if following is None else following[1]
         self._leapt = {before, behind} in ({"gap", "end"}, {"gap", "damage"})
         if self._leapt:
-            ends = self._next_base if following is None else following[1]
             self.leaps[batch.position] = self._last + 1, None if ends is None else ends - 1
+        if before and behind and (not self._leapt or self.removed_below):
+            self.denials.ask(batch, first, (self._last + 1, LONG_MAX if ends is None else ends - 1))
         # What is before the line of its epoch may have flipped: it is a run of its own.
         goes_on = run is not None and end == batch.position and run.epoch == epoch
         if run is None or not goes_on or self._leapt or leapt or first == self._starts.get(epoch):

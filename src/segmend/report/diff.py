@@ -87,6 +87,7 @@ def partition_json(partition: Compared, leader: int | None, absent: Sequence[int
         "absent": list(absent),
         "conflicts": Conflicts(merged.conflicts, partition.replicas),
         "doubts": list(merged.doubts),
+        "assumed": list(merged.assumed),
     }
 
 
@@ -167,6 +168,7 @@ def _consequences(
     yield from _more(len(merged.missing), "missing range")
     yield from (f"not known: {text.clean(doubt)}" for doubt in merged.doubts[:SHOWN])
     yield from _more(len(merged.doubts), "such place")
+    yield from (f"assumed: {text.clean(words)}" for words in merged.assumed)
 
 
 def _hurt(partition: Compared, number: int, standing: Standing) -> Iterator[str]:

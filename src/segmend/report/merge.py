@@ -37,6 +37,7 @@ def merge_json(partition: Compared) -> dict[str, object]:
         ],
         "missing": [list(each) for each in merged.missing],
         "doubts": list(merged.doubts),
+        "assumed": list(merged.assumed),
     }  # fmt: skip
 
 
@@ -68,3 +69,4 @@ def _taken(partition: Compared, merged: Merged) -> Iterator[str]:
     for first, last in merged.missing:
         yield f"{first} to {last}: on no replica"
     yield from (f"not known: {text.clean(doubt)}" for doubt in merged.doubts)
+    yield from (f"assumed: {text.clean(words)}" for words in merged.assumed)

@@ -59,6 +59,7 @@ def _remarks(line: Mapping[str, Any]) -> Iterator[str]:
         yield f"conflict: replicas have other sound bytes at offsets {where}; taken by {each['because']}"
     yield from _unreadable(line["unreadable"])
     yield from (f"doubt: {text.clean(each)}" for each in line["doubts"])
+    yield from (f"assumed: {text.clean(each)}" for each in line.get("assumed", ()))
     yield from _compacted(line.get("compacted"))
     for side, counts in line.get("decoded", {}).items():
         yield from _decoded(side, counts)

@@ -40,7 +40,7 @@ REPORT: Final = "_rescue.txt"
 _TOLD: Final = (
     "first_offset", "next_offset", "records", "aborted", "marked", "missing", "diverged", "sources", "bytes",
     "left_out", "open", "unacknowledged", "read", "gaps", "duplicates", "not_asked_for", "unread",
-    "unreadable", "conflicts", "doubts", "form",
+    "unreadable", "conflicts", "doubts", "assumed", "form",
 )  # fmt: skip
 """What each line tells of its partition; None of one that was not written, for nobody may have looked."""
 
@@ -269,6 +269,7 @@ def _line(job: Job, written: Written) -> dict[str, object]:
             *(f"not compacted: {why}" for why in [compaction.refused] if why),
             *written.facts.get("doubts", ()),
         ],
+        "assumed": list(merged.assumed),
         **({"salvaged": _salvaged(job.pieces)} if request.salvage else {}),
         **({"decoded": dict(written.decoded)} if written.decoded else {}),
         **({"compacted": compaction.to_json()} if job.compaction else {}),

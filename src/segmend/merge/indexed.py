@@ -1,0 +1,85 @@
+"""What the indexes beside a log say of where its batches are; no checksum covers that.
+
+An entry was written when its batch was appended. It has the last offset of what was appended together, up to
+0.10.0 the first one.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from bisect import bisect_left
+
+from segmend.formats import offset_index, time_index
+from segmend.formats.batch import RecordBatch
+from segmend.logdir.file_system import or_none
+from segmend.logdir.files import FileEntry
+from segmend.logdir.index_file import read_index
+from segmend.logdir.log_segment import LogSegment
+from segmend.merge.values import Run
+
+
+def is_indexed(segment: LogSegment, run: Run) -> bool:
+    """Whether an index beside it has it where it says."""
+    base = segment.base_offset
+    own = range(run.first_offset - base, run.last_offset - base + 1)
+    for entry in offset_index.parse(_bytes(segment.index, offset_index.ENTRY_SIZE))[0]:
+        if entry.position == run.first_position:
+            return entry.relative_offset in own
+    times, _ = time_index.parse(_bytes(segment.timeindex, time_index.ENTRY_SIZE))
+    return any(entry.relative_offset in own for entry in times)
+
+
+def _bytes(index: FileEntry | None, size: int) -> bytes:
+    read = None if index is None else or_none(read_index, index, size, exact=False)
+    return b"" if read is None else read[0]
+
+
+class Denials:
+    """The batches of one file that its offset index has one flipped bit beside, where they fit as well."""
+
+    def __init__(self, segment: LogSegment | None) -> None:
+        self._segment = segment
+        self._places: array[int] | None = None
+        self._offsets: array[int] = array("i")
+        self._agreed = 0
+        self._found: set[int] = set()
+
+    def ask(self, batch: RecordBatch, first: int, room: tuple[int, int]) -> None:
+        """Of a batch with a gap beside it; `room` are the offsets between its neighbours."""
+        told = self._told(batch.position)
+        if told is None:
+            return
+        if first <= told <= batch.last_offset:
+            self._agreed += 1
+            return
+        for shift in (told - batch.last_offset, told - first):
+            moved = batch.base_offset + shift
+            fits = room[0] <= first + shift and batch.last_offset + shift <= room[1]
+            if fits and moved >= 0 and (moved ^ batch.base_offset).bit_count() == 1:
+                self._found.add(batch.position)
+
+    @property
+    def found(self) -> frozenset[int]:
+        """Where they begin. Of an index that denies more than it affirms nothing is believed: it is older."""
+        return frozenset(self._found if len(self._found) <= self._agreed + 1 else ())
+
+    def _told(self, position: int) -> int | None:
+        segment = self._segment
+        if segment is None:
+            return None
+        if self._places is None:
+            numbers = array("i", _entries(segment))
+            if sys.byteorder == "little":
+                numbers.byteswap()
+            self._offsets, self._places = numbers[::2], numbers[1::2]
+        at = bisect_left(self._places, position)
+        here = at < len(self._places) and self._places[at] == position
+        return segment.base_offset + self._offsets[at] if here else None
+
+
+def _entries(segment: LogSegment) -> bytes:
+    """Whole ones, without the zeros of an index that was not cut to what it has."""
+    data = _bytes(segment.index, offset_index.ENTRY_SIZE)
+    used = len(data.rstrip(b"\0")) + offset_index.ENTRY_SIZE - 1
+    return data[: used - used % offset_index.ENTRY_SIZE]
