@@ -94,3 +94,21 @@ def test_of_more_open_transactions_than_can_be_followed_over_holes_nothing_is_kn
     assert [(row["offset"], row["aborted"]) for row in rows] == [(at, None) for at in range(0, 40, 2)]
     assert [each.whole for each in found] == [carried > 15]
     assert sum(map(len, found[0].spans.values())) <= 2 * len(rows)
+
+
+def test_committed_records_and_those_of_which_nobody_knows_are_told_apart(tmp_path: Path) -> None:
+    """A consumer of committed records gets none from the first open transaction on; a rescue has them."""
+    (source,) = replicas(golden("4.3.1-killed"), tmp_path, ("txn-0", "txn-open-0"), count=1)
+    codes = {}
+    for level in ("read_uncommitted", "read_committed"):
+        out = tmp_path / level
+        ran = run("rescue", source, "--out", out, "--as", "jsonl", "--isolation", level, "--json")
+        codes[level] = ran.code
+        (line,) = (each for each in ran.of("partition") if each["topic"] == "txn-open")
+        unknown = [row for row in told(out)["txn-open-0"] if row["aborted"] is None]
+        assert len(unknown) == line["open"] > 0
+        first = min(row["offset"] for row in unknown)
+        assert [f"would get none from {first} on" in each for each in line["doubts"]] == [True] * (
+            level == "read_committed"
+        )
+    assert codes == {"read_uncommitted": 0, "read_committed": 4}

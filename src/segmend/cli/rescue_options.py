@@ -36,7 +36,11 @@ def add_rescue_options(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--offsets", metavar="A..B", type=number_range, help="only these offsets")
     which.add_argument("--since", metavar="TIME", type=moment, help="tables: from this time on (UTC, or ms)")
     which.add_argument("--until", metavar="TIME", type=moment, help="tables: up to this time")
-    add_isolation(which, "tables: with records of aborted transactions, marked (default), or without")
+    add_isolation(
+        which,
+        "tables: with records of aborted transactions, marked (default), or without; those of a transaction "
+        "without a known end are there either way, `aborted` null (exit code 4 where they were not wanted)",
+    )
     _add_decode(parser)
     parser.add_argument(
         "--salvage", action="store_true",
@@ -85,7 +89,11 @@ def add_export_options(parser: argparse.ArgumentParser, forms: Sequence[str] = (
     parser.add_argument("--as", dest="form", choices=forms, default="delta", help="the kind of table")
     which = parser.add_argument_group("which records")
     which.add_argument("--topic", type=given, metavar="GLOB", help="partitions of these topics only")
-    add_isolation(which, "with records of aborted transactions, marked (default), or without")
+    add_isolation(
+        which,
+        "with records of aborted transactions, marked (default), or without, and none from the first "
+        "one on that has not ended",
+    )
     _add_decode(parser)
     add_policies_option(parser)
     add_release_option(parser)

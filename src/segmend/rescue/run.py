@@ -32,6 +32,7 @@ from segmend.rescue.compact import compact
 from segmend.rescue.outlet import Folder, Line, open_outlet, refuse_overlap
 from segmend.rescue.request import CompactionResult, Due, Job, RescueRequest, Written, home_of, ranges_within
 from segmend.surgery.writing.effects import Effects
+from segmend.wording import plural
 
 Told = Callable[[int, int, str], None]
 """Hears of bytes that are behind, of how many, and what is looked at."""
@@ -267,6 +268,7 @@ def _line(job: Job, written: Written) -> dict[str, object]:
         "doubts": [
             *merged.doubts,
             *(f"not compacted: {why}" for why in [compaction.refused] if why),
+            *_not_committed(job, written),
             *written.facts.get("doubts", ()),
         ],
         "assumed": list(merged.assumed),
@@ -275,6 +277,17 @@ def _line(job: Job, written: Written) -> dict[str, object]:
         **({"compacted": compaction.to_json()} if job.compaction else {}),
         "form": dict(written.facts),
     }
+
+
+def _not_committed(job: Job, written: Written) -> Iterator[str]:
+    """What stands in a table of committed records, and may be none, in words; `kafka` counts it."""
+    if job.request.committed_only and job.request.form != "kafka" and written.open:
+        since = job.fates().open_from
+        until = "" if since is None else f"; who consumes committed records would get none from {since} on"
+        yield (
+            f"among these, with `aborted` null, {plural(written.open, 'record')} of transactions without a "
+            f"known end: whether they were committed nothing tells{until}"
+        )
 
 
 def _has_gaps(replica: Replica) -> bool:

@@ -27,7 +27,8 @@ examples:
 
 Each batch is taken from a replica that has it sound; `segmend diff` shows what they have. Records of
 aborted transactions are there with `aborted` true, or left out with --isolation read_committed; those of
-a transaction whose end is not in the log have null. The report is in OUT/_rescue.txt and OUT/_rescue.jsonl. A
+a transaction whose end is not in the log have null, and stay: with read_committed as a doubt (exit code 4),
+for a consumer would get none from there on. The report is in OUT/_rescue.txt and OUT/_rescue.jsonl. A
 rescue that was stopped, or found the disk full, goes on when the same command is given again: behind the last
 partition that is whole, and within one behind its last whole log, or in jsonl and csv the last 64 MiB.
 A partition that cannot be written is told (`refused`), and the others are; the same command tries it again.

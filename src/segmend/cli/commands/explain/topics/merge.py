@@ -98,6 +98,9 @@ Transactions
     The marker says how one ended. Where offsets are lost, it may be among them: of those that were open
     before, nothing is known but what an index of aborted transactions says. Where so many are open over so
     many holes that it would take minutes to follow them, nothing is known of any.
+    A rescue of committed records leaves out what was aborted. What nobody knows stays, is marked, and is a
+    doubt; an export takes nothing from the first transaction on that has not ended. The data source gives no
+    more than a consumer would get, and tells what lost markers take away as damage.
 
 Magic 0 and 1
     Have no epochs: the longest log is taken, as the leaders of those releases did, and bytes that differ
