@@ -383,20 +383,28 @@ class Fold:
         waits = len(ended) == len(said) and (
             not is_certain or (told is not None and told.goes_on_behind(begin, end))
         )
+        # One offset is that of one marker: where all are known, nothing else ended there.
+        if ended and len({each.last_offset for each in ended}) == end - begin:
+            self._end_those(ended)
+            return
         earlier = [*self._earlier(), *self.open.values()]
         self.open, self._before = {}, {}
         for each in earlier:
-            if any(
-                entry.producer_id == each.producer_id
-                and entry.first_offset <= each.first_offset <= entry.last_offset
-                for entry in ended
-            ):
+            if _is_in(each, ended):
                 self._note(each, "aborted")
             elif waits:
                 each.is_doubtful |= is_certain
                 self._before.setdefault(each.producer_id, []).append(each)
             else:
                 self._note(each, "unknown")
+
+    def _end_those(self, ended: Sequence[AbortedTxn]) -> None:
+        for each in [*self._earlier(), *self.open.values()]:
+            if _is_in(each, ended):
+                self._note(each, "aborted")
+        self.open = {who: each for who, each in self.open.items() if not _is_in(each, ended)}
+        parts = ((who, [e for e in several if not _is_in(e, ended)]) for who, several in self._before.items())
+        self._before = {who: left for who, left in parts if left}
 
     def _end(self, batch: RecordBatch, window: Window) -> None:
         """Sound, but no checksum covers its offset."""
@@ -438,6 +446,14 @@ class Fold:
         if each.first_position != _ELSEWHERE:
             each.fate = fate
             self._uncommitted.append(each)
+
+
+def _is_in(each: Uncommitted, ended: Iterable[AbortedTxn]) -> bool:
+    """Whether it is of one of these transactions."""
+    return any(
+        entry.producer_id == each.producer_id and entry.first_offset <= each.first_offset <= entry.last_offset
+        for entry in ended
+    )
 
 
 def _batch_at(log: FileEntry, offset: int) -> RecordBatch | None:
