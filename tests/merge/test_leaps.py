@@ -401,3 +401,24 @@ def test_what_two_compacted_replicas_have_at_different_places_is_had_once(
     assert (code, missing, len(rows)) == (4, [], len(again))
     assert [row[1] for row in rows] == [at for at, _ in again]
     assert ["no checksum covers where a batch begins" in each for each in doubts] == [True]
+
+
+@pytest.mark.parametrize("offsets", [[0, 1, 3], [0, 1, (2, 3)], [*range(9), (9, 13)]])
+def test_what_is_left_out_for_a_doubt_is_salvaged_where_it_says_and_marked(
+    offsets: list[int | tuple[int, int]], tmp_path: Path
+) -> None:
+    home = one_by_one(tmp_path, 1, offsets)
+    last = offsets[-1]
+    said = last if isinstance(last, int) else last[1]
+    ran = run("rescue", home, "--out", tmp_path / "o", "--as", "jsonl", "--salvage", "--json", code=4)
+    (line,) = ran.of("partition")
+    assert line["salvaged"] == [[said, said]]
+    rows = [*map(json.loads, (tmp_path / "o" / "t-0.jsonl").read_text().splitlines())]
+    assert [row["offset"] for row in rows if row["salvaged"]] == [said]
+    assert len(rows) == len(offsets)
+
+
+def test_what_leapt_too_far_is_not_salvaged(tmp_path: Path) -> None:
+    home = one_by_one(tmp_path, 1, [0, 1, (2, 0x5_0000_0003)])
+    ran = run("rescue", home, "--out", tmp_path / "o", "--as", "jsonl", "--salvage", "--json", code=4)
+    assert ran.of("partition")[0]["salvaged"] == []

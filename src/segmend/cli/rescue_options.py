@@ -44,7 +44,7 @@ def add_rescue_options(parser: argparse.ArgumentParser) -> None:
     _add_decode(parser)
     parser.add_argument(
         "--salvage", action="store_true",
-        help="tables: also single records of batches whose checksum fails, where no replica has them sound",
+        help="tables: also records of batches whose checksum fails, or whose offset is in doubt, marked",
     )  # fmt: skip
     add_live_options(parser)
     parser.add_argument(

@@ -18,7 +18,7 @@ from segmend.merge.values import Damaged, Replica, Run
 
 LEAP: Final = "leap"
 """The kind of `Damaged` that says so of a run, which is among the replica's runs until `without_leaps`."""
-_FAR: Final = 1 << 24
+FAR: Final = 1 << 24
 """No log lost so many offsets at one place; whatever bits are wrong, an offset so far off is wrong."""
 
 
@@ -98,7 +98,7 @@ def _is_kept(replica: Replica, leap: Damaged, run: Run, before: Run | None) -> b
     said, right = run.first_offset, due
     if run.magic < 2:
         said, right = run.last_offset, due + run.last_offset - run.first_offset
-    return (said ^ right).bit_count() > 1 and said - right < _FAR
+    return (said ^ right).bit_count() > 1 and said - right < FAR
 
 
 def _as_others_know(

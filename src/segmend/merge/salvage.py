@@ -20,11 +20,14 @@ from segmend.formats.record import Record, iter_records
 from segmend.kernel.types import DECODE_LIMIT
 from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import PartitionDir
+from segmend.merge.leaps import FAR, LEAP
 from segmend.merge.pieces import Piece
 from segmend.merge.spans import Span, Spans, common, has, united
 from segmend.merge.values import Damaged, Merged, Replica
 
 KIND: Final = "crc-mismatch"
+_MOVED: Final = frozenset({LEAP, "misplaced"})
+"""Of sound batches that are left out because their offset may be wrong, though they fit there."""
 MOST_RECORDS: Final = 1 << 20
 """Few bytes may say that they are more: held in memory they would take gigabytes."""
 _MOST: Final = 64
@@ -43,7 +46,7 @@ class _Broken(NamedTuple):
 def salvaged(replicas: Sequence[Replica], dirs: Sequence[PartitionDir], merged: Merged) -> Iterator[Piece]:
     """A piece for each broken batch of which something is taken, in order; raises `Unreadable`."""
     order = sorted(range(len(replicas)), key=lambda number: (number != merged.best, number))
-    broken = [each for rank in order for each in _broken(rank, replicas[rank], dirs[rank], merged.missing)]
+    broken = [each for rank in order for each in _broken(rank, replicas[rank], dirs[rank], merged)]
     together: list[_Broken] = []
     # The sort keeps the order of replicas where batches begin at one offset.
     for each in sorted(broken, key=attrgetter("first")):
@@ -83,18 +86,19 @@ def records_of(
     return batch, salvaged_records
 
 
-def _broken(number: int, replica: Replica, place: PartitionDir, missing: Sequence[Span]) -> Iterator[_Broken]:
+def _broken(number: int, replica: Replica, place: PartitionDir, merged: Merged) -> Iterator[_Broken]:
     """Those of one replica that may have had missing offsets, each behind the one before."""
     last = -1
     for each in replica.damaged:
         room = each.first_offset, LONG_MAX if each.last_offset is None else each.last_offset
         small = each.end - each.position <= DECODE_LIMIT
-        if each.kind != KIND or not small or not common([room], missing):
+        if each.kind not in {KIND, *_MOVED} or not small or not common([room], merged.missing):
             continue
         with place.entry(each.file).reader() as reader:
             batch, _ = parse(reader.read(min(HEADER_SIZE_V2, each.end - each.position), each.position))
         last = max(last, room[0] - 1)
-        if batch is not None and last < batch.base_offset <= batch.last_offset <= room[1]:
+        most = room[1] if each.kind == KIND else min(room[1], merged.next_offset + FAR)
+        if batch is not None and last < batch.base_offset <= batch.last_offset <= most:
             first = last + 1 if batch.magic < 2 and batch.codec else batch.base_offset
             last = batch.last_offset
             yield _Broken(first, last, number, each)
@@ -109,6 +113,8 @@ def _chosen(
             record.offset: hash((record.timestamp, record.key, record.value, record.headers))
             for record in records_of(dirs[each.number].entry(each.damaged.file), *_bytes(each))[1]
             if has(merged.missing, record.offset)
+            # Behind the end of the log nothing broken is believed to have been.
+            and (record.offset < merged.next_offset or each.damaged.kind in _MOVED)
         }
         for each in together
     ]

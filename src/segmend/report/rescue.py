@@ -95,8 +95,8 @@ def _salvaged(spans: Sequence[Sequence[int]]) -> Iterator[str]:
     if spans:
         records = plural(sum(last - first + 1 for first, last in spans), "record")
         yield (
-            f"salvaged: of these, {records} out of batches whose checksum fails, marked (their bytes may "
-            f"be wrong): {_ranges(spans)}"
+            f"salvaged: {records} out of batches that are not sound, or that one bit may have moved, "
+            f"marked (their bytes, or offsets, may be wrong): {_ranges(spans)}"
         )
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from segmend.cluster.newest_metadata import Policies, compacts_by
 from segmend.cluster.vanished import vanished
 from segmend.errors import ExitCode, PartitionError, UsageError
+from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import frozen, replace
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
@@ -220,7 +221,8 @@ def _job_of(task: RescueTask, places: Sequence[PartitionDir]) -> Job:
     every = chosen if request.offsets is None else pieces(replicas, places, merged.ranges)
     taken = sum(map(_records_of, every))
     if request.salvage:
-        asked = common(merged.missing, [(request.low, request.high)])
+        lacking = united([*merged.missing, (merged.next_offset, LONG_MAX)])
+        asked = common(lacking, [(request.low, request.high)])
         broken = salvaged(replicas, places, replace(merged, missing=asked))
         chosen = Packed(Piece, heapq.merge(chosen, broken, key=attrgetter("first")))
     return Job(

@@ -43,10 +43,11 @@ has `not_looked_at`, directories beside the replicas that no broker serves (-str
 `unread`, replicas that are links to nothing, and `running`, log dirs on which a broker runs: they change
 while they are read.
 
---salvage takes what no replica has sound from batches whose checksum fails but whose records parse. Such
-records have `salvaged` true in a column of its own; their bytes may be wrong, also in the key, and nobody
-knows how a transaction of theirs ended. They still count as missing (exit code 4), `salvaged` in the report
-tells which. Not for log-dir and kafka: who consumes from there would take them for sound.
+--salvage takes what no replica has sound from batches whose checksum fails but whose records parse, and from
+sound ones that were left out because one bit may have given them their offset. Such records have `salvaged`
+true in a column of its own; their bytes may be wrong, also in the key, or their offset, and nobody knows
+how a transaction of theirs ended. They still count as missing (exit code 4), `salvaged` in the report tells
+which. Not for log-dir and kafka: who consumes from there would take them for sound.
 
 A rescued log dir is that of the first DIR with a meta.properties (or --broker), and has the metadata log of
 its node as that lies among the DIRs. `segmend forecast OUT` tells what a start makes of it. Where the

@@ -24,10 +24,11 @@ Holes are filled
     the same; its epoch is put right in what is written, and no other byte.
 
 Salvage (rescue --salvage, for tables)
-    Where nobody has an offset sound, records are read out of batches whose checksum fails: those that lie
-    between the sound ones beside them, and with offsets that ascend within the batch. Where several replicas
-    have one, what most of them say is taken, else the first in order. Each is marked and still counts as
-    missing; none stands where a sound one is, or goes into a log. Why: which bit is wrong, nothing tells.
+    Where nobody has an offset sound, records are read out of batches whose checksum fails, or that one bit
+    may have moved: those that lie between the sound ones beside them, and with offsets that ascend within the
+    batch. Where several replicas have one, what most of them say is taken, else the first in order. Each is
+    marked and still counts as missing; none stands where a sound one is, or goes into a log. Why: which bit
+    is wrong, nothing tells.
 
 Sound bytes of one epoch that differ
     No rule knows which are right. The bytes that most replicas have are taken, else those of the replica that
