@@ -233,6 +233,8 @@ class Fold:
         """Whether something is broken there that may have been a marker."""
         self._claimed = -1
         """The offset behind the broken batches that follow there by their headers, which may lie; else -1."""
+        self._small: list[tuple[int, int]] = []
+        """The offsets of those of them that may be markers."""
         self.is_cut = False
         """Whether that is more than the zeros and crumbs of a broker that was killed."""
         self.ends_in_records = False
@@ -267,9 +269,11 @@ class Fold:
                     self._lost |= batch.size <= MARKER_LIMIT
                     if batch.base_offset == max(self._next, self._claimed):
                         self._claimed = batch.last_offset + 1
+                        if batch.size <= MARKER_LIMIT:
+                            self._small.append((batch.base_offset, batch.last_offset))
                     continue
                 if batch.last_offset < since:
-                    self._lost, self._claimed = False, -1
+                    self._forget()
                     continue
                 self._pass(batch, behind)
                 if batch.is_transactional:
@@ -371,11 +375,18 @@ class Fold:
         """Batches go on there: what comes before it may be lost."""
         gap = 0 <= self._next < offset != self._claimed
         if (self._lost or gap) and self._is_any_open:
-            self.hole(self._next, offset, is_certain=self._lost or self._gaps_are_holes is True)
-        self._lost, self._claimed = False, -1
+            small = self._small if self._claimed == offset else None
+            is_certain = self._lost or self._gaps_are_holes is True
+            self.hole(self._next, offset, small, is_certain=is_certain)
+        self._forget()
 
-    def hole(self, begin: int, end: int, *, is_certain: bool = True) -> None:
-        """What is open may have ended in the offsets [begin, end)."""
+    def _forget(self) -> None:
+        self._lost, self._claimed, self._small = False, -1, []
+
+    def hole(
+        self, begin: int, end: int, small: Sequence[tuple[int, int]] | None = None, *, is_certain: bool = True
+    ) -> None:
+        """What is open may have ended in the offsets [begin, end): `small` are those where a marker may be."""
         told = self._told() if self._told else None
         said = told.ended_in(begin, end) if told else []
         ended = [each for each in said if told and told.is_borne_out(each)]
@@ -384,7 +395,8 @@ class Fold:
             not is_certain or (told is not None and told.goes_on_behind(begin, end))
         )
         # One offset is that of one marker: where all are known, nothing else ended there.
-        if ended and len({each.last_offset for each in ended}) == end - begin:
+        places = [(begin, end - 1)] if small is None else small
+        if ended and _are_at(places, {each.last_offset for each in ended}):
             self._end_those(ended)
             return
         earlier = [*self._earlier(), *self.open.values()]
@@ -446,6 +458,13 @@ class Fold:
         if each.first_position != _ELSEWHERE:
             each.fate = fate
             self._uncommitted.append(each)
+
+
+def _are_at(places: Iterable[tuple[int, int]], markers: set[int]) -> bool:
+    """Whether there is a marker at each of these offsets."""
+    return all(
+        last - first < len(markers) and markers.issuperset(range(first, last + 1)) for first, last in places
+    )
 
 
 def _is_in(each: Uncommitted, ended: Iterable[AbortedTxn]) -> bool:

@@ -20,7 +20,7 @@ from segmend.logdir.file_system import Unreadable
 from segmend.logdir.transactions import MARKER_LIMIT, AbortedIndexes, Fold
 from segmend.logdir.tree import PartitionDir
 from segmend.merge.pieces import pieces
-from segmend.merge.spans import united
+from segmend.merge.spans import Span, united
 from segmend.merge.values import Merged, Replica
 
 _CARRIED: Final = 1 << 24
@@ -106,8 +106,9 @@ def fates(merged: Merged, replicas: Sequence[Replica], dirs: Sequence[PartitionD
         nonlocal carried
         first, last = holes.popleft()
         carried += fold.held
-        if fold.held and not _held_no_marker(first, last, replicas, dirs):
-            fold.hole(first, last + 1)
+        small = _small(first, last, replicas, dirs) if fold.held else None
+        if fold.held and small != []:
+            fold.hole(first, last + 1, small)
 
     for piece in pieces(replicas, dirs, merged.ranges):
         while holes and holes[0][0] <= piece.first:
@@ -128,22 +129,23 @@ def fates(merged: Merged, replicas: Sequence[Replica], dirs: Sequence[PartitionD
     return Fates(spans=spans, open_from=min(unended, default=None))
 
 
-def _held_no_marker(first: int, last: int, replicas: Sequence[Replica], dirs: Sequence[PartitionDir]) -> bool:
-    """Whether some replica has these offsets in broken batches, all of them too large for a marker."""
-    return any(
-        _behind_large(first, last, replica, partition) == last + 1
-        for replica, partition in zip(replicas, dirs, strict=True)
-    )
+def _small(
+    first: int, last: int, replicas: Sequence[Replica], dirs: Sequence[PartitionDir]
+) -> Sequence[Span] | None:
+    """Where among these offsets a marker may have been: some replica has all of it in broken batches.
+
+    The others are too large for one. None if no replica has that.
+    """
+    found = (_small_of(first, last, *each) for each in zip(replicas, dirs, strict=True))
+    return min((each for each in found if each is not None), key=len, default=None)
 
 
-def _behind_large(first: int, last: int, replica: Replica, partition: PartitionDir) -> int | None:
-    """The offset up to which such batches follow each other by their headers."""
-    following = first
+def _small_of(first: int, last: int, replica: Replica, partition: PartitionDir) -> list[Span] | None:
+    """Of such broken batches those that are small; None unless they follow each other by their headers."""
+    following, small = first, list[Span]()
     for each in replica.damaged:
         if each.first_offset > last or (each.last_offset is not None and each.last_offset < first):
             continue
-        if each.end - each.position <= MARKER_LIMIT:
-            return None
         try:
             with partition.entry(each.file).reader() as reader:
                 batch = read_header(reader.read(HEADER_SIZE_V2, each.position))
@@ -151,5 +153,7 @@ def _behind_large(first: int, last: int, replica: Replica, partition: PartitionD
             return None
         if (batch.base_offset, batch.size) != (following, each.end - each.position):
             return None
+        if batch.size <= MARKER_LIMIT:
+            small.append((batch.base_offset, batch.last_offset))
         following = batch.last_offset + 1
-    return following
+    return small if following == last + 1 else None
