@@ -386,7 +386,7 @@ class Fold:
     def hole(
         self, begin: int, end: int, small: Sequence[tuple[int, int]] | None = None, *, is_certain: bool = True
     ) -> None:
-        """What is open may have ended in the offsets [begin, end), in the `small` batches if that is known."""
+        """What is open may have ended in the offsets [begin, end), if that is known in the `small` ones."""
         told = self._told() if self._told else None
         said = told.ended_in(begin, end) if told else []
         ended = [each for each in said if told and told.is_borne_out(each)]
