@@ -7,10 +7,10 @@ The newest leader's branch wins
     Leader epochs from the batches and the leader-epoch-checkpoint of all replicas give one history: the
     newest epoch, and back from there by those replicas that have it. They had truncated their logs to its
     leader's before they followed (KIP-101), so what they have below is the branch, too. A checkpoint line
-    that the replica's own sound batches contradict does not count. Why: the cluster itself would go on with
-    this leader; any other choice takes away what was written since. An epoch of
-    few batches of one replica that no checkpoint has, or has begin later, while another has the same bytes in
-    one that more tells of, is a flipped bit: followers copy a batch with its epoch.
+    that the replica's own sound batches contradict, or that begins above its end, does not count. Why: the
+    cluster itself would go on with this leader; any other choice takes away what was written since. An epoch
+    of few batches of one replica that no checkpoint has, or has begin later, while another has the same bytes
+    in one that more tells of, is a flipped bit: followers copy a batch with its epoch.
 
 What an older branch has beyond is a divergence
     It is told with offset, epoch, records and producers, and never mixed in. Why: at these offsets the newest
@@ -32,10 +32,10 @@ Salvage (rescue --salvage, for tables)
 
 Sound bytes of one epoch that differ
     No rule knows which are right. The bytes that most replicas have are taken, else those of the replica that
-    is first in order: the one that goes furthest, then the one that lacks least,
-    then one that says of which broker it is, then the lower broker id, then by path, in whatever order they
-    are given. It is told; plan merge takes none by that order, and asks (--prefer BROKER).
-    Why: this is no Kafka; somebody restored a volume, or ran one broker id twice.
+    is first in order: the one that goes furthest, then the one that lacks least, then the one with the fewest
+    damaged places, then one that says of which broker it is, then the lower broker id, then by path, in
+    whatever order they are given. It is told; plan merge takes none by that order, and asks (--prefer
+    BROKER). Why: this is no Kafka; somebody restored a volume, or ran one broker id twice.
 
 Compaction
     Below what the cleaner's checkpoint says, the replica cleaned furthest decides what was removed; next come
@@ -86,9 +86,10 @@ Compaction
 
 Retention
     Each broker deletes at its own time, so what one still has is taken; but nothing below the highest log
-    start offset in a checkpoint, which DeleteRecords may have set. Why: that was deleted on purpose. Where
-    the first line of leader-epoch-checkpoint begins before the first file, no broker deleted what is missing.
-    plan merge leaves the beginning of its replica as it is.
+    start offset in a checkpoint, which DeleteRecords may have set. Why: that was deleted on purpose. One
+    above all that its replica has is not believed, and told as a doubt. Where the first line of
+    leader-epoch-checkpoint begins before the first file, no broker deleted what is missing. plan merge leaves
+    the beginning of its replica as it is.
 
 Above the high watermark
     What only one replica has above the newest high watermark known is taken, and marked as unacknowledged: no
@@ -97,11 +98,12 @@ Above the high watermark
 
 Transactions
     The marker says how one ended. Where offsets are lost, it may be among them: of those that were open
-    before, nothing is known but what an index of aborted transactions says. Where so many are open over so
-    many holes that it would take minutes to follow them, nothing is known of any.
-    A rescue of committed records leaves out what was aborted. What nobody knows stays, is marked, and is a
-    doubt; an export takes nothing from the first transaction on that has not ended. The data source gives no
-    more than a consumer would get, and tells what lost markers take away as damage.
+    before, nothing is known but what an index of aborted transactions says. No broken batch that is too large
+    for a marker was one, and where an index has the one that was at an offset, no other was. Where so many
+    are open over so many holes that it would take minutes to follow them, nothing is known of any. A rescue
+    of committed records leaves out what was aborted. What nobody knows stays, is marked, and is a doubt; an
+    export takes nothing from the first transaction on that has not ended. The data source gives no more than
+    a consumer would get, and tells what lost markers take away as damage.
 
 Magic 0 and 1
     Have no epochs: the longest log is taken, as the leaders of those releases did, and bytes that differ
