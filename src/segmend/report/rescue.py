@@ -47,7 +47,7 @@ def _remarks(line: Mapping[str, Any]) -> Iterator[str]:
     if lost:
         offsets = sum(last - first + 1 for first, last in lost)
         yield f"missing: {plural(offsets, 'offset')} that no replica has sound: {_ranges(lost)}"
-    yield from _salvaged(line.get("salvaged", ()))
+    yield from _salvaged(line.get("salvaged", ()), "of these, " if lost else "")
     for each in line["diverged"]:
         yield (
             f"diverged: offsets {each['first_offset']} to {each['last_offset']} of "
@@ -91,11 +91,11 @@ def _unreadable(batches: Sequence[Sequence[Any]]) -> Iterator[str]:
         yield f"{more}{_AS_IT_IS}"
 
 
-def _salvaged(spans: Sequence[Sequence[int]]) -> Iterator[str]:
+def _salvaged(spans: Sequence[Sequence[int]], of: str) -> Iterator[str]:
     if spans:
         records = plural(sum(last - first + 1 for first, last in spans), "record")
         yield (
-            f"salvaged: {records} out of batches that are not sound, or that one bit may have moved, "
+            f"salvaged: {of}{records} out of batches that are not sound, or that one bit may have moved, "
             f"marked (their bytes, or offsets, may be wrong): {_ranges(spans)}"
         )
 
