@@ -76,10 +76,7 @@ def merge(
         ranges=ranges, missing=missing, diverged=diverged, conflicts=conflicts,
         standings=standings_of(replicas, branches, conflicts, choice.best, (first, end, watermark), look),
         lineage=chain,
-        best=choice.best,
-        first_offset=first,
-        next_offset=end,
-        high_watermark=watermark,
+        best=choice.best, first_offset=first, next_offset=end, high_watermark=watermark,
         doubts=(
             *leaps,
             *doubts,
@@ -93,8 +90,7 @@ def merge(
             *_unsure(replicas, uncleaned, ranges, look, staying),
             *beside(replicas, missing, end),
         ),
-        left_out=left_out,
-        misplaced=misplaced,
+        left_out=left_out, misplaced=misplaced,
         assumed=(*assumed(ranges, branches, replicas, strayed.loose),),
     )  # fmt: skip
 
