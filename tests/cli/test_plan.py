@@ -439,7 +439,8 @@ def test_a_journal_that_cannot_be_read_may_be_the_one_that_is_meant(
         planned(tmp_path, "move", a, b, "--partition", partition, "--to", b)
         assert applied(tmp_path).code == 1, number
     first, second = run("journal", "list", "--json").json
-    (Path(first["path"]) / "plan.json").write_text("rotten")
+    for copy in ("plan.json", "steps/plan.json"):
+        (Path(first["path"]) / copy).write_text("rotten")
     for argv in (["undo", "--yes"], ["undo", "--yes", a]):
         ran = run(*argv)
         assert (ran.code, "a journal cannot be read" in ran.err, first["journal"] in ran.err) == (

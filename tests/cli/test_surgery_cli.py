@@ -233,6 +233,8 @@ def test_what_a_later_plan_built_upon_is_taken_back_after_that(desk: Desk) -> No
     assert (ran.code, ran.err.count("\n")) == (8, 1)
     assert "was changed again by 0002-move-" in ran.err
     assert f"first: segmend undo {desk.state}/journals/0002-move-" in ran.err
+    # The later one's undo is refused once a broker ran: then each goes back by itself.
+    assert f"segmend plan reverse {desk.state}/journals/0001-move-" in ran.err
     assert desk.tree() == after
     desk.undo()
     desk.undo("1")

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from segmend.broker.strays import STRAYS, StrayHandling
 from segmend.loading import BrokerOutcome, ForecastOptions, PartitionOutcome, Service, forecast
 from segmend.logdir.config import ServerConfig
+from segmend.logdir.release import Release
 from segmend.node.older import IDS, OWN
 from tests.brokers import broker_of
 from tests.golden.judge import copy_tree
@@ -42,7 +44,7 @@ def end(cluster: Cluster, topic: str) -> int:
         client.close()
 
 
-@pytest.mark.parametrize("version", ["3.7.2", "3.9.2", "4.3.1"] if SWEEP else ["4.3.1"])
+@pytest.mark.parametrize("version", ["3.3.2", "3.7.2", "3.9.2", "4.3.1"] if SWEEP else ["4.3.1"])
 def test_what_a_new_producer_writes_is_acknowledged_and_not_written(version: str, tmp_path: Path) -> None:
     need_kafka(version)
     with Cluster(version, tmp_path / "cluster", settings=QUIET) as cluster:
@@ -65,7 +67,9 @@ def test_what_a_new_producer_writes_is_acknowledged_and_not_written(version: str
         )
         cluster.start()
         assert [written(cluster, "a"), end(cluster, "a")] == [1, 2]
-        assert list(broker.root.glob("d*/b-0.*-stray"))
+        assert not list(broker.root.glob("d*/b-0"))
+        renames = STRAYS.of(Release.parse(version)) is StrayHandling.RENAME
+        assert bool(list(broker.root.glob("d*/b-0.*-stray"))) == renames
     told = next(line.unknown for line in lines if isinstance(line, BrokerOutcome))
     assert told == (OWN.format("a-0"), IDS.format("a-0"))
     services = {line.topic: line.outcome for line in lines if isinstance(line, PartitionOutcome)}

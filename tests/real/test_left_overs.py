@@ -132,6 +132,11 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize("version", some_of([NEWEST, "3.9.2", "2.8.2", "1.1.0"], 4))
 def test_a_full_disk_gets_the_room_that_a_start_needs(small_disk: Path, version: str, tmp_path: Path) -> None:
+    freed(small_disk, version, tmp_path, tried=True)
+
+
+def freed(disk: Path, version: str, tmp_path: Path, *, tried: bool) -> None:
+    """What is deleted and not gone yet makes the room; the broker that the full disk stopped serves again."""
     need_kafka(version)
     settings = {"log.segment.delete.delay.ms": "3600000", "log.retention.ms": "-1"}
     with Cluster(version, tmp_path / "live", log_dirs=1, settings=settings) as cluster:
@@ -146,22 +151,26 @@ def test_a_full_disk_gets_the_room_that_a_start_needs(small_disk: Path, version:
         for done in asking.delete_topics(["green"]).values():
             done.result()
         _until_gone(broker.dirs[0] / "green-0")
-        _fill_up(small_disk)
+        _fill_up(disk)
         client = producer(cluster.bootstrap, message_timeout_ms=10000)
         with pytest.raises(RuntimeError):
             _send_for_ever(client)
         broker.kill()
-        assert os.statvfs(small_disk).f_bavail == 0
-        with pytest.raises(LabError):
-            broker.start()
-        broker.kill()
+        _fill_up(disk)
+        full = os.statvfs(disk)
+        assert full.f_bavail * full.f_frsize < 1_000_000  # XFS keeps some for itself
+        if tried:
+            with pytest.raises(LabError):
+                broker.start()
+            broker.kill()
         plan, spare = tmp_path / "plan.json", tmp_path / "spare"
         options = ("--bytes", "1MB", "--backup-dir", spare, "--config", broker.config)
         run("plan", "free", broker.dirs[0], *options, "-o", plan, "--json", code=0)
         apply(plan)
-        assert os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_frsize >= 1_000_000
+        assert os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize >= 1_000_000
         cluster.start()
         assert offsets(cluster, "red")["red"][: len(written["red"])] == written["red"]
+        send(producer(cluster.bootstrap), "red", events("red", 60))
 
 
 MAKE = {"ext4": (48, ("mkfs.ext4", "-q", "-m", "0")), "xfs": (310, ("mkfs.xfs", "-q"))}
@@ -189,14 +198,23 @@ def real_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", place], check=True)
 
 
+@pytest.mark.parametrize("version", some_of([NEWEST, "1.1.0"], 2))
+def test_a_full_ext4_or_xfs_gets_the_room_that_a_start_needs(
+    real_disk: Path, version: str, tmp_path: Path
+) -> None:
+    # No start is tried on the full disk: 4.0 and later may empty the metadata log, on XFS (so it was here).
+    freed(real_disk, version, tmp_path, tried=False)
+
+
+@pytest.mark.parametrize("version", some_of([NEWEST, "2.8.2"], 2))
 def test_the_way_out_of_a_full_disk_as_it_is_printed(
-    real_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    real_disk: Path, version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing there may go, so `plan free` names a move; its commands are typed as they stand."""
-    need_kafka(NEWEST)
+    need_kafka(version)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
-    with Cluster(NEWEST, tmp_path / "live", settings={"log.retention.ms": "-1"}) as cluster:
+    with Cluster(version, tmp_path / "live", settings={"log.retention.ms": "-1"}) as cluster:
         cluster.start()
         fill(cluster)
         broker = cluster.brokers[0]

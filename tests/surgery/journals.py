@@ -18,11 +18,12 @@ from tests.surgery.loop import COMMANDS, Loop
 from tests.surgery.picture import Tree
 from tests.surgery.story import ERRORS
 from tests.surgery.trials import main, playing
-from tests.surgery.world import World, make, plan_of
+from tests.surgery.world import World, chunks, make, plan_of
 
 from segmend.errors import SegmendError
 from segmend.surgery.execute.journal import acknowledge
 from segmend.surgery.execute.runs import runs
+from segmend.surgery.plan import Plan
 from segmend.surgery.writing.effects import Effects
 
 
@@ -30,9 +31,12 @@ class Rounds(Loop):
     """Commands that come to their end are told, as to a user."""
 
     def __init__(self, world: World, draw: Random) -> None:
-        self.draw, self.now = draw, 0.0
-        super().__init__(plan_of(world), world.state, world.tree, world.b)
+        self.draw, self.now, self.world, self.chunks = draw, 0.0, world, chunks(world)
+        super().__init__(self.plan_for(world), world.state, world.tree, world.b)
         shutil.rmtree(world.state)
+
+    def plan_for(self, world: World) -> Plan:
+        return plan_of(world)
 
     def told(self, command: str) -> None:
         self.act(command)

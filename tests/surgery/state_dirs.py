@@ -6,21 +6,49 @@ there whole. A refusal is one line that names a file, begins no second journal, 
 file as it was, an undo brings all back.
 """
 
+import re
 import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
+from tests.surgery.faulty import Disk
 from tests.surgery.journals import Rounds
 from tests.surgery.loop import COMMANDS
+from tests.surgery.picture import Tree
 from tests.surgery.trials import main, playing
-from tests.surgery.world import make
+from tests.surgery.world import World, chunks, lost, make, plan_of, steps
 
-from segmend.errors import SegmendError
+from segmend.errors import SegmendError, UsageError
+from segmend.formats import clean_shutdown
+from segmend.formats.offset_checkpoint import FILE_NAMES, RECOVERY_POINT
+from segmend.surgery.execute.apply import apply
 from segmend.surgery.execute.journal_events import FORWARD
-from segmend.surgery.execute.runs import runs
+from segmend.surgery.execute.plan_run import PlanRun
+from segmend.surgery.execute.reverse import reverse
+from segmend.surgery.execute.runs import find, runs
 from segmend.surgery.execute.undo import direction_of
+from segmend.surgery.plan import Plan
+from segmend.surgery.steps.replace_file import ReplaceFile
+
+LINE = b"0\n1\ncut 0 7\n"
+BY_THEMSELVES = (".lock", clean_shutdown.FILE_NAME, *FILE_NAMES)
+"""What a way back does not bring back as it was: of checkpoints the lines of what goes (`test_reverse`)."""
+REVERSE = re.compile(r"segmend plan reverse ([^\s)]+)")
+
+
+class Checkpointed(Rounds):
+    """With checkpoints that have a line, as a plan reads them."""
+
+    def plan_for(self, world: World) -> Plan:
+        (world.a / RECOVERY_POINT).write_bytes(LINE)
+        made = [
+            ReplaceFile.with_bytes(step.path, LINE.replace(b"7", str(number).encode()), step.reason)
+            for number, step in enumerate(steps(world)[:2])
+            if isinstance(step, ReplaceFile)
+        ]
+        return plan_of(world, [*made, *steps(world)[2:]])
 
 
 def damage(path: Path, draw: Random) -> str:
@@ -58,7 +86,7 @@ def swapped(path: Path) -> None:
 def played(seed: int, number: int, folder: Path) -> str:
     """How it ended; raises AssertionError."""
     draw = Random(f"{seed} {number} state")
-    loop = Rounds(make(folder / "world"), draw)
+    loop = Checkpointed(make(folder / "world"), draw)
     said = loop.stopped()
     if not any(run.events for run in runs(str(loop.state))):
         assert loop.look() == loop.before, said
@@ -83,19 +111,62 @@ def played(seed: int, number: int, folder: Path) -> str:
             assert "\n" not in told, said
             assert str(folder) in told, f"{said}: {told}"
             assert len(journals) == 1, f"{said}: {journals}: {told}"
-            return "refused"
+            if (moved := re.search(r"(\S+): is no plain file; move it out of the way", told)) is not None:
+                Path(moved[1]).rename(folder / "moved")
+                return ended(command)
+            named = REVERSE.search(told)
+            assert named is not None, f"{said}: names no way: {told}"
+            return f"reverse {named[1]}"
         assert loop.whole(goal), f"{said}: ended elsewhere"
         return goal
 
     end = ended(way)
-    if "undo" in (end, *((ended("undo"),) if end == "apply" else ())):
+    if "undo" in (end, second := ended("undo") if end == "apply" else ""):
         return f"{way}: whole"
+    journal = (second or end).partition(" ")[2]
+    if journal and (back := reversed_by(journal, loop, said)):
+        return f"{way}: {back}"
     put_back(saved, loop.state, hurt)
     loop.act("undo")
     if runs(str(loop.state))[0].state != "undone":
         loop.act("undo")
     assert loop.look() == loop.before, f"{said}: not as it was"
-    return f"{way}: {end}"
+    return f"{way}: {end.partition(' ')[0]}"
+
+
+def reversed_by(journal: str, loop: Rounds, said: str) -> str:
+    """What the command that is named came to; "" where nothing lies otherwise than it did."""
+    try:
+        plan = reverse(find(str(loop.state), journal, PlanRun.load_by_files))
+    except UsageError as error:
+        if "has nothing done that could be reversed" in str(error):
+            return ""
+        raise
+    world, places = loop.world, [loop.world.a, loop.world.b, loop.state]
+    there = {*chunks(world), *loop.chunks}
+    held = there - set(lost(world, there, places))
+    apply(plan, str(loop.state), fx=Disk(loop.other))
+    gone = lost(world, held, places)
+    assert not gone, f"{said}: reversed, and lost {len(gone)} pieces"
+    odd = [left.path or "" for left in plan.left]
+    odd += [step.paths[-1] for step in plan.steps if "what is left of it" in step.words()]
+    named = {str(partition_of(Path(path), world)) for path in odd}
+    for path in odd_bytes(loop.look(), loop.before):
+        within = str(partition_of(Path(path), world)) in named
+        assert within or path.endswith(BY_THEMSELVES), f"{said}: {path} of {named}"
+    return f"reversed, {'some' if len(named) > 1 else 'all'}"
+
+
+def partition_of(path: Path, world: World) -> Path:
+    """Of a path below a log dir: of the steps on a partition all go back, or none."""
+    home = next(each for each in (world.a, world.b) if path.is_relative_to(each))
+    return home.joinpath(*path.relative_to(home).parts[:1])
+
+
+def odd_bytes(now: Tree, before: Tree) -> list[str]:
+    """What has other bytes, or is there or not."""
+    every = now.keys() | before.keys()
+    return sorted(path for path in every if now.get(path, ())[4:] != before.get(path, ())[4:])
 
 
 def put_back(saved: Path, state: Path, hurt: Path) -> None:

@@ -9,9 +9,13 @@ from tests.surgery import state_dirs
 from tests.surgery.faulty import Died, Disk, Mortal
 from tests.surgery.world import World, make, plan_of, steps
 
+from segmend.cli import stopped_surgery
 from segmend.errors import SegmendError
+from segmend.logdir.tree import LogDir
 from segmend.surgery.execute.apply import apply
 from segmend.surgery.execute.journal import acknowledge
+from segmend.surgery.execute.plan_run import PlanRun
+from segmend.surgery.execute.reverse import reverse
 from segmend.surgery.execute.run import Outcome, Watch
 from segmend.surgery.execute.runs import find, runs
 from segmend.surgery.execute.undo import undo
@@ -57,10 +61,11 @@ def test_a_damaged_plan_of_a_run_is_put_back_by_who_has_it(world: World, damage:
     (found,) = runs(str(world.state))
     kept = Path(found.path, "plan.json")
     whole = kept.read_bytes()
-    if damage == "gone":
-        kept.unlink()
-    else:
-        kept.write_bytes(DAMAGES[damage](whole))
+    for path in (kept, kept.with_name("steps") / kept.name):
+        if damage == "gone":
+            path.unlink()
+        else:
+            path.write_bytes(DAMAGES[damage](whole))
     problems: list[SegmendError] = []
     assert runs(str(world.state), problems.append) == []
     wanted = rf"plan.json: .*`segmend apply` of the file that was applied puts it back.*{found.path}/steps\)$"
@@ -80,7 +85,7 @@ def test_a_run_whose_plan_is_that_of_another_one_is_not_taken_for_it(world: Worl
     for plan in (first, second):
         told(apply(plan, str(world.state), fx=Disk()))
     one, other = runs(str(world.state))
-    for name in ("plan.json", "begun.json"):
+    for name in ("plan.json", "begun.json", "steps/plan.json"):
         Path(one.path, name).write_bytes(Path(other.path, name).read_bytes())
     with pytest.raises(SegmendError, match=r"plan.json: is not the plan that was begun here"):
         find(str(world.state), "1")
@@ -95,8 +100,10 @@ def test_no_second_journal_is_begun_beside_a_damaged_one(world: World) -> None:
     killed(world, plan)
     (found,) = runs(str(world.state))
     before = world.tree()
-    Path(found.journal).write_bytes(b'{"event":"gone"}\n' + Path(found.journal).read_bytes())
-    with pytest.raises(SegmendError, match="line 1 is damaged, so what was done is not known"):
+    first, *others = Path(found.journal).read_bytes().splitlines(keepends=True)
+    Path(found.journal).write_bytes(b"".join([first, first, *others]))
+    wanted = rf"line 2 is damaged .*segmend plan reverse {found.path}"
+    with pytest.raises(SegmendError, match=wanted):
         apply(plan, str(world.state), fx=Disk())
     assert world.tree() == before
     assert [path.name for path in Path(found.path).parent.iterdir()] == [found.name]
@@ -106,3 +113,49 @@ def test_drawn_damage_of_the_state_dir(tmp_path: Path, capfd: pytest.CaptureFixt
     """More of them: `python -m tests.surgery.state_dirs`."""
     told = state_dirs.play(range(sampled(400, 16)), SEED, [], tmp_path)
     assert not told["DISAGREES"], capfd.readouterr().out
+
+
+def test_the_copy_of_the_plan_beside_the_old_bytes_stands_in_for_it(world: World) -> None:
+    before = world.tree()
+    told(apply(plan_of(world), str(world.state), fx=Disk(), backup_dir=str(world.root / "spare")))
+    (found,) = runs(str(world.state))
+    kept = Path(found.path, "plan.json")
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[:100])
+    undo(find(str(world.state), None), fx=Disk())
+    assert (world.tree(), kept.read_bytes()) == (before, whole)
+
+
+@pytest.mark.parametrize("kept", [(), ("journal.jsonl",)])
+def test_lines_that_are_lost_leave_a_way_back_by_the_files(world: World, kept: tuple[str, ...]) -> None:
+    """All of the journal, or what began it alone: by the files each step was done."""
+    before = world.tree(folder_times=False)
+    told(apply(plan_of(world, steps(world)[2:-2]), str(world.state), fx=Disk()))
+    (found,) = runs(str(world.state))
+    for name in ("journal.jsonl", "begun.json"):
+        Path(found.path, name).unlink()
+    for name in kept:
+        Path(found.path, name).mkdir()
+    with pytest.raises(SegmendError) as refused:
+        undo(PlanRun.load(found.path), fx=Disk())
+    assert ("move it out of the way" if kept else f"segmend plan reverse {found.path})") in str(refused.value)
+    (world.a / "recovery-point-offset-checkpoint").write_bytes(b"0\n0\n")
+    plan = reverse(find(str(world.state), found.path, PlanRun.load_by_files))
+    assert not plan.left
+    apply(plan, str(world.state), fx=Disk())
+    after = world.tree(folder_times=False)
+    odd = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+    names = (".kafka_cleanshutdown", "recovery-point-offset-checkpoint")
+    assert odd == {str(world.a / name) for name in names}
+
+
+def test_an_open_journal_is_told_of_whatever_its_first_line_is(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed(world, plan_of(world))
+    (found,) = runs(str(world.state))
+    path = Path(found.journal)
+    path.write_bytes(b"rotten\n" + path.read_bytes().partition(b"\n")[2])
+    monkeypatch.setattr(stopped_surgery, "default_state_dir", lambda: str(world.state))
+    (line,) = stopped_surgery.stopped_surgery([LogDir.open(str(world.a))])
+    assert f"segmend undo {found.name}" in line

@@ -17,6 +17,7 @@ from tests.surgery.faulty import Died, Mortal
 from tests.surgery.world import World, make, plan_of, steps
 
 from segmend.errors import SegmendError
+from segmend.surgery.counted import Tell
 from segmend.surgery.execute import lock, quarantines
 from segmend.surgery.execute import run as execution
 from segmend.surgery.execute.apply import apply
@@ -65,7 +66,7 @@ RULES = [
 
 @pytest.mark.parametrize(("past", "following", "rule"), RULES, ids=[rule for _, _, rule in RULES])
 def test_an_event_keeps_the_rules_of_journals(past: list[Event], following: Event, rule: str) -> None:
-    course = Course(2)
+    course = Course([None, None])
     for each in past:
         assert course.broken_rule(each) is None
         course.take(each)
@@ -73,7 +74,7 @@ def test_an_event_keeps_the_rules_of_journals(past: list[Event], following: Even
 
 
 def test_other_vaults_are_welcome_where_nothing_lies_in_the_old_ones() -> None:
-    course = Course(2)
+    course = Course([None, None])
     for each in [*whole(), *whole("back"), {**BEGUN, "vaults": "/w"}]:
         assert course.broken_rule(each) is None
         course.take(each)
@@ -265,8 +266,8 @@ def test_steps_are_taken_back_in_reverse(world: World, monkeypatch: pytest.Monke
     found = applied(world)
     examine = execution.examine
 
-    def forwards(run: PlanRun, direction: Direction, **more: str | None) -> tuple[list[int], str]:
-        todo, vaults = examine(run, direction, **more)
+    def forwards(run: PlanRun, direction: Direction, tell: Tell, **more: str | None) -> tuple[list[int], str]:
+        todo, vaults = examine(run, direction, tell, **more)
         return todo[::-1], vaults
 
     monkeypatch.setattr(execution, "examine", forwards)
@@ -277,8 +278,10 @@ def test_steps_are_taken_back_in_reverse(world: World, monkeypatch: pytest.Monke
 def test_a_run_that_left_a_step_out_is_not_finished(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     examine = execution.examine
 
-    def without_the_last(run: PlanRun, direction: Direction, **more: str | None) -> tuple[list[int], str]:
-        todo, vaults = examine(run, direction, **more)
+    def without_the_last(
+        run: PlanRun, direction: Direction, tell: Tell, **more: str | None
+    ) -> tuple[list[int], str]:
+        todo, vaults = examine(run, direction, tell, **more)
         return todo[:-1], vaults
 
     monkeypatch.setattr(execution, "examine", without_the_last)

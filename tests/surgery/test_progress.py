@@ -16,13 +16,15 @@ from tests.memory import another_disk, prefix, swift
 from tests.surgery.desk import Desk
 from tests.surgery.shows.bed import Bed
 from tests.surgery.test_every_operation_killed import WAYS
+from tests.surgery.world import make, plan_of
 
 from segmend.report.progress import Progress
 from segmend.surgery.execute.apply import apply
 from segmend.surgery.execute.run import Watch
 from segmend.surgery.execute.runs import find
-from segmend.surgery.execute.undo import undo
+from segmend.surgery.execute.undo import rehearse, undo
 from segmend.surgery.plan import Plan
+from segmend.surgery.steps.cut_file import CutFile
 
 Told = list[tuple[int, int]]
 
@@ -99,6 +101,24 @@ def test_a_plan_of_the_way_back_tells_how_far_it_is(tmp_path: Path, monkeypatch:
     ran = run("plan", "reverse", "--state-dir", state, "-o", tmp_path / "back.json")
     assert ran.code == 0, ran.err
     assert passes_of(told) >= 2, told
+
+
+def test_what_is_looked_at_before_the_first_step_is_told(tmp_path: Path) -> None:
+    """Nothing was said for some two seconds a GiB, three times over; nor by `--dry-run`."""
+    world, state = make(tmp_path), str(tmp_path / "state")
+    log = world.a / "cut-0" / "0.log"
+    log.write_bytes(bytes(range(256)) * (1 << 16))
+    plan = plan_of(world, [CutFile.to(str(log), 1 << 20, "too long")])
+    told: Told = []
+
+    def looked(done: int, total: int) -> None:
+        told.append((done, total))
+
+    apply(plan, state, watch=Watch(looked=looked))
+    assert (passes_of(told), told[-1][0]) == (1, told[-1][1])
+    told.clear()
+    rehearse(find(state, None), looked)
+    assert (passes_of(told), told[-1][0]) == (1, told[-1][1])
 
 
 @pytest.fixture

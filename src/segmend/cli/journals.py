@@ -21,10 +21,13 @@ def add_journal(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def chosen(args: argparse.Namespace, command: Callable[[PlanRun], str]) -> PlanRun:
+def chosen(
+    args: argparse.Namespace, command: Callable[[PlanRun], str],
+    load: Callable[[str], PlanRun] = PlanRun.load,
+) -> PlanRun:  # fmt: skip
     """The one that is meant; else tells the `command` of each, and raises `UsageError`."""
     try:
-        return find(args.state_dir, args.journal)
+        return find(args.state_dir, args.journal, load)
     except SeveralJournals as several:
         objects = ({**journal_object(run), "command": command(run)} for run in several.choice)
         emit_asked(args, objects, (f"{command(run)}  # {_what(run)}" for run in several.choice))

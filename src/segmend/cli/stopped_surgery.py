@@ -1,7 +1,7 @@
 """Surgery that was begun over log dirs and has not come to its end, for commands that only read.
 
-Only the first and the last line of each journal are looked at, not the plan, which may be large, and nothing
-of surgery is loaded.
+Only the first and the last line of each journal are looked at (`begun.json` says what a damaged first one
+did), not the plan, which may be large, and nothing of surgery is loaded.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ def _open_runs(state_dir: str, dirs: Collection[str]) -> Iterator[str]:
         return
     for name in names:
         first, last = _ends(f"{home}/{name}/journal.jsonl")
+        first = first or _ends(f"{home}/{name}/begun.json")[0]
         if first.get("event") == "begun" and last.get("event") not in _ENDS:
             touched = first.get("folders")
             if isinstance(touched, dict) and not touched.keys().isdisjoint(dirs):

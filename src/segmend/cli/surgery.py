@@ -16,7 +16,8 @@ from segmend.cli.output import emit_asked, emit_json, flush, program
 from segmend.cli.plans import add_state_option
 from segmend.errors import Cancelled, SegmendError, UsageError, system_words
 from segmend.report import text
-from segmend.report.progress import Progress
+from segmend.report.progress import Progress, telling
+from segmend.surgery.counted import Tell
 from segmend.surgery.execute import journal
 from segmend.surgery.execute.plan_run import PlanRun
 from segmend.surgery.execute.run import Outcome, StepState, Watch
@@ -80,6 +81,7 @@ def watching(args: argparse.Namespace) -> Iterator[Watch]:
             stopped=lambda: asked,
             tell=tell,
             progress=lambda done, total: progress.update(done, total, ""),
+            looked=lambda done, total: progress.update(done, total, "looking at the files"),
             now=time.time,
         )
     except SegmendError:
@@ -91,8 +93,10 @@ def watching(args: argparse.Namespace) -> Iterator[Watch]:
             signal.signal(number, handler)
 
 
-def tell_rehearsal(args: argparse.Namespace, plan: Plan, todo: Sequence[int]) -> int:
-    """What a dry run came to, if it came to an end; gives the exit code."""
+def tell_rehearsal(args: argparse.Namespace, plan: Plan, rehearse: Callable[[Tell], Sequence[int]]) -> int:
+    """What a dry run comes to, if it comes to an end; gives the exit code."""
+    with telling() as tell:
+        todo = rehearse(tell)
     words = f"nothing was done; as things are, {plural(len(todo), 'step')} would be"
     emit_asked(args, [{"type": "rehearsed", "plan": plan.sha256, "steps": len(todo)}], [words])
     return 0

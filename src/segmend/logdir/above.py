@@ -29,11 +29,24 @@ def _is_log_dir(path: str) -> bool:
 
     Over another one no broker starts, and who copies a partition beside something makes no log dir of that.
     """
-    if any(disk.path_type(f"{path}/{name}") == "file" for name in LOG_DIR_FILES):
+    try:
+        names = disk.names(path)
+    except Unreadable as refused:
+        if refused.missing:
+            return False
+        names = None  # who may only search it sees what he asks for
+    # A look at each name costs as much as the list of all, and what is above a log dir may have very many.
+    ours = LOG_DIR_FILES if names is None else LOG_DIR_FILES.intersection(names)
+    if any(disk.path_type(f"{path}/{name}") == "file" for name in ours):
         return True
-    if disk.path_type(path) != "dir":
+    theirs = (n for n in names or () if "-" in n and parse_dir_name(n).kind in PARTITION_KINDS)
+    if not any(_may_have_logs(f"{path}/{name}") for name in theirs):
         return False
     folders = [name for name, kind in disk.listing(path).items() if kind in FOLDERS]
     if not all(parse_dir_name(name).kind in PARTITION_KINDS for name in folders):
         return False
     return any(layout(or_none(disk.listing, f"{path}/{name}") or {}).logs for name in folders)
+
+
+def _may_have_logs(path: str) -> bool:
+    return any(name.endswith(".log") for name in or_none(disk.names, path) or ())

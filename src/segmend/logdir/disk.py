@@ -68,6 +68,8 @@ def names(path: str) -> list[str]:
         return os.listdir(path)
     except OSError as error:
         raise Unreadable.of(error, path) from None
+    except ValueError:
+        raise _no_path(path) from None
 
 
 def _entry_type(entry: os.DirEntry[str]) -> EntryType:

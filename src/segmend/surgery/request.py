@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 from segmend.errors import SegmendError, UsageError
@@ -12,22 +12,9 @@ from segmend.logdir import disk
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
+from segmend.surgery.counted import Tell
 
-Tell = Callable[[int, int], None]
-"""Is told (done, total) bytes."""
 OptionsType = TypeVar("OptionsType", covariant=True)
-
-
-class Counted:
-    """Adds up bytes for who is told (done, total); `total` may be a guess, which is never passed."""
-
-    def __init__(self, total: int, tell: Tell) -> None:
-        self._total, self._tell, self._done = total, tell, 0
-
-    def add(self, count: int) -> None:
-        """So many more."""
-        self._done += count
-        self._tell(min(self._done, self._total), self._total)
 
 
 @frozen

@@ -103,6 +103,9 @@ class Step(Protocol):
     def protect(self, work: Workplace) -> None:
         """Bring the old bytes to safety."""
 
+    def unkept(self, vault: str) -> str | None:
+        """Which old bytes that an undo would write are not in the vault as they were; None if all are."""
+
     def do(self, work: Workplace) -> None:
         """Make the change."""
 
@@ -127,6 +130,9 @@ class StepValue:
         return fields_from_json(cls, data)
 
     def not_ours(self) -> str | None:
+        return None
+
+    def unkept(self, _vault: str) -> str | None:
         return None
 
 

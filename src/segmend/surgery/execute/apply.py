@@ -9,6 +9,7 @@ from segmend.logdir import disk
 from segmend.logdir.file_system import ways_told
 from segmend.surgery.backups import backup_place
 from segmend.surgery.boundaries import refuse_inside
+from segmend.surgery.counted import Tell
 from segmend.surgery.execute.journal import outdated
 from segmend.surgery.execute.journal_events import FORWARD, Status
 from segmend.surgery.execute.plan_run import PlanRun, RunState
@@ -48,7 +49,9 @@ def apply(
 
 
 @ways_told()
-def rehearse(plan: Plan, state_dir: str, backup_dir: str | None = None) -> list[int]:
+def rehearse(
+    plan: Plan, state_dir: str, backup_dir: str | None = None, tell: Tell = lambda _done, _total: None
+) -> list[int]:
     """The numbers of the steps that `apply` would take now, from 0; raises what would keep it from that.
 
     Nothing is written, made or locked.
@@ -57,7 +60,7 @@ def rehearse(plan: Plan, state_dir: str, backup_dir: str | None = None) -> list[
     refuse_inside(plan, place, "--state-dir")
     backups = backup_place(plan, place, backup_dir)
     run = _to_go_on_with(plan, place) or _imagined(plan, place)
-    return examine(run, FORWARD, backup_dir=backups)[0]
+    return examine(run, FORWARD, tell, backup_dir=backups)[0]
 
 
 def run_of(plan: Plan, state_dir: str) -> PlanRun | None:

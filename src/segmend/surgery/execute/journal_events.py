@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum, StrEnum
 from typing import Any, Final
 
@@ -88,10 +88,17 @@ def event_of(line: bytes) -> Event | None:
 
 
 class Course:
-    """What the events so far come to; events are taken one by one, so that a long run stays a fast one."""
+    """What the events so far come to; events are taken one by one, so that a long run stays a fast one.
 
-    def __init__(self, steps: int) -> None:
-        self.statuses = [Status.BEFORE] * steps
+    `at_once` has the path of each step that may be taken together with others (`Step.AT_ONCE`). Where a line
+    is lost, the next one that is about a step tells where all are: they are taken in order, and back in
+    reverse, so that at any time those before a place are done and those behind it are not.
+    """
+
+    def __init__(self, at_once: Sequence[str | None]) -> None:
+        self._at_once = at_once
+        self._lost = self._unsettled = False
+        self.statuses = [Status.BEFORE] * len(at_once)
         self.first: Event | None = None
         self.last: Event | None = None
         self.finished = False
@@ -103,24 +110,26 @@ class Course:
         kind = event["event"]
         if kind == "begun":
             moved = self.last is not None and self.last["vaults"] != event["vaults"]
-            begun = any(status is not Status.BEFORE for status in self.statuses)
+            begun = any(status is not Status.BEFORE for status in self.statuses) and not self._unsettled
             return "the old bytes of steps that were begun lie elsewhere" if moved and begun else None
         if self.last is None or self.last["direction"] != event["direction"]:
             return "a run goes where it has begun to go"
+        numbers = event["steps"] if kind == "discarded" else [event["step"]] if "step" in event else []
+        if any(number >= len(self.statuses) for number in numbers):
+            return "the plan has no such step"
+        if self._lost:
+            return None
         if kind in ("told", "discarded") and not self.finished:
             return "only what came to its end is told, or given up for good"
         if kind in ("intended", "done", "finished") and self.finished:
             return "what came to its end begins anew before anything is done"
-        return self._broken_by(event)
+        return self._broken_by(event, numbers)
 
-    def _broken_by(self, event: Event) -> str | None:
+    def _broken_by(self, event: Event, numbers: Sequence[int]) -> str | None:
         kind = event["event"]
         goal = Status.AFTER if event["direction"] == FORWARD else Status.BEFORE
         if kind == "finished" and any(status is not goal for status in self.statuses):
             return "a run is finished when every step is where it is to be"
-        numbers = event["steps"] if kind == "discarded" else [event["step"]] if "step" in event else []
-        if any(number >= len(self.statuses) for number in numbers):
-            return "the plan has no such step"
         statuses = {self.statuses[number] for number in numbers}
         if kind == "intended" and goal in statuses:
             return "a step that is where it is to be is not begun again"
@@ -130,9 +139,37 @@ class Course:
             return "only what a step has set aside can be given up"
         return None
 
+    def lose(self) -> None:
+        """A line that cannot be read."""
+        self._lost = self._unsettled = True
+
+    def _settle(self, event: Event) -> None:
+        """Where all steps must be when this event was written, whatever the lost lines said."""
+        if "step" in event:
+            number = event["step"]
+            near = {number, *self._together(number, -1), *self._together(number, 1)}
+            self.statuses = [
+                Status.BETWEEN if other in near else Status.AFTER if other < number else Status.BEFORE
+                for other in range(len(self.statuses))
+            ]
+        elif event["event"] != "begun":
+            goal = Status.AFTER if event["direction"] == FORWARD else Status.BEFORE
+            self.statuses, self.finished = [goal] * len(self.statuses), True
+        self._unsettled = self._unsettled and event["event"] == "begun"
+
+    def _together(self, number: int, way: int) -> Iterator[int]:
+        """The steps beside one that may have been taken together with it: on other files, and at once."""
+        seen: set[str | None] = {None}
+        while 0 <= number < len(self._at_once) and self._at_once[number] not in seen:
+            yield number
+            seen.add(self._at_once[number])
+            number += way
+
     def take(self, event: Event) -> None:
         """One more event, which breaks no rule."""
         kind = event["event"]
+        if self._unsettled or (self._lost and kind == "finished"):
+            self._settle(event)
         if kind == "begun":
             self.first = self.first or event
             self.last, self.finished, self.told = event, False, False

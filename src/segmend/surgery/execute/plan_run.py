@@ -3,21 +3,25 @@
     <state dir>/journals/0001-trim-3fa9c1d2/plan.json        the plan, as it was applied
                                             journal.jsonl    its events, forward and backward
                                             begun.json       the last line of it that begins something, again
+                                            steps/plan.json  the plan, again
                                             steps/0001/      old bytes of step 1, and what it set aside
 
 A line that was cut short by a power cut never happened. `--backup-dir` puts `steps` elsewhere.
 Each line names the one before by its hash (`after`), so that none in between can go unseen, and has its own
-(`sum`); whether the last ones went, the files tell (`preconditions`). How the directories were no file tells
-once something was begun: should that line go, it stands in `begun.json`, and is put back. So is the plan, by
-who has it: the lines that begin something say which one it is.
+(`sum`); what one that is damaged said, those behind it tell, and whether the last ones went, the files
+(`preconditions`). How the directories were no file tells once something was begun: should that line go, it
+stands in `begun.json`, and is put back. So is the plan, from its copy beside the old bytes, or by who has it:
+the lines that begin something say which one it is.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from enum import StrEnum
 from typing import Final, Self
 
@@ -73,14 +77,17 @@ class PlanRun:
     """Whether lines name the one before; those of journals of old do not."""
     restored: bytes = b""
     """A line of `begun.json` that the journal has lost; it is written to its end when that is opened."""
+    skipped: list[int] = field(default_factory=list)
+    """The lines that cannot be read, counted from 1, in front of others that can."""
     plan_lost: bool = False
     """Whether its file of the plan is damaged or gone; it is written again when the journal is opened."""
+    _vaults: str | None = None
     new: bool = False
     """Whether this process made its directory, and synced its name and those above."""
     _course: Course = field(init=False)
 
     def __post_init__(self) -> None:
-        self._course = Course(len(self.plan.steps))
+        self._course = Course([step.paths[0] if step.AT_ONCE else None for step in self.plan.steps])
 
     @classmethod
     def load(cls, path: str, given: Plan | None = None) -> Self:
@@ -88,21 +95,36 @@ class PlanRun:
 
         That one is written back when the journal is opened.
         """
-        plan = cls._own_plan(path) if given is None else given
-        run = cls(name=path.rpartition("/")[2], path=path, plan=plan, plan_lost=given is not None)
+        _refuse_other_kinds(path)
+        plan, lost = cls._own_plan(path) if given is None else (given, True)
+        run = cls(name=path.rpartition("/")[2], path=path, plan=plan, plan_lost=lost)
         run._read(_lines_of(run.journal))
         run._restore()
         return run
 
     @classmethod
-    def _own_plan(cls, path: str) -> Plan:
-        """It is the one that was begun, or what is told is where all is."""
+    def load_by_files(cls, path: str) -> Self:
+        """The same; one whose lines cannot be read has none. Where its steps are, files tell then."""
+        try:
+            return cls.load(path)
+        except SegmendError:
+            run = cls(name=path.rpartition("/")[2], path=path, plan=cls._own_plan(path)[0])
+            run._vaults = next((each["vaults"] for each in _beginnings(path)), None)
+            return run
+
+    @classmethod
+    def _own_plan(cls, path: str) -> tuple[Plan, bool]:
+        """It is the one that was begun, or what is told is where all is; and whether a copy stands in for it.
+
+        The copy lies beside the old bytes.
+        """
         own = f"{path}/{PLAN}"
         begun = _beginnings(path)
+        vaults = f"{path}/{_STEPS}" if not begun else begun[-1]["vaults"]
         try:
             plan = Plan.load(own)
             if all(_is_of(plan, event) for event in begun):
-                return plan
+                return plan, False
             why = f"{own}: is not the plan that was begun here"
         except Unreadable as unreadable:
             if not unreadable.missing:
@@ -110,7 +132,10 @@ class PlanRun:
             why = str(unreadable)
         except SegmendError as damaged:
             why = str(damaged).removesuffix("; make the plan again")
-        vaults = f"{path}/{_STEPS}" if not begun else begun[-1]["vaults"]
+        with suppress(SegmendError):
+            copy = Plan.load(f"{vaults}/{PLAN}")
+            if begun and all(_is_of(copy, event) for event in begun):
+                return copy, True
         raise SegmendError(
             f"{why}; `segmend apply` of the file that was applied puts it back and goes on (what was done is "
             f"in {path}/{JOURNAL}, the old bytes are in {vaults})"
@@ -118,32 +143,56 @@ class PlanRun:
 
     def _restore(self) -> None:
         """Take the last beginning for what it is, should the journal have lost its line, or more of them."""
-        if disk.path_type(self.last_beginning) is None:
-            return
-        event = event_of(disk.read(self.last_beginning, LIMIT))
-        if event is None or event["event"] != "begun" or (event.get("turn") or 0) <= self.turn:
-            return
-        event["after"] = self.last_line
-        if self.broken_rule(event) is None:
+        event = self._kept_beginning()
+        if event is not None and self.broken_rule(event) is None:
             self.restored = line_of({name: value for name, value in event.items() if name != "sum"})
             self._follow(event, self.restored)
 
+    def _kept_beginning(self) -> Event | None:
+        """The last beginning, by its own file, as the next line; None where the journal has it."""
+        if disk.path_type(self.last_beginning) is None:
+            return None
+        event = event_of(disk.read(self.last_beginning, LIMIT))
+        if event is None or event["event"] != "begun" or (event.get("turn") or 0) <= self.turn:
+            return None
+        return {**event, "after": self.last_line}
+
     def _read(self, lines: Sequence[bytes]) -> None:
-        """Only the last line can have been torn by a power cut; damage before it hides what was done."""
+        """The last line can have been torn by a power cut; what one in front of others said, these tell."""
         self.size = sum(map(len, lines))
-        for number, line in enumerate(lines, 1):
-            event = event_of(line)
-            broken = None if event is None else self._unchained(event) or self.broken_rule(event)
-            torn = event is None and all(event_of(later) is None for later in lines[number:])
-            if torn:
-                return
-            if event is None or broken is not None:
-                why = "" if broken is None else f" ({broken})"
+        events = [event_of(line) for line in lines]
+        last = max((number for number, event in enumerate(events) if event is not None), default=-1)
+        for number, (line, event) in enumerate(zip(lines[: last + 1], events, strict=False), 1):
+            if event is None:
+                self._course.lose()
+                self.skipped.append(number)
+                self.valid_bytes += len(line)
+                continue
+            lost = number - 1 in self.skipped
+            if lost:
+                self._begin_by_file(event)
+            broken = (None if lost else self._unchained(event)) or self.broken_rule(event)
+            if broken is not None:
                 raise SegmendError(
-                    f"{self.journal}: line {number} is damaged{why}, so what was done is not known; the old "
-                    f"bytes are in {self.vaults}, and the plan beside it says what each step changed"
+                    f"{self.journal}: line {number} is damaged ({broken}), so what was done is not known; "
+                    f"the old bytes are in {self.vaults} (what goes back by the files: segmend plan reverse "
+                    f"{self.called})"
                 )
             self.take(event, line)
+
+    def _begin_by_file(self, event: Event) -> None:
+        """Of lines that are lost in front of an event, the one that began what this one is of."""
+        if event["event"] == "begun":
+            return
+        kept, last, way = self._kept_beginning(), self.last_begun, event["direction"]
+        if kept is not None and kept["direction"] == way:
+            begun = kept
+        elif last is None or last["direction"] != way:
+            begun = {**(last or kept or event), "event": "begun", "direction": way}
+        else:
+            return
+        if "vaults" in begun and self.broken_rule(begun) is None:
+            self._follow(begun, b"")
 
     def _unchained(self, event: Event) -> str | None:
         """Why an event does not follow the line before it; None if it does."""
@@ -251,7 +300,7 @@ class PlanRun:
     def vaults(self) -> str:
         """The directory of all old bytes."""
         last = self._course.last
-        return self.own_vaults if last is None else str(last["vaults"])
+        return (self._vaults or self.own_vaults) if last is None else str(last["vaults"])
 
     @property
     def own_vaults(self) -> str:
@@ -267,6 +316,16 @@ class PlanRun:
         return f"{int(self.plan.sha256[:24], 16):024x}{step:08x}"
 
 
+def _refuse_other_kinds(path: str) -> None:
+    """Raise `SegmendError` where something else lies in the place of a run's own files."""
+    for own in (f"{path}/{name}" for name in (PLAN, JOURNAL, BEGUN)):
+        if os.path.lexists(own) and (disk.path_type(own) != "file" or os.path.islink(own)):
+            raise SegmendError(
+                f"{own}: is no plain file; move it out of the way, and the same command goes on or says what "
+                "can still be taken back"
+            )
+
+
 def _lines_of(path: str) -> list[bytes]:
     """Nothing where it is not there."""
     return disk.read(path, LIMIT).splitlines(keepends=True) if disk.path_type(path) is not None else []
@@ -274,8 +333,10 @@ def _lines_of(path: str) -> list[bytes]:
 
 def _beginnings(path: str) -> list[Event]:
     """The events of a run that begin something, as far as its lines can be read; no plan is asked."""
-    for name in (JOURNAL, BEGUN):
-        lines = (line for line in _lines_of(f"{path}/{name}") if b'"begun"' in line)
+    for own in (f"{path}/{name}" for name in (JOURNAL, BEGUN)):
+        if disk.path_type(own) not in ("file", None):
+            continue
+        lines = (line for line in _lines_of(own) if b'"begun"' in line)
         if found := [event for line in lines if (event := event_of(line)) is not None]:
             return found
     return []

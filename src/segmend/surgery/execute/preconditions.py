@@ -41,7 +41,7 @@ def refuse_changed(plan: Plan, statuses: Sequence[Status], *, run: PlanRun | Non
     looked_at = [Status.AFTER] if going_back else [Status.BEFORE, Status.AFTER]
     changes = [f"{path}: {why}" for path, why in _changed(plan.steps, statuses, looked_at)]
     if run is not None:
-        changes += [f"{path}: {why}, {LOST}" for path, why in _untold(run, statuses)]
+        changes += _untold_words(run, statuses)
     if changes:
         more = f" (and {len(changes) - _SHOWN} more)" if len(changes) > _SHOWN else ""
         untouched = run is None and all(status is Status.BEFORE for status in statuses)
@@ -49,8 +49,39 @@ def refuse_changed(plan: Plan, statuses: Sequence[Status], *, run: PlanRun | Non
         raise SegmendError(f"refused: {'; '.join(changes[:_SHOWN])}{more}; nothing was changed{other}")
 
 
-def _untold(run: PlanRun, statuses: Sequence[Status]) -> Iterator[tuple[str, str]]:
-    """Paths of steps that were begun or done by the look of files, and not begun by the journal."""
+def refuse_untold(run: PlanRun) -> None:
+    """Raise `SegmendError` if by the files something was begun that the journal has no line of."""
+    if disk.path_type(run.path) != "dir":
+        return
+    if changes := _untold_words(run, run.statuses()):
+        more = f" (and {len(changes) - _SHOWN} more)" if len(changes) > _SHOWN else ""
+        raise SegmendError(
+            f"refused: {'; '.join(changes[:_SHOWN])}{more}; nothing was changed{way_back(run)}"
+        )
+
+
+def as_they_lie(run: PlanRun) -> list[Status]:
+    """Where the steps are by the journal, and, where lines of it are lost, by the files.
+
+    Steps are taken in order: those in front of one that was done were done too. Files that another step
+    has changed again are looked at once it is known of that one.
+    """
+    statuses = run.statuses()
+    while untold := list(_untold(run, statuses)):
+        for number, status, _ in untold:
+            statuses[number] = status
+        last = max(number for number, _, _ in untold)
+        statuses[:last] = [Status.AFTER if each is Status.BEFORE else each for each in statuses[:last]]
+    return statuses
+
+
+def _untold_words(run: PlanRun, statuses: Sequence[Status]) -> list[str]:
+    steps = run.plan.steps
+    return [f"{steps[number].paths[0]}: {why}, {LOST}" for number, _, why in _untold(run, statuses)]
+
+
+def _untold(run: PlanRun, statuses: Sequence[Status]) -> Iterator[tuple[int, Status, str]]:
+    """Steps that were begun or done by the look of files, and not begun by the journal."""
     neighbours = Neighbours(run.plan.steps)
     for number, (step, status) in enumerate(zip(run.plan.steps, statuses, strict=True)):
         begun = status is not Status.BEFORE or not _visible(neighbours, statuses, number)
@@ -58,11 +89,11 @@ def _untold(run: PlanRun, statuses: Sequence[Status]) -> Iterator[tuple[str, str
             continue
         if step.not_after() is not None:
             if _is_kept(run, number):
-                yield step.paths[0], f"step {number + 1} has kept what it was"
-            elif _on_its_way(run, number) or (isinstance(step, _HALVED) and step.is_half_done()):
-                yield step.paths[0], f"step {number + 1} has begun to change it"
+                yield number, Status.BETWEEN, f"step {number + 1} has kept what it was"
+            elif on_its_way(run, number) or (isinstance(step, _HALVED) and step.is_half_done()):
+                yield number, Status.BETWEEN, f"step {number + 1} has begun to change it"
         elif not _removed_by_hand(run, number, step):
-            yield step.paths[0], f"is as step {number + 1} leaves it"
+            yield number, Status.AFTER, f"is as step {number + 1} leaves it"
 
 
 def untold_steps(run: PlanRun, direction: Direction) -> list[int]:
@@ -72,7 +103,7 @@ def untold_steps(run: PlanRun, direction: Direction) -> list[int]:
     untold = []
     for number in (number for number, status in enumerate(statuses) if status is goal):
         beside = [other for other in neighbours.of(number) if statuses[other] is Status.BETWEEN]
-        left, step = _on_its_way(run, number), run.plan.steps[number]
+        left, step = on_its_way(run, number), run.plan.steps[number]
         if beside:
             theirs = {f"{path}{TEMPORARY}" for other in beside for path in run.plan.steps[other].paths}
             doubtful = not theirs.issuperset(left) or _hidden_by(run, number, beside, direction)
@@ -102,7 +133,7 @@ def _is_kept(run: PlanRun, number: int) -> bool:
     return any(not name.endswith(TEMPORARY) for name in names)
 
 
-def _on_its_way(run: PlanRun, number: int) -> list[str]:
+def on_its_way(run: PlanRun, number: int) -> list[str]:
     """What there is in the log dirs of that which a step has there only until it is done, or undone."""
     paths = run.plan.steps[number].paths
     homes = sorted({folder(path) for path in paths})
@@ -231,9 +262,16 @@ def refuse_lost_backups(run: PlanRun, steps: Sequence[int]) -> None:
     if gone is not None:
         moved = disk.path_type(run.own_vaults) == "dir"
         why = "the state directory was moved; move it back" if moved else "is that disk mounted?"
-        raise SegmendError(
-            f"{gone}: is not there, where {run.name} put old bytes ({why}); nothing was changed"
-        )
+        where = f"{gone}: is not there, where {run.name} put old bytes ({why})"
+        raise SegmendError(f"{where}; nothing was changed{way_back(run)}")
+
+
+def refuse_damaged_backups(run: PlanRun, steps: Sequence[int]) -> None:
+    """Raise `SegmendError` if old bytes that these steps bring back are not what they were."""
+    back = [n for n in steps if run.status(n) is not Status.BEFORE]
+    lost = next(filter(None, (run.plan.steps[n].unkept(run.vault(n)) for n in back)), None)
+    if lost is not None:
+        raise SegmendError(f"refused: {lost}; nothing was changed{way_back(run)}")
 
 
 def refuse_changed_aside(run: PlanRun, steps: Sequence[int]) -> None:

@@ -174,10 +174,10 @@ def restore(item: SetAside) -> Plan:
     return plan
 
 
-def brought_back(item: SetAside) -> Step:
+def brought_back(item: SetAside, reason: str = "") -> Step:
     """The step that has it where it was; nothing may be there."""
     step = item.step
-    reason = f"out of the quarantine, {item.name}"
+    reason = reason or f"out of the quarantine, {item.name}"
     if step.before.kind == "dir":
         return MoveDir.of(item.place, step.path, reason)
     content = NewBytes.range_of(item.place, 0, disk.file_size(item.place))

@@ -19,9 +19,11 @@ from segmend.frozen import frozen, replace
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
+from segmend.surgery.counted import Counted, Tell
 from segmend.surgery.execute import lock
 from segmend.surgery.execute.journal_events import BACK, Status
 from segmend.surgery.execute.plan_run import PlanRun
+from segmend.surgery.execute.preconditions import as_they_lie, on_its_way
 from segmend.surgery.execute.reverse_losses import losses
 from segmend.surgery.execute.reverse_steps import Kept, Today, back
 from segmend.surgery.execute.run import examine
@@ -29,7 +31,7 @@ from segmend.surgery.fingerprint import hashing_told
 from segmend.surgery.plan import Left, Plan
 from segmend.surgery.planning import assembly
 from segmend.surgery.planning.assembly import Draft
-from segmend.surgery.request import Counted, Request, Tell
+from segmend.surgery.request import Request
 from segmend.surgery.step import OnePath, Step
 from segmend.surgery.steps.append_file import AppendFile
 from segmend.surgery.steps.move_dir import MoveDir
@@ -53,7 +55,7 @@ def reverse(run: PlanRun, on_progress: Tell = lambda _done, _total: None) -> Pla
     """The plan; raises `UsageError` if nothing was done, `BrokerRunning`, `SegmendError`."""
     given = [each.path for each in run.plan.dirs]
     lock.refuse_running(given)
-    done, stopped = _done(run)
+    done, stopped = _done(run, on_progress)
     if not done:
         raise UsageError(f"{run.name}: has nothing done that could be reversed")
     dirs = [LogDir.open(path) for path in given]
@@ -105,15 +107,15 @@ def _to_hash(run: PlanRun, number: int) -> int:
     return sum(disk.file_size(path) for path in paths if disk.path_type(path) == "file")
 
 
-def _done(run: PlanRun) -> tuple[list[int], list[Left]]:
+def _done(run: PlanRun, tell: Tell) -> tuple[list[int], list[Left]]:
     """The steps that were done, and of others that were stopped on the way how they are.
 
     Raises `UsageError` where an undo knows better.
     """
-    statuses = run.statuses()
+    statuses = as_they_lie(run)
     if Status.BETWEEN in statuses:
         try:
-            examine(run, BACK)
+            examine(run, BACK, tell)
         except SegmendError:  # Somebody else was there since.
             pass
         else:
@@ -125,6 +127,9 @@ def _done(run: PlanRun) -> tuple[list[int], list[Left]]:
         elif status is Status.BETWEEN and step.not_before() is not None:
             why = f"step {number + 1} was stopped on the way; what it has kept stays in {run.vault(number)}"
             left.append(Left(why=why, path=step.paths[0]))
+        left += [
+            Left(why=f"was left by step {number + 1} on its way", path=p) for p in on_its_way(run, number)
+        ]
     return done, left
 
 

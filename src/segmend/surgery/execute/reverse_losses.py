@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 from segmend.logdir.tree import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
+from segmend.surgery.counted import Counted, Tell
 from segmend.surgery.plan import Loss
 from segmend.surgery.planning.view import planned
 from segmend.surgery.replicas.comparison import BatchTally
 from segmend.surgery.replicas.replica_log import ReplicaLog, SoundBatch
-from segmend.surgery.request import Counted, Tell
 from segmend.surgery.step import Step
 from segmend.surgery.steps.move_dir import MoveDir
 

@@ -25,7 +25,7 @@ from segmend.surgery.steps.move_dir import MoveDir
 from segmend.surgery.steps.patch_file import OLD, PatchFile
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import KEPT, ReplaceFile
-from segmend.surgery.writing.transfer import allocated
+from segmend.surgery.writing.transfer import allocated, differs_at
 
 _REASON: Final = "back to what it was"
 _DERIVED: Final = (".index", ".timeindex", ".txnindex", ".snapshot")
@@ -60,16 +60,20 @@ def _aside(step: Quarantine, run: PlanRun, number: int, today: Today) -> Iterato
     item = SetAside(run=run, number=number, step=step)
     if disk.path_type(item.place) is None:
         raise Kept(step.path, f"what was set aside is not at {item.place} any more")
+    why = differs_at(step.before, item.place)
+    if look(item.place, content=False).kind != step.before.kind:
+        raise Kept(step.path, f"what was set aside is not what it was ({why}), and stays in {item.place}")
+    reason = f"out of the quarantine, {item.name}" + (f", as what is left of it: {why}" if why else "")
     if step.before.kind != "dir":
         path = item.step.path
         if not os.path.lexists(path) or posixpath.basename(path) == partition_metadata.FILE_NAME:
-            yield brought_back(item)
+            yield brought_back(item, reason)
         elif not path.endswith(_DERIVED):
             raise Kept(path, f"there is one again, and it stays; the old one stays in {item.place}")
         return
     yield from _out_of_the_way(posixpath.basename(step.path), step.path, today, item.place)
     yield MoveDir(
-        source=item.place, target=step.path, reason=f"out of the quarantine, {item.name}",
+        source=item.place, target=step.path, reason=reason,
         before=look(item.place), allocated=allocated(item.place),
     )  # fmt: skip
 
@@ -103,7 +107,7 @@ def _moved(step: MoveDir, _run: PlanRun, _number: int, today: Today) -> Iterator
 
 
 def _cut(step: CutFile, run: PlanRun, number: int, _today: Today) -> Iterator[Step]:
-    tail = _old(step.path, f"{run.vault(number)}/{TAIL}")
+    tail = _old(step, run.vault(number), TAIL)
     now, left = look(step.path, content=False), step.after.size or 0
     if now.size != left:
         raise Kept(
@@ -115,7 +119,7 @@ def _cut(step: CutFile, run: PlanRun, number: int, _today: Today) -> Iterator[St
 
 
 def _patched(step: PatchFile, run: PlanRun, number: int, _today: Today) -> Iterator[Step]:
-    old = _old(step.path, f"{run.vault(number)}/{OLD}")
+    old = _old(step, run.vault(number), OLD)
     there = disk.path_type(step.path) == "file"
     if not there or hash_of(step.path, step.position, step.content.length) != step.content.sha256:
         raise Kept(
@@ -143,7 +147,7 @@ def _replaced(step: ReplaceFile, run: PlanRun, number: int, _today: Today) -> It
     if step.before.kind == "missing":
         yield Quarantine.of(step.path, _REASON)
         return
-    old = _old(step.path, f"{run.vault(number)}/{KEPT}")
+    old = _old(step, run.vault(number), KEPT)
     content = NewBytes.range_of(old, 0, disk.file_size(old))
     yield ReplaceFile(path=step.path, before=now, after=step.before, content=content, reason=_REASON)
 
@@ -154,9 +158,10 @@ def _made(step: MakeDir, _run: PlanRun, _number: int, _today: Today) -> Iterator
     raise Kept(step.path, why)
 
 
-def _old(path: str, kept: str) -> str:
-    if disk.path_type(kept) != "file":
-        raise Kept(path, f"its old bytes are not at {kept} any more")
+def _old(step: Step, vault: str, name: str) -> str:
+    kept = f"{vault}/{name}"
+    if disk.path_type(kept) != "file" or step.unkept(vault) is not None:
+        raise Kept(step.paths[0], f"its old bytes are not at {kept} any more, or damaged")
     return kept
 
 

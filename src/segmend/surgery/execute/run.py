@@ -21,28 +21,33 @@ from segmend.frozen import field, frozen
 from segmend.logdir import disk
 from segmend.logdir.access import way_in
 from segmend.surgery.boundaries import refuse_inside, refuse_no_log_dir, refuse_other_dirs, refuse_outside
+from segmend.surgery.counted import Counted, Tell
 from segmend.surgery.execute import lock
 from segmend.surgery.execute.journal import JournalWriter, writing
 from segmend.surgery.execute.journal_events import BACK, FORWARD, Direction, Event, Status
-from segmend.surgery.execute.own_files import make_dirs
-from segmend.surgery.execute.plan_run import PlanRun, RunState
+from segmend.surgery.execute.own_files import make_dirs, write_private
+from segmend.surgery.execute.plan_run import PLAN, PlanRun, RunState
 from segmend.surgery.execute.preconditions import (
     LOST,
     not_before,
     refuse_changed,
     refuse_changed_aside,
+    refuse_damaged_backups,
     refuse_full,
     refuse_lost_backups,
     refuse_other_owner,
     refuse_read_only,
     refuse_stopped_since,
+    refuse_untold,
     untold_steps,
     way_back,
 )
 from segmend.surgery.execute.rights import refuse_without_rights
-from segmend.surgery.execute.runs import next_turn, runs
+from segmend.surgery.execute.runs import next_turn
+from segmend.surgery.execute.runs import vaults as vaults_of
 from segmend.surgery.execute.throttle import Throttle
 from segmend.surgery.execute.trees import keep, refuse_other_rights
+from segmend.surgery.fingerprint import hashing_told
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Step
 from segmend.surgery.twins import twins
@@ -69,12 +74,14 @@ class StepState(StrEnum):
 class Watch:
     """Who looks on: `stopped` is asked often, `tell` is given (step number from 1, the step, how far it is).
 
-    `progress` is told (done, total) bytes that steps write; `now` gives seconds since the epoch.
+    `progress` is told (done, total) bytes that steps write, `looked` those of files that are looked at before
+    the first step, all of them more than once; `now` gives seconds since the epoch.
     """
 
     stopped: Callable[[], bool] = field(default=lambda: False)
     tell: Callable[[int, Step, StepState], None] = field(default=lambda *_: None)
-    progress: Callable[[int, int], None] = field(default=lambda *_: None)
+    progress: Tell = field(default=lambda *_: None)
+    looked: Tell = field(default=lambda *_: None)
     now: Callable[[], float] = field(default=lambda: 0.0)
 
 
@@ -121,40 +128,56 @@ def carry_out(
     with lock.alone(fx, dirs):
         # Under this lock: what another segmend did, perhaps of the same plan, is seen before a line of ours.
         with _said(run):
-            todo, vaults = examine(run, direction, backup_dir=backup_dir)
+            todo, vaults = examine(run, direction, watch.looked, backup_dir=backup_dir)
         if make is not None:
             run = make()
             vaults = _vaults(run, backup_dir)
             # Where a file system locks no directory another one may have been quicker.
-            refuse_changed(run.plan, run.statuses())
+            with _looking(run, watch.looked):
+                refuse_changed(run.plan, run.statuses())
         with _said(run), writing(fx, run, watch.now) as journal:
             _begin(fx, run, journal, direction, vaults)
             with _folder_times(fx, run), lock.locked(fx, dirs, _last_begun(run)["locks"]) as locks:
                 assert locks.held | locks.full >= set(dirs), (
                     "no step is taken in a log dir whose lock is not held"
                 )
-                refuse_changed(run.plan, run.statuses(), run=run if direction == BACK else None)
+                with _looking(run, watch.looked):
+                    refuse_changed(run.plan, run.statuses(), run=run if direction == BACK else None)
                 _take_untold(fx, run, direction)
                 _take_steps(fx, run, journal, direction, watch, todo, locks)
             journal.write("finished", direction)
     return Outcome(run=run, steps=len(todo))
 
 
-def examine(run: PlanRun, direction: Direction, *, backup_dir: str | None = None) -> tuple[list[int], str]:
+@contextmanager
+def _looking(run: PlanRun, tell: Tell) -> Iterator[None]:
+    """Have `tell` be told how many bytes are behind a look at all files: it takes some two seconds a GiB."""
+    needs = (n for number, step in enumerate(run.plan.steps) for n in step.needs(run.vault(number)))
+    total = sum(need.bytes for need in needs if need.origin is None)
+    with hashing_told(Counted(total, tell).add):
+        yield
+    tell(total, total)
+
+
+def examine(
+    run: PlanRun, direction: Direction, tell: Tell, *, backup_dir: str | None = None
+) -> tuple[list[int], str]:
     """The steps to take, in their order, and where the old bytes go; raises what would keep one from it.
 
-    Nothing is written, made or locked.
+    Nothing is written, made or locked. Each look at all files is told (done, total) bytes.
     """
     untouched = all(status is Status.BEFORE for status in run.statuses())
     vaults = _vaults(run, backup_dir if untouched else None)
     refuse_inside(run.plan, vaults, "the place of the backups")
-    refuse_outside(run.plan, lambda: [other.vaults for other in runs(folder(folder(run.path)))])
+    refuse_outside(run.plan, lambda: vaults_of(folder(folder(run.path))))
     if run.begun is None:
         refuse_no_log_dir(run.plan)
     lock.refuse_running([each.path for each in run.plan.dirs])
     refuse_other_owner(run.plan)
     refuse_read_only(run.plan)
     if direction == FORWARD:
+        with _looking(run, tell):
+            refuse_untold(run)
         refuse_state(run.plan, begun=None if untouched else run)
     else:
         refuse_stopped_since(run)
@@ -163,12 +186,16 @@ def examine(run: PlanRun, direction: Direction, *, backup_dir: str | None = None
     numbers = [number for number, status in enumerate(run.statuses()) if status is not goal]
     todo = numbers if direction == FORWARD else numbers[::-1]
     refuse_other_rights(run, direction)
-    refuse_changed(run.plan, run.statuses(), run=run if direction == BACK else None)
+    with _looking(run, tell):
+        refuse_changed(run.plan, run.statuses(), run=run if direction == BACK else None)
     refuse_lost_backups(run, todo)
     if direction == BACK:
         refuse_changed_aside(run, todo)
     refuse_full(run, todo, vaults, direction)
     refuse_without_rights(run, todo, vaults)
+    if direction == BACK:
+        with _looking(run, tell):
+            refuse_damaged_backups(run, todo)
     return todo, vaults
 
 
@@ -182,6 +209,8 @@ def _vaults(run: PlanRun, backup_dir: str | None) -> str:
 def _begin(fx: Effects, run: PlanRun, journal: JournalWriter, direction: Direction, vaults: str) -> None:
     """Write down how the folders are before anything is touched, and where the old bytes will be."""
     make_dirs(fx, vaults, known=run.path if run.new else None)
+    if disk.path_type(f"{vaults}/{PLAN}") is None:
+        write_private(fx, f"{vaults}/{PLAN}", run.plan.render())
     keep(fx, run)
     paths = {p for s in run.plan.steps for p in s.paths}
     folders = {each.path for each in run.plan.dirs} | {folder(p) for p in paths} | paths

@@ -33,6 +33,15 @@ def runs(state_dir: str, on_problem: Callable[[SegmendError], None] = lambda _: 
     return loaded
 
 
+def vaults(state_dir: str) -> list[str]:
+    """Where the old bytes of every run are, as far as its lines can be read."""
+    home, found = _home(state_dir), list[str]()
+    for name in _names(home):
+        with suppress(SegmendError), ways_told():
+            found.append(PlanRun.load_by_files(f"{home}/{name}").vaults)
+    return found
+
+
 def runs_of(state_dir: str, plan: Plan) -> list[PlanRun]:
     """Every run of this very plan; raises `SegmendError` where one of its name cannot be read.
 
@@ -99,8 +108,10 @@ class SeveralJournals(UsageError):
         self.choice = choice
 
 
-def find(state_dir: str, name: str | None) -> PlanRun:
+def find(state_dir: str, name: str | None, load: Callable[[str], PlanRun] = PlanRun.load) -> PlanRun:
     """A run by its name, its number or its path, or by a log dir of its own; the only one if None.
+
+    One that is named is loaded by `load`.
 
     The state dir is shared by all brokers of a machine: which one was at work last says nothing of whose is
     meant. Raises `UsageError` if there is none, `SegmendError` if it cannot be read.
@@ -114,10 +125,10 @@ def find(state_dir: str, name: str | None) -> PlanRun:
     for each in _names(home):
         number = each.partition("-")[0]
         if wanted in (each, number, number.lstrip("0")):
-            return PlanRun.load(f"{home}/{each}")
+            return load(f"{home}/{each}")
     path = disk.real_path(wanted)
     if _is_run(path):
-        return PlanRun.load(path)
+        return load(path)
     of_dir = [run for run in _readable(home) if path in {each.path for each in run.plan.dirs}]
     if of_dir:
         return _one_of(name, of_dir)

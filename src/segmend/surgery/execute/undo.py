@@ -7,15 +7,18 @@ import os
 from segmend.errors import SegmendError
 from segmend.logdir.file_system import ways_told
 from segmend.logdir.tree import LOCK
+from segmend.surgery.counted import Tell
 from segmend.surgery.execute.journal import outdated
 from segmend.surgery.execute.journal_events import BACK, FORWARD, Direction, Status
 from segmend.surgery.execute.plan_run import PlanRun, RunState
+from segmend.surgery.execute.preconditions import way_back
 from segmend.surgery.execute.quarantines import refuse_discarded
 from segmend.surgery.execute.run import Outcome, Watch, carry_out, examine
 from segmend.surgery.execute.runs import runs
 from segmend.surgery.step import Neighbours
 from segmend.surgery.writing.effects import Effects
 from segmend.surgery.writing.work import folder
+from segmend.wording import plural
 
 
 def direction_of(run: PlanRun) -> Direction:
@@ -36,8 +39,8 @@ def _refuse_built_upon(run: PlanRun) -> None:
         for number, step in enumerate(mine):
             if any(neighbour >= len(mine) for neighbour in neighbours.of(number)):
                 raise SegmendError(
-                    f"{step.paths[0]}: was changed again by {other.name}; first: segmend undo {other.called} "
-                    "(nothing was changed)"
+                    f"{step.paths[0]}: was changed again by {other.name}; first: segmend undo "
+                    f"{other.called}; nothing was changed{way_back(run)}"
                 )
 
 
@@ -64,13 +67,15 @@ def undo(run: PlanRun, *, fx: Effects | None = None, watch: Watch | None = None)
 
 
 def not_told(run: PlanRun) -> str | None:
-    """What an undo cannot know of, where the journal has no line; None if it has.
+    """What an undo cannot know of, where the journal has no line, or some cannot be read; None if it has all.
 
     It was stopped before the first one, or has lost them. The files of the steps tell which, but not how the
     directories were.
     """
     if run.begun is not None:
-        return None
+        numbers = ", ".join(map(str, run.skipped))
+        how = "cannot be read; what they said those behind them tell"
+        return f"{run.journal}: {plural(len(run.skipped), 'line')} ({numbers}) {how}" if numbers else None
     dirs = [each.path for each in run.plan.dirs]
     locks = [f"{path}/{LOCK}" for path in dirs if os.path.lexists(f"{path}/{LOCK}")]
     left = f", and made {', '.join(locks)}" if locks else ""
@@ -81,11 +86,11 @@ def not_told(run: PlanRun) -> str | None:
 
 
 @ways_told()
-def rehearse(run: PlanRun) -> list[int]:
+def rehearse(run: PlanRun, tell: Tell = lambda _done, _total: None) -> list[int]:
     """The steps that `undo` would take now, in their order; raises what would keep it from that."""
     direction = direction_of(run)
     _refuse(run, direction)
-    return examine(run, direction)[0]
+    return examine(run, direction, tell)[0]
 
 
 def _refuse(run: PlanRun, direction: Direction) -> None:

@@ -18,13 +18,14 @@ from segmend.frozen import replace
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
+from segmend.surgery.counted import Tell
 from segmend.surgery.dir_fingerprint import DirFingerprint
 from segmend.surgery.fingerprint import hash_bytes
 from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.plan import Left, Plan
 from segmend.surgery.planning import assembly
 from segmend.surgery.planning.assembly import Draft
-from segmend.surgery.request import Request, Tell
+from segmend.surgery.request import Request
 from segmend.surgery.step import Neighbours, Step
 from segmend.surgery.steps.cut_file import CutFile
 from segmend.surgery.steps.patch_file import PatchFile

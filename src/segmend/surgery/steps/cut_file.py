@@ -18,6 +18,7 @@ from segmend.surgery.writing.atomic import (
     require,
     restore_link,
     settle,
+    unkept,
 )
 from segmend.surgery.writing.work import Workplace
 
@@ -74,6 +75,10 @@ class CutFile(OnePath):
     def protect(self, work: Workplace) -> None:
         if self.not_before() is None:
             keep(work, TAIL, part_of(self.path, work, self._sizes[1]), self.tail_sha256)
+
+    def unkept(self, vault: str) -> str | None:
+        why = unkept(vault, TAIL, self.tail_sha256)
+        return why if why and self.not_before() else None
 
     def do(self, work: Workplace) -> None:
         self.refuse_changed(*self._sizes)

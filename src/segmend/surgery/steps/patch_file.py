@@ -19,6 +19,7 @@ from segmend.surgery.writing.atomic import (
     require,
     restore_link,
     settle,
+    unkept,
 )
 from segmend.surgery.writing.work import Workplace
 
@@ -70,6 +71,10 @@ class PatchFile(OnePath):
         if self._differs(self.old_sha256) is None:
             old = part_of(self.path, work, self.position, self.content.length)
             keep(work, OLD, old, self.old_sha256)
+
+    def unkept(self, vault: str) -> str | None:
+        why = unkept(vault, OLD, self.old_sha256)
+        return why if why and self._differs(self.old_sha256) else None
 
     def do(self, work: Workplace) -> None:
         read_kept(work, OLD, self.old_sha256)

@@ -28,6 +28,7 @@ from segmend.surgery.writing.atomic import (
     read_kept,
     require,
     restore_link,
+    unkept,
     write_atomically,
 )
 from segmend.surgery.writing.work import Workplace, folder
@@ -130,6 +131,10 @@ class ReplaceFile(OnePath):
     def protect(self, work: Workplace) -> None:
         if self.before.sha256 is not None and self.not_after() is not None:
             keep(work, KEPT, part_of(self.path, work), self.before.sha256)
+
+    def unkept(self, vault: str) -> str | None:
+        why = None if self.before.sha256 is None else unkept(vault, KEPT, self.before.sha256)
+        return why if why and self.before.difference(look(self.path)) else None
 
     def do(self, work: Workplace) -> None:
         clear(work.fx, self.path)

@@ -128,26 +128,26 @@ def keep(work: Workplace, name: str, fill: Fill, sha256: str) -> None:
     Raises `SegmendError` if they do not read back as they were written.
     """
     path = f"{work.vault}/{name}"
-    if kept(work, name, sha256):
+    if unkept(work.vault, name, sha256) is None:
         sync_dir(work.fx, work.vault)
     else:
         write_atomically(replace(work, later=None), path, fill, Fingerprint(kind="file", mode=0o600))
-        if not kept(work, name, sha256):
+        if unkept(work.vault, name, sha256) is not None:
             raise SegmendError(f"{path}: the backup does not read back as what was written; check this disk")
 
 
-def kept(work: Workplace, name: str, sha256: str) -> bool:
-    """Whether the vault has these bytes."""
-    path = f"{work.vault}/{name}"
-    return disk.path_type(path) == "file" and hash_of(path) == sha256
+def unkept(vault: str, name: str, sha256: str) -> str | None:
+    """What to say where a vault does not have these bytes; None if it has."""
+    path = f"{vault}/{name}"
+    there = disk.path_type(path) == "file" and hash_of(path) == sha256
+    return None if there else f"{path}: the backup is missing or damaged"
 
 
 def read_kept(work: Workplace, name: str, sha256: str) -> str:
     """The path of bytes in the vault; raises `SegmendError` if they are not the ones that were kept."""
-    path = f"{work.vault}/{name}"
-    if not kept(work, name, sha256):
-        raise SegmendError(f"{path}: the backup is missing or damaged; nothing was written over")
-    return path
+    if (why := unkept(work.vault, name, sha256)) is not None:
+        raise SegmendError(f"{why}; nothing was written over")
+    return f"{work.vault}/{name}"
 
 
 def require(difference: str | None, path: str) -> None:

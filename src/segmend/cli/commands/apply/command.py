@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         )
         return left_by(plan)
     if args.dry_run:
-        return tell_rehearsal(args, plan, rehearse(plan, args.state_dir, args.backup_dir))
+        return tell_rehearsal(args, plan, lambda tell: rehearse(plan, args.state_dir, args.backup_dir, tell))
     confirm(args, "apply this?")
     carried_out(
         args,

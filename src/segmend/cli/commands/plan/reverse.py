@@ -10,6 +10,7 @@ from segmend.cli.output import program
 from segmend.cli.plans import add_output, add_state_option, made, refuse_output
 from segmend.report import text
 from segmend.report.progress import telling
+from segmend.surgery.execute.plan_run import PlanRun
 from segmend.surgery.execute.reverse import reverse
 
 EXAMPLES = """\
@@ -33,7 +34,9 @@ def run(args: argparse.Namespace) -> int:
     """Find the journal, make the plan."""
     refuse_output(args.output)
     output = f" -o {text.word(args.output)}" if args.output else ""
-    earlier = chosen(args, lambda run: f"{program()} plan reverse {run.called}{output}")
+    earlier = chosen(
+        args, lambda run: f"{program()} plan reverse {run.called}{output}", PlanRun.load_by_files
+    )
     with telling() as tell:
         plan = reverse(earlier, tell)
     return made(args, plan)

@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         emit(plan_lines(earlier.plan, style(args)) if again else step_lines(earlier.plan))
         emit([f"note: {text.clean(unknown)}"] if unknown else [])
     if args.dry_run:
-        return tell_rehearsal(args, earlier.plan, rehearse(earlier))
+        return tell_rehearsal(args, earlier.plan, lambda tell: rehearse(earlier, tell))
     confirm(args, "apply it again?" if again else "take it back?")
     carried_out(
         args,

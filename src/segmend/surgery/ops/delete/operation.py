@@ -17,6 +17,7 @@ from segmend.formats.offset_checkpoint import FILE_NAMES
 from segmend.frozen import frozen
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
+from segmend.surgery.counted import Counted
 from segmend.surgery.options import arguments_of, option, required
 from segmend.surgery.plan import Left, Loss, Plan
 from segmend.surgery.planning import accepted_loss, assembly, selection
@@ -24,7 +25,7 @@ from segmend.surgery.planning.assembly import Draft
 from segmend.surgery.replicas.comparison import has_all, tally_of
 from segmend.surgery.replicas.given import given_replicas
 from segmend.surgery.replicas.replica_log import ReplicaLog
-from segmend.surgery.request import Counted, Request
+from segmend.surgery.request import Request
 from segmend.surgery.step import Step
 from segmend.surgery.steps.quarantine import Quarantine
 

@@ -16,6 +16,7 @@ from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.logdir.witnesses import is_loadable
+from segmend.surgery.counted import Counted
 from segmend.surgery.derive.file_bytes import joined_leader_epochs, producer_snapshot_of
 from segmend.surgery.derive.index_interval import interval_of
 from segmend.surgery.derive.segment_indexes import rule_of
@@ -31,7 +32,6 @@ from segmend.surgery.replicas.leader import Leader
 from segmend.surgery.replicas.recovery import refuse_unfinished, unflushed_from
 from segmend.surgery.replicas.registered import Heard
 from segmend.surgery.replicas.replica_log import ReplicaLog
-from segmend.surgery.request import Counted
 
 Lines = Mapping[str, int | None]
 """The offset of the partition in each of the four checkpoints; None: no line."""

@@ -20,10 +20,11 @@ from segmend.merge.rule import merge, refuse_strangers
 from segmend.merge.values import Damaged, Merged, Replica, Run
 from segmend.merge.walk import Walk
 from segmend.node.broker_dirs import BrokerDirs
+from segmend.surgery.counted import Tell
 from segmend.surgery.planning.expected import refuse_other_topic
 from segmend.surgery.replicas.leader import Leader
 from segmend.surgery.replicas.recovery import refuse_unfinished
-from segmend.surgery.request import Request, Tell
+from segmend.surgery.request import Request
 
 HOME: Final = 0
 """The number of the replica that is operated on."""

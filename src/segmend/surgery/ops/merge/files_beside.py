@@ -17,6 +17,7 @@ from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.logdir.witnesses import is_loadable
 from segmend.merge.values import Merged
+from segmend.surgery.counted import Tell
 from segmend.surgery.derive.file_bytes import joined_leader_epochs
 from segmend.surgery.derive.index_interval import interval_of
 from segmend.surgery.ops.merge.case import HOME, Case
@@ -27,7 +28,6 @@ from segmend.surgery.planning.expected import topic_id_step
 from segmend.surgery.planning.view import PlannedView
 from segmend.surgery.recipes import Rebuild
 from segmend.surgery.replicas.recovery import unflushed_from
-from segmend.surgery.request import Tell
 from segmend.surgery.step import Step
 from segmend.surgery.steps.append_file import AppendFile
 from segmend.surgery.steps.quarantine import Quarantine
