@@ -9,6 +9,7 @@ from tests.brokers import broker_of
 from tests.checks.build_partition import PartitionWriter, write_log_dir
 from tests.checks.test_healthy_histories import STEPS, Step
 from tests.conftest import examples
+from tests.faults.producers import lost_at
 
 from segmend.checks import CheckRun, Level
 from segmend.formats.producer_snapshot import ProducerStateEntry
@@ -64,3 +65,11 @@ def test_an_aborted_transaction_may_go_on_in_the_next_segment(tmp_path: Path) ->
     writer.abort(8)
     path = write_log_dir(tmp_path / "d", [writer])
     assert not list(CheckRun(broker_of([path], "4.3"), level=Level.DEFAULT))
+
+
+def test_an_abort_between_two_segments_is_missed(tmp_path: Path) -> None:
+    """The index of the segment that it ended tells of it, and what follows begins one offset later."""
+    log_dir = tmp_path / "data"
+    write_log_dir(log_dir, [lost_at("end")()])
+    found = [each for each in CheckRun(broker_of([log_dir]), level=Level.DEEP) if each.code == "P09"]
+    assert [(each.file, each.offset) for each in found] == [("t-0/00000000000000000000.log", 5)]

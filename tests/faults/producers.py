@@ -161,6 +161,46 @@ def lost(end: str) -> Callable[[], PartitionWriter]:
     return made
 
 
+def lost_at(place: str) -> Callable[[], PartitionWriter]:
+    """A log of which the ABORT at the end or the begin of a segment is gone, with everything else right."""
+
+    def made() -> PartitionWriter:
+        writer = PartitionWriter("t")
+        writer.append(3)
+        writer.append(2, producer=9, transactional=True)
+        if place == "begin":
+            writer.roll()
+        segment = writer.segments[-1]
+        before, places = len(segment.log), list(segment.positions)
+        writer.abort(9)
+        del segment.log[before:]
+        segment.positions = places
+        if place == "end":
+            writer.roll()
+        writer.append(2, producer=9, transactional=True)
+        writer.commit(9)
+        writer.append(3)
+        return writer
+
+    return made
+
+
+def lost_before_the_next() -> PartitionWriter:
+    """A log of which an ABORT is gone, and the next transaction of its producer is in the next segment."""
+    writer = PartitionWriter("t")
+    writer.append(2, producer=9, transactional=True)
+    segment = writer.segments[-1]
+    before, places = len(segment.log), list(segment.positions)
+    writer.abort(9)
+    del segment.log[before:]
+    segment.positions = places
+    writer.append(3)
+    writer.roll()
+    writer.append(2, producer=9, transactional=True)
+    writer.commit(9)
+    return writer
+
+
 def outside_its_transaction() -> PartitionWriter:
     writer = build.story("t")
     writer.append(1, producer=11)
@@ -248,6 +288,8 @@ FAULTS = [
         "P08+", "snapshot-deleted 14..41", base=one(open_across_segments)),
     written("transaction-commit-lost", unhurt, "P09+", "reads-fail 0..39", base=one(lost("commit"))),
     written("transaction-abort-lost", unhurt, "P09+", "0..39", base=one(lost("abort"))),
+    written("transaction-abort-lost-begin", unhurt, "P09+", "reads-fail 0..12", base=one(lost_at("begin"))),
+    written("transaction-abort-lost-next", unhurt, "P09+", "0..9", base=one(lost_before_the_next)),
     written("transaction-left", unhurt, "P10+", "0..221", base=one(outside_its_transaction)),
     written("transaction-left-later", unhurt, "P10+", "0..221", base=one(outside_its_transaction_later)),
     written("transaction-marker-9", unhurt, "P11+", "0..221", base=one(unknown_marker)),

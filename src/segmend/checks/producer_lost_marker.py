@@ -15,8 +15,9 @@ from .producer_replay import replay_of
 CODES = (Code("P09", ERROR, "a transaction marker was removed from the log", WRONG),)
 PAGE = Page(
     meaning="""
-        One offset is missing inside a segment that was never compacted, while a transaction was open: there
-        stood its COMMIT or ABORT marker. Surgery that cut a batch out took the marker with it.""",
+        One offset is missing in a log that was never compacted, while a transaction was open: there stood
+        its COMMIT or ABORT marker (at the end of a segment only an ABORT that the index has is known).
+        Surgery that cut a batch out took the marker with it.""",
     broker="""
         It takes the producer's next transaction for a part of this one. If that is committed, aborted records
         count as committed; if it is aborted, committed records are lost to consumers that read committed

@@ -26,7 +26,7 @@ from segmend.logdir.files import FileEntry
 
 from .context import PartitionContext
 from .evidence import compacted, in_flight, was_cut
-from .lost_markers import LostMarker, lost_markers
+from .lost_markers import LostMarker, lost_between, lost_markers
 from .segment_view import SegmentView
 
 States = dict[int, ProducerStateEntry]
@@ -112,7 +112,7 @@ class _Replayer:
         pairs = list(zip(self._context.views, self._context.scans, strict=False))
         end = self._start
         for number, (view, scan) in enumerate(pairs):
-            if number and view.base_offset != end:
+            if number and view.base_offset != end and not self._lost_between(*pairs[number - 1], view):
                 replay.sound = False
             if number == 0:
                 self._begin(view)
@@ -127,6 +127,16 @@ class _Replayer:
         if pairs:
             self._compare_at_the_end(*pairs[-1])
         return replay
+
+    def _lost_between(self, before: SegmentView, scan: SegmentScan | None, view: SegmentView) -> bool:
+        """Whether the offset between two segments is that of a lost marker."""
+        if scan is None or not self._found.sound or self._compacted:
+            return False
+        lost = lost_between(before, scan, view, self._found.states)
+        if lost is not None:
+            self._found.lost_markers.append(lost)
+            self._merged.update(lost.producer_ids)
+        return lost is not None
 
     def _compare_at_the_end(self, view: SegmentView, scan: SegmentScan | None) -> None:
         whole = scan is not None and not scan.tail and not in_flight(view)

@@ -6,10 +6,12 @@ what a snapshot says of the transactions that were open before.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Final
 
 from segmend.broker.sanity import TXN_INDEX
+from segmend.formats.batch import RecordBatch
 from segmend.formats.names import file_prefix
 from segmend.formats.producer_snapshot import LIMIT, ProducerStateEntry
 from segmend.formats.producer_snapshot import parse as parse_snapshot
@@ -18,7 +20,7 @@ from segmend.kernel.producers import ABORT
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import SegmentScan
 from segmend.loading.load import LoadedLog
-from segmend.loading.ongoing import marker_of
+from segmend.loading.ongoing import Marker, marker_of
 from segmend.loading.segment import Prefix, Segment
 from segmend.loading.state import LoadState
 from segmend.logdir.aborted import aborted_rows, composed, screened_rows, surplus_rows
@@ -39,8 +41,13 @@ def note_wrong_aborts(loaded: LoadedLog, scans: Sequence[SegmentScan | None]) ->
     `scans` are of the segments in order, None where one is not read: from there on nothing tells which
     transactions were open, so that only what an index lacks is told.
     """
-    if TXN_INDEX.of(loaded.state.settings.release) and any(scan and scan.control.aborts for scan in scans):
-        _Aborts(loaded.state).run(scans)
+    state = loaded.state
+    if not TXN_INDEX.of(state.settings.release):
+        return
+    if any(scan and scan.control.aborts for scan in scans) or any(
+        _is_told(state, each) for each in state.names
+    ):
+        _Aborts(state).run(scans)
 
 
 def note_forgotten(loaded: LoadedLog, scans: Sequence[SegmentScan | None]) -> None:
@@ -75,12 +82,15 @@ class _Aborts:
 
     def run(self, scans: Sequence[SegmentScan | None]) -> None:
         producers = {each.producer_id for scan in scans if scan for each in scan.producers}
-        for segment, scan in zip(self._state.segments, scans, strict=True):
+        bases = [each.base_offset for each in self._state.segments[1:]]
+        for segment, scan, following in zip_longest(self._state.segments, scans, bases):
             self._sound = self._sound and segment.base_offset == self._end
             if scan is None:
                 self._sound, self._told = False, 0
                 continue
-            whole = not (scan.damaged_batches or scan.tail or scan.bounded or _lacks_offsets(scan))
+            whole = not (
+                scan.damaged_batches or scan.tail or scan.bounded or _lacks_offsets(segment, scan, following)
+            )
             self._compare(segment, scan, producers if whole and self._sound else frozenset())
             self._states |= {
                 each.producer_id: composed(self._states.get(each.producer_id), each)
@@ -99,11 +109,12 @@ class _Aborts:
         surplus = surplus_rows(rows, known, segment.base_offset, self._start)
         left = [row for row in known.values() if row.last_offset < scan.next_offset]  # before it was cut
         self._note(segment, [row for row in left if (row.producer_id, row.last_offset) not in read], GIVEN)
-        hiding = (row for _, row in surplus if row.producer_id in producers or _outlived(segment, row))
+        hiding = (row for _, row in surplus if row.producer_id in producers or _outlived([segment], row))
         self._note(segment, [*hiding], HIDDEN)
         had = self._on_disk(segment) if segment.recovered else ()
         lost = [row for row in had if (row.producer_id, row.last_offset) not in known]
-        self._note(segment, [row for row in lost if _outlived(segment, row)], GIVEN)
+        later = [each for each in self._state.segments if each.base_offset >= segment.base_offset]
+        self._note(segment, [row for row in lost if _outlived(later, row)], GIVEN)
         told = 0 if segment.recovered else max((row.last_stable_offset for row in rows), default=0)
         self._told = min(told, scan.next_offset)
 
@@ -127,39 +138,58 @@ class _Aborts:
             self._state.note("reads-fail", name, offset=min(firsts), says=says)
 
 
-def _outlived(segment: Segment, row: AbortedTxn) -> bool:
-    """Whether the marker of that row is gone, and the producer commits more behind it in the segment.
+def _is_told(state: LoadState, name: str) -> bool:
+    """Whether it is an index that has aborted transactions."""
+    file = state.file(name) if name.endswith(SUFFIX) else None
+    return file is not None and file.size > 0
+
+
+def _outlived(segments: Sequence[Segment], row: AbortedTxn) -> bool:
+    """Whether the marker of that row is gone, and the producer commits more behind it in these segments.
 
     While the row is there, a consumer leaves out all of its transactions up to the next marker of an abort in
     the same answer, which is of one segment (`CompletedFetch.containsAbortMarker`); a recovery takes them for
-    one that is committed, and writes no such row. Both seen, on 1.1.0 and 4.3.1.
+    one that is committed, in whatever segment, and writes no such row. Both seen, on 1.1.0 and 4.3.1.
     """
-    if segment.log is None or row.last_offset < segment.base_offset:
+    if not segments or segments[0].log is None or row.last_offset < segments[0].base_offset:
         return False
     begun = behind = False
-    with look_again(segment.log) as reader:
-        log = Prefix(reader, segment.size)
-        for batch in iter_batches(log):
-            if batch.base_offset <= row.last_offset <= batch.last_offset:
-                return False
-            begun = begun or batch.base_offset >= row.first_offset
-            if not begun or batch.producer_id != row.producer_id:
-                continue
-            if batch.is_control:
-                marker = marker_of(batch, log)
-                if behind or (marker is not None and marker[0] == ABORT):
-                    return marker is not None and marker[0] != ABORT
-            elif batch.is_transactional:
-                behind = behind or batch.base_offset > row.last_offset
+    for batch, marker in _batches(segments):
+        if batch.base_offset <= row.last_offset <= batch.last_offset:
+            return False
+        begun = begun or batch.base_offset >= row.first_offset
+        if not begun or batch.producer_id != row.producer_id:
+            continue
+        if batch.is_control:
+            if behind or (marker is not None and marker[0] == ABORT):
+                return marker is not None and marker[0] != ABORT
+        elif batch.is_transactional:
+            behind = behind or batch.base_offset > row.last_offset
     return False
 
 
-def _lacks_offsets(scan: SegmentScan) -> bool:
-    """A marker may be gone, or an offset be of no use to tell the order: then an index may be right."""
+def _batches(segments: Sequence[Segment]) -> Iterator[tuple[RecordBatch, Marker | None]]:
+    """Each batch, and what it ends if it is a marker; up to a segment without a log."""
+    for segment in segments:
+        if segment.log is None:
+            return
+        with look_again(segment.log) as reader:
+            log = Prefix(reader, segment.size)
+            for batch in iter_batches(log):
+                yield batch, marker_of(batch, log) if batch.is_control else None
+
+
+def _lacks_offsets(segment: Segment, scan: SegmentScan, following: int | None) -> bool:
+    """A marker may be gone, or an offset be of no use to tell the order: then an index may be right.
+
+    `following` is where the next segment begins.
+    """
     if {kind for kind, _ in scan.problem_counts} & _BACKWARDS:
         return True
-    first, last = scan.first_offset, scan.last_offset
-    return first is not None and last is not None and last - first + 1 > scan.records
+    if following is not None and following > scan.next_offset:
+        return True
+    last = scan.last_offset
+    return last is not None and last - segment.base_offset + 1 > scan.records
 
 
 def _begun(state: LoadState) -> dict[int, ProducerStateEntry]:
