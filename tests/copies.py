@@ -47,12 +47,12 @@ def content(path: Path) -> tuple[os.stat_result, bytes]:
 def make_tree(target: Path, copied: Copied) -> None:
     """Make it: a file system that keeps the order of names lists it the same."""
     for name, status, data in copied:
-        path = f"{target}/{name}"
         if data is None:
-            os.makedirs(path, exist_ok=True)
-            given(path, status)
+            os.makedirs(f"{target}/{name}", exist_ok=True)
         else:
-            make_file(path, status, data)
+            make_file(f"{target}/{name}", status, data)
+    for name, status, _ in (each for each in reversed(copied) if each[2] is None):
+        given(f"{target}/{name}", status)  # what came into it changed its time
 
 
 def make_file(path: str, status: os.stat_result, data: bytes) -> None:

@@ -1,9 +1,9 @@
 """The metadata lies where its node does not look for it; seen on 3.9.2 and 4.3.1, which refuse to start."""
 
-import shutil
 from pathlib import Path
 
 import pytest
+from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
 
 from segmend import check
@@ -19,7 +19,7 @@ def found(*dirs: Path) -> list[tuple[str | None, Severity, str | None]]:
 
 
 def test_moved_into_another_dir_than_that_of_the_voter(tmp_path: Path) -> None:
-    shutil.copytree(golden("4.3.1-clean") / "b1", tmp_path / "b1")
+    copy_tree(golden("4.3.1-clean") / "b1", tmp_path / "b1")
     one, other = tmp_path / "b1/d0", tmp_path / "b1/d1"
     (one / CLUSTER_METADATA).rename(other / CLUSTER_METADATA)
     ((where, severity, command),) = found(one, other)

@@ -359,7 +359,7 @@ def test_a_dir_of_another_cluster_is_named_beside_the_answer(fleet: Path) -> Non
 
 
 def test_a_node_refuses_beside_whose_dirs_one_of_another_cluster_lies(fleet: Path) -> None:
-    shutil.copytree(golden("4.3.1-clean") / "b1/d0", fleet / "b2/d9")
+    copy_tree(golden("4.3.1-clean") / "b1/d0", fleet / "b2/d9")
     ran = run("forecast", "--cluster", *dirs_of(fleet), "--json", code=4)
     assert [line["outcome"] for line in ran.of("broker")] == ["starts", "refuses", "starts"]
 

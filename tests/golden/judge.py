@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.copies import make_tree, remembered
+from tests.golden.shared import is_golden
 from tests.lab.broker import Broker
 from tests.lab.cluster import Cluster
 from tests.lab.errors import LabError
@@ -30,10 +32,13 @@ def ask(bootstrap: str, scratch: Path, *flags: str) -> dict[str, Any]:
 
 
 def copy_tree(source: Path, target: Path) -> None:
-    """Copy with holes and times."""
+    """Copy with holes and times; what is golden, and nobody changes, is read once a process."""
     shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
-    subprocess.run(["cp", "-a", "--sparse=always", f"{source}/.", str(target)], check=True)
+    if is_golden(source):
+        make_tree(target, remembered(source))
+    else:
+        target.mkdir(parents=True)
+        subprocess.run(["cp", "-a", "--sparse=always", f"{source}/.", str(target)], check=True)
 
 
 def warnings(lines: list[str], root: Path) -> list[dict[str, str]]:

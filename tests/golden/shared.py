@@ -30,6 +30,12 @@ def golden(name: str) -> Path:
     return target
 
 
+def is_golden(path: Path) -> bool:
+    """Whether it lies in one of them."""
+    root = getattr(Shared, "root", None)
+    return root is not None and root in path.parents
+
+
 def written() -> list[Path]:
     """What in them is younger than they are."""
     stamps = {each.stem: each.stat().st_mtime_ns for each in Shared.root.glob("*.unpacked")}

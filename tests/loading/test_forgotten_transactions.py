@@ -3,11 +3,11 @@
 Who reads committed records was given those of it, and after it was aborted as well.
 """
 
-import shutil
 from pathlib import Path
 
 import pytest
 from tests.brokers import broker_of
+from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
 
 from segmend import check
@@ -24,7 +24,7 @@ from segmend.logdir.tree import LogDir
 def test_records_of_an_open_transaction_are_given(
     tmp_path: Path, release: str, gone: bool, clean: bool
 ) -> None:
-    shutil.copytree(golden(f"{release}-clean") / "b1", tmp_path / "b1")
+    copy_tree(golden(f"{release}-clean") / "b1", tmp_path / "b1")
     dirs = sorted((tmp_path / "b1").glob("d*"))
     for path in dirs:
         for snapshot in path.glob("*/*.snapshot") if gone else ():

@@ -1,10 +1,10 @@
 """A log that somebody named `-delete`, where ZooKeeper has the metadata: no broker would leave its lines."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 from tests.brokers import broker_of
+from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
 
 from segmend.loading import ForecastOptions, forecast
@@ -22,7 +22,7 @@ def unknown(root: Path, release: str) -> list[str]:
 
 @pytest.mark.parametrize("release", ["1.1.0", "2.8.2"])
 def test_a_log_that_was_named_deleted_by_hand_was_here(tmp_path: Path, release: str) -> None:
-    root = shutil.copytree(golden(f"{release}-clean") / "b1", tmp_path / "b1")
+    copy_tree(golden(f"{release}-clean") / "b1", root := tmp_path / "b1")
     (place,) = root.glob(f"d*/{NAME}")
     place.rename(place.with_name(f"{NAME}.{'7' * 32}-delete"))
     assert unknown(root, release) == [f"whether {NAME} had records here: there is no such directory"]

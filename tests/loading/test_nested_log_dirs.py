@@ -1,10 +1,10 @@
 """A log dir in another one, called like a partition: 3.9.2 and 4.3.1 set it aside, and end over it."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 from tests.brokers import broker_of
+from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
 
 from segmend.loading import BrokerOutcome, ForecastOptions, forecast
@@ -15,7 +15,7 @@ from segmend.loading import BrokerOutcome, ForecastOptions, forecast
 def test_a_log_dir_that_is_taken_for_a_stray(
     tmp_path: Path, release: str, name: str, starts: bool | None
 ) -> None:
-    shutil.copytree(golden(f"{release}-clean") / "b1", tmp_path / "b1")
+    copy_tree(golden(f"{release}-clean") / "b1", tmp_path / "b1")
     nested = tmp_path / "b1/d1" / name
     nested.mkdir()
     text = (tmp_path / "b1/d1/meta.properties").read_text()

@@ -1,10 +1,10 @@
 """Replicas for ZooKeeper in dirs without any meta.properties: by another broker.id nobody serves them."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 from tests.brokers import broker_of
+from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
 
 from segmend import check
@@ -16,7 +16,7 @@ from segmend.logdir.tree import LogDir
 
 def logs_of(base: str, root: Path) -> list[LogDir]:
     """A copy of the golden dirs."""
-    shutil.copytree(golden(base) / "b1", root / "b1")
+    copy_tree(golden(base) / "b1", root / "b1")
     return [LogDir.attempt(str(path)) for path in sorted((root / "b1").glob("d*"))]
 
 

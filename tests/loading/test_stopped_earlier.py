@@ -1,13 +1,13 @@
 """One of two dirs is of an earlier stop of its broker: an old snapshot, or a disk that was not mounted."""
 
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.brokers import broker_of
 from tests.conftest import one_in
+from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
 
 from segmend import check
@@ -24,7 +24,7 @@ from segmend.node.runs import Ended, Runs, Use
 def test_no_all_clear_for_a_dir_of_an_earlier_stop(
     tmp_path: Path, release: str, known: bool, older: int
 ) -> None:
-    shutil.copytree(golden(f"{release}-clean") / "b1", tmp_path / "b1")
+    copy_tree(golden(f"{release}-clean") / "b1", tmp_path / "b1")
     dirs = sorted((tmp_path / "b1").glob("d*"))
     image = broker_of(map(str, dirs), release).image
     epoch = 10 if image is None else image.runs.epochs[1]
@@ -70,7 +70,7 @@ def earlier(dirs: list[Path], release: str) -> list[str]:
 @pytest.mark.parametrize("older", one_in(2, [0, 1]))
 @pytest.mark.parametrize("base", one_in(3, ["1.1.0-killed", "1.1.0-clean", "2.8.2-killed", "4.3.1-killed"]))
 def test_checkpoints_of_an_earlier_run_tell_of_an_older_dir(tmp_path: Path, base: str, older: int) -> None:
-    shutil.copytree(golden(base) / "b1", tmp_path / "b1")
+    copy_tree(golden(base) / "b1", tmp_path / "b1")
     dirs = sorted((tmp_path / "b1").glob("d*"))
     release, now = base.partition("-")[0], ended(dirs)
     kraft, written = release == "4.3.1", of_the_last_run(now)
@@ -91,7 +91,7 @@ def test_checkpoints_of_an_earlier_run_tell_of_an_older_dir(tmp_path: Path, base
 @pytest.mark.parametrize("base", one_in(3, ["1.1.0-killed", "2.8.2-killed", "4.3.1-killed"]))
 def test_a_copy_of_shortly_before_a_kill_is_told(tmp_path: Path, base: str, seconds: int, told: bool) -> None:
     """The high watermarks of all dirs are written every 5 s; metadata that is let in late tells nothing."""
-    shutil.copytree(golden(base) / "b1", tmp_path / "b1")
+    copy_tree(golden(base) / "b1", tmp_path / "b1")
     dirs = sorted((tmp_path / "b1").glob("d*"))
     release, now = base.partition("-")[0], ended(dirs)
     for number, path in enumerate(dirs):
@@ -110,7 +110,7 @@ def ran_long(dirs: list[Path]) -> bool:
 def test_a_copy_that_kept_no_times_is_told_beside_metadata_that_did(
     tmp_path: Path, metadata: bool, told: bool
 ) -> None:
-    shutil.copytree(golden("4.3.1-killed") / "b1", tmp_path / "b1")
+    copy_tree(golden("4.3.1-killed") / "b1", tmp_path / "b1")
     dirs = sorted((tmp_path / "b1").glob("d*"))
     now = ended(dirs)
     for path in tmp_path.rglob("*"):
@@ -124,7 +124,7 @@ def test_a_copy_that_kept_no_times_is_told_beside_metadata_that_did(
 
 @pytest.mark.parametrize("base", ["1.1.0-clean", "4.3.1-clean"])
 def test_a_copy_of_while_the_broker_ran_is_told_beside_a_marker(tmp_path: Path, base: str) -> None:
-    shutil.copytree(golden(base) / "b1", tmp_path / "b1")
+    copy_tree(golden(base) / "b1", tmp_path / "b1")
     dirs = sorted((tmp_path / "b1").glob("d*"))
     (dirs[1] / FILE_NAME).unlink()
     assert earlier(dirs, base.partition("-")[0]) == []
@@ -139,7 +139,7 @@ def test_a_copy_of_while_the_broker_ran_is_told_beside_a_marker(tmp_path: Path, 
 
 
 def test_no_all_clear_for_a_dir_of_an_earlier_run(tmp_path: Path) -> None:
-    shutil.copytree(golden("1.1.0-killed") / "b1", tmp_path / "b1")
+    copy_tree(golden("1.1.0-killed") / "b1", tmp_path / "b1")
     dirs = sorted((tmp_path / "b1").glob("d*"))
     for number, path in enumerate(dirs):
         set_times(path, of_the_last_run(ended(dirs) - number * DAY))
@@ -160,7 +160,7 @@ def unknown(dirs: list[Path]) -> list[str]:
 @pytest.mark.parametrize("marked", [True, False])
 def test_no_all_clear_where_all_dirs_are_older_than_the_metadata(tmp_path: Path, marked: bool) -> None:
     """As after a restore of all data dirs: they agree with one another, and only the metadata is newer."""
-    shutil.copytree(golden("4.3.1-clean") / "b1", tmp_path / "b1")
+    copy_tree(golden("4.3.1-clean") / "b1", tmp_path / "b1")
     dirs = sorted((tmp_path / "b1").glob("d*"))
     assert unknown(dirs) == []
     for path in dirs:
@@ -176,7 +176,7 @@ def test_no_all_clear_where_all_dirs_are_older_than_the_metadata(tmp_path: Path,
 
 def test_leader_epochs_tell_of_an_older_dir_without_a_marker(tmp_path: Path) -> None:
     """The metadata knows that its logs were led later; what they hold counts, too."""
-    shutil.copytree(golden("4.3.1-clean") / "b1", tmp_path / "b1")
+    copy_tree(golden("4.3.1-clean") / "b1", tmp_path / "b1")
     dirs = sorted((tmp_path / "b1").glob("d*"))
     (dirs[1] / FILE_NAME).unlink()
     for topic in dirs[1].glob("*-[0-9]"):

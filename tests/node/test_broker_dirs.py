@@ -7,6 +7,7 @@ import pytest
 from tests.brokers import broker_of
 from tests.checks import build_metadata as metadata
 from tests.checks import build_partition as build
+from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
 
 from segmend.checks import CheckRun, Level
@@ -148,7 +149,7 @@ def test_a_topic_is_compacted_if_any_node_does(
 
 def test_disks_that_changed_places_are_no_proof_of_the_metadata_dir(tmp_path: Path) -> None:
     """The voters name the disk, not its place; 4.3.1 refuses: "Found unexpected metadata location"."""
-    shutil.copytree(golden("4.3.1-clean") / "b1", tmp_path / "b1")
+    copy_tree(golden("4.3.1-clean") / "b1", tmp_path / "b1")
     logs = [LogDir.attempt(str(path)) for path in sorted((tmp_path / "b1").glob("d*"))]
     assert not broker_of(logs, "4.3.1").home_is_doubtful
     assert broker_of(logs[::-1], "4.3.1").home_is_doubtful

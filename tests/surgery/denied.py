@@ -279,7 +279,7 @@ def played(draw: Draw, whole: Path, root: Path, elsewhere: Path) -> str:
     chance = draw.chance("rights")
     bed = Bed("4.3.1-clean", whole, root)
     if draw.apart:
-        shutil.copytree(bed.dirs[1], elsewhere / "d1", copy_function=shutil.copy2)
+        copy_tree(bed.dirs[1], elsewhere / "d1")
         remove(bed.dirs[1])
         bed.dirs[1] = elsewhere / "d1"
     asked = draw.case.ask(bed)

@@ -1,11 +1,11 @@
 """A broker's log dirs copied from a golden directory, and surgery on them as a user does it."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 from tests.cli.run import Ran, run
+from tests.golden.judge import copy_tree
 from tests.surgery.picture import Tree, picture
 
 
@@ -17,7 +17,7 @@ class Desk:
         self.root = root
         self.home = root / "disks" if copy else source
         if copy:
-            subprocess.run(["cp", "-a", "--sparse=always", source, self.home], check=True)
+            copy_tree(source, self.home)
         self.dirs = sorted(self.home.iterdir())
         self.plan_file = root / "plan.json"
         self.state = root / "state"

@@ -99,7 +99,7 @@ def golden_scene(draw: Draw, wholes: Wholes, folder: Path, elsewhere: Path) -> S
     (folder / "case").mkdir()
     bed = Bed(draw.golden, folder / "whole", folder / "case")
     if draw.apart:
-        shutil.copytree(bed.dirs[1], elsewhere / "d1", copy_function=shutil.copy2)
+        copy_tree(bed.dirs[1], elsewhere / "d1")
         remove(bed.dirs[1])
         bed.dirs[1] = elsewhere / "d1"
     case = next((each for each in cases_of(draw.golden) if each.name == draw.case), None)

@@ -12,6 +12,7 @@ from tests.faults.patient import START, Patient, lonely_topic, patient_in
 from tests.faults.table import fault_called
 from tests.faults.written import metadata_dir, plain
 from tests.files import contents
+from tests.golden.judge import copy_tree
 from tests.lab.test_verdicts import unpacked
 from tests.surgery.sweep import run
 
@@ -22,7 +23,7 @@ class Bed:
     def __init__(self, name: str, fault: str, root: Path) -> None:
         self.root, self.release = root, name.partition("-")[0]
         self.whole = unpacked(name, root / "whole")
-        shutil.copytree(self.whole, root / "hurt", symlinks=True)
+        copy_tree(self.whole, root / "hurt")
         self.patient: Patient = patient_in(root / "hurt", lonely_topic(root / "hurt"))
         fault_called(fault).hurt(self.patient)
 

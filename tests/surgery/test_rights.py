@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
 from tests.memory import prefix
 from tests.removal import remove
@@ -56,7 +57,7 @@ def root(elsewhere: Path) -> Iterator[Path]:
 def desk(root: Path, elsewhere: Path) -> Desk:
     """A broker of a normal user; its second log dir is on another file system."""
     found = Desk(golden("4.3.1-clean") / "b1", root)
-    shutil.copytree(found.dirs[1], elsewhere / "d1", copy_function=shutil.copy2)
+    copy_tree(found.dirs[1], elsewhere / "d1")
     found.dirs[1] = elsewhere / "d1"
     for place in (root, elsewhere):
         for path in (place, *place.rglob("*")):

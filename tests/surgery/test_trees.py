@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from tests.golden.judge import copy_tree
 from tests.seeds import SEED, sampled
 from tests.surgery.desk import Desk
 from tests.surgery.faulty import Died, Disk, Mortal
@@ -23,7 +24,7 @@ NAME = "txn-0"
 @pytest.fixture
 def desk(clean: Desk, elsewhere: Path) -> Desk:
     """Its second log dir is on another disk, and a directory in the partition that goes there."""
-    shutil.copytree(clean.dirs[1], elsewhere / "d1", copy_function=shutil.copy2)
+    copy_tree(clean.dirs[1], elsewhere / "d1")
     clean.dirs[1] = elsewhere / "d1"
     (clean.dirs[0] / NAME / "in it").mkdir()
     (clean.dirs[0] / NAME / "in it" / "note").write_text("mine")
