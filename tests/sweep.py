@@ -48,6 +48,7 @@ SWEEPS = {
         "tests/fleet/test_as_check.py",
         "tests/fleet/test_carried.py",
         "tests/fleet/test_any_fate.py",
+        "tests/fleet/test_drawn_requests.py",
         "tests/fleet/test_hurt_markers.py",
         "tests/fleet/test_options.py",
         "tests/fleet/test_unread.py",

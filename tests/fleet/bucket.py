@@ -1,12 +1,15 @@
 """An object store of S3's kind on loopback (moto); what is started meanwhile finds it by its environment."""
 
+import os
+import re
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import IO, Any
 
 import pytest
@@ -47,6 +50,25 @@ def s3_server(told: IO[bytes] | None = None) -> Iterator[Any]:
         remote.forget()
         server.kill()
         server.wait()
+
+
+Asked = Callable[[Callable[[str], object]], list[str]]
+
+
+@contextmanager
+def asked_of(home: Path) -> Iterator[Asked]:
+    """The requests that something makes of the fleet below `home`, in a store of its own; their lines."""
+    with TemporaryFile() as told, s3_server(told) as client:
+        upload(client, home, "fleet")
+
+        def requests(what: Callable[[str], object]) -> list[str]:
+            before = os.fstat(told.fileno()).st_size
+            remote.forget()
+            what(f"s3://{BUCKET}/fleet")
+            lines = os.pread(told.fileno(), 1 << 30, before).decode().splitlines()
+            return [re.sub("\x1b\\[[0-9;]*m", "", line) for line in lines if " HTTP/1.1" in line]
+
+        yield requests
 
 
 def upload(client: Any, folder: Path, prefix: str) -> None:

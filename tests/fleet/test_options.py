@@ -151,6 +151,19 @@ def test_nonsense_is_one_line(given: dict[str, str]) -> None:
     assert len(str(error.value)) < 1000
 
 
+@pytest.mark.parametrize("bad", ["{}", "nonsense", "latest", "earliest", '{"t":{"0":-7}}'])
+@pytest.mark.parametrize("end", ["starting", "ending"])
+def test_what_a_time_wins_over_is_not_even_read(bad: str, end: str) -> None:
+    """As by Spark's source (`KafkaSourceProvider.getKafkaOffsetRangeLimit`)."""
+    by_partition = {f"{end}OffsetsByTimestamp": '{"t":{"0":8}}'}
+    for given in (by_partition, {f"{end}Timestamp": "5"}):
+        assert parse_options({**given, f"{end}Offsets": bad}) == parse_options(given)
+    for_all = {f"{end}Timestamp": "5"}
+    assert parse_options(for_all | {f"{end}OffsetsByTimestamp": bad}) == parse_options(for_all)
+    with pytest.raises(UsageError, match="no option"):
+        parse_options({"table": "segments", **for_all})
+
+
 @pytest.mark.parametrize("text", ["-1", "1,x-", "5-", "1..3"])
 def test_what_is_no_number_is_told_as_it_was_written(text: str) -> None:
     part = text.split(",")[-1]

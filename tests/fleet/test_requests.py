@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 from tests.checks.build_partition import PartitionWriter
-from tests.fleet.bucket import s3_server, upload
+from tests.fleet.bucket import Asked, asked_of
 from tests.fleet.build import write_broker
 
 from segmend.checks import Level
-from segmend.fleet import remote
 from segmend.fleet.audit import AuditRequest, audit
 from segmend.fleet.driver import LocalDriver
 from segmend.fleet.object_store import SMALL
@@ -24,8 +23,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("bucket"), pytest.mark.f
 
 A_SEGMENT = 4
 """Goal: so many requests at most, with the share of what is asked once."""
-
-Asked = Callable[[Callable[[str], object]], list[str]]
 
 
 @frozen
@@ -75,17 +72,7 @@ def asked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     sizes = [log.stat().st_size for log in home.rglob("*.log")]
     assert len(sizes) == 2 * logs.segments
     assert all((size > SMALL) == (logs.size > 1000) for size in sizes)
-    with open(home / "told", "wb") as told, s3_server(told) as client:
-        upload(client, home / "b1", "fleet/b1")
-        upload(client, home / "b2", "fleet/b2")
-
-        def requests(what: Callable[[str], object]) -> list[str]:
-            before = len((home / "told").read_bytes())
-            remote.forget()
-            what("s3://snap/fleet")
-            lines = (home / "told").read_bytes()[before:].decode().splitlines()
-            return [line for line in lines if " HTTP/1.1" in line]
-
+    with asked_of(home) as requests:
         requests.segments = len(sizes)  # type: ignore[attr-defined]
         yield requests
 

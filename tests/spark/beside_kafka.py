@@ -31,6 +31,27 @@ _PATIENCE = {"kafkaConsumer.pollTimeoutMs": "5000"}
 """Milliseconds that Spark waits for what is behind the end; two minutes if nothing is said."""
 
 
+_OFFSETS = ("{}", " {} ", "nonsense", "latest", "EARLIEST", '{"single":{}}', '{"nowhere":{"0":1}}')
+_TIMES = ("{}", "nonsense", '{"single":{}}', '{"single":{"0":-1}}')
+ODD: Mapping[str, Sequence[str]] = {
+    "startingOffsets": _OFFSETS,
+    "endingOffsets": _OFFSETS,
+    "startingTimestamp": ("0", " 7 ", "-1", "now", ""),
+    "endingTimestamp": ("0", " 7 ", "-1", "now", str(1 << 62)),
+    "startingOffsetsByTimestamp": _TIMES,
+    "endingOffsetsByTimestamp": _TIMES,
+    "minPartitions": ("0", "-1", "x", ""),
+    "failOnDataLoss": ("TRUE", "no"),
+    "startingOffsetsByTimestampStrategy": ("LATEST", "earliest"),
+    "includeHeaders": ("True", "no"),
+    "kafka.isolation.level": ("READ_COMMITTED", "serializable"),
+    "subscribe": ("single", "nowhere", " "),
+    "subscribePattern": ("single", "nowhere.+"),
+    "assign": ('{"single":[0]}', '{"single":[9]}', "{}"),
+}
+"""What few say: values that make no sense, and a second choice of topics; Spark takes some of them."""
+
+
 def draw(random_: random.Random, there: Partitions, times: Sequence[int]) -> dict[str, str]:
     """Options of one read."""
     wanted, options = _topics(random_, there)
@@ -56,6 +77,9 @@ def draw(random_: random.Random, there: Partitions, times: Sequence[int]) -> dic
     ):  # fmt: skip
         if random_.random() < 0.35:
             options[name] = random_.choice(values)
+    if random_.random() < 0.2:
+        name = random_.choice(sorted(ODD))
+        options[name] = random_.choice(ODD[name])
     return options
 
 

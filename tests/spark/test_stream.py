@@ -165,6 +165,8 @@ def test_where_a_stream_begins(growing: tuple[Path, PartitionWriter]) -> None:
         ({"table": "batches"}, "no other table"),
         ({"replicas": "all"}, "replicas=all"),
         ({"endingOffsets": '{"t":{"0":8}}'}, "a stream has no end"),
+        ({"endingOffsets": "latest"}, "a stream has no end"),
+        ({"endingTimestamp": "7"}, "a stream has no end"),
     ],
 )
 def test_what_is_no_stream_is_said(tmp_path: Path, options: dict[str, str], said: str) -> None:

@@ -15,9 +15,10 @@ import hashlib
 import os
 import re
 import stat
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import islice
 from threading import Lock
 from typing import Any, Final, NamedTuple
 
@@ -31,6 +32,8 @@ from obstore.exceptions import (
 )
 from obstore.store import from_url
 
+from segmend.formats import offset_index, time_index
+from segmend.formats.byte_columns import nonzero_size
 from segmend.formats.names import parse_file_name
 from segmend.frozen import frozen
 from segmend.logdir.file_system import EntryType, Files, FileStat, OpenFile, Unreadable
@@ -49,6 +52,7 @@ _FOLDERS_KEPT: Final = 4096
 _BYTES_KEPT: Final = 64 << 20
 _LEAPT: Final = 4 << 20
 """So much of an answer is left unread for what lies behind it, rather than that another one is asked for."""
+_INDEXES: Final = (offset_index.SUFFIX, time_index.SUFFIX)
 _MD5: Final = re.compile("[0-9a-f]{32}")
 _CAUSE: Final = re.compile(r'message: "([^"\n]+)"')
 _LACKING: Final = {
@@ -56,7 +60,14 @@ _LACKING: Final = {
     "BadScheme": "to use http:// set AWS_ALLOW_HTTP=true",
 }
 """What the environment lacks, by what obstore says then: it asks EC2's metadata, or blames a builder."""
+_RECENT: Final = 3 << 20
+"""So much of what was read last a reader keeps at least: the last two batches are looked at anew, and brokers
+take 1 MiB in one if nothing else is said.
+"""
+_INDEX_LIMIT: Final = 64 << 20
+"""Of a larger index nobody wants all (`index_file.LIMIT_BYTES`)."""
 _LAST: Final = -1
+_TO_ZEROS: Final = -2
 _Name = tuple[str, int, int]
 
 
@@ -77,9 +88,16 @@ class _Fetched(NamedTuple):
     content: memoryview = memoryview(b"")
     start: int = 0
 
+    @property
+    def end(self) -> int:
+        return self.start + len(self.content)
+
 
 class _KeptObjects:
-    """What was asked for last: of an object what begins there, or what was `_LAST` read of it."""
+    """What was asked for last: of an object what begins there, or what was `_LAST` read of it.
+
+    Of an index all up to the zeros at its end, `_TO_ZEROS`.
+    """
 
     def __init__(self) -> None:
         self._found: OrderedDict[tuple[_Name, int], _Fetched] = OrderedDict()
@@ -134,9 +152,7 @@ class ObjectStore(Files):
 
     def listing(self, path: str) -> dict[str, EntryType]:
         """Names below `path`, up to the next slash; none at all is a missing directory."""
-        known = self._known_once(path)
-        if known is None:
-            known = self._asked_for(path)
+        known = self._known_once(path) if self._once else self._asked_for(path)
         return {name: "dir" if each is None else "file" for name, each in known.items()}
 
     def _asked_for(self, path: str) -> dict[str, _Listed | None]:
@@ -152,20 +168,24 @@ class ObjectStore(Files):
         self._keep({path.rstrip("/"): known})
         return known
 
-    def _known_once(self, path: str) -> dict[str, _Listed | None] | None:
-        """What is in a directory, while each is asked for once; None if that is to be asked for."""
+    def _known_once(self, path: str) -> dict[str, _Listed | None]:
+        """What is in a directory, while each is asked for once."""
         folder = path.rstrip("/")
-        if not self._once:
-            return None
-        if folder not in self._folders and folder not in self._large:
-            page = self._page(path)
-            if page is None:
-                self._large.add(folder)
-            elif not page:
-                raise Unreadable.nothing_at(path)
-            else:
-                self._keep(_by_folder(folder, page))
-        return self._folders.get(folder)
+        self._ask_below(folder)
+        known = self._folders.get(folder)
+        return self._asked_for(path) if known is None else known
+
+    def _ask_below(self, folder: str) -> None:
+        """For all below a directory, if it is not known, and if one answer tells it."""
+        if folder in self._folders or folder in self._large:
+            return
+        page = self._page(folder)
+        if page is None:
+            self._large.add(folder)
+        elif not page:
+            raise Unreadable.nothing_at(folder)
+        else:
+            self._keep(_by_folder(folder, page))
 
     def _page(self, path: str) -> list[Any] | None:
         """All objects below a directory; None where one answer does not tell them, or may mislead."""
@@ -205,7 +225,10 @@ class ObjectStore(Files):
         store, key = self._split(path)
         if path.rstrip("/") in self._folders:
             return None
-        if "/" in key:
+        if "/" in key and self._once:
+            if folder not in self._folders and "/" in key.rpartition("/")[0]:
+                # Who asks for a file of one partition asks mostly for those of others, too.
+                self._ask_below(folder.rpartition("/")[0])
             self._known_once(folder)
         siblings = self._folders.get(folder, {})
         if name in siblings:
@@ -270,8 +293,7 @@ class RemoteReader(OpenFile):
         self._kept = kept
         self._store = store
         self._key = key
-        self._block = kept.get(self._own_name, _LAST) or _Fetched()
-        self._before = _Fetched()
+        self._recent: deque[_Fetched] = deque([kept.get(self._own_name, _LAST) or _Fetched()])
         self._stream: Iterator[Any] | None = None
         self._stream_at = 0
 
@@ -288,20 +310,26 @@ class RemoteReader(OpenFile):
         return filled
 
     def _at(self, position: int, wanted: int) -> memoryview:
-        # Who has read headers to the end goes back to the last batch, which may begin a block before.
-        for block in (self._block, self._before):
-            if block.start <= position < block.start + len(block.content):
+        # Who has read headers to the end goes back to the last batches, which may begin some blocks before.
+        for block in reversed(self._recent):
+            if block.start <= position < block.end:
                 break
         else:
-            self._before, self._block = self._block, (block := self._fetched(position, wanted))
+            self._recent.append(block := self._fetched(position, wanted))
+            held = sum(len(each.content) for each in self._recent)
+            while (held := held - len(self._recent[0].content)) >= _RECENT:
+                self._recent.popleft()
         return block.content[position - block.start :][:wanted]
 
     def _fetched(self, position: int, wanted: int) -> _Fetched:
         """A block of the object with that position in it."""
         if self.size <= SMALL:
             return self._whole()
+        if known := self._kept.get(self._own_name, _TO_ZEROS):
+            zeros = _Fetched(memoryview(bytes(min(wanted, self.size - position))), position)
+            return known if position < known.end else zeros
         # A first read may be the last one (the tail of an index); the second in a row is a scan.
-        behind = position - self._block.start - len(self._block.content)
+        behind = position - self._recent[-1].end
         goes_on = wanted >= BLOCK or (position > 0 and 0 <= behind <= _LEAPT)
         if goes_on and (self._stream is not None or self.size - position > SMALL):
             return self._streamed(position)
@@ -329,11 +357,35 @@ class RemoteReader(OpenFile):
         self._stream = None
         return _Fetched(memoryview(self._asked(position, min(BLOCK, self.size - position))), position)
 
+    def extents(self) -> Iterator[tuple[int, int]]:
+        """Of an index all before the zeros at its end; who asks wants to know what is in all of it."""
+        if not self._key.endswith(_INDEXES) or not SMALL < self.size <= _INDEX_LIMIT:
+            yield from super().extents()
+            return
+        known = self._kept.get(self._own_name, _TO_ZEROS)
+        if known is None:
+            content = memoryview(self._asked(0, self.size))
+            known = _Fetched(memoryview(bytes(content[: nonzero_size(content)])))
+            self._kept.keep(self._own_name, _TO_ZEROS, known)
+        if known.content:
+            yield 0, known.end
+
     def close(self) -> None:
         """No answer is wanted any more. Who opens a large object again wants mostly what was read last."""
         self._stream = None
-        if self.size > SMALL and self._block.content:
-            self._kept.keep(self._own_name, _LAST, self._block)
+        if self.size > SMALL and self._recent[-1].content:
+            self._kept.keep(self._own_name, _LAST, self._last_read())
+
+    def _last_read(self) -> _Fetched:
+        """The last block, with those that it follows."""
+        blocks = [self._recent[-1]]
+        for before in islice(reversed(self._recent), 1, None):
+            if before.end != blocks[0].start:
+                break
+            blocks.insert(0, before)
+        if len(blocks) == 1:
+            return blocks[0]
+        return _Fetched(memoryview(b"".join(each.content for each in blocks)), blocks[0].start)
 
     def _whole(self) -> _Fetched:
         """All of a small object, which is asked for once, and not at all where an equal one was."""

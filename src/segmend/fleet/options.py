@@ -52,7 +52,8 @@ class ReadOptions:
     since: int | None = None
     until: int | None = None
     starting_offsets: TopicOffsets | None = ()
-    ending_offsets: TopicOffsets = ()
+    ending_offsets: TopicOffsets | None = None
+    """None where nothing is said, which is the latest."""
     starting_timestamp: int | None = None
     ending_timestamp: int | None = None
     starting_times: TopicOffsets = ()
@@ -286,6 +287,13 @@ OPTIONS: Final = (
 _BY_NAME: Final = {option.name.lower(): option for option in OPTIONS}
 _LONGEST: Final = 400
 """Characters of a line about a value, which may be the assignment of a whole fleet."""
+_WINS_OVER: Final = {
+    "startingtimestamp": ("startingoffsetsbytimestamp", "startingoffsets"),
+    "startingoffsetsbytimestamp": ("startingoffsets",),
+    "endingtimestamp": ("endingoffsetsbytimestamp", "endingoffsets"),
+    "endingoffsetsbytimestamp": ("endingoffsets",),
+}
+"""Of these Spark does not even read the values (`KafkaSourceProvider.getKafkaOffsetRangeLimit`)."""
 _ONE_OF: Final = ("topics", "subscribe", "subscribepattern", "assign")
 
 
@@ -298,10 +306,13 @@ def parse_options(given: Mapping[str, str]) -> ReadOptions:
         name.lower(): (name, text) for name, text in given.items() if name.lower() not in ("path", "paths")
     }
     parsed: dict[str, Any] = {}
+    lost = {loser for winner in mine for loser in _WINS_OVER.get(winner, ())}
     for key, (name, text) in mine.items():
         if key not in _BY_NAME:
             known = ", ".join(sorted(option.name for option in OPTIONS))
             raise UsageError(f"kafka-log has no option {name}; it has {known}")
+        if key in lost:
+            continue
         try:
             read = _BY_NAME[key].parse(text.strip())
         except ValueError as error:

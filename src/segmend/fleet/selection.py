@@ -52,7 +52,7 @@ def wanted_logs(everything: Sequence[Found], options: ReadOptions) -> list[Wante
     elif options.starting_timestamp is None:
         _all_named("startingOffsetsByTimestamp", options.starting_times, groups)
     if not options.ends_by_time:
-        _all_named("endingOffsets", options.ending_offsets, groups)
+        _all_named("endingOffsets", options.ending_offsets or (), groups)
     elif options.ending_timestamp is None:
         _all_named("endingOffsetsByTimestamp", options.ending_times, groups)
     if options.starting_timestamp is None and options.ending_timestamp is None:
@@ -227,7 +227,7 @@ def _end(partition: PartitionDir, options: ReadOptions) -> int:
 
 
 def _asked_end(key: tuple[str, int], options: ReadOptions) -> int | None:
-    given = dict(options.ending_offsets).get(key, LATEST)
+    given = dict(options.ending_offsets or ()).get(key, LATEST)
     return None if given == LATEST or options.ends_by_time else given
 
 

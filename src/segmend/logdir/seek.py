@@ -19,6 +19,7 @@ from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import DECODE_LIMIT
 from segmend.logdir.file_system import OpenFile, or_none
 from segmend.logdir.files import FileEntry
+from segmend.logdir.index_file import read_index
 from segmend.logdir.walk import Selection
 
 _LOG = ".log"
@@ -151,20 +152,23 @@ def _batch_at(reader: OpenFile, position: int) -> RecordBatch | None:
 
 
 def _offset_index(log: FileEntry) -> OffsetIndex | None:
-    data = _beside(log, offset_index.SUFFIX)
+    data = _beside(log, offset_index.SUFFIX, offset_index.ENTRY_SIZE)
     return None if data is None else offset_index.parse(data)[0]
 
 
 def _time_index(log: FileEntry) -> TimeIndex | None:
     """The time index, None if its entries are not in order."""
-    data = _beside(log, time_index.SUFFIX)
+    data = _beside(log, time_index.SUFFIX, time_index.ENTRY_SIZE)
     if data is None:
         return None
     index, damages = time_index.parse(data)
     return None if any(damage.kind != "trailing-bytes" for damage in damages) else index
 
 
-def _beside(log: FileEntry, suffix: str) -> bytes | None:
+def _beside(log: FileEntry, suffix: str, entry_size: int) -> bytes | None:
+    """Up to the preallocated zeros."""
     if not log.name.endswith(_LOG):
         return None
-    return or_none(log.beside(log.name.removesuffix(_LOG) + suffix).read)
+    index = log.beside(log.name.removesuffix(_LOG) + suffix)
+    found = or_none(read_index, index, entry_size, exact=False)
+    return found and found[0]

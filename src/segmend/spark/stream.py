@@ -42,7 +42,7 @@ class KafkaLogStream(DataSourceStreamReader):  # type: ignore[misc]
         # Not sooner: what is raised where a stream is made Spark drowns in a fault of its own.
         if options.table != "records" or options.replicas != "best":
             raise UsageError("a stream has the records, each once: no other table, nor replicas=all")
-        if options.ending_offsets or options.ends_by_time:
+        if options.ending_offsets is not None or options.ends_by_time:
             raise UsageError("a stream has no end: no endingOffsets, nor endingTimestamp")
         return reached(self._paths, options)
 
