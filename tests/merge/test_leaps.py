@@ -422,3 +422,15 @@ def test_what_leapt_too_far_is_not_salvaged(tmp_path: Path) -> None:
     home = one_by_one(tmp_path, 1, [0, 1, (2, 0x5_0000_0003)])
     ran = run("rescue", home, "--out", tmp_path / "o", "--as", "jsonl", "--salvage", "--json", code=4)
     assert ran.of("partition")[0]["salvaged"] == []
+
+
+@pytest.mark.parametrize("bit", [0, 1])
+def test_behind_damage_the_next_file_tells_where_the_last_batch_of_one_ends(bit: int, tmp_path: Path) -> None:
+    home = one_by_one(tmp_path, 1, [*range(31), (31, 31 ^ 1 << bit)], [32, 33])
+    log = min((home / "t-0").glob("*.log"))
+    for size in (len(batch(29, 0, count=1)), 2 * len(batch(29, 0, count=1))):
+        flip(log, -1 - size)
+    code, _, doubts, rows = rescued(tmp_path, home)
+    assert code == 4
+    assert all(offset == number for offset, number in rows), rows
+    assert ["is left out: one flipped bit" in each and "31 is due" in each for each in doubts] == [True]

@@ -182,7 +182,9 @@ class Walk:
         gap = first > self._last + 1
         before, behind = _beside(batch.position == end, gap), self._behind(batch, following, last=last)
         ends = self._next_base if following is None else following[1]
-        self._leapt = {before, behind} in ({"gap", "end"}, {"gap", "damage"})
+        # Of damage and the end of a file the next one tells where the batch would have to end.
+        told = (before, behind) == ("damage", "end") and ends is not None
+        self._leapt = told or {before, behind} in ({"gap", "end"}, {"gap", "damage"})
         if self._leapt:
             self.leaps[batch.position] = self._last + 1, None if ends is None else ends - 1
         if before and behind and (not self._leapt or self.removed_below):

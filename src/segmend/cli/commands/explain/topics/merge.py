@@ -60,19 +60,19 @@ Compaction
     compaction, one whose bytes another replica has in that gap is misplaced, and the gap tells nothing. Of
     two batches in one place, too, the one whose bytes another replica has elsewhere is misplaced; and of what
     was compacted each batch whose bytes more replicas have at another offset, in a gap beside it; or as many,
-    if there is no gap beside them there. Else that of one is taken, and told as a doubt. One with gaps
-    beside it is misplaced, too, where the offset index has it elsewhere by one bit, and it fits there.
-    Where nothing shows compaction, and one batch has a gap on one side, and damage or the end of its file on
-    the other, its offset may be wrong: it is where an index or the high watermark says so, or another replica
-    has it there. It is not if another one has its bytes beside that, or other bytes there. If none of them
-    tells, it is left out, and named, where one flipped bit, or a leap of 2^24 offsets, would explain it; else
-    it is taken, and told as a doubt. Its gap is no compaction, for any replica. Why: a record at a
-    wrong offset is worse than one that is missing by name, but what breaks in disks and memory is a bit, or
-    a block, which takes the batch's length with it. Of a replica with more gaps no batch is left out: where
-    one of them turns out to be missing, and no other replica has both batches beside it, that is told as a
-    doubt of these batches. Where a cleaner's work is proven, or there are more than a few gaps, they
-    are its own: that batches beside them are where they say is assumed, and that is said, if no other
-    replica has them there.
+    if there is no gap beside them there. Else that of one is taken, and told as a doubt. One with gaps beside
+    it is misplaced, too, where the offset index has it elsewhere by one bit, and it fits there. Where nothing
+    shows compaction, and one batch has a gap on one side, and damage or the end of its file on the other, or
+    stands behind damage at the end of a file where the next begins further on, its offset may be wrong: it is
+    where an index or the high watermark says so, or another replica has it there. It is not if another one
+    has its bytes beside that, or other bytes there. If none of them tells, it is left out, and named, where
+    one flipped bit, or a leap of 2^24 offsets, would explain it; else it is taken, and told as a doubt. Its
+    gap is no compaction, for any replica. Why: a record at a wrong offset is worse than one that is missing
+    by name, but what breaks in disks and memory is a bit, or a block, which takes the batch's length with it.
+    Of a replica with more gaps no batch is left out: where one of them turns out to be missing, and no other
+    replica has both batches beside it, that is told as a doubt of these batches. Where a cleaner's work is
+    proven, or there are more than a few gaps, they are its own: that batches beside them are where they say
+    is assumed, and that is said, if no other replica has them there.
 
     Where nothing but a few gaps shows compaction, one is a loss if another replica has there what no cleaner
     takes, or a record without a key; or where the log has before what came again such a record, or before the
