@@ -101,13 +101,20 @@ def of_partition(line: Line, became: Line, *, zookeeper: bool, ended: bool) -> I
 
 
 def of_goal(line: Line, became: Line) -> Iterator[str]:
-    """Whether one that is called led has all that any copy in sync had, whether that comes up or not."""
+    """Whether one that is called led has all that any copy in sync had, whether that comes up or not.
+
+    And whether of one that is called at risk somebody who can lead lacks anything.
+    """
     name = f"{line['topic']}-{line['partition']}"
     seen, in_sync = became.get("partitions", {}).get(name, {}), [*(line["isr"] or ()), *(line["elr"] or ())]
-    believed = [each for each in line["copies"] if each["node_id"] in in_sync] or line["copies"]
-    goal = max(((each["log_end_offset"] or 0) + each["records_lost"] for each in believed), default=0)
+    had = {each["node_id"]: (each["log_end_offset"] or 0) + each["records_lost"] for each in line["copies"]}
+    goal = max((end for node, end in had.items() if node in in_sync or not {*in_sync} & {*had}), default=0)
     if line["outcome"] == "led" and seen.get("end", goal) < goal:
         yield f"{name}: led, and ends at {seen['end']} of {goal} that a copy in sync had"
+    able = [each for each in line["copies"] if each["node_id"] in (line["leaders_possible"] or ())]
+    most = max(had.values(), default=0)
+    if line["outcome"] == "at-risk" and all(each["log_end_offset"] == most for each in able):
+        yield f"{name}: at risk, and nobody who can lead it lacks anything"
 
 
 def of_reads(line: Line, became: Line) -> Iterator[str]:

@@ -92,6 +92,17 @@ def test_a_partition_at_risk_that_is_called_led_is_seen(tmp_path: Path) -> None:
     assert done > 8
 
 
+def test_a_whole_partition_that_is_called_at_risk_is_seen(tmp_path: Path) -> None:
+    row = next(each for each in ROWS if each["outage"] == SHORT[1])
+    lines, done = lines_of(row, tmp_path), 0
+    for at, line in enumerate(lines):
+        if line.get("outcome") == "led" and not line["topic"].startswith("__"):
+            changed = [*lines[:at], {**line, "outcome": "at-risk"}, *lines[at + 1 :]]
+            assert len({*complaints(changed, row)} - {*complaints(lines, row)}) == 1, line
+            done += 1
+    assert done > 3
+
+
 def test_a_wrong_forecast_of_reads_order_and_metadata_is_seen() -> None:
     """What only newer records have: who is started when, what a consumer gets, where the metadata begins."""
     copies = [{"node_id": node, "complete": node == 1, "log_start_offset": 0, "log_end_offset": 30 - 6 * node,
