@@ -160,15 +160,21 @@ def wait(_story: Story, _target: str, draw: random.Random) -> None:
 
 def copy(story: Story, target: str, _draw: random.Random) -> None:
     """A copy with times and owners."""
-    copy_tree(story.scene.log_dir(target), story.place("copies", target))
+    duplicate(story, target, "-a")
 
 
 def copy_bare(story: Story, target: str, _draw: random.Random) -> None:
     """`cp -r` by root: without times and owners."""
-    there = story.place("copies", target)
+    duplicate(story, target, "-r")
+
+
+def duplicate(story: Story, target: str, how: str) -> None:
+    """`cp`, which goes on where a running broker takes a file away."""
+    mine, there = story.scene.log_dir(target), story.place("copies", target)
+    mine.stat()
     shutil.rmtree(there, ignore_errors=True)
     there.parent.mkdir(exist_ok=True)
-    subprocess.run(["cp", "-r", story.scene.log_dir(target), there], check=True, stderr=subprocess.PIPE)
+    subprocess.run(["cp", how, "--sparse=always", mine, there], check=False, stderr=subprocess.PIPE)
 
 
 def restore(story: Story, target: str, _draw: random.Random) -> None:

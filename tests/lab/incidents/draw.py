@@ -21,12 +21,20 @@ UP = {"write": 5, "transactions": 3, "trim": 2, "create": 2, "delete": 1, "wait"
 """What is done while it runs, and how often; a copy of a running broker too."""
 COPIES, RESTORES = ("copy", "copy-bare"), ("restore", "restore-over", "restore-topic")
 DOWN = {
-    "copy": 3, "copy-bare": 2, "restore": 4, "restore-over": 2, "restore-topic": 3, "away": 3, "back": 3,
-    "empty": 2, "own-dir": 2, "own-topic": 2, "gone": 2, "twice": 1,
-}  # fmt: skip
+    "copy": 3,
+    "copy-bare": 2,
+    "restore": 3,
+    "restore-over": 2,
+    "restore-topic": 3,
+    "own-topic": 1,
+    "gone": 2,
+}
 """What is done while it is down."""
-LAST = {name: often for name, often in DOWN.items() if name not in COPIES}
-"""And what before the last start: nobody restores a copy of then any more."""
+LAST = {
+    "restore": 4, "restore-over": 3, "restore-topic": 3, "away": 2, "back": 1, "empty": 1, "own-dir": 2,
+    "own-topic": 2, "gone": 2, "twice": 2,
+}  # fmt: skip
+"""And what before the last start, which more of it may end: nobody restores a copy of then any more."""
 OF_DIRS = ("copy", "copy-bare", "restore", "restore-over", "away", "back", "empty", "own-dir")
 MADE = "made-{}"
 """Topics that the story makes."""
@@ -68,6 +76,9 @@ def drawn_at(version: str, seed: int, number: int) -> Incident:
     acts: list[str] = []
     for _ in range(draw.choice((1, 2, 2, 3))):
         acts += some(draw, DOWN, draw.choice((0, 0, 1, 2)))
+        if draw.random() < 0.2:  # a start without a disk, which is there again then
+            name = draw.choice(DIRS)
+            acts += [f"{draw.choice(('away', 'empty'))}@{name}#0", START, KILL, f"back@{name}#0"]
         acts += [START, *some(draw, UP, draw.randint(1, 3)), draw.choice((STOP, KILL))]
     acts += some(draw, LAST, draw.randint(1, 3))
     return Incident(version, tuple(with_copies(draw, acts)), USER if draw.random() < AS_USER else None)
