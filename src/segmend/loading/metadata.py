@@ -70,8 +70,9 @@ _OLD_FORMAT = Words.since(
 _IN_ZOOKEEPER = (
     "no settings of topics or dynamic ones, no other partitions of it, and no deletion of a topic that goes "
     "on: ZooKeeper has them, and by them retention may delete more or less, a topic go as a whole{}, and the "
-    "broker refuse an index longer than segment.index.bytes; that there the replicas here are its own{}{}; "
-    "that {}"
+    "broker refuse an index longer than segment.index.bytes; that there the replicas here are its own, by "
+    "this broker.id (of another one, or where ZooKeeper is empty, nobody serves them, and the files "
+    "stay){}{}; that {}"
 )
 NOBODYS = (
     "whose replicas these are: none of the dirs has meta.properties, and ZooKeeper knows them by the "
