@@ -35,7 +35,7 @@ SMALL = {
 """Settings that make a broker small and quick; a caller's own win over them."""
 
 
-ASKED_BY_FORMAT = ("process.roles", "metadata.log.dir", "unstable.", "inter.broker.protocol.version")
+ASKED_BY_FORMAT = ("process.roles", "unstable.", "inter.broker.protocol.version")
 """Settings by which the directories of brokers differ that are formatted."""
 _formatted: dict[tuple[object, ...], Formatted] = {}
 
@@ -149,10 +149,12 @@ class Broker(KafkaProcess):
 
     def _format_dirs(self) -> None:
         """By Kafka's own tool; another broker of the same kind as that one was."""
-        seat = self.seat
-        asked = {key: value for key, value in self.configuration().items() if key.startswith(ASKED_BY_FORMAT)}
+        seat, settings = self.seat, self.configuration()
+        asked = {key: value for key, value in settings.items() if key.startswith(ASKED_BY_FORMAT)}
         kind = (self.release, self.dynamic_quorum and seat.node_id, len(self.dirs), *sorted(asked.items()))
-        if kind in _formatted:
+        # Where the tool writes elsewhere, too, it is asked each time.
+        here = settings["log.dirs"] == ",".join(map(str, self.dirs)) and "metadata.log.dir" not in settings
+        if here and kind in _formatted:
             ids = tuple(new_cluster_id() if each else "" for each in _formatted[kind].whose.dirs)
             whose = Whose(seat.node_id, self.cluster_id, seat.controller_port, ids)
             _formatted[kind].write(self.dirs, whose)
@@ -160,7 +162,7 @@ class Broker(KafkaProcess):
         extra = ["--standalone"] if self.dynamic_quorum else []
         arguments = ["format", "-t", self.cluster_id, "-c", str(self.config), *extra]
         run_tool(self.release, self.root, "kafka.tools.StorageTool", *arguments)
-        if not any("metadata.log.dir" in key for key in asked):
+        if here:
             _formatted[kind] = Formatted.of(self.dirs, seat.node_id, self.cluster_id, seat.controller_port)
 
     def start(self, timeout: float = 120) -> None:
