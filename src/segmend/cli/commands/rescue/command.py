@@ -36,12 +36,12 @@ A partition that cannot be written is told (`refused`), and the others are; the 
 With --json its line has `refused`, why, and null for all else; `unread` of another line lists what of its
 replicas could not be read, `conflicts` where they have other sound bytes (by what one was taken, and of which
 brokers), `unreadable` the batches whose records could not be read: file, position, kind and dir (exit code 4;
---as log-dir keeps them). `read` = `records` + `left_out` + `duplicates` (what another replica gave, or is
-on a branch that lost) + `not_asked_for`, and what --compact took, less what --salvage added. The summary
-has `not_looked_at`, directories beside the replicas that no broker serves (-stray, -delete, -future),
-`strays`, those of them that were set aside and may have records that no replica has (exit code 4),
-`unread`, replicas that are links to nothing, and `running`, log dirs on which a broker runs: they change
-while they are read.
+--as log-dir keeps them), `assumed` what is taken as it says where nothing shows otherwise (exit code 0).
+`read` = `records` + `left_out` + `duplicates` (what another replica gave, or is on a branch that lost) +
+`not_asked_for`, and what --compact took, less what --salvage added. The summary has `not_looked_at`,
+directories beside the replicas that no broker serves (-stray, -delete, -future), `strays`, those of them that
+were set aside and may have records that no replica has (exit code 4), `unread`, replicas that are links to
+nothing, and `running`, log dirs on which a broker runs: they change while they are read.
 
 --salvage takes what no replica has sound from batches whose checksum fails but whose records parse, and from
 sound ones that were left out because one bit may have given them their offset. Such records have `salvaged`
