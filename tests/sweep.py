@@ -74,6 +74,7 @@ SWEEPS = {
         "tests/real/test_graft_story.py",
         "tests/real/test_left_overs.py",
         "tests/real/test_live_brokers.py",
+        "tests/real/test_merge_story.py",
         "tests/real/test_names.py",
         "tests/real/test_restamp_story.py",
         "tests/real/test_strangers.py",

@@ -14,6 +14,7 @@ from tests.lab.cluster import Cluster
 from tests.lab.reader import consumer
 from tests.merge.test_unclean import SETTINGS, VERSION, played, until, until_led_by
 from tests.real.conftest import need_kafka
+from tests.seeds import some_of
 
 pytestmark = pytest.mark.broker
 
@@ -77,9 +78,10 @@ def values(*told: tuple[str, int]) -> list[object]:
 
 
 @pytest.mark.timeout(400)
-def test_the_brokers_serve_the_branch_that_was_chosen(tmp_path: Path) -> None:
-    need_kafka(VERSION)
-    with Cluster(VERSION, tmp_path / "live", 3, settings=SETTINGS) as cluster:
+@pytest.mark.parametrize("version", some_of([VERSION, "3.9.2"], 2))
+def test_the_brokers_serve_the_branch_that_was_chosen(version: str, tmp_path: Path) -> None:
+    need_kafka(version)
+    with Cluster(version, tmp_path / "live", 3, settings=SETTINGS) as cluster:
         played(cluster)
         cluster.kill()
         story = Story(cluster, tmp_path)
