@@ -159,3 +159,17 @@ def test_an_open_journal_is_told_of_whatever_its_first_line_is(
     monkeypatch.setattr(stopped_surgery, "default_state_dir", lambda: str(world.state))
     (line,) = stopped_surgery.stopped_surgery([LogDir.open(str(world.a))])
     assert f"segmend undo {found.name}" in line
+
+
+def test_what_lies_in_the_place_of_old_bytes_is_to_be_moved(world: World) -> None:
+    """The same command was named, and refused for ever."""
+    plan = plan_of(world, steps(world)[3:4])
+    told(apply(plan, str(world.state), fx=Disk()))
+    told(undo(find(str(world.state), None), fx=Disk()))
+    kept = Path(find(str(world.state), None).vault(0), "tail")
+    kept.unlink()
+    kept.mkdir()
+    with pytest.raises(SegmendError, match=rf"{kept}: is no plain file; move it out of the way"):
+        apply(plan, str(world.state), fx=Disk())
+    kept.rmdir()
+    assert apply(plan, str(world.state), fx=Disk()).state == "applied"

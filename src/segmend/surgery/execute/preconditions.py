@@ -31,11 +31,14 @@ _HALVED = (AppendFile, MakeDir, MoveDir)
 LOST = "of which the journal says nothing: lines of it are lost"
 
 
-def refuse_changed(plan: Plan, statuses: Sequence[Status], *, run: PlanRun | None = None) -> None:
+def refuse_changed(
+    plan: Plan, statuses: Sequence[Status], *, run: PlanRun | None = None, begun: PlanRun | None = None
+) -> None:
     """Raise `SegmendError` if a file is not as the plan, and what was done of it, have left it.
 
     Who goes back, with a `run`, does not touch what was not begun, however that is; but if it is as its
     step leaves it, or is another one and what was is kept, then the journal has lost the lines that say so.
+    Of a run that has `begun` it is said how what was done goes back.
     """
     going_back = run is not None
     looked_at = [Status.AFTER] if going_back else [Status.BEFORE, Status.AFTER]
@@ -45,7 +48,8 @@ def refuse_changed(plan: Plan, statuses: Sequence[Status], *, run: PlanRun | Non
     if changes:
         more = f" (and {len(changes) - _SHOWN} more)" if len(changes) > _SHOWN else ""
         untouched = run is None and all(status is Status.BEFORE for status in statuses)
-        other = " (make the plan again)" if untouched else "" if run is None else way_back(run)
+        known = run or begun
+        other = " (make the plan again)" if untouched else "" if known is None else way_back(known)
         raise SegmendError(f"refused: {'; '.join(changes[:_SHOWN])}{more}; nothing was changed{other}")
 
 

@@ -187,7 +187,7 @@ def examine(
     todo = numbers if direction == FORWARD else numbers[::-1]
     refuse_other_rights(run, direction)
     with _looking(run, tell):
-        refuse_changed(run.plan, run.statuses(), run=run if direction == BACK else None)
+        refuse_changed(run.plan, run.statuses(), run=run if direction == BACK else None, begun=run)
     refuse_lost_backups(run, todo)
     if direction == BACK:
         refuse_changed_aside(run, todo)

@@ -128,6 +128,8 @@ def keep(work: Workplace, name: str, fill: Fill, sha256: str) -> None:
     Raises `SegmendError` if they do not read back as they were written.
     """
     path = f"{work.vault}/{name}"
+    if disk.path_type(path) not in ("file", None):
+        raise SegmendError(f"{path}: is no plain file; move it out of the way, and the same command goes on")
     if unkept(work.vault, name, sha256) is None:
         sync_dir(work.fx, work.vault)
     else:
