@@ -138,6 +138,27 @@ def test_of_what_stops_a_task_nobody_shows_the_stack() -> None:
     assert ran.stderr == ""
 
 
+OF_THE_USER = """
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from segmend.spark.session import session
+def fault(task):
+    raise ValueError("a fault of the user's")
+try:
+    session("local[2]").sparkContext.parallelize([1], 1).map(fault).collect()
+except (PySparkException, Py4JJavaError):
+    print("failed")
+"""
+
+
+@pytest.mark.slow
+def test_of_a_users_own_job_spark_says_why_it_failed() -> None:
+    ran = python("-c", OF_THE_USER)
+    assert ran.stdout == "failed\n"
+    assert "ERROR Executor: Exception in task" in ran.stderr
+    assert "ValueError: a fault of the user's" in ran.stderr
+
+
 def _die(task: int) -> int:
     os.kill(os.getpid(), signal.SIGKILL)
     return task

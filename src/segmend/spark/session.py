@@ -49,9 +49,19 @@ appender.stderr.layout.pattern = spark: %p %c{1}: %m%n%ex{short}
 # Without a level of its own here Spark announces on stderr that it sets one.
 logger.shell.name = org.apache.spark.api.python.PythonGatewayServer
 logger.shell.level = error
-# Who asked is told by an exception why a task failed; these would show the stack of each try as well.
+# Who asked is told by an exception why a task of ours failed; this would show the stack of each try as well.
+property.ours = segmend([.][A-Za-z_.]+: |/spark/[a-z_]+[.]py)
+appender.tasks.type = Console
+appender.tasks.name = tasks
+appender.tasks.target = SYSTEM_ERR
+appender.tasks.layout.type = PatternLayout
+appender.tasks.layout.alwaysWriteExceptions = false
+appender.tasks.layout.pattern = %replace{spark: %p %c{1}: %m%n%ex}{(?s)^.*${ours}.*$}{}
 logger.executor.name = org.apache.spark.executor.Executor
-logger.executor.level = off
+logger.executor.level = error
+logger.executor.additivity = false
+logger.executor.appenderRef.tasks.ref = tasks
+# All that it says of errors stands in the exception with which it ends the job.
 logger.tasks.name = org.apache.spark.scheduler.TaskSetManager
 logger.tasks.level = off
 """

@@ -6,10 +6,15 @@ import os
 import pickle
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
-from typing import TypeVar
+from socket import MSG_PEEK, socket
+from traceback import walk_stack, walk_tb
+from types import FrameType
+from typing import Any, TypeVar
+from weakref import ref
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
@@ -35,19 +40,58 @@ def java_says(error: Py4JJavaError) -> str:
     return str(thrown.getMessage() or thrown.toString()).partition("\n")[0]
 
 
-def hush() -> None:
-    """In a worker of PySpark's own daemon, as plans and clusters have: one that is hung up on shows no stack.
+class _Hushed:
+    """What a worker of PySpark's own daemon shows of an error: no stack where it is hung up on over our work.
 
-    No setting names `segmend.spark.daemon` for plans. Spark hangs up once it has heard what it wants.
+    No setting names `segmend.spark.daemon` for plans. Spark hangs up once it has heard what it wants. One
+    worker may plan for other sources as well, from another `infile` each time.
     """
-    main = getattr(sys.modules["__main__"], "__spec__", None)
-    if main is not None and main.name == "pyspark.daemon":
-        vars(traceback)["print_exc"] = _print_exc
 
+    def __init__(self) -> None:
+        self._infile: Callable[[], object] = lambda: None
+        self._shown: Callable[[], None] | None = None
 
-def _print_exc() -> None:
-    if not isinstance(error := sys.exc_info()[1], ConnectionError):
+    def begin(self) -> None:
+        """From here on, if this process is one."""
+        main = getattr(sys.modules["__main__"], "__spec__", None)
+        if main is not None and main.name == "pyspark.daemon" and self._shown is None:
+            self._shown, daemon = traceback.print_exc, vars(sys.modules["__main__"])
+            vars(traceback)["print_exc"] = self._print_exc
+            daemon["worker"] = partial(_unless_idle, daemon["worker"])
+        self.ours()
+
+    def ours(self) -> None:
+        """What the worker does now is for us."""
+        infile = None if self._shown is None else _infile(reversed([frame for frame, _ in walk_stack(None)]))
+        if infile is not None:
+            self._infile = ref(infile)
+
+    def _print_exc(self) -> None:
+        error = sys.exc_info()[1]
+        if isinstance(error, ConnectionError):
+            infile = _infile(frame for frame, _ in walk_tb(error.__traceback__))
+            if infile is not None and infile is self._infile():
+                return
         traceback.print_exception(error)
+
+
+def _unless_idle(worker: Callable[[socket, bool], int], sock: socket, authenticated: bool) -> int:
+    """Of PySpark's daemon: one that is hung up on while it waits for work has nothing to tell."""
+    try:
+        if not sock.recv(1, MSG_PEEK):
+            return 1
+    except ConnectionError:
+        return 1
+    return worker(sock, authenticated)
+
+
+def _infile(frames: Iterable[FrameType]) -> Any:
+    """What PySpark's worker reads from, as its own functions call it: the outermost of these frames."""
+    return next((frame.f_locals["infile"] for frame in frames if "infile" in frame.f_locals), None)
+
+
+_HUSHED = _Hushed()
+hush = _HUSHED.begin
 
 
 @contextmanager
@@ -57,6 +101,7 @@ def in_a_line() -> Iterator[None]:
     What `spark.sql.execution.pyspark.udf.hideTraceback.enabled` does for a session, for this process of
     Spark's alone, which ends with the error.
     """
+    _HUSHED.ours()
     try:
         yield
     except SegmendError:
