@@ -49,7 +49,7 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
 def _standing(partition: PartitionDir) -> tuple[bool, int, int]:
     """What to keep: records before none, then as replicas are compared.
 
-    A broker whose dir failed makes its replicas anew in another one, as it stops (seen on 3.9.2 and 4.3.1).
+    A broker whose dir failed makes its replicas anew in another one, as it stops (seen on 3.9.2).
     """
     try:
         return _has_records(partition), newest_epoch(partition), whole_end_offset(partition)
