@@ -148,9 +148,12 @@ def _small_of(first: int, last: int, replica: Replica, partition: PartitionDir) 
             continue
         try:
             with partition.entry(each.file).reader() as reader:
-                batch = read_header(reader.read(HEADER_SIZE_V2, each.position))
+                data = reader.read(HEADER_SIZE_V2, each.position)
         except Unreadable:
             return None
+        if len(data) < HEADER_SIZE_V2:
+            return None
+        batch = read_header(data)
         if (batch.base_offset, batch.size) != (following, each.end - each.position):
             return None
         if batch.size <= MARKER_LIMIT:
