@@ -28,7 +28,7 @@ from segmend.surgery.execute.journal_events import FORWARD
 from segmend.surgery.execute.plan_run import PlanRun
 from segmend.surgery.execute.reverse import reverse
 from segmend.surgery.execute.runs import find, runs
-from segmend.surgery.execute.undo import direction_of
+from segmend.surgery.execute.undo import direction_of, undo
 from segmend.surgery.plan import Plan
 from segmend.surgery.steps.replace_file import ReplaceFile
 
@@ -100,12 +100,14 @@ def played(seed: int, number: int, folder: Path) -> str:
     way = draw.choice(COMMANDS)
     said = f"{said}; {hurt.relative_to(loop.state)} {kind}; {way}"
 
-    def ended(command: str) -> str:
+    def ended(command: str, journal: str | None = None) -> str:
         """Where it went: an undo of what was undone already applies it again."""
         try:
             latest = next(iter(runs(str(loop.state))), None)
             goal = "apply" if command == "undo" and latest and direction_of(latest) == FORWARD else command
-            loop.act(command)
+            loop.act(command) if journal is None else undo(
+                find(str(loop.state), journal), fx=Disk(loop.other)
+            )
         except SegmendError as error:
             told, journals = str(error), [path.name for path in (loop.state / "journals").iterdir()]
             assert "\n" not in told, said
@@ -114,6 +116,8 @@ def played(seed: int, number: int, folder: Path) -> str:
             if (moved := re.search(r"(\S+): is no plain file; move it out of the way", told)) is not None:
                 Path(moved[1]).rename(folder / "moved")
                 return ended(command)
+            if (lost := re.search(r"segmend undo (\S+) goes by what the files tell", told)) is not None:
+                return ended("undo", lost[1])
             named = REVERSE.search(told)
             assert named is not None, f"{said}: names no way: {told}"
             return f"reverse {named[1]}"
