@@ -2,8 +2,8 @@
 
 A broker has five topics, the same again empty under other names, and committed offsets. Drawn of a trial are
 one or two operations (rename, a clone, restamp, move, merge, with `--prefer` or without) on drawn partitions,
-internal ones too, a `-future` directory now and then, and whether two plans are composed, made at once and
-applied in turns, or the dirs were started in between. Then: plan, apply, now and then back and again; the
+internal ones too, a `-future` directory now and then, and whether two plans are composed, or made at once
+and applied in turns. Then: plan, apply, now and then back and again; the
 broker starts and a consumer gets every record; the undo is refused, what it prints is typed as it stands,
 and the broker starts once more and has what it had.
 """
