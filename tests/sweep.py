@@ -65,7 +65,12 @@ SWEEPS = {
         "tests/lab/test_earlier_dirs.py",
         "tests/lab/test_older_metadata.py",
     ),
-    "merge": (*PYTEST, "tests/merge/test_rule.py", "tests/rescue/test_one_rule.py"),
+    "merge": (
+        *PYTEST,
+        "tests/merge/test_flipped.py",
+        "tests/merge/test_rule.py",
+        "tests/rescue/test_one_rule.py",
+    ),
     "live": (
         *PYTEST,
         "tests/lab/quorums/test_quorums.py",

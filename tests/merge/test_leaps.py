@@ -434,3 +434,14 @@ def test_behind_damage_the_next_file_tells_where_the_last_batch_of_one_ends(bit:
     assert code == 4
     assert all(offset == number for offset, number in rows), rows
     assert ["is left out: one flipped bit" in each and "31 is due" in each for each in doubts] == [True]
+
+
+def test_a_batch_between_two_damages_ends_no_file(tmp_path: Path) -> None:
+    """Behind damage and before more of it, it is not held against where the next file begins."""
+    homes = [one_by_one(tmp_path, number, [*range(32)], [32, 33]) for number in (1, 2)]
+    size = len(batch(29, 0, count=1))
+    for home, hurt in zip(homes, ((29, 31), (30,)), strict=True):
+        for offset in hurt:
+            flip(min((home / "t-0").glob("*.log")), -1 - (31 - offset) * size)
+    code, _, doubts, rows = rescued(tmp_path, *homes)
+    assert (code, doubts, [offset for offset, _ in rows]) == (0, [], [*range(34)])

@@ -205,8 +205,9 @@ class Walk:
 
     def _behind(self, batch: RecordBatch, following: tuple[int, int] | None, *, last: bool) -> str:
         if following is None:
-            is_end = last and batch.last_offset + 1 != self._next_base
-            return "end" if is_end else "" if last else "damage"
+            if not last or max(self._unsound.column("position"), default=-1) >= batch.end:
+                return "damage"
+            return "end" if batch.last_offset + 1 != self._next_base else ""
         position, first = following
         return _beside(position == batch.end, first > batch.last_offset + 1)
 
@@ -240,9 +241,9 @@ class Walk:
 
     def finish(self, problems: list[Problem], size: int) -> None:
         """The end of the file: name the damage in it, between the sound batches beside it."""
+        self._unsound.extend(_located(each, size) for each in problems)
         self._accept(last=True)
         self._close()
-        self._unsound.extend(_located(each, size) for each in problems)
         positions = self._unsound.column("position")
         ends, begins, lasts = map(self.runs.column, ("end_position", "first_offset", "last_offset"))
         for number in sorted(range(len(positions)), key=positions.__getitem__):
