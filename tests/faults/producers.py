@@ -138,6 +138,15 @@ def open_across_segments() -> PartitionWriter:
     return writer
 
 
+def not_written(writer: PartitionWriter, end: Callable[[int], object]) -> None:
+    """End the transaction of producer 9, and take the marker away again: the offset is used up."""
+    segment = writer.segments[-1]
+    before, places = len(segment.log), list(segment.positions)
+    end(9)
+    del segment.log[before:]
+    segment.positions = places
+
+
 def lost(end: str) -> Callable[[], PartitionWriter]:
     """A log of which the end marker of the second transaction is gone, with everything else right."""
 
@@ -146,12 +155,8 @@ def lost(end: str) -> Callable[[], PartitionWriter]:
         for turn in range(4):
             writer.append(2, producer=9, transactional=True)
             writer.append(3)
-            segment = writer.segments[-1]
-            before, places = len(segment.log), list(segment.positions)
-            (writer.abort if end == "abort" or turn % 2 else writer.commit)(9)
-            if turn == 1:
-                del segment.log[before:]
-                segment.positions = places
+            ends = writer.abort if end == "abort" or turn % 2 else writer.commit
+            not_written(writer, ends) if turn == 1 else ends(9)
             writer.append(3)
         writer.roll()
         writer.append(2, producer=9, transactional=True)
@@ -170,11 +175,7 @@ def lost_at(place: str) -> Callable[[], PartitionWriter]:
         writer.append(2, producer=9, transactional=True)
         if place == "begin":
             writer.roll()
-        segment = writer.segments[-1]
-        before, places = len(segment.log), list(segment.positions)
-        writer.abort(9)
-        del segment.log[before:]
-        segment.positions = places
+        not_written(writer, writer.abort)
         if place == "end":
             writer.roll()
         writer.append(2, producer=9, transactional=True)
@@ -189,11 +190,7 @@ def lost_before_the_next() -> PartitionWriter:
     """A log of which an ABORT is gone, and the next transaction of its producer is in the next segment."""
     writer = PartitionWriter("t")
     writer.append(2, producer=9, transactional=True)
-    segment = writer.segments[-1]
-    before, places = len(segment.log), list(segment.positions)
-    writer.abort(9)
-    del segment.log[before:]
-    segment.positions = places
+    not_written(writer, writer.abort)
     writer.append(3)
     writer.roll()
     writer.append(2, producer=9, transactional=True)

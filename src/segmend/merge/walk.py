@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Literal
 
 from segmend.formats.batch import RecordBatch
 from segmend.formats.java_number import INT_MAX, LONG_MAX
@@ -23,6 +23,10 @@ LONELY: Final = 8
 compaction."""
 # Bytes behind the last batch that no broker takes for one; what they may have been, nothing tells.
 _QUIET: Final = frozenset({"header-fragment", "zero-tail"})
+
+
+_Side = Literal["", "gap", "damage", "end"]
+"""What is on one side of a batch, if it is not the batch that goes on with it."""
 
 
 class Walk:
@@ -203,7 +207,7 @@ class Walk:
         run.add(batch, first, batch.records_count if batch.magic >= 2 else span)
         self._last, self._epoch = batch.last_offset, max(epoch, self._epoch)
 
-    def _behind(self, batch: RecordBatch, following: tuple[int, int] | None, *, last: bool) -> str:
+    def _behind(self, batch: RecordBatch, following: tuple[int, int] | None, *, last: bool) -> _Side:
         if following is None:
             if not last or max(self._unsound.column("position"), default=-1) >= batch.end:
                 return "damage"
@@ -263,8 +267,7 @@ class Walk:
             self.damaged.append(damage_at(first, last, self._file, position, end, kind))
 
 
-def _beside(touching: bool, gap: bool) -> str:
-    """What is there beside a batch, if it is not the batch that goes on with it."""
+def _beside(touching: bool, gap: bool) -> _Side:
     return ("gap" if gap else "") if touching else "damage"
 
 

@@ -8,6 +8,7 @@ both as it stops. A dir that is older than the others is an older copy, or its d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Final
 
 from segmend.formats import meta_properties
@@ -91,19 +92,22 @@ def copied_anew(dirs: Sequence[LogDir]) -> Mapping[str, str]:
     found = {}
     for each in used if len(used) > 1 else ():
         newest = max((other for other in used if other is not each), key=used.__getitem__)
-        first = oldest_file(each) if each.current else None
-        if first is not None and used[newest] and first > used[newest] + AT_ONCE:
+        if each.current and used[newest] and is_younger(each, used[newest] + AT_ONCE):
             found[each.path] = newest.path
     return found
 
 
-def oldest_file(log_dir: LogDir) -> int | None:
-    """The oldest time (ns) of its identity, checkpoints and logs; None if one of them is not there."""
-    logs = [each.log for one in log_dir.current for each in one.segments]
+def is_younger(log_dir: LogDir, time: int) -> bool:
+    """Whether its identity, checkpoints and logs are all there, and younger than that (ns).
+
+    The identity is asked first: of a dir that is no such copy it is old, and no log is looked at.
+    """
     names = (meta_properties.FILE_NAME, HIGH_WATERMARK, RECOVERY_POINT)
-    times = [time_of(entry) for entry in (*map(log_dir.entry, names), *logs)]
-    known = [time for time in times if time is not None]
-    return min(known) if logs and len(known) == len(times) else None
+    logs = (each.log for one in log_dir.current for each in one.segments)
+    times = map(time_of, chain(map(log_dir.entry, names), logs))
+    return any(one.segments for one in log_dir.current) and all(
+        each is not None and each > time for each in times
+    )
 
 
 def _was_there(log_dir: LogDir, when: int, margin: int) -> bool:

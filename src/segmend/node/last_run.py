@@ -31,8 +31,8 @@ from segmend.node.dir_times import (
     checkpoint_times,
     copied_anew,
     copied_running,
+    is_younger,
     last_append,
-    oldest_file,
     time_of,
     written_earlier,
 )
@@ -249,7 +249,7 @@ class _AsLeft:
 
     def _is_anew(self, by_others: EarlierDir) -> bool:
         """Whether all its files are younger than that run, too."""
-        return by_others.file == IDENTITY and (oldest_file(self._dir) or 0) > self._until + AT_ONCE
+        return by_others.file == IDENTITY and is_younger(self._dir, self._until + AT_ONCE)
 
     def _is_as_left(self) -> bool:
         """Whether its checkpoints are of the end of its last run."""

@@ -4,9 +4,9 @@ import json
 import lzma
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, Self, TypeVar
 
 from tests.copies import make_tree, remembered
 from tests.lab.disasters.bases import node
@@ -24,6 +24,15 @@ OF_THE_PAST = "whether the log went on: "
 """What a log once had is not known; that leaves nothing open of what the start does with it."""
 Row = dict[str, Any]
 STALE = "other files are hurt than those that were recorded: record it again"
+
+
+class Drawn(Protocol):
+    """What is drawn of parts, and is something without one of them, too."""
+
+    def without(self, number: int) -> Self: ...
+
+
+D = TypeVar("D", bound=Drawn)
 
 
 def scratch(name: str) -> Path:
@@ -116,13 +125,18 @@ def judged_and_compared(disaster: Disaster, root: Path) -> tuple[Row, list[str]]
 
 def shrunk(disaster: Disaster, root: Path) -> Disaster:
     """One with which the forecast still disagrees, of as few wounds as dropping one by one leaves."""
+    return fewest(disaster, lambda each: each.wounds, lambda each: wrong(judged_and_compared(each, root)[1]))
+
+
+def fewest(drawn: D, parts: Callable[[D], Sequence[object]], disagrees: Callable[[D], list[str]]) -> D:
+    """The same with as few parts as leaving them out one by one comes to, while something still disagrees."""
     number = 0
-    while number < len(disaster.wounds):
-        fewer = disaster.without(number)
-        points = wrong(judged_and_compared(fewer, root)[1])
-        print(f"  {len(fewer.wounds)} wounds, without {disaster.wounds[number]}: {points[:1]}", flush=True)
+    while number < len(parts(drawn)):
+        fewer = drawn.without(number)
+        points = disagrees(fewer)
+        print(f"  {len(parts(fewer))} left without {parts(drawn)[number]}: {points[:1]}", flush=True)
         if points:
-            disaster = fewer
+            drawn = fewer
         else:
             number += 1
-    return disaster
+    return drawn

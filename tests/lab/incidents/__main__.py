@@ -17,7 +17,7 @@ from tests.lab.disasters.compare import wrong
 from tests.lab.disasters.draw import Disaster
 from tests.lab.disasters.judge import make_shared_classes
 from tests.lab.disasters.owners import USER
-from tests.lab.disasters.run import hurt_copy, scratch
+from tests.lab.disasters.run import fewest, hurt_copy, scratch
 from tests.lab.errors import LabError
 from tests.lab.incidents.draw import Incident, drawn, to_json
 from tests.lab.incidents.play import keep, laid_out, played, rows_of
@@ -67,16 +67,7 @@ def told(incident: Incident, points: list[str], root: Path, *, shrink: bool) -> 
 
 def shrunk(incident: Incident, root: Path) -> Incident:
     """One of as few acts as leaving them out one by one comes to."""
-    number = 0
-    while number < len(incident.acts):
-        fewer = incident.without(number)
-        points = wrong(played(fewer, root)[2])
-        print(f"  {len(fewer.acts)} acts, without {incident.acts[number]}: {points[:1]}", flush=True)
-        if points:
-            incident = fewer
-        else:
-            number += 1
-    return incident
+    return fewest(incident, lambda each: each.acts, lambda each: wrong(played(each, root)[2]))
 
 
 def many(version: str, incidents: list[Incident], root: Path, home: Path, *, shrink: bool) -> int:
