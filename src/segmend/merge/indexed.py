@@ -19,15 +19,26 @@ from segmend.logdir.log_segment import LogSegment
 from segmend.merge.values import Run
 
 
-def is_indexed(segment: LogSegment, run: Run) -> bool:
-    """Whether an index beside it has it where it says."""
-    base = segment.base_offset
-    own = range(run.first_offset - base, run.last_offset - base + 1)
+def is_indexed(segment: LogSegment, run: Run, room: tuple[int, int | None]) -> bool:
+    """Whether an index beside it has it where it says, and not as well where it would be due.
+
+    That is at either end of `room`, the first and last offset that may be its own: of an offset in both
+    places, but the last one here, nothing tells.
+    """
+    base, size = segment.base_offset, run.last_offset - run.first_offset + 1
+    own = range(run.first_offset, run.last_offset + 1)
+    begins = {room[0], *(() if room[1] is None else (room[1] - size + 1,))} - {run.first_offset}
+    due = [range(first, first + size) for first in begins]
+
+    def tells(relative_offset: int) -> bool:
+        offset = base + relative_offset
+        return offset == own[-1] or (offset in own and not any(offset in each for each in due))
+
     for entry in offset_index.parse(_bytes(segment.index, offset_index.ENTRY_SIZE))[0]:
         if entry.position == run.first_position:
-            return entry.relative_offset in own
+            return tells(entry.relative_offset)
     times, _ = time_index.parse(_bytes(segment.timeindex, time_index.ENTRY_SIZE))
-    return any(entry.relative_offset in own for entry in times)
+    return any(tells(entry.relative_offset) for entry in times)
 
 
 def _bytes(index: FileEntry | None, size: int) -> bytes:

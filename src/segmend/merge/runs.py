@@ -267,7 +267,7 @@ class _Reading:
             leap = self.leaps.get((run.file, run.first_position))
             if leap is not None and run.last_offset + 1 != watermark:
                 segment = next(each for each in partition.segments if each.base_offset == run.segment)
-                if not is_indexed(segment, run):
+                if not is_indexed(segment, run, leap):
                     yield damage_at(*leap, run.file, run.first_position, run.end_position, LEAP)
 
     def _segment(self, segment: LogSegment) -> None:

@@ -64,7 +64,8 @@ Compaction
     it is misplaced, too, where the offset index has it elsewhere by one bit, and it fits there. Where nothing
     shows compaction, and one batch has a gap on one side, and damage or the end of its file on the other, or
     stands behind damage at the end of a file where the next begins further on, its offset may be wrong: it is
-    where an index or the high watermark says so, or another replica has it there. It is not if another one
+    where the high watermark says so, or an index by an offset that would not be its own where it is due, or
+    another replica has it there. It is not if another one
     has its bytes beside that, or other bytes there. If none of them tells, it is left out, and named, where
     one flipped bit, or a leap of 2^24 offsets, would explain it; else it is taken, and told as a doubt. Its
     gap is no compaction, for any replica. Why: a record at a wrong offset is worse than one that is missing
