@@ -65,11 +65,11 @@ Compaction
     shows compaction, and one batch has a gap on one side, and damage or the end of its file on the other, or
     stands behind damage at the end of a file where the next begins further on, its offset may be wrong: it is
     where the high watermark says so, or an index by an offset that would not be its own where it is due, or
-    another replica has it there. It is not if another one
-    has its bytes beside that, or other bytes there. If none of them tells, it is left out, and named, where
-    one flipped bit, or a leap of 2^24 offsets, would explain it; else it is taken, and told as a doubt. Its
-    gap is no compaction, for any replica. Why: a record at a wrong offset is worse than one that is missing
-    by name, but what breaks in disks and memory is a bit, or a block, which takes the batch's length with it.
+    another replica has it there. It is not if another one has its bytes beside that, or other bytes there. If
+    none of them tells, it is left out, and named, where one flipped bit, or a leap of 2^24 offsets, would
+    explain it; else it is taken, and told as a doubt. Its gap is no compaction, for any replica. Why: a
+    record at a wrong offset is worse than one that is missing by name, but what breaks in disks and memory is
+    a bit, or a block, which takes the batch's length with it.
     Of a replica with more gaps no batch is left out: where one of them turns out to be missing, and no other
     replica has both batches beside it, that is told as a doubt of these batches. Where a cleaner's work is
     proven, or there are more than a few gaps, they are its own: that batches beside them are where they say
