@@ -24,8 +24,8 @@ def one_line(err: str) -> bool:
     ("make", "code", "said"),
     [
         (lambda p: None, 8, "no such file or directory"),
-        (lambda p: p.mkdir(), 8, "an empty directory; a log dir has meta.properties and partitions"),
-        (lambda p: (p / "sub").mkdir(parents=True), 8, "nothing of Kafka's in it"),
+        (lambda p: p.mkdir(), 8, "the directory is empty"),
+        (lambda p: (p / "sub").mkdir(parents=True), 8, "no log dir of a broker"),
         (lambda p: p.symlink_to(p), 8, "too many levels of symbolic links"),
         (lambda p: p.symlink_to("gone"), 8, "no such file or directory"),
         (lambda p: os.mkfifo(p), 16, "say what it is with --kind"),
@@ -43,12 +43,15 @@ def test_what_is_no_log_dir(make: object, code: int, said: str, tmp_path: Path) 
     assert ran.out == ""
 
 
-def test_a_directory_of_log_dirs_says_which_are_meant(tmp_path: Path) -> None:
-    for name in ("d1", "d2"):
+@pytest.mark.parametrize("command", ["show", "check", "diff", "plan repair"])
+def test_a_directory_of_log_dirs_says_which_are_meant(command: str, tmp_path: Path) -> None:
+    for name in ("d 1", "kafka-2"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "meta.properties").write_text("version=1\n")
-    ran = run("show", tmp_path, code=8)
-    assert f"did you mean {tmp_path}/d1, {tmp_path}/d2?" in ran.err
+    (tmp_path / "lost+found").mkdir()
+    ran = run(*command.split(), tmp_path, code=8)
+    assert f"did you mean '{tmp_path}/d 1' {tmp_path}/kafka-2?" in ran.err
+    assert one_line(ran.err)
 
 
 def test_a_fifo_with_the_name_of_a_log_is_told_and_not_waited_for(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 
 from segmend.errors import UsageError
@@ -15,6 +16,8 @@ from segmend.logdir.tree import LOCK, LOG_DIR_FILES, PARTITION_KINDS, LogDir, Pa
 from segmend.node.broker_dirs import BrokerDirs
 
 SAME = "{}: the same directory as {}"
+SHOWN = 12
+"""So many of the log dirs that lie in a directory are named."""
 
 
 @frozen
@@ -45,7 +48,7 @@ def open_targets(
     if not partitions and files:
         raise UsageError(f"{files[0]}: not in a partition directory; give the log dir instead")
     if not partitions:
-        return Targets(dirs=_proved(open_log_dirs(paths, twice), blank=blank))
+        return Targets(dirs=proved(open_log_dirs(paths, twice), blank=blank))
     if len(partitions) != len(folders):
         raise UsageError("give either log dirs or partition directories, not both")
     parents = dict.fromkeys(_folder(path) for path in folders)
@@ -132,8 +135,11 @@ def _has_ours(entries: Mapping[str, EntryType]) -> bool:
     return any(kind not in ("other", "unparsable") for kind in ours)
 
 
-def _proved(dirs: list[LogDir], *, blank: bool) -> list[LogDir]:
-    """The log dirs, if they look like some at all; a wrong path should not give a hundred findings."""
+def proved(dirs: list[LogDir], *, blank: bool = False) -> list[LogDir]:
+    """The log dirs, if they look like some at all; a wrong path should not give a hundred findings.
+
+    Raises `Unreadable` for one that does not; an empty one may be beside others with `blank`.
+    """
     wrong = {each.path: why for each in dirs if (why := _no_log_dir(each))}
     may_be = {each.path for each in dirs if not each.entries} if blank and len(wrong) < len(dirs) else set()
     for path, why in wrong.items():
@@ -148,7 +154,25 @@ def _no_log_dir(log_dir: LogDir) -> str:
         return "the directory is empty: a disk that was replaced, or is not mounted? leave it out"
     if not {LOCK, *LOG_DIR_FILES}.isdisjoint(log_dir.entries) or any(map(_may_be_one, log_dir.partitions)):
         return ""
-    return "no log dir of a broker: it has no checkpoint, and no partition with a file of a log"
+    why = "no log dir of a broker: it has no checkpoint, and no partition with a file of a log"
+    return why + _meant(log_dir)
+
+
+def _meant(log_dir: LogDir) -> str:
+    """The hint for somebody who gave the directory above log dirs; empty where none lies in it."""
+    top = log_dir.path.rstrip("/")
+    # Not the foreign ones alone: `kafka-1` is called like a partition.
+    inside = [f"{top}/{name}" for name, kind in sorted(log_dir.entries.items()) if kind in FOLDERS]
+    found = [path for path in inside if _looks_like_log_dir(path)]
+    more = " ..." if len(found) > SHOWN else ""
+    return f"; did you mean {shlex.join(found[:SHOWN])}{more}?" if found else ""
+
+
+def _looks_like_log_dir(path: str) -> bool:
+    try:
+        return not LOG_DIR_FILES.isdisjoint(disk.listing(path))
+    except Unreadable:
+        return False
 
 
 def _may_be_one(partition: PartitionDir) -> bool:

@@ -12,13 +12,13 @@ from segmend.cli.commands.show.select import positive, selection
 from segmend.cli.moment import moment
 from segmend.cli.options import add_output_options, add_release_option, given, number_range
 from segmend.cli.output import emit_asked, note, style
-from segmend.cli.targets import broker_of, open_log_dirs
-from segmend.errors import SegmendError, UsageError
+from segmend.cli.targets import broker_of, open_log_dirs, proved
+from segmend.errors import UsageError
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.overview import PartitionOverview, dir_overview, partition_overview
-from segmend.logdir.tree import LOG_DIR_FILES, LogDir, PartitionDir, holds_partition
+from segmend.logdir.tree import LogDir, PartitionDir, holds_partition
 from segmend.report import partitions
 from segmend.report.partitions import SORTS, Choice, Disks
 from segmend.report.progress import Progress
@@ -104,9 +104,7 @@ def show_records(args: argparse.Namespace, shapes: Mapping[str, str]) -> int:
 
 
 def _paths(args: argparse.Namespace, shapes: Mapping[str, str]) -> Iterator[str]:
-    log_dirs = open_log_dirs([path for path in args.paths if shapes[path] == "log-dir"])
-    for log_dir in log_dirs:
-        require_kafka(log_dir)
+    log_dirs = proved(open_log_dirs([path for path in args.paths if shapes[path] == "log-dir"]))
     for partition in wanted_partitions(log_dirs, choice(args)):
         yield from _logs(partition, args)
     for path in args.paths:
@@ -139,9 +137,7 @@ def choice(args: argparse.Namespace) -> Choice:
 
 def show_dirs(paths: Sequence[str], args: argparse.Namespace) -> int:
     """The page of one broker's dirs."""
-    log_dirs = open_log_dirs(paths)
-    for log_dir in log_dirs:
-        require_kafka(log_dir)
+    log_dirs = proved(open_log_dirs(paths))
     broker = broker_of(args, log_dirs)
     wanted = choice(args)
     disks = Disks(
@@ -166,20 +162,3 @@ def _overviews(wanted: Sequence[PartitionDir]) -> list[PartitionOverview]:
         rows.append(partition_overview(partition))
     progress.done()
     return sorted(rows, key=lambda row: (row.topic, row.partition, row.dir, row.name))
-
-
-def require_kafka(log_dir: LogDir) -> None:
-    """Raise `SegmendError` for a directory that holds nothing of Kafka's, with a hint where to look."""
-    if log_dir.partitions or not LOG_DIR_FILES.isdisjoint(log_dir.entries):
-        return
-    what = "nothing of Kafka's in it" if log_dir.entries else "an empty directory"
-    inside = [name for name in log_dir.foreign if _looks_like_log_dir(f"{log_dir.path}/{name}")]
-    hint = f"; did you mean {', '.join(f'{log_dir.path}/{name}' for name in inside[:3])}?" if inside else ""
-    raise SegmendError(f"{log_dir.path}: {what}; a log dir has meta.properties and partitions{hint}")
-
-
-def _looks_like_log_dir(path: str) -> bool:
-    try:
-        return not LOG_DIR_FILES.isdisjoint(disk.listing(path))
-    except Unreadable:
-        return False
