@@ -100,6 +100,29 @@ def test_a_copy_of_shortly_before_a_kill_is_told(tmp_path: Path, base: str, seco
     assert earlier(dirs, release) == [str(dirs[1])] * (told and ran_long(dirs))
 
 
+@pytest.mark.parametrize("base", ["1.1.0-killed", "4.3.1-killed"])
+@pytest.mark.parametrize("days", one_in(2, [-1, 1]))
+def test_the_times_of_another_broker_tell_nothing(tmp_path: Path, base: str, days: int) -> None:
+    """By the ids in meta.properties: a broker refuses beside such a dir, and no dir is a copy for its times."""
+    copy_tree(golden(base) / "b1", tmp_path / "b1")
+    dirs = sorted((tmp_path / "b1").glob("d*"))
+    release, now = base.partition("-")[0], ended(dirs)
+    own = dirs[1] / "meta.properties"
+    text = own.read_text()
+
+    def told(identity: str) -> list[str]:
+        """With one dir of another day: an older copy, or one all of whose files are younger."""
+        own.write_text(identity)
+        set_times(dirs[0], of_the_last_run(now))
+        set_times(dirs[1], of_the_last_run(now - DAY) if days < 0 else lambda _name: now + DAY)
+        return earlier(dirs, release)
+
+    assert told(text) != []
+    for line in text.splitlines():
+        if line.startswith(("cluster.id=", "broker.id=", "node.id=")):
+            assert told(text.replace(line, f"{line.partition('=')[0]}=77")) == []
+
+
 def ran_long(dirs: list[Path]) -> bool:
     """Whether the last run of a node with metadata was long enough for its checkpoints."""
     image = broker_of(map(str, dirs)).image

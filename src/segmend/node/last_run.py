@@ -9,7 +9,8 @@ since, nobody can tell then whether it is the same. Without metadata the dirs ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
 from typing import Final
 
 from segmend.broker.checkpoints import BROKER_EPOCHS
@@ -79,20 +80,32 @@ _WRITTEN: Final = "it was in use {:,} s after its checkpoints were last written"
 _MS: Final = 1_000_000
 
 
+class Kind(StrEnum):
+    """What a dir of an earlier run is."""
+
+    OLDER = "an older copy, or one of which nobody can tell"
+    ANEW = "a copy that kept no times"
+    AWAY = "away meanwhile: nothing is known to have been written to its replicas since"
+
+
 @frozen
 class EarlierDir:
     """A dir of an earlier run than another: why, in which of its files that stands, and what that means.
 
-    `complete`: nothing is known to have been written to its replicas since. `proven`: the metadata or the
-    markers say so, not the times of another dir. `epochs` are the broker epochs of its marker and of the
-    newest marker.
+    `proven`: the metadata or the markers say so, not the times of another dir. `epochs` are the broker epochs
+    of its marker and of the newest marker.
     """
 
     words: str
     file: str = MARKER
-    complete: bool = False
+    kind: Kind = Kind.OLDER
     proven: bool = True
     epochs: tuple[int, int] | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether its replicas are taken to have all that they should have."""
+        return self.kind is Kind.AWAY
 
 
 def earlier_dirs(
@@ -107,11 +120,15 @@ def earlier_dirs(
     `metadata` is the node's own copy, and the dir in which it lies.
     """
     marks = 2 * max(config.number(INTERVAL) // 1000, 5) * S
-    beside = {
-        path: EarlierDir(words=_RUNNING.format(*shown), proven=False)
-        for path, shown in copied_running(dirs).items()
-    }
-    by_others = {**beside, **_by_times(dirs, marks), **_stopped_earlier(dirs, release)}
+    beside: dict[str, EarlierDir] = {}
+    by_others: dict[str, EarlierDir] = {}
+    for group in _of_one_broker(dirs):
+        running = {
+            path: EarlierDir(words=_RUNNING.format(*shown), proven=False)
+            for path, shown in copied_running(group).items()
+        }
+        beside |= running
+        by_others |= {**running, **_by_times(group, marks), **_stopped_earlier(group, release)}
     if metadata is None or node_id is None or not metadata[0].whole:
         return by_others
     log, home = metadata
@@ -122,7 +139,7 @@ def earlier_dirs(
     ahead = _ahead_of_files(log, home)
     for each in dirs:
         served = log.image.runs.of(node_id, each.directory_id)
-        if served is None:
+        if served is None or not _are_one(_whose(each), _whose(home)):
             told = by_others.get(each.path)
         else:
             left = _AsLeft(each, log, node_id, *served, ahead=ahead, marks=marks)
@@ -132,9 +149,30 @@ def earlier_dirs(
     return found
 
 
+def _whose(log_dir: LogDir) -> tuple[str | None, int | None]:
+    """Of which cluster and node its meta.properties says that it is."""
+    value = log_dir.meta_properties.value
+    return (None, None) if value is None else (value.cluster, value.node_id)
+
+
+def _are_one(one: tuple[str | None, int | None], other: tuple[str | None, int | None]) -> bool:
+    """Whether both may be the same broker."""
+    return all(mine is None or its is None or mine == its for mine, its in zip(one, other, strict=True))
+
+
+def _of_one_broker(dirs: Sequence[LogDir]) -> Iterator[list[LogDir]]:
+    """The dirs by the brokers that they are of; one that does not say it may be any's.
+
+    When another broker wrote tells nothing of this one, which refuses beside such a dir.
+    """
+    brokers = {whose for each in dirs if None not in (whose := _whose(each))} or {*map(_whose, dirs)}
+    for broker in sorted(brokers, key=str):
+        yield [each for each in dirs if _are_one(_whose(each), broker)]
+
+
 def _by_times(dirs: Sequence[LogDir], marks: int) -> Mapping[str, EarlierDir]:
     anew = {
-        path: EarlierDir(words=_ANEW.format(other), file=IDENTITY, proven=False)
+        path: EarlierDir(words=_ANEW.format(other), file=IDENTITY, kind=Kind.ANEW, proven=False)
         for path, other in copied_anew(dirs).items()
     }
     earlier = {
@@ -182,12 +220,12 @@ class _AsLeft:
             if by_others is not None and (self._is_anew(by_others) or not self._is_as_left()):
                 return by_others
             if self._service.end is Ended.LEFT and not self._since and not self._failed_since:
-                return EarlierDir(words=FAILED.format(last), complete=True)
+                return EarlierDir(words=FAILED.format(last), kind=Kind.AWAY)
         if not self._since:
             return None
         if epoch is None and not (self._was_stopped and as_it_ran(self._dir) is None):
             return EarlierDir(words=_AWAY_KILLED.format(last, own))
-        return EarlierDir(words=AWAY.format(last, own), complete=True, epochs=epochs)
+        return EarlierDir(words=AWAY.format(last, own), kind=Kind.AWAY, epochs=epochs)
 
     @property
     def _was_stopped(self) -> bool:
@@ -249,7 +287,7 @@ class _AsLeft:
 
     def _is_anew(self, by_others: EarlierDir) -> bool:
         """Whether all its files are younger than that run, too."""
-        return by_others.file == IDENTITY and is_younger(self._dir, self._until + AT_ONCE)
+        return by_others.kind is Kind.ANEW and is_younger(self._dir, self._until + AT_ONCE)
 
     def _is_as_left(self) -> bool:
         """Whether its checkpoints are of the end of its last run."""
