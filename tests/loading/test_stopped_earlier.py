@@ -103,7 +103,7 @@ def test_a_copy_of_shortly_before_a_kill_is_told(tmp_path: Path, base: str, seco
 @pytest.mark.parametrize("base", ["1.1.0-killed", "4.3.1-killed"])
 @pytest.mark.parametrize("days", one_in(2, [-1, 1]))
 def test_the_times_of_another_broker_tell_nothing(tmp_path: Path, base: str, days: int) -> None:
-    """By the ids in meta.properties: a broker refuses beside such a dir, and no dir is a copy for its times."""
+    """By the ids in meta.properties: a broker refuses beside such a dir, and no dir is a copy for that."""
     copy_tree(golden(base) / "b1", tmp_path / "b1")
     dirs = sorted((tmp_path / "b1").glob("d*"))
     release, now = base.partition("-")[0], ended(dirs)
