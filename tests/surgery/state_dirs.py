@@ -1,9 +1,9 @@
 """A state dir that is damaged anywhere: `python -m tests.surgery.state_dirs [--seed N] [--count N]`.
 
-Rounds of apply and undo, the last one stopped, as in `journals`; then any file or directory of the state dir
-is flipped, cut, emptied, zeroed, removed, or another one takes its place. What says it went to an end went
-there whole. A refusal is one line that names a file, begins no second journal, and loses nothing: with the
-file as it was, an undo brings all back.
+Rounds of apply and undo, the last one stopped, as in `journals`; then any file or directory of the state dir,
+two files, or both of the plan, are flipped, cut, emptied, zeroed, removed, or others take their place. What
+says it went to an end went there whole. A refusal is one line that names a file, begins no second journal,
+and loses nothing: with the files as they were, an undo brings all back.
 """
 
 import re
@@ -93,12 +93,15 @@ def played(seed: int, number: int, folder: Path) -> str:
         return "not begun"
     own = sorted((loop.state / "journals").glob("*/**/*"))
     small = [path for path in own if path.suffix in (".json", ".jsonl")]
-    hurt = draw.choice([draw.choice(own), draw.choice(small)])
+    plans = [path for path in small if path.name == "plan.json"]
+    hurt = draw.choice(
+        [[draw.choice(own)], [draw.choice(small)], plans, draw.sample(small, min(2, len(small)))]
+    )
     saved = folder / "saved"
     shutil.copytree(loop.state, saved, symlinks=True)
-    kind = damage(hurt, draw)
+    kinds = [f"{path.relative_to(loop.state)} {damage(path, draw)}" for path in hurt]
     way = draw.choice(COMMANDS)
-    said = f"{said}; {hurt.relative_to(loop.state)} {kind}; {way}"
+    said = f"{said}; {', '.join(kinds)}; {way}"
 
     def ended(command: str, journal: str | None = None) -> str:
         """Where it went: an undo of what was undone already applies it again."""
@@ -130,7 +133,8 @@ def played(seed: int, number: int, folder: Path) -> str:
     journal = (second or end).partition(" ")[2]
     if journal and (back := reversed_by(journal, loop, said)):
         return f"{way}: {back}"
-    put_back(saved, loop.state, hurt)
+    for path in hurt:
+        put_back(saved, loop.state, path)
     loop.act("undo")
     if runs(str(loop.state))[0].state != "undone":
         loop.act("undo")

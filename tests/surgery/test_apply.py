@@ -23,7 +23,7 @@ from tests.surgery.world import World, make, plan_of, steps
 
 from segmend.errors import BrokerRunning, Cancelled, SegmendError, UsageError
 from segmend.logdir.file_system import Space
-from segmend.surgery.execute import journal
+from segmend.surgery.execute import journal, plan_run
 from segmend.surgery.execute import preconditions as expectations
 from segmend.surgery.execute.apply import apply
 from segmend.surgery.execute.journal import acknowledge
@@ -698,8 +698,11 @@ def test_what_a_line_said_that_is_damaged_the_others_tell(world: World, line: by
     assert path.read_bytes().startswith(hurt)
 
 
-def test_a_journal_that_cannot_be_read_is_not_passed_over(world: World) -> None:
+def test_a_journal_that_cannot_be_read_is_not_passed_over(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An undo without a name would take back the other one."""
+    monkeypatch.setattr(plan_run, "PACKED_LIMIT", 0)
     first, second = plan_of(world, steps(world)[3:4]), plan_of(world, steps(world)[5:6])
     for plan in (first, second):
         told(apply(plan, str(world.state), fx=Disk()))

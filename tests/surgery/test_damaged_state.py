@@ -1,9 +1,11 @@
 """Damage in the state dir: the same command goes on, or says what is where; nothing is lost."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cli.run import run
 from tests.seeds import SEED, sampled
 from tests.surgery import state_dirs
 from tests.surgery.faulty import Died, Disk, Mortal
@@ -12,6 +14,7 @@ from tests.surgery.world import World, make, plan_of, steps
 from segmend.cli import stopped_surgery
 from segmend.errors import SegmendError
 from segmend.logdir.tree import LogDir
+from segmend.surgery.execute import plan_run
 from segmend.surgery.execute.apply import apply
 from segmend.surgery.execute.journal import acknowledge
 from segmend.surgery.execute.plan_run import PlanRun
@@ -20,6 +23,9 @@ from segmend.surgery.execute.run import Outcome, Watch
 from segmend.surgery.execute.runs import find, runs
 from segmend.surgery.execute.undo import undo
 from segmend.surgery.plan import Plan
+from segmend.surgery.steps.append_file import AppendFile
+from segmend.surgery.steps.make_dir import MakeDir
+from segmend.surgery.steps.replace_file import ReplaceFile
 
 
 @pytest.fixture
@@ -53,19 +59,124 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+def hurt_copies(run: PlanRun, damage: str) -> None:
+    """Both files of its plan."""
+    for path in (Path(run.path, "plan.json"), Path(run.vaults, "plan.json")):
+        if damage == "gone":
+            path.unlink()
+        else:
+            path.write_bytes(DAMAGES[damage](path.read_bytes()))
+
+
 @pytest.mark.parametrize("damage", [*DAMAGES, "gone"])
-def test_a_damaged_plan_of_a_run_is_put_back_by_who_has_it(world: World, damage: str) -> None:
+def test_the_lines_of_a_journal_have_the_plan_once_more(world: World, damage: str) -> None:
+    before, plan = world.tree(), plan_of(world)
+    told(apply(plan, str(world.state), fx=Disk(), backup_dir=str(world.root / "spare")))
+    (found,) = runs(str(world.state))
+    hurt_copies(found, damage)
+    undo(find(str(world.state), None), fx=Disk())
+    assert (world.tree(), Plan.load(f"{found.path}/plan.json")) == (before, plan)
+
+
+def test_steps_without_a_plan_are_told_by_the_lines(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a plan that is too large for a line: which one was done, and where its old bytes are."""
+    monkeypatch.setattr(plan_run, "PACKED_LIMIT", 0)
+    plan = plan_of(world)
+    told(apply(plan, str(world.state), fx=Disk()))
+    (found,) = runs(str(world.state))
+    hurt_copies(found, "gone")
+    state = ("--state-dir", world.state)
+    rows = run("undo", "1", "--yes", "--json", *state, code=8).of("step_told")
+    assert [(row["step"], row["kind"], row["paths"], row["state"]) for row in rows] == [
+        (number, step.KIND, [*step.paths], "done") for number, step in enumerate(plan.steps, 1)
+    ]
+    for row, step in zip(rows, plan.steps, strict=True):
+        assert bool(row["kept"]) == (
+            not isinstance(step, MakeDir | AppendFile) and step.before.kind != "missing"
+        )
+        assert all(Path(path).exists() for path in row["kept"])
+    for words in (("undo", "1", "--yes"), ("plan", "reverse", "1"), ("journal", "list")):
+        lines = run(*words, *state, code=0 if words[0] == "journal" else 8).out.splitlines()
+        assert len([line for line in lines if "  done  " in line]) == len(plan.steps)
+    run("apply", written(world, plan), "--yes", *state, code=1)
+
+
+def written(world: World, plan: Plan) -> Path:
+    """A plan as a file."""
+    path = world.root / f"{plan.sha256[:8]}.json"
+    path.write_bytes(plan.render())
+    return path
+
+
+def test_an_undo_that_is_refused_tells_where_each_step_is(world: World) -> None:
+    """Three paths were named, and "more"."""
+    plan = plan_of(world)
+    told(apply(plan, str(world.state), fx=Disk()))
+    hurt = [number for number, step in enumerate(plan.steps) if isinstance(step, ReplaceFile)]
+    for number in hurt:
+        Path(plan.steps[number].paths[0]).write_bytes(b"since")
+    for more in ([], ["--dry-run"]):
+        ran = run("undo", "1", "--yes", *more, "--json", "--state-dir", world.state, code=8)
+        rows = ran.of("step_told")
+        assert [row["step"] - 1 for row in rows if row["since"]] == hurt
+        assert {row["state"] for row in rows} == {"done"}
+
+
+def test_a_plan_of_which_nothing_is_begun_says_what_helps(world: World) -> None:
+    """It said "make the plan again", whatever the reason."""
+    one, other = plan_of(world, steps(world)[3:4]), plan_of(world, steps(world)[3:5])
+    elsewhere = ("--state-dir", world.root / "elsewhere")
+    state = ("--state-dir", world.state)
+    before = world.tree()
+    killed(world, one)
+    first = find(str(world.state), "1")
+    run("apply", written(world, one), "--yes", *state, code=1)
+    told = run("apply", written(world, other), "--yes", *state, code=8).err
+    assert (
+        f"{first.name} was applied there; make the plan again, or first: segmend undo {first.path})" in told
+    )
+    told = run("apply", written(world, one), "--yes", *elsewhere, code=8).err
+    assert "(all is as this plan leaves it: it was applied with another --state-dir" in told
+    run("undo", first.path, "--yes", code=0)
+    assert world.tree() == before
+    path = Path(one.steps[0].paths[0])
+    path.write_bytes(b"other")
+    told = run("apply", written(world, other), "--yes", *elsewhere, code=8).err
+    assert "nothing was changed (make the plan again)" in told
+
+
+def test_a_plan_over_one_that_was_stopped_names_its_undo(world: World) -> None:
+    before = world.tree()
+    one, other = plan_of(world, steps(world)[3:5]), plan_of(world, steps(world)[3:4])
+    fx = Mortal(1 << 30, world.b)
+
+    def die(number: int, *_: object) -> None:
+        if number == 2:
+            fx.live_on(0)
+            raise Died
+
+    with pytest.raises(Died):
+        apply(one, str(world.state), fx=fx, watch=Watch(tell=die))
+    told = run("apply", written(world, other), "--yes", "--state-dir", world.state, code=8).err
+    named = re.search(r"was stopped there; segmend (undo \S+) takes it back, then this goes", told)
+    assert named is not None, told
+    run(*named[1].split(), "--yes", code=0)
+    assert world.tree() == before
+    run("apply", written(world, other), "--yes", "--state-dir", world.state, code=1)
+
+
+@pytest.mark.parametrize("damage", [*DAMAGES, "gone"])
+def test_a_damaged_plan_of_a_run_is_put_back_by_who_has_it(
+    world: World, damage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No second journal is begun, which would know nothing of the locks and times of the first."""
+    monkeypatch.setattr(plan_run, "PACKED_LIMIT", 0)
     plan, before = plan_of(world), world.tree()
     killed(world, plan)
     (found,) = runs(str(world.state))
     kept = Path(found.path, "plan.json")
     whole = kept.read_bytes()
-    for path in (kept, kept.with_name("steps") / kept.name):
-        if damage == "gone":
-            path.unlink()
-        else:
-            path.write_bytes(DAMAGES[damage](whole))
+    hurt_copies(found, damage)
     problems: list[SegmendError] = []
     assert runs(str(world.state), problems.append) == []
     wanted = rf"plan.json: .*`segmend apply` of the file that was applied puts it back.*{found.path}/steps\)$"
@@ -78,8 +189,11 @@ def test_a_damaged_plan_of_a_run_is_put_back_by_who_has_it(world: World, damage:
     assert world.tree() == before
 
 
-def test_a_run_whose_plan_is_that_of_another_one_is_not_taken_for_it(world: World) -> None:
+def test_a_run_whose_plan_is_that_of_another_one_is_not_taken_for_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Neither is its last beginning, should that be another one's."""
+    monkeypatch.setattr(plan_run, "PACKED_LIMIT", 0)
     before = world.tree()
     first, second = plan_of(world, steps(world)[3:4]), plan_of(world, steps(world)[5:6])
     for plan in (first, second):

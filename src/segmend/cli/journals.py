@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 
 from segmend.cli.output import emit_asked
+from segmend.cli.surgery import steps_beside
 from segmend.report import text
 from segmend.surgery.execute.journal_events import Status
 from segmend.surgery.execute.plan_run import PlanRun
@@ -27,7 +28,8 @@ def chosen(
 ) -> PlanRun:  # fmt: skip
     """The one that is meant; else tells the `command` of each, and raises `UsageError`."""
     try:
-        return find(args.state_dir, args.journal, load)
+        with steps_beside(args):
+            return find(args.state_dir, args.journal, load)
     except SeveralJournals as several:
         objects = ({**journal_object(run), "command": command(run)} for run in several.choice)
         emit_asked(args, objects, (f"{command(run)}  # {_what(run)}" for run in several.choice))

@@ -12,20 +12,23 @@ from types import FrameType
 from typing import Final
 
 from segmend.cli import interrupt
-from segmend.cli.output import emit_asked, emit_json, flush, program
+from segmend.cli.output import emit_asked, emit_json, flush, program, style
 from segmend.cli.plans import add_state_option
 from segmend.errors import Cancelled, SegmendError, UsageError, system_words
 from segmend.report import text
 from segmend.report.progress import Progress, telling
+from segmend.report.table import columns, table
 from segmend.surgery.counted import Tell
 from segmend.surgery.execute import journal
 from segmend.surgery.execute.plan_run import PlanRun
 from segmend.surgery.execute.run import Outcome, StepState, Watch
+from segmend.surgery.execute.steps_told import RunRefused, StepTold
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Step
 from segmend.surgery.writing.effects import Effects
 from segmend.wording import plural
 
+_COLUMNS: Final = columns(">step", "what", "where", "is", "old bytes")
 _STOPS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -95,7 +98,7 @@ def watching(args: argparse.Namespace) -> Iterator[Watch]:
 
 def tell_rehearsal(args: argparse.Namespace, plan: Plan, rehearse: Callable[[Tell], Sequence[int]]) -> int:
     """What a dry run comes to, if it comes to an end; gives the exit code."""
-    with telling() as tell:
+    with telling() as tell, steps_beside(args):
         todo = rehearse(tell)
     words = f"nothing was done; as things are, {plural(len(todo), 'step')} would be"
     emit_asked(args, [{"type": "rehearsed", "plan": plan.sha256, "steps": len(todo)}], [words])
@@ -108,7 +111,7 @@ def carried_out(
     """Do it, and tell what it came to; who stops that is not told that nothing was changed."""
     outcome = None
     try:
-        with watching(args) as watch:
+        with watching(args) as watch, steps_beside(args):
             outcome = act(watch)
         tell(outcome)
         acknowledge(outcome)
@@ -127,6 +130,28 @@ def acknowledge(outcome: Outcome) -> None:
         journal.acknowledge(Effects(), outcome.run, time.time)
     except OSError as error:
         raise SegmendError(f"{outcome.run.journal}: {system_words(error)}") from None
+
+
+@contextmanager
+def steps_beside(args: argparse.Namespace) -> Iterator[None]:
+    """Show where each step is, and its old bytes, beside a refusal that has them."""
+    try:
+        yield
+    except RunRefused as refused:
+        tell_steps(args, refused)
+        raise
+
+
+def tell_steps(args: argparse.Namespace, refused: RunRefused) -> None:
+    rows = (map(text.clean, _row(told)) for told in refused.steps)
+    lines = table(_COLUMNS, map(list, rows), style(args)) if refused.steps else iter(())
+    emit_asked(args, (told.to_json() for told in refused.steps), lines)
+
+
+def _row(told: StepTold) -> Sequence[str]:
+    state = told.state if told.since is None else f"{told.state}; {told.since}"
+    what = told.kind.replace("_", " ") or "?"
+    return str(told.number), what, " -> ".join(told.paths) or "?", state, ", ".join(told.kept) or "none"
 
 
 def undo_command(run: PlanRun) -> str:

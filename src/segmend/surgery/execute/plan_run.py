@@ -10,19 +10,22 @@ A line that was cut short by a power cut never happened. `--backup-dir` puts `st
 Each line names the one before by its hash (`after`), so that none in between can go unseen, and has its own
 (`sum`); what one that is damaged said, those behind it tell, and whether the last ones went, the files
 (`preconditions`). How the directories were no file tells once something was begun: should that line go, it
-stands in `begun.json`, and is put back. So is the plan, from its copy beside the old bytes, or by who has it:
-the lines that begin something say which one it is.
+stands in `begun.json`, and is put back. So is the plan, from its copy beside the old bytes, or from the lines
+that begin something, which have it `packed` unless it is very large, or by who has it: they say which it is.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
 import re
 import shlex
-from collections.abc import Sequence
+import zlib
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
+from functools import partial
 from typing import Final, Self
 
 from segmend.errors import SegmendError
@@ -39,13 +42,16 @@ from segmend.surgery.execute.journal_events import (
     event_of,
     line_of,
 )
+from segmend.surgery.execute.steps_told import RunRefused, StepTold, by_lines, step_told
 from segmend.surgery.plan import Plan
 from segmend.surgery.writing.work import folder
 
 PLAN, JOURNAL, BEGUN = "plan.json", "journal.jsonl", "begun.json"
 _STEPS: Final = "steps"
+_NOTHING: Final[Mapping[int, str]] = {}
 NAME: Final = re.compile(r"(\d{4,})-[\w-]+", re.ASCII)
 LIMIT: Final = 1 << 30
+PACKED_LIMIT: Final = 1 << 20
 
 
 class RunState(StrEnum):
@@ -116,7 +122,7 @@ class PlanRun:
     def _own_plan(cls, path: str) -> tuple[Plan, bool]:
         """It is the one that was begun, or what is told is where all is; and whether a copy stands in for it.
 
-        The copy lies beside the old bytes.
+        One lies beside the old bytes, others are in the lines that begin something.
         """
         own = f"{path}/{PLAN}"
         begun = _beginnings(path)
@@ -132,13 +138,16 @@ class PlanRun:
             why = str(unreadable)
         except SegmendError as damaged:
             why = str(damaged).removesuffix("; make the plan again")
-        with suppress(SegmendError):
-            copy = Plan.load(f"{vaults}/{PLAN}")
-            if begun and all(_is_of(copy, event) for event in begun):
-                return copy, True
-        raise SegmendError(
+        copies = (partial(Plan.load, f"{vaults}/{PLAN}"), *(partial(unpacked, event) for event in begun))
+        for load in copies:
+            with suppress(SegmendError):
+                copy = load()
+                if begun and all(_is_of(copy, event) for event in begun):
+                    return copy, True
+        raise RunRefused(
             f"{why}; `segmend apply` of the file that was applied puts it back and goes on (what was done is "
-            f"in {path}/{JOURNAL}, the old bytes are in {vaults})"
+            f"in {path}/{JOURNAL}, the old bytes are in {vaults})",
+            by_lines(_events(f"{path}/{JOURNAL}"), vaults),
         )
 
     def _restore(self) -> None:
@@ -296,6 +305,13 @@ class PlanRun:
     def status(self, step: int) -> Status:
         return self._course.statuses[step]
 
+    def told_steps(self, since: Mapping[int, str] = _NOTHING) -> list[StepTold]:
+        """Where each step is; `since` has, by number from 0, how a file is otherwise than that leaves it."""
+        return [
+            step_told(number + 1, step.KIND, step.paths, status, self.vault(number), since.get(number))
+            for number, (step, status) in enumerate(zip(self.plan.steps, self._course.statuses, strict=True))
+        ]
+
     @property
     def vaults(self) -> str:
         """The directory of all old bytes."""
@@ -334,12 +350,32 @@ def _lines_of(path: str) -> list[bytes]:
 def _beginnings(path: str) -> list[Event]:
     """The events of a run that begin something, as far as its lines can be read; no plan is asked."""
     for own in (f"{path}/{name}" for name in (JOURNAL, BEGUN)):
-        if disk.path_type(own) not in ("file", None):
-            continue
-        lines = (line for line in _lines_of(own) if b'"begun"' in line)
-        if found := [event for line in lines if (event := event_of(line)) is not None]:
+        if found := [event for event in _events(own, b'"begun"') if event["event"] == "begun"]:
             return found
     return []
+
+
+def _events(path: str, with_word: bytes = b"") -> list[Event]:
+    """The events in lines that can be read, of those that have a word; nothing where it is no file."""
+    if disk.path_type(path) != "file":
+        return []
+    lines = (line for line in _lines_of(path) if with_word in line)
+    return [event for line in lines if (event := event_of(line)) is not None]
+
+
+def packed(plan: Plan) -> str | None:
+    """The file of a plan for a line of the journal; None if that would be a very long one."""
+    data = plan.render()
+    return base64.b64encode(zlib.compress(data, 1)).decode("ascii") if len(data) <= PACKED_LIMIT else None
+
+
+def unpacked(event: Event) -> Plan:
+    """The plan in a line that begins something; raises `SegmendError` where it has none."""
+    try:
+        data = zlib.decompressobj().decompress(base64.b64decode(event["packed"]), PACKED_LIMIT)
+    except (KeyError, TypeError, ValueError, zlib.error):
+        raise SegmendError("the line has no plan") from None
+    return Plan.parse(data, PLAN)
 
 
 def _is_of(plan: Plan, event: Event) -> bool:

@@ -10,9 +10,12 @@ from segmend.errors import SegmendError
 from segmend.formats import clean_shutdown
 from segmend.frozen import replace
 from segmend.logdir import disk
+from segmend.surgery.dir_fingerprint import FILES
 from segmend.surgery.execute.journal_events import BACK, FORWARD, Direction, Status
 from segmend.surgery.execute.plan_run import PlanRun, RunState
 from segmend.surgery.execute.rights import READ_ONLY
+from segmend.surgery.execute.runs import runs
+from segmend.surgery.execute.steps_told import RunRefused
 from segmend.surgery.fingerprint import Fingerprint, below, look, look_without
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Need, Neighbours, Step
@@ -42,15 +45,65 @@ def refuse_changed(
     """
     going_back = run is not None
     looked_at = [Status.AFTER] if going_back else [Status.BEFORE, Status.AFTER]
-    changes = [f"{path}: {why}" for path, why in _changed(plan.steps, statuses, looked_at)]
+    found = list(_changed(plan.steps, statuses, looked_at))
+    changes = [f"{path}: {why}" for _, path, why in found]
     if run is not None:
         changes += _untold_words(run, statuses)
-    if changes:
-        more = f" (and {len(changes) - _SHOWN} more)" if len(changes) > _SHOWN else ""
-        untouched = run is None and all(status is Status.BEFORE for status in statuses)
-        known = run or begun
-        other = " (make the plan again)" if untouched else "" if known is None else way_back(known)
-        raise SegmendError(f"refused: {'; '.join(changes[:_SHOWN])}{more}; nothing was changed{other}")
+    if not changes:
+        return
+    more = f" (and {len(changes) - _SHOWN} more)" if len(changes) > _SHOWN else ""
+    said = f"refused: {'; '.join(changes[:_SHOWN])}{more}; nothing was changed"
+    known = run or begun
+    if run is None and all(status is Status.BEFORE for status in statuses):
+        raise SegmendError(f"{said} ({what_helps(plan, known)})")
+    if known is None:
+        raise SegmendError(said)
+    raise RunRefused(f"{said}{way_back(known)}", known.told_steps({number: why for number, _, why in found}))
+
+
+def what_helps(plan: Plan, run: PlanRun | None) -> str:
+    """Which command does, where files are otherwise than a plan expects of which nothing is done.
+
+    `run` is its own, perhaps not on a disk yet, beside the others of its state dir.
+    """
+    paths = {f"{each.path}/{name}" for each in plan.dirs for name in FILES}
+    paths.update(path for step in plan.steps for path in step.paths)
+    for other in [] if run is None else reversed(runs(folder(folder(run.path)))):
+        theirs = {path for step in _done(other) for path in step.paths}
+        if other.plan.sha256 == plan.sha256 or not _meet(paths, theirs):
+            continue
+        back = f"segmend undo {other.called}"
+        if other.state is not RunState.APPLIED:
+            return f"{other.name} was stopped there; {back} takes it back, then this goes, or a new plan"
+        return f"{other.name} was applied there; make the plan again, or first: {back}"
+    if not any(_changed(plan.steps, [Status.AFTER] * len(plan.steps), [Status.AFTER])):
+        return "all is as this plan leaves it: it was applied with another --state-dir, or done by hand"
+    return "make the plan again"
+
+
+def _done(run: PlanRun) -> list[Step]:
+    return [step for step, status in zip(run.plan.steps, run.statuses(), strict=True) if is_done(status)]
+
+
+def _meet(paths: Collection[str], others: Collection[str]) -> bool:
+    """Whether one of these is one of those, or lies in it, or it in one of these."""
+    return any(
+        not {*_above(path)}.isdisjoint(there)
+        for here, there in ((paths, others), (others, paths))
+        for path in here
+    )
+
+
+def _above(path: str) -> Iterator[str]:
+    """A path, and the directories that it lies in."""
+    while path not in ("", "/"):
+        yield path
+        path = folder(path)
+
+
+def is_done(status: Status) -> bool:
+    """Whether a step is, or was begun."""
+    return status is not Status.BEFORE
 
 
 def refuse_untold(run: PlanRun) -> None:
@@ -59,8 +112,9 @@ def refuse_untold(run: PlanRun) -> None:
         return
     if changes := _untold_words(run, run.statuses()):
         more = f" (and {len(changes) - _SHOWN} more)" if len(changes) > _SHOWN else ""
-        raise SegmendError(
-            f"refused: {'; '.join(changes[:_SHOWN])}{more}; nothing was changed{way_back(run)}"
+        raise RunRefused(
+            f"refused: {'; '.join(changes[:_SHOWN])}{more}; nothing was changed{way_back(run)}",
+            run.told_steps(),
         )
 
 
@@ -154,8 +208,8 @@ def _removed_by_hand(run: PlanRun, number: int, step: Step) -> bool:
 
 def _changed(
     steps: Sequence[Step], statuses: Sequence[Status], looked_at: Collection[Status]
-) -> Iterator[tuple[str, str]]:
-    """Paths, of a directory that was moved the one where it is now, and how they differ."""
+) -> Iterator[tuple[int, str, str]]:
+    """Steps, paths (of a directory that was moved the one where it is now), and how they differ."""
     neighbours = Neighbours(steps)
     for number, (step, status) in enumerate(zip(steps, statuses, strict=True)):
         if status is Status.BETWEEN:
@@ -170,7 +224,7 @@ def _changed(
             between = any(statuses[other] is Status.BETWEEN for other in others)
             why = None if between or not later else _changed_within(step, later)
         if why is not None:
-            yield step.paths[-1 if status is Status.AFTER else 0], why
+            yield number, step.paths[-1 if status is Status.AFTER else 0], why
 
 
 def _changed_within(step: Step, later: Sequence[Step]) -> str | None:
@@ -247,9 +301,10 @@ def refuse_stopped_since(run: PlanRun) -> None:
         if marker in own or disk.path_type(marker) is None:
             continue
         if each.files[clean_shutdown.FILE_NAME].other_bytes(look(marker)) is not None:
-            raise SegmendError(
+            raise RunRefused(
                 f"refused: {marker}: a broker was stopped cleanly here since; nothing was changed"
-                f"{way_back(run)}"
+                f"{way_back(run)}",
+                run.told_steps(),
             )
 
 
@@ -267,15 +322,16 @@ def refuse_lost_backups(run: PlanRun, steps: Sequence[int]) -> None:
         moved = disk.path_type(run.own_vaults) == "dir"
         why = "the state directory was moved; move it back" if moved else "is that disk mounted?"
         where = f"{gone}: is not there, where {run.name} put old bytes ({why})"
-        raise SegmendError(f"{where}; nothing was changed{way_back(run)}")
+        raise RunRefused(f"{where}; nothing was changed{way_back(run)}", run.told_steps())
 
 
 def refuse_damaged_backups(run: PlanRun, steps: Sequence[int]) -> None:
     """Raise `SegmendError` if old bytes that these steps bring back are not what they were."""
     back = [n for n in steps if run.status(n) is not Status.BEFORE]
-    lost = next(filter(None, (run.plan.steps[n].unkept(run.vault(n)) for n in back)), None)
-    if lost is not None:
-        raise SegmendError(f"refused: {lost}; nothing was changed{way_back(run)}")
+    lost = {n: why for n in back if (why := run.plan.steps[n].unkept(run.vault(n))) is not None}
+    if lost:
+        said = next(iter(lost.values()))
+        raise RunRefused(f"refused: {said}; nothing was changed{way_back(run)}", run.told_steps(lost))
 
 
 def refuse_changed_aside(run: PlanRun, steps: Sequence[int]) -> None:
@@ -285,7 +341,9 @@ def refuse_changed_aside(run: PlanRun, steps: Sequence[int]) -> None:
         place = vault_name(run.vault(number), step.paths[0])
         why = differs_at(step.before, place) if isinstance(step, Quarantine) else None
         if why is not None:
-            raise SegmendError(f"refused: {place}: {why}; nothing was changed{way_back(run)}")
+            raise RunRefused(
+                f"refused: {place}: {why}; nothing was changed{way_back(run)}", run.told_steps({number: why})
+            )
 
 
 def refuse_full(run: PlanRun, steps: Sequence[int], vaults: str, direction: Direction) -> None:

@@ -26,7 +26,7 @@ from segmend.surgery.execute import lock
 from segmend.surgery.execute.journal import JournalWriter, writing
 from segmend.surgery.execute.journal_events import BACK, FORWARD, Direction, Event, Status
 from segmend.surgery.execute.own_files import make_dirs, write_private
-from segmend.surgery.execute.plan_run import PLAN, PlanRun, RunState
+from segmend.surgery.execute.plan_run import PLAN, PlanRun, RunState, packed
 from segmend.surgery.execute.preconditions import (
     LOST,
     not_before,
@@ -41,10 +41,12 @@ from segmend.surgery.execute.preconditions import (
     refuse_untold,
     untold_steps,
     way_back,
+    what_helps,
 )
 from segmend.surgery.execute.rights import refuse_without_rights
 from segmend.surgery.execute.runs import next_turn
 from segmend.surgery.execute.runs import vaults as vaults_of
+from segmend.surgery.execute.steps_told import RunRefused
 from segmend.surgery.execute.throttle import Throttle
 from segmend.surgery.execute.trees import keep, refuse_other_rights
 from segmend.surgery.fingerprint import hashing_told
@@ -98,20 +100,23 @@ class Outcome:
         return self.run.state
 
 
-def refuse_state(plan: Plan, *, begun: PlanRun | None = None) -> None:
+def refuse_state(plan: Plan, *, begun: PlanRun | None = None, run: PlanRun | None = None) -> None:
     """Raise `SegmendError` if the log dirs are others, or a broker or another plan was there, since then.
 
-    Of a plan that has `begun` its own files are looked at step by step, and the others here.
+    Of a plan that has `begun` its own files are looked at step by step, and the others here. `run` is to be
+    its own.
     """
     own = {path for step in plan.steps for path in step.paths} if begun else set()
     differences = [why for each in plan.dirs if (why := each.difference(own)) is not None] or list(
         twins(plan)
     )
-    first = f"take back what was done of it (segmend undo {begun.called}), then " if begun else ""
-    if differences:
-        raise SegmendError(
-            f"refused: {'; '.join(differences)}; {first}make the plan again (nothing was changed)"
-        )
+    if not differences:
+        return
+    said = f"refused: {'; '.join(differences)}"
+    if begun is None:
+        raise SegmendError(f"{said}; nothing was changed ({what_helps(plan, run)})")
+    back = f"take back what was done of it (segmend undo {begun.called}), then make the plan again"
+    raise RunRefused(f"{said}; {back} (nothing was changed)", begun.told_steps())
 
 
 def carry_out(
@@ -134,7 +139,7 @@ def carry_out(
             vaults = _vaults(run, backup_dir)
             # Where a file system locks no directory another one may have been quicker.
             with _looking(run, watch.looked):
-                refuse_changed(run.plan, run.statuses())
+                refuse_changed(run.plan, run.statuses(), begun=run)
         with _said(run), writing(fx, run, watch.now) as journal:
             _begin(fx, run, journal, direction, vaults)
             with _folder_times(fx, run), lock.locked(fx, dirs, _last_begun(run)["locks"]) as locks:
@@ -142,7 +147,9 @@ def carry_out(
                     "no step is taken in a log dir whose lock is not held"
                 )
                 with _looking(run, watch.looked):
-                    refuse_changed(run.plan, run.statuses(), run=run if direction == BACK else None)
+                    refuse_changed(
+                        run.plan, run.statuses(), run=run if direction == BACK else None, begun=run
+                    )
                 _take_untold(fx, run, direction)
                 _take_steps(fx, run, journal, direction, watch, todo, locks)
             journal.write("finished", direction)
@@ -178,7 +185,7 @@ def examine(
     if direction == FORWARD:
         with _looking(run, tell):
             refuse_untold(run)
-        refuse_state(run.plan, begun=None if untouched else run)
+        refuse_state(run.plan, begun=None if untouched else run, run=run)
     else:
         refuse_stopped_since(run)
     # In the order in which they are taken.
@@ -225,7 +232,7 @@ def _begin(fx: Effects, run: PlanRun, journal: JournalWriter, direction: Directi
     turn = next_turn(folder(folder(run.path)))
     journal.write(
         "begun", direction, turn=turn, vaults=vaults, folders=times, locks=made, plan=run.plan.sha256,
-        pid=os.getpid(),
+        pid=os.getpid(), packed=packed(run.plan),
     )  # fmt: skip
 
 
@@ -292,7 +299,11 @@ def _take_steps(
                 _protect(run, number, work[number])
         for number, vault in ((number, vaults[number]) for number in numbers):
             assert vault in synced, "no step is begun before its vault is there for good"
-            journal.write("intended", direction, step=number, vault=vault, synced=number == numbers[-1])
+            step = run.plan.steps[number]
+            journal.write(
+                "intended", direction, step=number, kind=step.KIND, paths=step.paths, vault=vault,
+                synced=number == numbers[-1],
+            )  # fmt: skip
         for number in numbers:
             _change(run, number, direction, work[number])
         for path in sorted(later or ()):

@@ -9,9 +9,9 @@ from segmend.logdir.file_system import ways_told
 from segmend.logdir.tree import LOCK
 from segmend.surgery.counted import Tell
 from segmend.surgery.execute.journal import outdated
-from segmend.surgery.execute.journal_events import BACK, FORWARD, Direction, Status
+from segmend.surgery.execute.journal_events import BACK, FORWARD, Direction
 from segmend.surgery.execute.plan_run import PlanRun, RunState
-from segmend.surgery.execute.preconditions import way_back
+from segmend.surgery.execute.preconditions import is_done, way_back
 from segmend.surgery.execute.quarantines import refuse_discarded
 from segmend.surgery.execute.run import Outcome, Watch, carry_out, examine
 from segmend.surgery.execute.runs import runs
@@ -32,9 +32,9 @@ def direction_of(run: PlanRun) -> Direction:
 def _refuse_built_upon(run: PlanRun) -> None:
     """Raise `SegmendError` if a later plan that is not taken back changed what this one had left."""
     later = [other for other in runs(folder(folder(run.path))) if other.number > run.number]
-    mine = [step for step, status in zip(run.plan.steps, run.statuses(), strict=True) if _done(status)]
+    mine = [step for step, status in zip(run.plan.steps, run.statuses(), strict=True) if is_done(status)]
     for other in reversed(later):
-        theirs = [s for s, status in zip(other.plan.steps, other.statuses(), strict=True) if _done(status)]
+        theirs = [s for s, status in zip(other.plan.steps, other.statuses(), strict=True) if is_done(status)]
         neighbours = Neighbours([*mine, *theirs])
         for number, step in enumerate(mine):
             if any(neighbour >= len(mine) for neighbour in neighbours.of(number)):
@@ -42,10 +42,6 @@ def _refuse_built_upon(run: PlanRun) -> None:
                     f"{step.paths[0]}: was changed again by {other.name}; first: segmend undo "
                     f"{other.called}; nothing was changed{way_back(run)}"
                 )
-
-
-def _done(status: Status) -> bool:
-    return status is not Status.BEFORE
 
 
 @ways_told()
