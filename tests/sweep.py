@@ -1,13 +1,13 @@
 """`python -m tests.sweep [--seed N] [WHAT...]`: whole, what CI takes samples of; all of it takes hours.
 
-`faults`: every fault, of the lab and on written log dirs, and many pairs through an operator's evening;
-`crash`: more kills and losses of power, and hostile plans; `recorded`: each recorded disaster, each trial
-of owners, odd places and outages, each deletion and cleaning; `merge`: many more histories of replicas;
-`fleet`: more histories of audits that carry scans over, and YARN; `live`: more faults on live brokers, each
-story on each release; `outside`: any damage, all commands beside one another; `options`: any value of any
-option; `surgery`: operations, damage and stops at random; `killed`: kills at random; `shows`: each operation
-on each golden release with a broker after it. What is drawn depends on the seed, that of the day if none is
-given: it is printed first and last, and with it the same is drawn again.
+`faults`: every fault, of the lab and on written log dirs, with each command that is named, and many pairs
+through an operator's evening; `crash`: more kills and losses of power, and hostile plans; `recorded`: each
+recorded disaster, each trial of owners, odd places and outages, each deletion and cleaning; `merge`: many
+more histories of replicas; `fleet`: more histories of audits that carry scans over, and YARN; `live`: more
+faults on live brokers, each story on each release; `outside`: any damage, all commands beside one another;
+`options`: any value of any option; `surgery`: operations, damage and stops at random; `killed`: kills at
+random; `shows`: each operation on each golden release with a broker after it. What is drawn depends on the
+seed, that of the day if none is given: it is printed first and last, and with it the same is drawn again.
 """
 
 import argparse
@@ -23,9 +23,13 @@ PYTEST = (sys.executable, "-m", "pytest", "-m", "", "--timeout", "0")
 SWEEPS = {
     "faults": (
         *PYTEST,
+        "tests/checks/test_damages.py",
+        "tests/checks/test_next_commands.py",
+        "tests/loading/test_order_of_dirs.py",
         "tests/logdir/test_index_file.py",
         "tests/surgery/test_every_fault.py",
         "tests/surgery/test_own_bytes.py",
+        "tests/surgery/test_repair.py",
     ),
     "crash": (
         *PYTEST,

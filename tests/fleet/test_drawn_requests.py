@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("bucket"), pytest.mark.f
 A_SEGMENT = 4
 PREALLOCATED = 3
 """Of an index that may end in zeros its end is looked at, its beginning, and at last all of it."""
-PAGE = 100
+PAGE = 50
 """So many objects one answer tells here; of S3 it is 1000."""
 
 
@@ -50,10 +50,8 @@ SHAPES = {
     "large batches": Shape(
         brokers=(1, 2), partitions=(1, 2), segments=(2, 5), sizes=(100_000, 260_000, 500_000)
     ),
-    "many partitions": Shape(
-        brokers=(1, 1), partitions=(9, 14), segments=(3, 5), sizes=(30,), batches=(2, 2)
-    ),
-    "many segments": Shape(brokers=(1, 1), partitions=(1, 1), segments=(30, 60), sizes=(30,), batches=(2, 2)),
+    "many partitions": Shape(brokers=(1, 1), partitions=(6, 9), segments=(2, 4), sizes=(30,), batches=(2, 2)),
+    "many segments": Shape(brokers=(1, 1), partitions=(1, 1), segments=(15, 30), sizes=(30,), batches=(2, 2)),
 }
 CASES = [(name, SEED * 100 + number) for name in SHAPES for number in range(sampled(8, 1))]
 
