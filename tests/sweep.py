@@ -72,6 +72,7 @@ SWEEPS = {
     "merge": (
         *PYTEST,
         "tests/merge/test_flipped.py",
+        "tests/rescue/test_under_hands.py",
         "tests/merge/test_rule.py",
         "tests/rescue/test_one_rule.py",
     ),

@@ -9,6 +9,9 @@ from tests.golden.shared import golden
 from tests.merge.test_diff import PLAIN, broker
 from tests.rescue.replicas import replicas
 
+from segmend.logdir import disk
+from segmend.logdir.file_system import EntryType
+
 COMMANDS = (
     ("diff",), ("rescue", "--as", "jsonl"), ("rescue",), ("export",), ("fleet", "diff"), ("fleet", "export"),
     ("fleet", "rescue", "--as", "jsonl"),
@@ -29,7 +32,8 @@ def test_directories_that_no_broker_serves_are_named(kind: str, tmp_path: Path) 
     aside = dirs[0] / f"{ASIDE}-{kind}"
     (dirs[0] / "t-0").rename(aside)
     shutil.copytree(dirs[1] / "t-0", dirs[1] / "other-0")
-    more = [str(aside)] if kind == "stray" else []
+    # What was to be moved is a copy of what its broker has, which is not here.
+    more = [] if kind == "delete" else [str(aside)]
     for number, command in enumerate(COMMANDS):
         for _ in range(2):
             ran = told(command, tmp_path / f"o{number}", *dirs, code=4 if more else 0)
@@ -46,6 +50,43 @@ def test_directories_that_no_broker_serves_are_named(kind: str, tmp_path: Path) 
     both = told(("rescue", "--as", "jsonl"), tmp_path / "both", aside, dirs[1] / "t-0", code=0)
     assert both.of("summary")[0]["records"] == 100
     assert run("diff", aside, dirs[1] / "t-0", "--json", code=4).of("partition")[0]["verdict"] == "behind"
+
+
+def test_the_copy_of_a_move_is_no_doubt_beside_what_it_is_a_copy_of(tmp_path: Path) -> None:
+    dirs = [broker(tmp_path / "d0", 1, PLAIN), broker(tmp_path / "d1", 1, PLAIN), broker(tmp_path, 2, PLAIN)]
+    aside = dirs[1] / f"{ASIDE}-future"
+    (dirs[1] / "t-0").rename(aside)
+    for number, command in enumerate(COMMANDS):
+        ran = told(command, tmp_path / f"o{number}", *dirs, code=0)
+        (summary,) = ran.of("summary")
+        assert (summary["not_looked_at"], summary["strays"]) == ([str(aside)], []), command
+
+
+@pytest.mark.parametrize("command", [each for each in COMMANDS if each != ("fleet", "diff")])
+def test_a_replica_that_is_moved_while_the_dirs_are_listed(
+    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The dir that gets it was listed before, the one that had it behind: of neither it was a replica."""
+    dirs = [broker(tmp_path / "d0", 1, PLAIN), broker(tmp_path / "d1", 1, PLAIN)]
+    shutil.copytree(dirs[1] / "t-0", dirs[1] / "other-0")
+    future, listing = dirs[0] / f"{ASIDE}-future", disk.listing
+    (dirs[0] / "t-0").rename(future)
+
+    def moving(path: str) -> dict[str, EntryType]:
+        # The fleet looks before that what is a log dir at all.
+        seen.append(path)
+        if seen == listed:
+            future.rename(dirs[0] / "t-0")
+            (dirs[1] / "t-0").rename(dirs[1] / f"{ASIDE}-delete")
+        return listing(path)
+
+    seen, listed = list[str](), list[str]()
+    monkeypatch.setattr(disk, "listing", moving)
+    told(command, tmp_path / "before", *dirs, code=0)
+    last = max(at for at, path in enumerate(seen) if path == str(dirs[1]))
+    listed, seen = seen[: last + 1], []
+    ran = told(command, tmp_path / "out", *dirs, code=4)
+    assert ran.of("summary")[0]["strays"] == [str(future)]
 
 
 ANEW = "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAg\n"

@@ -168,6 +168,16 @@ def test_a_directory_under_several_names_counts_once(fleet: Sequence[Path], tmp_
     assert (row["read"], row["records"], len(row["sources"])) == (120, 120, 1)
 
 
+@pytest.mark.parametrize("command", [("diff",), ("rescue", "--as", "jsonl"), ("export",)])
+def test_a_partition_directory_that_is_not_there_any_more(
+    command: Sequence[str], fleet: Sequence[Path], tmp_path: Path
+) -> None:
+    given = [each / "orders-0" for each in fleet]
+    shutil.rmtree(given[1])
+    ran = run(*command, *given, *([] if "diff" in command else ["--out", tmp_path / "out"]))
+    assert (ran.code, ran.err) == (8, f"segmend: {given[1]}: no such directory\n")
+
+
 def go(dirs: Sequence[Path], out: Path, form: str, meanwhile: Callable[[], None] | None = None) -> list[Line]:
     """A rescue during which, once all replicas of one are read, something happens; what it told."""
     request = RescueRequest(dirs=tuple(map(str, dirs)), out=str(out), form=form, topic="orders")

@@ -6,7 +6,7 @@ import argparse
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 
-from segmend.errors import UsageError
+from segmend.errors import SegmendError, UsageError
 from segmend.formats.names import parse_dir_name, parse_file_name
 from segmend.frozen import frozen
 from segmend.logdir import disk
@@ -50,6 +50,8 @@ def open_targets(
     if not partitions:
         return Targets(dirs=proved(open_log_dirs(paths, twice), blank=blank))
     if len(partitions) != len(folders):
+        if None in kinds:
+            raise _nothing_at(paths[kinds.index(None)])
         raise UsageError("give either log dirs or partition directories, not both")
     parents = dict.fromkeys(_folder(path) for path in folders)
     return Targets(
@@ -69,10 +71,8 @@ def open_log_dirs(paths: Sequence[str], twice: Callable[[str], None] | None = No
     log_dirs = []
     for path in paths:
         kind = disk.path_type(path)
-        if kind is None and "://" in path:
-            raise UsageError(f"{path}: only `segmend fleet` (diff, rescue, ...) reads object stores")
         if kind is None:
-            raise Unreadable(path, "no such directory")
+            raise _nothing_at(path)
         if kind != "dir":
             raise UsageError(f"{path}: not a directory; give the log dir that holds it")
         place = place_of(disk, path)
@@ -84,6 +84,12 @@ def open_log_dirs(paths: Sequence[str], twice: Callable[[str], None] | None = No
         seen[place] = path
         log_dirs.append(LogDir.open(path))
     return log_dirs
+
+
+def _nothing_at(path: str) -> SegmendError:
+    if "://" in path:
+        return UsageError(f"{path}: only `segmend fleet` (diff, rescue, ...) reads object stores")
+    return Unreadable(path, "no such directory")
 
 
 def open_or_note(paths: Sequence[str], *, once: bool = False) -> list[LogDir]:

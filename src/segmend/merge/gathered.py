@@ -43,9 +43,10 @@ class PassedOver:
     """Paths of what lies beside the replicas and is not looked at.
 
     `aside` are directories that no broker serves: of a replica that is being deleted or moved, or was set
-    aside. `strays` are those of them that were set aside and may have records that no replica has. `broken`
-    are links to nothing where a replica should be. `running` are log dirs on which a broker runs or ran
-    meanwhile: what it wrote since they were read is not looked at either.
+    aside. `strays` are those of them that may have records that no replica has: what was set aside, and the
+    copy of a move where its broker's own replica is not among these, or got its name and place since they
+    were listed. `broken` are links to nothing where a replica should be. `running` are log dirs on which a
+    broker runs or ran meanwhile: what it wrote since they were read is not looked at either.
     """
 
     aside: tuple[str, ...] = ()
@@ -72,22 +73,31 @@ def passed_over(dirs: Sequence[LogDir], topic: str | None) -> PassedOver:
             for name, parsed in named
             if parsed.kind == "current" and fnmatchcase(parsed.topic or "", glob)
         )
+    served: dict[Key, list[PartitionDir]] = {}
+    for each in (each for log_dir in dirs if aside for each in log_dir.partitions if each.kind == "current"):
+        served.setdefault(each.key, []).append(each)
+    left = (each for each in aside if each.kind != "delete")
     return PassedOver(
         aside=tuple(each.path for each in aside),
-        strays=tuple(each.path for each in aside if each.kind == "stray" and _may_have_more(each, dirs)),
+        strays=tuple(each.path for each in left if _may_have_more(each, served.get(each.key, ()))),
         broken=tuple(broken),
     )
 
 
-def _may_have_more(stray: PartitionDir, dirs: Iterable[LogDir]) -> bool:
-    """Not if it has no byte, or is of a topic that was deleted and made anew; an untold size may be any."""
-    parts = (each for log_dir in dirs for each in log_dir.partitions)
-    ids = {each.topic_id for each in parts if each.kind == "current" and each.key == stray.key} - {None}
-    if stray.topic_id and ids and stray.topic_id not in ids:
+def _may_have_more(beside: PartitionDir, served: Sequence[PartitionDir]) -> bool:
+    """Not without a byte, of a topic that was deleted and made anew, or as a copy of what its broker serves.
+
+    `served` are the replicas of its partition. An untold size may be any.
+    """
+    ids = {each.topic_id for each in served} - {None}
+    if beside.topic_id and ids and beside.topic_id not in ids:
         return False
-    logs = (f"{stray.path}/{name}" for name in stray.entries if name.endswith(".log"))
-    sizes = (or_none(stray.log_dir.files.file_size, log) for log in logs)
-    return stray.unreadable is not None or any(size != 0 for size in sizes)
+    brokers = {_whose(each.log_dir)[0] for each in served}
+    if beside.kind == "future" and _whose(beside.log_dir)[0] in brokers:
+        return False
+    logs = (f"{beside.path}/{name}" for name in beside.entries if name.endswith(".log"))
+    sizes = (or_none(beside.log_dir.files.file_size, log) for log in logs)
+    return beside.unreadable is not None or any(size != 0 for size in sizes)
 
 
 def _whose(log_dir: LogDir) -> tuple[float, str]:

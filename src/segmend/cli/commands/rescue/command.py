@@ -40,8 +40,9 @@ brokers), `unreadable` the batches whose records could not be read: file, positi
 `read` = `records` + `left_out` + `duplicates` (what another replica gave, or is on a branch that lost) +
 `not_asked_for`, and what --compact took, less what --salvage added. The summary has `not_looked_at`,
 directories beside the replicas that no broker serves (-stray, -delete, -future), `strays`, those of them that
-were set aside and may have records that no replica has (exit code 4), `unread`, replicas that are links to
-nothing, and `running`, log dirs on which a broker runs: they change while they are read.
+may have records that no replica has (set aside, or the copy of a move without what it is a copy of; exit code
+4), `unread`, replicas that are links to nothing, and `running`, log dirs on which a broker runs: they change
+while they are read.
 
 --salvage takes what no replica has sound from batches whose checksum fails but whose records parse, and from
 sound ones that were left out because one bit may have given them their offset. Such records have `salvaged`
