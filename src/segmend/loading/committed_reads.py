@@ -6,6 +6,8 @@ what a snapshot says of the transactions that were open before.
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Final
@@ -33,6 +35,10 @@ FORGOTTEN: Final = (
     "knows nothing of its producer"
 )
 _BACKWARDS: Final = {"offset-backwards", "offset-before-base"}
+_RECORDS: Final = -1
+_UNREAD: Final = -2
+"""Beside the types of markers."""
+_LAST: Final = 2**63 - 1
 
 
 def note_wrong_aborts(loaded: LoadedLog, scans: Sequence[SegmentScan | None]) -> None:
@@ -109,7 +115,9 @@ class _Aborts:
         surplus = surplus_rows(rows, known, segment.base_offset, self._start)
         left = [row for row in known.values() if row.last_offset < scan.next_offset]  # before it was cut
         self._note(segment, [row for row in left if (row.producer_id, row.last_offset) not in read], GIVEN)
-        hiding = (row for _, row in surplus if row.producer_id in producers or _outlived([segment], row))
+        wrong = [row for _, row in surplus]
+        hiding = {*_hiding(segment, rows if _goes_back(scan) else wrong)}
+        hiding.update(row for row in wrong if row.producer_id in producers)
         self._note(segment, [*hiding], HIDDEN)
         had = self._on_disk(segment) if segment.recovered else ()
         lost = [row for row in had if (row.producer_id, row.last_offset) not in known]
@@ -144,12 +152,41 @@ def _is_told(state: LoadState, name: str) -> bool:
     return file is not None and file.size > 0
 
 
+def _hiding(segment: Segment, rows: Sequence[AbortedTxn]) -> Iterator[AbortedTxn]:
+    """Rows for which a consumer leaves out what their producer commits, by the order in the log.
+
+    It leaves out all of its transactions from the first batch on that reaches the row's offset, up to the
+    next marker of an abort in the same answer, which is of one segment
+    (`CompletedFetch.containsAbortMarker`). What lies before a marker that is gone was aborted: only what is
+    committed behind its place tells then.
+    """
+    reached = array("q")
+    own = {row.producer_id: (array("q"), array("q"), array("b")) for row in rows}
+    for number, (batch, marker) in enumerate(_batches([segment]) if own else ()):
+        reached.append(min(_LAST, max(batch.last_offset, reached[-1] if reached else -1)))
+        if batch.is_transactional and batch.producer_id in own:
+            numbers, bases, kinds = own[batch.producer_id]
+            numbers.append(number)
+            bases.append(batch.base_offset)
+            kinds.append(_RECORDS if not batch.is_control else _UNREAD if marker is None else marker[0])
+    for row in rows if segment.log else ():
+        numbers, bases, kinds = own[row.producer_id]
+        inside = behind = False
+        for at in range(bisect_left(numbers, bisect_left(reached, row.first_offset)), len(numbers)):
+            if kinds[at] == _RECORDS:
+                inside, behind = True, behind or bases[at] > row.last_offset
+            elif kinds[at] in (ABORT, _UNREAD):
+                break
+            elif behind or (inside and bases[at] <= row.last_offset):
+                yield from [row] * (row.last_offset >= segment.base_offset)
+                break
+
+
 def _outlived(segments: Sequence[Segment], row: AbortedTxn) -> bool:
     """Whether the marker of that row is gone, and the producer commits more behind it in these segments.
 
-    While the row is there, a consumer leaves out all of its transactions up to the next marker of an abort in
-    the same answer, which is of one segment (`CompletedFetch.containsAbortMarker`); a recovery takes them for
-    one that is committed, in whatever segment, and writes no such row. Both seen, on 1.1.0 and 4.3.1.
+    A recovery takes them for one transaction that is committed, in whatever segment, and writes no such row.
+    Seen on 1.1.0 and 4.3.1.
     """
     if not segments or segments[0].log is None or row.last_offset < segments[0].base_offset:
         return False
@@ -179,12 +216,17 @@ def _batches(segments: Sequence[Segment]) -> Iterator[tuple[RecordBatch, Marker 
                 yield batch, marker_of(batch, log) if batch.is_control else None
 
 
+def _goes_back(scan: SegmentScan) -> bool:
+    """Whether a consumer meets offsets in another order than the rows have them."""
+    return not _BACKWARDS.isdisjoint(kind for kind, _ in scan.problem_counts)
+
+
 def _lacks_offsets(segment: Segment, scan: SegmentScan, following: int | None) -> bool:
     """A marker may be gone, or an offset be of no use to tell the order: then an index may be right.
 
     `following` is where the next segment begins.
     """
-    if {kind for kind, _ in scan.problem_counts} & _BACKWARDS:
+    if _goes_back(scan):
         return True
     if following is not None and following > scan.next_offset:
         return True

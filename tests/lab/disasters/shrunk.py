@@ -83,6 +83,8 @@ NAMED: dict[str, dict[str, int]] = {
     "a directory with leader epochs and no segment, beside metadata": {"4.1.1": 202611510064},
     "a batch whose header counts other records than it has": {"2.5.1": 202613000008},
     "the marker of an aborted transaction is gone, and its row is not": {"1.1.0": 202613000002},
+    "a row of an index of aborted transactions that their own marker denies": {"3.9.2": 202613100205},
+    "transactions in a segment whose offsets go back": {"3.9.2": 202613100206},
     "messages of before 0.11 at the end of a segment that is recovered": {
         "2.5.1": 202612004035,
         "1.1.0": 202612004019,

@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.checks.build_partition import seal
+from tests.faults.hands import with_number
+from tests.golden.shared import golden
 from tests.lab import process, upgrade
 from tests.lab.broker import Broker
+from tests.lab.disasters.batches import split
+from tests.lab.disasters.committed import by_markers, passed, sorted_out
 from tests.lab.disasters.files import Seen, changes
 from tests.lab.disasters.judge import tasks_began
 from tests.lab.errors import LabError
@@ -73,3 +78,20 @@ def test_a_stray_is_known_again_under_the_number_that_the_broker_read(number: st
     assert changes({f"d0/t-{number}": files}, {stray: files}) == {
         f"d0/t-{number}": {"renamed": "d0/t-1.HEX-stray"}
     }
+
+
+def test_committed_are_told_by_producer_and_not_by_offset_alone() -> None:
+    """Where offsets go back two batches begin at one; what is in no transaction is committed."""
+    batches = [(7, 3, 5, None), (-1, 3, 6, None), (7, 7, 7, 0)]
+    right, aborted = by_markers(batches)
+    assert (right, aborted) == (set(), {(7, 3)})
+    assert passed(batches, [(7, 3)]) == {(-1, 3)}
+
+
+def test_an_answer_with_odd_batches_is_sorted_out() -> None:
+    log = next(golden("4.3.1-clean").glob("b1/*/txn-open-0/*.log"))
+    one = next(each for each in split(log.read_bytes()) if next(sorted_out(each))[0] >= 0)
+    plain = seal(with_number(one, ">h", 21, lambda attributes: attributes & ~0x10))
+    assert next(sorted_out(plain))[0] == -1
+    negative = with_number(one, ">i", 8, lambda _: -8)
+    assert [each for each in sorted_out(negative) if each[3] is None] == []
