@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import math
 import os
 import pkgutil
 import platform
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import replace
 from pathlib import Path
 
 from bench import races
-from bench.scale import Scale, smoke
+from bench.measure import BOUND
+from bench.scale import Scale, part, smoke
 
 
 def main() -> None:
@@ -33,11 +36,17 @@ def main() -> None:
     )
     parser.add_argument("--folder", type=Path, help="keep the data here (1.9 GB) and find it again next time")
     parser.add_argument("--runs", type=int, metavar="N", help="of each contender; several after a warm-up")
+    parser.add_argument("--part", type=int, default=1, metavar="N", help="all sizes and counts divided by N")
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, metavar="M",
+        help="a race begins no further turn after so long, and prints what it has",
+    )  # fmt: skip
     arguments = parser.parse_args()
     # Else each process compiles anew what was changed since its compiled files were written, and is timed.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if len(arguments.race) == 1:
-        run(arguments.race[0], arguments.folder, tiny=arguments.smoke, runs=arguments.runs)
+        BOUND.end = time.monotonic() + 60 * arguments.minutes
+        run(arguments.race[0], arguments.folder, tiny=arguments.smoke, runs=arguments.runs, of=arguments.part)
         return
     print(
         f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, warm cache",
@@ -47,15 +56,17 @@ def main() -> None:
         for name in arguments.race or names:
             options = ["--folder", arguments.folder or scratch, *(["--smoke"] if arguments.smoke else [])]
             options += ["--runs", str(arguments.runs)] if arguments.runs else []
+            options += ["--part", str(arguments.part), "--minutes", str(arguments.minutes)]
             # A process each: a child's peak memory starts at that of the process it was forked from.
             subprocess.run([sys.executable, "-m", "bench", name, *options], check=True)
 
 
-def run(name: str, folder: Path | None, *, tiny: bool, runs: int | None = None) -> None:
+def run(name: str, folder: Path | None, *, tiny: bool, runs: int | None = None, of: int = 1) -> None:
     """One race in this process."""
     with tempfile.TemporaryDirectory(prefix="segmend-bench-") as scratch:
         data = folder or Path(scratch)
         scale = smoke(data / "smoke") if tiny else Scale(folder=data)
+        scale = scale if of == 1 else part(scale, of)
         importlib.import_module(f"bench.races.{name}").run(replace(scale, runs=runs) if runs else scale)
 
 

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.measure import tell
 from segmend.formats.build import NewRecord, build_batch
 
 LZ4 = 3
@@ -144,6 +145,7 @@ def many_segments(folder: Path, *, segments: int, a_partition: int = 1000) -> Pa
     shape = Shape(name="tiny", value_bytes=40, records_per_batch=1, codec=0)
     built = templates(shape)
     ends: dict[Path, int] = {}
+    tell(f"making {segments:,} segments")
     for number in range(-(-segments // a_partition)):
         partition = folder / f"tiny-{number}"
         partition.mkdir(parents=True, exist_ok=True)

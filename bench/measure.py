@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import signal
 import statistics
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from segmend.wording import plural
 
 
 @dataclass(slots=True)
@@ -22,7 +26,7 @@ class Contender:
     function: Callable[[], float] | None = None
     environment: dict[str, str] = field(default_factory=dict)
     clock: Callable[[], float] | None = None
-    """Reads CPU seconds, before and after a run of the function."""
+    """Reads CPU seconds, before and after a run of the function; of a command, those it took."""
     before: Callable[[], None] = lambda: None
     """What is done before each run, not timed."""
     seconds: list[float] = field(default_factory=list)
@@ -50,6 +54,7 @@ class Contender:
         words = process.stderr.read()
         _, status, usage = os.wait4(process.pid, 0)
         self.seconds.append(time.perf_counter() - started)
+        self.cpu.append(usage.ru_utime + usage.ru_stime)
         self.peak_mib = max(self.peak_mib, usage.ru_maxrss / 1024)
         # segmend ends with 4 when it has findings; for a benchmark that is a result as well.
         if os.waitstatus_to_exitcode(status) not in (0, 4):
@@ -62,15 +67,45 @@ class Contender:
         return statistics.median(self.seconds)
 
 
+@dataclass(slots=True)
+class Bound:
+    """When races begin no further turn, on the clock of `time.monotonic`."""
+
+    end: float = math.inf
+
+    @property
+    def reached(self) -> bool:
+        return time.monotonic() >= self.end
+
+
+BOUND = Bound()
+"""Of this process."""
+
+
 def race(contenders: Sequence[Contender], *, runs: int) -> None:
-    """Run all in turn, A B C A B C, so that a noisy minute hits all alike; warmed up if more than once."""
-    for contender in contenders if runs > 1 else ():
-        contender.run()
-        contender.seconds.clear()
-        contender.cpu.clear()
-    for _ in range(runs):
+    """Run all in turn, A B C A B C, so that a noisy minute hits all alike; warmed up if more than once.
+
+    Each run is told on stderr. Past the bound no turn is begun: the one that was to warm up counts if there
+    is no other one.
+    """
+    for turn in range(runs if runs == 1 else runs + 1):
+        warm_up = turn == 0 and runs > 1
+        if BOUND.reached and all(each.seconds for each in contenders):
+            tell(f"out of time: {plural(max(len(each.seconds) for each in contenders), 'turn')} counted")
+            return
         for contender in contenders:
             contender.run()
+            name = "warm-up" if warm_up else f"{turn if runs > 1 else 1} of {runs}"
+            tell(f"{contender.name}: {name}, {contender.seconds[-1]:.2f} s")
+        if warm_up and not BOUND.reached:
+            for contender in contenders:
+                contender.seconds.clear()
+                contender.cpu.clear()
+
+
+def tell(words: str) -> None:
+    """How far it is: the tables alone go to stdout."""
+    print(f"bench: {words}", file=sys.stderr, flush=True)
 
 
 class FamilyCpu:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 
@@ -24,6 +24,17 @@ class Scale:
     """Replicas in the tables of a report."""
     live: bool = True
     """Whether a broker is started where the race can do without, and as a server is: its JVM for speed."""
+
+
+def part(scale: Scale, of: int) -> Scale:
+    """One in so many of all that is sized or counted in bytes, segments and rows."""
+    return replace(
+        scale, folder=scale.folder / f"part-{of}", kib_bytes=scale.kib_bytes // of,
+        small_bytes=scale.small_bytes // of, segments=scale.segments // of,
+        tiny_segments=scale.tiny_segments // of, planned=tuple(max(2, each // of) for each in scale.planned),
+        reported=tuple(each // of for each in scale.reported),
+        brokers=tuple(max(3, each // of) for each in scale.brokers),
+    )  # fmt: skip
 
 
 def smoke(folder: Path) -> Scale:

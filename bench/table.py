@@ -40,13 +40,13 @@ def show(
 def show_waits(title: str, waits: Sequence[tuple[Contender, float]]) -> None:
     """Times a person waits for, each with its bound in seconds."""
     print(f"\n## {title}\n")
-    print("| what | median s | min s | target s | peak MiB |")
-    print("|---|--:|--:|---|--:|")
+    print("| what | median s | min s | CPU s | target s | peak MiB |")
+    print("|---|--:|--:|--:|---|--:|")
     for each, bound in waits:
         verdict = _verdict(each.median, bound)
-        print(
-            f"| {each.name} | {each.median:.3f} | {min(each.seconds):.3f} | {verdict} | {each.peak_mib:.0f} |"
-        )
+        cpu = f"{min(each.cpu):.3f}" if each.cpu else ""
+        times = f"{each.median:.3f} | {min(each.seconds):.3f} | {cpu}"
+        print(f"| {each.name} | {times} | {verdict} | {each.peak_mib:.0f} |")
 
 
 def _verdict(value: float, bound: float | None) -> str:

@@ -3,7 +3,8 @@
 import subprocess
 import sys
 
-from bench.measure import FamilyCpu
+import pytest
+from bench.measure import BOUND, Contender, FamilyCpu, race
 
 _DAEMON = """
 import os, signal, time
@@ -39,3 +40,21 @@ def test_what_a_worker_used_that_nobody_waited_for_stays_in_the_sum() -> None:
     assert worked - begin >= 0.3
     assert ended >= worked
     assert cpu() >= ended
+
+
+@pytest.mark.parametrize(("after", "counted"), [(0, 1), (3, 1), (5, 2), (99, 4)])
+def test_a_race_out_of_time_has_what_it_ran(
+    monkeypatch: pytest.MonkeyPatch, after: int, counted: int
+) -> None:
+    """The turn that was to warm up counts if time is over by then."""
+    ran = list[int]()
+
+    def work() -> float:
+        ran.append(1)
+        BOUND.end = float("-inf") if len(ran) > after else float("inf")
+        return 1.0
+
+    monkeypatch.setattr(BOUND, "end", float("inf"))
+    both = [Contender("one", function=work), Contender("other", function=work)]
+    race(both, runs=4)
+    assert [len(each.seconds) for each in both] == [counted, counted]
