@@ -22,6 +22,7 @@ from tests.lab.disasters.judge import Judge
 from tests.lab.disasters.scene import Scene
 from tests.lab.errors import LabError
 from tests.lab.incidents.draw import DIRS, KILL, MADE, START, STOP, named
+from tests.lab.process import run_tool
 
 CANNOT = (OSError, LookupError, ValueError, RuntimeError, KafkaException, LabError)
 LIVELY = {
@@ -223,6 +224,8 @@ def back(story: Story, target: str, _draw: random.Random) -> None:
     there.stat()
     shutil.rmtree(mine, ignore_errors=True)
     there.rename(mine)
+    if target in story.scene.dropped:
+        story.scene.dropped_list.unlink()
 
 
 def empty(story: Story, target: str, _draw: random.Random) -> None:
@@ -231,6 +234,31 @@ def empty(story: Story, target: str, _draw: random.Random) -> None:
     mine = story.scene.log_dir(target)
     mine.mkdir()
     story.owned(mine)
+
+
+def dropped(story: Story, target: str, draw: random.Random) -> None:
+    """The disk is not there, and server.properties names it no more."""
+    scene = story.scene
+    if scene.dropped:
+        raise LookupError("no dir would be left")
+    away(story, target, draw)
+    scene.dropped_list.write_text(target)
+
+
+def make_anew(story: Story, target: str, draw: random.Random) -> None:
+    """A new disk in the place of the dir, formatted by Kafka's tool where brokers ask for that."""
+    empty(story, target, draw)
+    broker = Judge(story.version, story.scene, story.uid)
+    if broker.release.mode == "zookeeper":
+        return
+    stored = (path / "meta.properties" for path in (*story.scene.dirs, story.place("away", target)))
+    lines = next(path for path in stored if path.exists()).read_text().splitlines()
+    (cluster,) = (line.partition("=")[2] for line in lines if line.startswith("cluster.id="))
+    broker.write_config()
+    extra = ["--standalone"] if broker.dynamic_quorum else []
+    arguments = ["format", "--ignore-formatted", "-t", cluster, "-c", str(broker.config), *extra]
+    run_tool(broker.release, broker.root, "kafka.tools.StorageTool", *arguments)
+    story.owned(story.scene.log_dir(target))
 
 
 def own_dir(story: Story, target: str, draw: random.Random) -> None:
@@ -265,7 +293,8 @@ ACTS: dict[str, Act] = {
     START: start, STOP: stop, KILL: kill, "write": write, "transactions": transactions, "trim": trim,
     "create": make_topic, "delete": delete, "wait": wait, "copy": copy, "copy-bare": copy_bare,
     "restore": restore, "restore-over": restore_over, "restore-topic": restore_topic, "away": away,
-    "back": back, "empty": empty, "own-dir": own_dir, "own-topic": own_topic, "gone": gone, "twice": twice,
+    "back": back, "empty": empty, "dropped": dropped, "anew": make_anew, "own-dir": own_dir,
+    "own-topic": own_topic, "gone": gone, "twice": twice,
 }  # fmt: skip
 
 

@@ -28,14 +28,28 @@ DOWN = {
     "restore-topic": 3,
     "own-topic": 1,
     "gone": 2,
+    "anew": 2,
 }
 """What is done while it is down."""
 LAST = {
     "restore": 4, "restore-over": 3, "restore-topic": 3, "away": 2, "back": 1, "empty": 1, "own-dir": 2,
-    "own-topic": 2, "gone": 2, "twice": 2,
+    "own-topic": 2, "gone": 2, "twice": 2, "dropped": 3, "anew": 4,
 }  # fmt: skip
 """And what before the last start, which more of it may end: nobody restores a copy of then any more."""
-OF_DIRS = ("copy", "copy-bare", "restore", "restore-over", "away", "back", "empty", "own-dir")
+OF_DIRS = (
+    "copy",
+    "copy-bare",
+    "restore",
+    "restore-over",
+    "away",
+    "back",
+    "empty",
+    "own-dir",
+    "dropped",
+    "anew",
+)
+WITHOUT = ("away", "empty", "dropped", "anew", "anew")
+"""How a disk is missed for a run; a KRaft node starts after the last two only."""
 MADE = "made-{}"
 """Topics that the story makes."""
 AS_USER = 0.4
@@ -78,7 +92,7 @@ def drawn_at(version: str, seed: int, number: int) -> Incident:
         acts += some(draw, DOWN, draw.choice((0, 0, 1, 2)))
         if draw.random() < 0.2:  # a start without a disk, which is there again then
             name = draw.choice(DIRS)
-            acts += [f"{draw.choice(('away', 'empty'))}@{name}#0", START, KILL, f"back@{name}#0"]
+            acts += [f"{draw.choice(WITHOUT)}@{name}#0", START, KILL, f"back@{name}#0"]
         acts += [START, *some(draw, UP, draw.randint(1, 3)), draw.choice((STOP, KILL))]
     acts += some(draw, LAST, draw.randint(1, 3))
     return Incident(version, tuple(with_copies(draw, acts)), USER if draw.random() < AS_USER else None)

@@ -104,8 +104,10 @@ def exit_code(incident: Incident, scene: Scene) -> int:
     path = scene.root / "given.properties"
     path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
     user = [f"--as-user={incident.uid}"] if incident.uid else []
-    dirs = [each for each in scene.dirs if each.exists()]
-    return run("forecast", *dirs, f"--config={path}", f"--kafka={incident.version}", *user, "--json").code
+    dirs = [each for each in scene.dirs if each.exists() and each.name not in scene.dropped]
+    ran = run("forecast", *dirs, f"--config={path}", f"--kafka={incident.version}", *user, "--json")
+    path.unlink()  # it has the paths of this machine
+    return ran.code
 
 
 def rows_of(version: str) -> list[Row]:
