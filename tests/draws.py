@@ -1,32 +1,33 @@
-"""The fast tests draw cases of a costly table: what is left of it is counted, and CI runs all of it."""
+"""The fast tests draw a few of the costly ones of each file by the day; the rest is counted, and left to CI.
 
+Which ones are costly is recorded (`python -m tests.costs`): whatever the load, a day runs the same of them.
+"""
+
+import json
 import os
-import resource
+import re
 import time
 from collections import defaultdict
-from collections.abc import Generator
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
+from pathlib import Path
 from random import Random
-from statistics import median
 from typing import Protocol
 
 import pytest
 
 from tests.seeds import NUMBER
 
-ENOUGH = 0.1
-"""Seconds of CPU for the cases of a costly table; then no more are begun."""
-CHEAP = 0.025
-"""A table half of whose cases take less is run whole: most of them have one for each branch."""
-SOME = 30
-"""One in so many cases is run before a table is said to be costly: the first one makes what they share."""
+COSTS = Path("tests/costs.json")
+"""Mean seconds of CPU of a case, by file and test, of all that take more than `CHEAP`; below the root."""
+CHEAP = 0.03
+"""Seconds of CPU: who takes less always runs. They are most, and most of the branches are theirs."""
+SHARE = 0.2
+"""Seconds of CPU of a file for its costly tests; the first one drawn may take more."""
+WHOLE = "SEGMEND_WHOLE"
+"""Environment: files in whose text this regular expression is found run whole."""
 LEFT = "left to CI"
 DAY = 86_400
-
-
-def used() -> float:
-    """Seconds of CPU of this process, and of those that it waited for."""
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 class Worker(Protocol):
@@ -36,17 +37,15 @@ class Worker(Protocol):
 
 
 class Draws:
-    """A plug-in of pytest: cases in an order drawn by the day, and no more once a table took enough."""
+    """A plug-in of pytest: of the costly tests of each file those that the day draws, and all others."""
 
     def __init__(self, seed: str = "") -> None:
         self.seed = seed or os.environ.get(NUMBER) or str(int(time.time()) // DAY)
-        self._took: dict[str, list[float]] = defaultdict(list)
-        self._cases: dict[str, int] = {}
-        self._full: set[str] = set()
+        self._left: set[str] = set()
 
     def pytest_report_header(self) -> str:
-        """With it the same cases come first, on another day, too."""
-        return f"of costly tables cases are drawn ({NUMBER}={self.seed}); a file that is named runs whole"
+        """With it the same are drawn on another day, too."""
+        return f"of costly tests some are drawn ({NUMBER}={self.seed}); a file that is named runs whole"
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Worker) -> None:
@@ -54,33 +53,23 @@ class Draws:
         node.workerinput["draws"] = self.seed
 
     @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Deal the cases of each table anew to the places that they have."""
-        tables = defaultdict(list)
-        for place, item in enumerate(items):
-            tables[table(item)].append(place)
-        self._cases = {name: len(places) for name, places in tables.items()}
-        for name, places in tables.items():
-            drawn = Random(f"{self.seed} {name}").sample([items[place] for place in places], len(places))
-            for place, item in zip(places, drawn, strict=True):
-                items[place] = item
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Add up what its cases take."""
-        name, began = table(item), used()
-        done = yield
-        if name not in self._full:
-            took = self._took[name]
-            took.append(used() - began)
-            if len(took) * SOME >= self._cases[name] and sum(took) > ENOUGH and median(took) > CHEAP:
-                self._full.add(name)
-        return done
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Draw."""
+        recorded = config.rootpath / COSTS
+        costs = json.loads(recorded.read_text()) if recorded.exists() else {}
+        whole = re.compile(os.environ.get(WHOLE) or "(?!)")
+        of_file = defaultdict(list)
+        for item in items:
+            of_file[parts(item.nodeid)[0]].append(item.nodeid)
+        for file, found in of_file.items():
+            if file in costs and whole.search((config.rootpath / file).read_text()):
+                continue
+            self._left |= {*left(found, costs.get(file, {}), Random(f"{self.seed} {file}"))}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Begin no more of them."""
-        if table(item) in self._full:
+        """Begin none of the others."""
+        if item.nodeid in self._left:
             pytest.skip(LEFT)
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
@@ -88,6 +77,23 @@ class Draws:
         return (LEFT, "", LEFT) if report.skipped and LEFT in str(report.longrepr) else None
 
 
-def table(item: pytest.Item) -> str:
-    """The test of which this is a case."""
-    return item.nodeid.partition("[")[0]
+def left(nodes: Sequence[str], costs: Mapping[str, float], draw: Random) -> Iterator[str]:
+    """What of a file's tests is not begun: a case of each test comes before the second one of any."""
+    tables = defaultdict(list)
+    for node in nodes:
+        if (test := parts(node)[1]) in costs:
+            tables[test].append((costs[test], node))
+    drawn = [draw.sample(cases, len(cases)) for cases in tables.values()]
+    draw.shuffle(drawn)
+    took = 0.0
+    for cost, node in (case for row in zip_longest(*drawn) for case in row if case is not None):
+        if took and took + cost > SHARE:
+            yield node
+        else:
+            took += cost
+
+
+def parts(node: str) -> tuple[str, str]:
+    """The file of a test, and its name there, without its case and its group."""
+    file, _, name = node.partition("::")
+    return file, name.partition("[")[0].partition("@")[0]

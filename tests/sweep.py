@@ -6,8 +6,9 @@ recorded disaster, each trial of owners, odd places and outages, each deletion a
 more histories of replicas; `fleet`: more histories of audits that carry scans over, and YARN; `live`: more
 faults on live brokers, each story on each release; `outside`: any damage, all commands beside one another;
 `options`: any value of any option; `surgery`: operations, damage and stops at random; `killed`: kills at
-random; `shows`: each operation on each golden release with a broker after it. What is drawn depends on the
-seed, that of the day if none is given: it is printed first and last, and with it the same is drawn again.
+random; `shows`: each operation on each golden release with a broker after it; `user`: all fast tests as a
+normal user in a clean clone. What is drawn depends on the seed, that of the day if none is given: it is
+printed first and last, and with it the same is drawn again.
 """
 
 import argparse
@@ -97,6 +98,7 @@ SWEEPS = {
     "surgery": (sys.executable, "-m", "tests.surgery.drawn"),
     "killed": (sys.executable, "-m", "tests.surgery.killed"),
     "shows": (sys.executable, "-m", "tests.surgery.shows", "all"),
+    "user": (".ci/stranger", "tests"),
 }
 
 

@@ -1,12 +1,16 @@
 """What `conftest.py` does to a run: a group runs in one worker; CI skips nothing and draws nothing."""
 
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
+
+from tests.draws import CHEAP, COSTS, SHARE, left
 
 ROOT = Path(__file__).parents[1]
 SKIPPING = """
@@ -25,14 +29,10 @@ def test_of_root(): pass
 """
 
 TABLES = """
-import time
 import pytest
 
 @pytest.mark.parametrize("case", range(9))
-def test_costly(case):
-    began = time.process_time()
-    while time.process_time() < began + 0.15:
-        pass
+def test_costly(case): pass
 
 @pytest.mark.parametrize("case", range(40))
 def test_cheap(case): pass
@@ -84,7 +84,31 @@ def test_only_the_fast_tests_as_a_whole_leave_cases_to_ci(
     words: tuple[str, ...], told: str, tmp_path: Path
 ) -> None:
     (tmp_path / "test_tables.py").write_text(TABLES)
+    (tmp_path / "tests").mkdir()
+    (tmp_path / COSTS).write_text(json.dumps({"test_tables.py": {"test_costly": 0.6 * SHARE}}))
     (tmp_path / "pytest.ini").write_text(
         "[pytest]\ntestpaths = .\nmarkers = slow\naddopts = -p tests.conftest -m 'not slow'\n"
     )
     assert told in pytest_told(*words, cwd=tmp_path, CI="").splitlines()[-1]
+
+
+def test_of_each_costly_test_a_case_comes_before_the_second_of_any() -> None:
+    costs = {"table": SHARE / 4, "other": SHARE / 4, "story": 3 * SHARE}
+    other, story, cheap = "f.py::other@a group", "f.py::story", "f.py::cheap"
+    table = [f"f.py::table[{number}]" for number in range(9)]
+    seen = set()
+    for seed in range(60):
+        gone = {*left([story, other, cheap, *table], costs, Random(str(seed)))}
+        begun = {story, other, cheap, *table} - gone
+        assert cheap in begun
+        assert len(begun) == (2 if story in begun else 5)
+        assert other in begun or len(begun & {*table}) < 2
+        seen |= begun
+    assert seen == {story, other, cheap, *table}
+
+
+def test_what_is_recorded_as_costly_is_there() -> None:
+    for file, tests in json.loads((ROOT / COSTS).read_text()).items():
+        text = (ROOT / file).read_text()
+        assert [test for test in tests if f"def {test.rpartition('::')[2]}(" not in text] == [], file
+        assert min(tests.values()) >= CHEAP
