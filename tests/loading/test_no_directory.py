@@ -83,6 +83,21 @@ def test_something_else_in_the_place_of_a_replica_that_only_zookeeper_knows(
     assert any(f"{dirs[1]}/v-0: whether ZooKeeper has" in each for each in told)
 
 
+@pytest.mark.parametrize("release", ["1.1.0", "2.8.2", "3.9.2"])
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_node_of_empty_disks_is_no_all_clear_under_zookeeper(
+    release: str, count: int, tmp_path: Path
+) -> None:
+    """2.8.2 made all its partitions again, empty: nothing of it is on the disks."""
+    dirs = [tmp_path / f"d{number}" for number in range(count)]
+    for each in dirs:
+        each.mkdir()
+    config = tmp_path / "server.properties"
+    config.write_text(f"broker.id=1\nzookeeper.connect=h:1\nlog.dirs={','.join(map(str, dirs))}\n")
+    last = run("forecast", *dirs, "--config", config, "--kafka", release, "--json", code=4).json[-1]
+    assert [each.partition(": ")[0] for each in last["unknown"]] == [*map(str, dirs)]
+
+
 @pytest.mark.parametrize("lost", ["v-0", "u-0"])
 def test_a_replica_of_which_only_a_checkpoint_tells_is_no_all_clear(lost: str, tmp_path: Path) -> None:
     """Of a dir that has no other, also; and after a kill before the recovery point was written."""

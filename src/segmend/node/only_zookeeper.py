@@ -31,8 +31,7 @@ def only_zookeeper_knows(
     blank = [each for each in dirs if each.meta_properties.missing and not each.partitions]
     becomes = {each.path: _NOT_SERVED if each.path in offline else _EMPTIED for each in blank}
     becomes |= dict.fromkeys(absent, _EMPTIED)
-    if len(blank) < len(dirs):
-        yield from (f"{path}: {words}" for path, words in becomes.items())
+    yield from (f"{path}: {words}" for path, words in becomes.items())
     for each in dirs:
         for name in each.others:
             if parse_dir_name(name).kind == "current":
