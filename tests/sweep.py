@@ -73,6 +73,7 @@ SWEEPS = {
     "merge": (
         *PYTEST,
         "tests/merge/test_flipped.py",
+        "tests/rescue/test_full_disks.py",
         "tests/rescue/test_under_hands.py",
         "tests/merge/test_rule.py",
         "tests/rescue/test_one_rule.py",

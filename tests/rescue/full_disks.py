@@ -1,0 +1,169 @@
+"""A disk that gets full under a rescue or an export.
+
+`python -m tests.rescue.full_disks [--seed N] [--count N] [--only N]`; root's. Drawn are a golden directory,
+a file system (really mounted), the command, alone or of the fleet, its form, the call of the writer before
+which somebody else takes the room, and how much of it is left. The command stops in one line that says what
+to do, also when it is given again at once; with room again the same command goes on, and ends as one that
+nobody disturbed: with the same exit code, the same files and rows.
+"""
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+from tests.cli.run import Ran, run
+from tests.golden.shared import Shared, golden
+from tests.merge.flipped import GOLDENS
+from tests.removal import remove
+from tests.rescue.drawn import content
+from tests.rescue.test_export import table
+from tests.seeds import SEED
+from tests.surgery.full_disks import fill_up, make_room, mounted
+
+from segmend.surgery.writing.effects import Effects
+
+KINDS = ("ext4", "xfs", "btrfs")
+WAYS = ("jsonl", "csv", "parquet", "delta", "log-dir", "export")
+CALLS = ("create", "write", "truncate", "rename", "make_dir", "sync", "clone")
+
+
+class Filler:
+    """Counts what is written, and takes the room before the call that is due."""
+
+    def __init__(self, disk: Path, due: int | None, left: int) -> None:
+        self.calls, self._due, self._disk, self._left = 0, due, disk, left
+
+    @contextmanager
+    def laid_on(self) -> Iterator[None]:
+        with ExitStack() as stack:
+            for name in CALLS:
+                real = getattr(Effects, name)
+
+                def seen(*given: Any, real: Any = real, **more: Any) -> Any:
+                    self._called()
+                    return real(*given, **more)
+
+                stack.enter_context(patch.object(Effects, name, seen))
+            yield
+
+    def _called(self) -> None:
+        self.calls += 1
+        if self.calls == self._due and not (self._disk / "filler").exists():
+            fill_up(self._disk, self._left)
+
+
+def rows(out: Path) -> Counter[str]:
+    """Of a table that grows."""
+    return Counter(map(str, table(out))) if (out / "_delta_log").is_dir() else Counter()
+
+
+def told(ran: Ran) -> list[str]:
+    """What the partitions' lines say."""
+    return sorted(json.dumps({**row, "sources": None}) for row in ran.of("partition"))
+
+
+class Trial:
+    def __init__(self, seed: int, number: int, disk: Path) -> None:
+        self.draw = Random(f"full rescue {seed} {number}")
+        self.disk, self.out = disk, disk / "out"
+        name = self.draw.choice(GOLDENS)
+        self.dirs = sorted(golden(name).glob("b1/d*"))
+        self.way = self.draw.choice(WAYS)
+        self.fleet = self.draw.random() < 0.25
+        self.did = [name, f"{'fleet ' if self.fleet else ''}{self.way}"]
+
+    def _run(self, out: Path) -> Ran:
+        words = ["export"] if self.way == "export" else ["rescue", "--as", self.way]
+        words = ["fleet", *words] if self.fleet else words
+        driver = ["--driver", "local"] if self.fleet else []
+        return run(*words, *self.dirs, "--topic", "[!_]*", "--out", out, *driver, "--json")
+
+    def play(self) -> Iterator[str]:
+        whole = self.disk.parent / "whole"
+        counting = Filler(self.disk, None, 0)
+        with counting.laid_on():
+            wanted = self._run(self.out)
+        if wanted.code not in (0, 4):
+            yield f"undisturbed: {wanted.code} {wanted.err[-300:]}"
+        shutil.copytree(self.out, whole)
+        remove(self.out)
+        due, left = self.draw.randrange(1, counting.calls + 1), self.draw.choice((0, 4096, 20_000, 200_000))
+        self.did.append(f"full but for {left} before call {due} of {counting.calls}")
+        filler = Filler(self.disk, due, left)
+        with filler.laid_on():
+            ran = self._run(self.out)
+        for which in ("first", "full still"):
+            self.did.append(f"{ran.code}")
+            if ran.code == 8:
+                yield from self._stopped(which, ran)
+            elif ran.code != wanted.code:
+                yield f"{which}: exit code {ran.code}: {ran.err[-300:]}"
+            if which == "first":
+                ran = self._run(self.out)
+        make_room(self.disk)
+        yield from self._ended(self._run(self.out), wanted, whole)
+
+    def _ended(self, ended: Ran, wanted: Ran, whole: Path) -> Iterator[str]:
+        if ended.code != wanted.code and not (self.way == "export" and ended.code == 0):
+            yield f"with room: exit code {ended.code}, not {wanted.code}: {ended.err[-500:]}"
+        elif self.way == "export":
+            if rows(self.out) != rows(whole):
+                yield "with room: other rows"
+        elif content(self.out) != content(whole):
+            ours, theirs = content(self.out), content(whole)
+            names = [name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name)]
+            yield f"with room: other files: {sorted(names)[:5]}"
+        elif told(ended) != told(wanted):
+            yield "with room: another report"
+
+    def _stopped(self, which: str, ran: Ran) -> Iterator[str]:
+        if ran.err.count("\n") != 1 or "Traceback" in ran.err:
+            yield f"{which}: not one line: {ran.err[-700:]}"
+        elif "make room" not in ran.err:
+            yield f"{which}: does not say what to do: {ran.err}"
+
+
+def play(
+    seed: int, numbers: Sequence[int], kinds: Sequence[str], home: Path, tell: Callable[[str], None] = print
+) -> list[str]:
+    """What was wrong."""
+    wrong = []
+    for number in numbers:
+        kind = kinds[number % len(kinds)]
+        folder = home / str(number)
+        folder.mkdir()
+        with mounted(kind, folder) as disk:
+            trial = Trial(seed, number, disk)
+            found = [*trial.play()]
+        remove(folder)
+        told = "\n  ".join([f"--seed {seed} --only {number}: {kind}, {', '.join(trial.did)}", *found])
+        tell(told)
+        wrong += [told] if found else []
+    return wrong
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.rescue.full_disks", description=__doc__)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--count", type=int, default=30)
+    parser.add_argument("--only", type=int, action="append", metavar="N")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as home:
+        Shared.root = Path(home) / "golden"
+        Shared.root.mkdir()
+        wrong = play(options.seed, options.only or range(options.count), KINDS, Path(home))
+    print(*wrong, f"seed {options.seed}: {len(wrong)} wrong", sep="\n")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
