@@ -1,11 +1,11 @@
 """What a stranger does, on a real broker: `python -m tests.surgery.strangers [--seed N] [--count N] [4.3.1]`.
 
 A broker has five topics, the same again empty under other names, and committed offsets. Drawn of a trial are
-one or two operations (rename, a clone, restamp, move, merge, with `--prefer` or without) on drawn partitions,
-internal ones too, a `-future` directory now and then, and whether two plans are composed, or made at once
-and applied in turns. Then: plan, apply, now and then back and again; the
-broker starts and a consumer gets every record; the undo is refused, what it prints is typed as it stands,
-and the broker starts once more and has what it had.
+one or two operations (rename, a clone, restamp, move, delete, graft, free, quorum, merge, with `--prefer` or
+without) on drawn partitions, internal ones too, a `-future` directory now and then, another release that is
+given, and whether two plans are composed, or made at once and applied in turns. Then: plan, now and then a
+run of the broker, apply, now and then back and again; the broker starts and a consumer gets every record; the
+undo is refused, what it prints is typed as it stands, and the broker starts once more and has what it had.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tests.surgery.picture import picture
 from tests.surgery.shows.names import stamp
 from tests.surgery.trials import each_of, main, nobody_else
 
-RELEASES = ("3.9.2", "2.8.2", "1.1.0")
+RELEASES = ("4.3.1", "3.9.2", "3.3.2", "2.8.2", "1.1.0")
 TOPICS = ("red", "green", "blue", "grey", "pink")
 OFFSETS = "__consumer_offsets"
 NAMED = re.compile(r"segmend (plan reverse [^\n)]+)")
@@ -112,6 +112,8 @@ class Trial:
     wanted: Seen
     back: Seen
     said: list[str] = field(default_factory=list)
+    hurt: bool = False
+    """Whether something is as a start would not leave it."""
 
     def segmend(self, *words: object) -> Ran:
         state = ("--state-dir", self.folder / "state") if words[0] in ("apply", "undo", "journal") else ()
@@ -127,6 +129,7 @@ class Trial:
 
     def restamped(self, name: str) -> list[object]:
         stamp(self.bench.home(f"{name}-0")[0] / f"{name}-0")
+        self.hurt = True
         self.back.pop(name, None)  # Under the id of another topic nobody reads it.
         return ["restamp", *self.bench.dirs, "--topic", name]
 
@@ -134,13 +137,60 @@ class Trial:
         _, other = self.bench.home(f"{name}-0")
         return ["move", *self.bench.dirs, "--partition", f"{name}-0", "--to", other]
 
-    def merged(self, name: str) -> list[object]:
-        """Its own replica and another broker's are each damaged elsewhere."""
+    def replica(self, name: str) -> tuple[Path, Path]:
+        """Its directory, and a log dir of another broker that has the same."""
         own = self.bench.home(f"{name}-0")[0] / f"{name}-0"
         other = self.folder / f"other-{name}"
         shutil.copytree(own, other / own.name)
         identity = (own.parent / "meta.properties").read_text()
         (other / "meta.properties").write_text(re.sub(r"(broker|node)\.id=1", r"\1.id=2", identity))
+        return own, other
+
+    def deleted(self, name: str) -> list[object]:
+        """The broker makes it anew, empty."""
+        own, other = self.replica(name)
+        self.wanted[name] = []
+        return ["delete", *self.bench.dirs, "--partition", own.name, "--replica", other]
+
+    def grafted(self, name: str) -> list[object]:
+        """Its last segments are gone, or the first of them is damaged."""
+        own, other = self.replica(name)
+        segments = sorted(own.glob("*.log"))
+        cut = self.draw.randrange(1, len(segments))
+        if self.draw.random() < 0.5:
+            flip_at_share(segments[cut], self.draw.uniform(0.1, 0.9))
+        else:
+            for path in (path for log in segments[cut:] for path in own.glob(f"{log.stem}.*")):
+                path.unlink()
+        self.hurt = True
+        self.back.pop(name, None)
+        whole = ["--whole"] if self.draw.random() < 0.3 else []
+        return ["graft", *self.bench.dirs, "--partition", own.name, "--from", other / own.name, *whole]
+
+    def freed(self, name: str) -> list[object]:
+        """One that is marked for deletion is set aside; a start would have removed it."""
+        home = self.bench.home(f"{name}-0")[0]
+        shutil.copytree(home / f"{name}-0", home / f"old-0.{self.draw.getrandbits(128):032x}-delete")
+        self.hurt = True
+        asked = ["free", *self.bench.dirs, "--on", home, "--bytes", "1"]
+        return [*asked, "--backup-dir", self.folder / "spare"]
+
+    def metadata(self, _name: str) -> list[object]:
+        """Its newest snapshot is no whole one."""
+        home, _ = self.bench.home("__cluster_metadata-0")
+        place = home / "__cluster_metadata-0"
+        older = max(place.glob("*.checkpoint"), default=max(place.glob("*.log")))
+        data = older.read_bytes()
+        (place / f"{self.draw.randrange(5, 40):020}-0000000001.checkpoint").write_bytes(
+            data[: self.draw.randrange(len(data))]
+        )
+        self.hurt = True
+        return ["quorum", home]
+
+    def merged(self, name: str) -> list[object]:
+        """Its own replica and another broker's are each damaged elsewhere."""
+        own, other = self.replica(name)
+        self.hurt = True
         first, second = self.draw.sample(sorted(path.name for path in own.glob("*.log"))[:-1], 2)
         flip_at_share(own / first, self.draw.uniform(0.1, 0.9))
         flip_at_share(other / own.name / second, self.draw.uniform(0.1, 0.9))
@@ -151,15 +201,25 @@ class Trial:
 
     def operations(self) -> list[list[object]]:
         """One or two, on topics of their own."""
-        ways: list[Callable[[str], list[object]]] = [self.renamed, self.moved, self.merged]
+        ways: list[Callable[[str], list[object]]] = [
+            self.renamed, self.moved, self.merged, self.deleted, self.grafted, self.freed,
+        ]  # fmt: skip
         if self.bench.cluster.release.number >= (3, 0):
-            ways.append(self.restamped)
+            ways += [self.restamped, self.metadata]
         asked = []
         for name in self.draw.sample(TOPICS, self.draw.choice([1, 2, 2])):
             way = self.draw.choice(ways)
             internal = way in (self.moved, self.restamped) and self.draw.random() < 0.3
             asked.append(way(OFFSETS if internal and not asked else name))
+            if self.draw.random() < 0.15:
+                asked[-1] += ["--kafka", self.draw.choice(RELEASES)]
         return asked
+
+    def meanwhile(self) -> None:
+        """A run of the broker between plan and apply, which takes nothing that is to be found."""
+        if not self.hurt and self.draw.random() < 0.3:
+            self.said.append("the broker ran")
+            self.bench.started(self.bench.seen, self.told())
 
     def future(self) -> None:
         """A directory as of a move between log dirs that was begun, in the way of nobody."""
@@ -177,6 +237,11 @@ class Trial:
         assert ran.code in (0, 4, 8, 16), self.told()
         assert self.look() == before, self.told()
         return file if ran.code in (0, 4) else None
+
+    def again(self, asked: Sequence[object], number: int) -> Path:
+        file = self.planned(asked, number)
+        assert file is not None, self.told()
+        return file
 
     def look(self) -> object:
         return [picture(path) for path in self.bench.dirs]
@@ -198,6 +263,24 @@ class Trial:
     def told(self) -> str:
         return "\n".join(["", *self.said])
 
+    def composed(self, files: Sequence[Path]) -> Path:
+        file = self.planned(["compose", *files], 9)
+        assert file is not None, self.told()
+        return file
+
+    def carried_out(
+        self, asked: Sequence[Sequence[object]], files: Sequence[Path], composed: Path | None
+    ) -> None:
+        """Each plan that is refused, since another one or a broker was there, is made again."""
+        if composed is not None:
+            if not self.applied(composed):
+                files = [self.again(each, 5 + number) for number, each in enumerate(asked)]
+                assert self.applied(self.composed(files)), self.told()
+            return
+        for number, file in enumerate(files):
+            if not self.applied(file):
+                assert self.applied(self.again(asked[number], 5 + number)), self.told()
+
     def play(self) -> str:
         if self.draw.random() < 0.3:
             self.future()
@@ -205,15 +288,10 @@ class Trial:
         files = [file for number, each in enumerate(asked) if (file := self.planned(each, number))]
         if len(files) < len(asked):
             return "refused"
+        composed = self.composed(files) if len(files) == 2 and self.draw.random() < 0.5 else None
+        self.meanwhile()
         before = self.look()
-        if len(files) == 2 and self.draw.random() < 0.5:
-            composed = self.planned(["compose", *files], 9)
-            assert composed is not None, self.told()
-            assert self.applied(composed), self.told()
-        else:
-            for number, file in enumerate(files):
-                again = None if self.applied(file) else self.planned(asked[number], 5 + number)
-                assert again is None or self.applied(again), self.told()
+        self.carried_out(asked, files, composed)
         if self.draw.random() < 0.5:
             for journal in self.journals():
                 assert self.segmend("undo", journal, "--yes").code == 0, self.told()
