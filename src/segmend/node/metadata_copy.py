@@ -12,7 +12,6 @@ from typing import Final
 
 from segmend.formats import control
 from segmend.formats.batch import RecordBatch
-from segmend.formats.record import iter_records
 from segmend.frozen import dataclass, field, frozen, replace
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import CHAIN_KINDS, TAIL_KINDS
@@ -22,10 +21,10 @@ from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.scans import whole_scan
 from segmend.logdir.second_looks import look_again
 from segmend.logdir.tree import PartitionDir
+from segmend.node.metadata_log import NO_HEADER, begins_as_snapshot, control_types
 
 Position = tuple[int, int]
 """(leader epoch, offset): which of two logs is newer, as elections compare them."""
-_LIMIT: Final = 1 << 20
 _PLAUSIBLE: Final = 1 << 20
 """So many offsets ahead, and no more, a damaged batch is believed."""
 
@@ -213,12 +212,11 @@ def snapshot_damage(file: FileEntry) -> tuple[int, str] | None:
         if scan.problems:
             return scan.problems[0].position, scan.problems[0].kind
         with look_again(file) as reader:
+            if not begins_as_snapshot(reader):
+                return 0, NO_HEADER
             last = deque(iter_batches(reader), maxlen=1)
-            if last and last[0].is_control and last[0].size <= _LIMIT:
-                records = iter_records(reader.read(last[0].size, last[0].position), last[0], [], limit=_LIMIT)
-                kinds = [control.parse(record.key, record.value)[0].type for record in records]
-                if kinds[-1:] == [control.SNAPSHOT_FOOTER]:
-                    return None
+            if last and control_types(reader, last[0])[-1:] == [control.SNAPSHOT_FOOTER]:
+                return None
             return reader.size, "the footer is missing"
     except Unreadable as refused:
         if refused.forbidden:

@@ -19,7 +19,7 @@ from segmend.formats.schema import messages
 from segmend.frozen import dataclass, field
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import CHAIN_KINDS
-from segmend.logdir.file_system import Unreadable
+from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.scans import whole_scan
@@ -30,6 +30,7 @@ from segmend.topics.metadata import RECORDS, decode
 
 _UNREADABLE: Final = CHAIN_KINDS - {"torn-tail", "header-fragment"}
 """What ends the reading of a snapshot by an exception: not a batch that is cut off."""
+NO_HEADER: Final = "its first record is not a snapshot header"
 _BATCH_LIMIT: Final = 64 << 20
 _HEADER: Final = 3
 """Frame version, api key and version are varints, of one byte as long as they are below 128."""
@@ -82,6 +83,9 @@ class MetadataLog:
                 scan = whole_scan(file, base_offset=0)
                 damage = next((each for each in scan.problems if each.kind in _UNREADABLE), None)
                 self.snapshot_damage = None if damage is None else damage.kind
+            with look_again(file) as reader:
+                if self.snapshot_damage is None and not begins_as_snapshot(reader):
+                    self.snapshot_damage = NO_HEADER
         except Unreadable as error:
             self.snapshot_damage = None if error.forbidden else str(error)
             self.forbidden |= error.forbidden
@@ -142,6 +146,20 @@ class MetadataLog:
             if isinstance(data, Mapping):
                 self.image.apply(decoded["type"], data, offset, time)
                 self.records += 1
+
+
+def begins_as_snapshot(reader: OpenFile) -> bool:
+    """Whether the first record is a snapshot's header (`RecordsSnapshotReader.nextBatch`)."""
+    first = next(iter_batches(reader), None)
+    return first is not None and control_types(reader, first)[:1] == [control.SNAPSHOT_HEADER]
+
+
+def control_types(reader: OpenFile, batch: RecordBatch) -> list[int]:
+    """The types of a batch's control records; empty for one that has others."""
+    if not batch.is_control or batch.size > _BATCH_LIMIT:
+        return []
+    records = iter_records(reader.read(batch.size, batch.position), batch, [], limit=_BATCH_LIMIT)
+    return [control.parse(record.key, record.value)[0].type for record in records]
 
 
 def read_metadata_log(partition: PartitionDir, *, snapshot_first: bool = True) -> MetadataLog:
