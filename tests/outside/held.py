@@ -109,11 +109,9 @@ def judged(command: str, ran: Ran) -> Iterator[str]:
 
 
 def of_check(rows: Rows) -> int:
-    found = [row["severity"] for row in rows if row["type"] == "finding"]
-    assert (found.count("error"), found.count("warning")) == (rows[-1]["errors"], rows[-1]["warnings"]), rows[
-        -1
-    ]
-    return 4 if {"error", "warning"} & {*found} or rows[-1]["surgery"] else 0
+    found, last = [row["severity"] for row in rows if row["type"] == "finding"], rows[-1]
+    assert (found.count("error"), found.count("warning")) == (last["errors"], last["warnings"]), last
+    return 4 if {"error", "warning"} & {*found} or last["surgery"] or last["unknown"] else 0
 
 
 def of_forecast(rows: Rows) -> int:
