@@ -55,8 +55,10 @@ times as fast as spark-sql-kafka is what there is to be had behind `load` (`pyth
 table `segments` has left.
 
 `spark.readStream` has offsets as Spark's own source has them, without leader epochs: a partition that ends
-before the offset that was reached, begins behind it, or is gone, fails the query (`failOnDataLoss`). One that
-was cut and grew past that offset before the query looks again, is not told from one that only grew, as there.
+before the offset that was reached, begins behind it, or is gone, fails the query (`failOnDataLoss`), or is a
+warning, and the query goes on. Spark's source does not notice a topic that was made anew and grew past that
+offset; here its topic id tells it, which stands in a checkpoint as `"topic:id": {}`, which Spark's own source
+reads as nothing. One that was cut and grew so, or has no id (before Kafka 2.8), is not told, as there.
 
 With `replicas=best` a partition is read from the replica that has the newest leader epoch, then goes
 furthest, then begins first; what is damaged there comes from another one of the same branch, and nothing

@@ -58,6 +58,7 @@ SWEEPS = {
         "tests/fleet/test_options.py",
         "tests/fleet/test_unread.py",
         "tests/spark/on_yarn.py",
+        "tests/spark/test_stream.py",
     ),
     "recorded": (
         *PYTEST,

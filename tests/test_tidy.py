@@ -214,9 +214,11 @@ CALLED_FROM_ELSEWHERE = {
     "SIZES": "the two columns of api.records that cost no bytes; tests ask for them",
     "DRAIN": "the number that the C has for it: ST_DRAIN in kernel.h",
     "streamReader": "Spark",
+    "getDefaultReadLimit": "Spark",
     "initialOffset": "Spark",
     "latestOffset": "Spark",
     "onSuccess": "Spark",
+    "prepareForTriggerAvailableNow": "Spark",
     "onFailure": "Spark",
     "_print_message": "argparse",
 }

@@ -138,6 +138,25 @@ def test_of_what_stops_a_task_nobody_shows_the_stack() -> None:
     assert ran.stderr == ""
 
 
+LOST_TRIES = """
+from pyspark import TaskContext
+from segmend.spark.session import session
+def fault(task):
+    if TaskContext.get().attemptNumber() < 2:
+        raise ValueError("a fault of the user's")
+    return task
+print(session("local[2,3]").sparkContext.parallelize([1], 1).map(fault).collect())
+"""
+
+
+@pytest.mark.slow
+def test_of_a_users_tries_spark_says_that_they_were_lost() -> None:
+    ran = python("-c", LOST_TRIES)
+    assert ran.stdout == "[1]\n"
+    assert ran.stderr.count("ERROR Executor: Exception in task") == 2
+    assert "WARN TaskSetManager: Lost task 0.0" in ran.stderr
+
+
 OF_THE_USER = """
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException

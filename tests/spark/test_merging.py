@@ -12,6 +12,7 @@ from deltalake import DeltaTable
 from tests.cli.run import run
 from tests.fleet.build import three_brokers
 from tests.golden.shared import golden
+from tests.merge.test_leaps import SOUND, compacted
 from tests.rescue.replicas import hurt, replicas
 
 import segmend.spark
@@ -70,9 +71,17 @@ def test_dataframes_say_what_diff_and_rescue_say(spark: SparkSession, tmp_path: 
 def test_server_properties_decide_compaction_as_for_diff(spark: SparkSession, tmp_path: Path) -> None:
     (given := tmp_path / "server.properties").write_text("log.cleanup.policy=compact\n")
     brokers = str(golden("4.3.1-fleet") / "b*" / "d*")
-    for config, compacted in (((), False), (str(given), True)):
+    for config, expected in (((), False), (str(given), True)):
         found = segmend.spark.runs(spark, brokers, topic="orders", config=config)
-        assert {row.compacted for row in found.select("compacted").collect()} == {compacted}
+        assert {row.compacted for row in found.select("compacted").collect()} == {expected}
+
+
+def test_what_is_assumed_of_a_compacted_log_is_a_row(spark: SparkSession, tmp_path: Path) -> None:
+    home = compacted(tmp_path, 1, [(at, 17 if at == 15 else at) for at, _ in SOUND])
+    rows = segmend.spark.merge(segmend.spark.runs(spark, str(home))).where("outcome <> 'taken'").collect()
+    (line,) = run("diff", home, "--json", code=0).of("partition")
+    assert [(row.outcome, row.why) for row in rows] == [("assumed", words) for words in line["assumed"]]
+    assert rows
 
 
 def test_a_log_that_goes_between_the_two_looks_is_named(spark: SparkSession, tmp_path: Path) -> None:

@@ -2,14 +2,18 @@
 
 import random
 import shutil
+from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from tests.checks.build_partition import PartitionWriter, write_log_dir
+from pyspark.sql.datasource import InputPartition
+from tests.checks.build_partition import PartitionWriter, topic_id, write_log_dir
 from tests.fleet.build import plain
+from tests.seeds import sampled
 
 from segmend.errors import SegmendError
 from segmend.fleet.options import parse_options
@@ -31,10 +35,19 @@ def stream(home: Path, **options: str) -> KafkaLogStream:
 
 
 def rows(reader: KafkaLogStream, start: Offsets, end: Offsets) -> list[tuple[str, int, int]]:
-    batches = [batch for task in reader.partitions(start, end) for batch in reader.read(task)]
+    return read_of(reader, reader.partitions(start, end))
+
+
+def read_of(reader: KafkaLogStream, tasks: list[InputPartition]) -> list[tuple[str, int, int]]:
+    batches = [batch for task in tasks for batch in reader.read(task)]
     return sorted(
         (row["topic"], row["partition"], row["offset"]) for batch in batches for row in batch.to_pylist()
     )
+
+
+def write(home: Path, *logs: PartitionWriter, clean: bool = True) -> None:
+    shutil.rmtree(home, ignore_errors=True)
+    write_log_dir(home, logs, clean=clean)
 
 
 class Logs:
@@ -44,19 +57,25 @@ class Logs:
         self.home = home
         self.draw = random.Random(seed)
         self.logs: dict[Key, PartitionWriter] = {}
+        self.lives: Counter[str] = Counter()
+        """How often a topic was made anew."""
+        self.made = 0
         self.new("t", 0)
 
     def new(self, topic: str, partition: int) -> None:
+        self.made += 1
         self.logs[topic, partition] = plain(topic, partition, batches=self.draw.randint(0, 6))
 
-    def happen(self) -> None:
+    def happen(self, *, anew: bool = True) -> None:
         """Something, and it is on the disk."""
         for _ in range(self.draw.randint(1, 3)):
-            self._one()
-        shutil.rmtree(self.home, ignore_errors=True)
-        write_log_dir(self.home, list(self.logs.values()), clean=self.draw.random() < 0.5)
+            self._one(anew=anew)
+        write(self.home, *self.logs.values(), clean=self.draw.random() < 0.5)
+        for topic, _ in self.logs:
+            for path in self.home.glob(f"{topic}-*/partition.metadata") if self.lives[topic] else ():
+                path.write_text(f"version: 0\ntopic_id: {topic_id(f'{topic} {self.lives[topic]}')}")
 
-    def _one(self) -> None:
+    def _one(self, *, anew: bool) -> None:
         key = self.draw.choice(sorted(self.logs))
         log = self.logs[key]
         match self.draw.choice(["append"] * 8 + ["retain", "delete records", "new", "gone", "anew"]):
@@ -70,18 +89,21 @@ class Logs:
                 log.log_start = self.draw.randint(log.log_start, log.next_offset)
                 log.behead(sum(segment.base <= log.log_start for segment in log.segments[1:]))
             case "new":
-                self.new(self.draw.choice("tu"), len(self.logs) + self.draw.randint(0, 9))
+                self.new(self.draw.choice("tu"), self.made)  # one that goes does not come again
             case "gone" if len(self.logs) > 1:
                 del self.logs[key]
-            case "anew":
-                self.logs[key] = plain(*key, batches=min(2, log.next_offset // 6))
+            case "anew" if anew:
+                self.lives[key[0]] += 1
+                for each in [key for key in self.logs if key[0] == log.topic]:
+                    self.new(*each)
 
-    def there(self, start: dict[Key, int]) -> list[tuple[str, int, int]]:
-        """What is behind those offsets now."""
+    def there(self, start: dict[Key, int], end: dict[Key, int] | None = None) -> list[tuple[str, int, int]]:
+        """What is behind those offsets now, as far as `end`."""
+        ends = {key: log.next_offset for key, log in self.logs.items()} if end is None else end
         return sorted(
             (*key, offset)
             for key, log in self.logs.items()
-            for offset in range(max(log.log_start, start.get(key, 0)), log.next_offset)
+            for offset in range(max(log.log_start, start.get(key, 0)), min(log.next_offset, ends.get(key, 0)))
         )
 
     def lost(self, start: dict[Key, int]) -> bool:
@@ -95,17 +117,19 @@ def flat(offsets: Offsets) -> dict[Key, int]:
     return {(topic, int(number)): at for topic, ats in offsets.items() for number, at in ats.items()}
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(sampled(400, 12)))
 def test_each_record_comes_once_and_a_loss_is_told(tmp_path: Path, seed: int) -> None:
     logs = Logs(tmp_path / "logs", seed)
     logs.happen()
     at = stream(logs.home).initialOffset()
     for _ in range(12):
+        lives = dict(logs.lives)
         logs.happen()
         before = flat(at)
         end = stream(logs.home).latestOffset()
         assert flat(end) == {key: log.next_offset for key, log in logs.logs.items()}
-        if logs.lost(before):
+        anew = any(logs.lives[topic] != lives.get(topic, 0) for topic, _ in before)
+        if logs.lost(before) or anew:
             for _again in range(2):  # as who starts the query once more
                 with pytest.raises(SegmendError, match="failOnDataLoss"):
                     stream(logs.home).partitions(at, end)
@@ -116,14 +140,61 @@ def test_each_record_comes_once_and_a_loss_is_told(tmp_path: Path, seed: int) ->
         at = end
 
 
+@pytest.mark.parametrize("seed", range(sampled(400, 8)))
+def test_what_goes_between_the_end_and_the_rows_of_a_batch_is_told_and_holds_nobody_up(
+    tmp_path: Path, seed: int
+) -> None:
+    """Also of a batch that was planned by a query that was killed, and is read by the next one."""
+    logs = Logs(tmp_path / "logs", seed)
+    logs.happen()
+    for _ in range(12):
+        at = stream(logs.home).latestOffset()
+        logs.happen(anew=False)
+        at = stream(logs.home).latestOffset() if logs.lost(flat(at)) else at
+        logs.happen(anew=False)
+        end, start = stream(logs.home).latestOffset(), flat(at)
+        lost, wanted, lives = logs.lost(start), logs.there(start), dict(logs.lives)
+        logs.happen()
+        anew = any(logs.lives[topic] != lives.get(topic, 0) for topic, *_ in wanted)
+        planned = logs.there(start, flat(end))
+        found = list[tuple[str, int, int]]()
+        with suppress(SegmendError):
+            found = rows(stream(logs.home), at, end)
+            assert not lost
+            assert not anew
+            assert found == wanted
+        going_on = stream(logs.home, failOnDataLoss="false")
+        tasks = going_on.partitions(at, end)
+        logs.happen(anew=False)
+        found = read_of(going_on, tasks)
+        assert len({*found}) == len(found)
+        after = logs.there(start, flat(end))
+        assert {*planned} & {*after} <= {*found} <= {*planned} | {*after}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_batches_are_no_larger_than_asked_for_and_come_to_the_end(tmp_path: Path, seed: int) -> None:
+    logs = Logs(tmp_path / "logs", seed)
+    logs.happen()
+    at, found = stream(logs.home).initialOffset(), list[tuple[str, int, int]]()
+    reader = stream(logs.home, maxOffsetsPerTrigger="7", failOnDataLoss="false")
+    wanted = logs.there(flat(at))
+    reader.prepareForTriggerAvailableNow()
+    for _ in range(100):
+        end = reader.latestOffset(at, reader.getDefaultReadLimit())
+        if end == at:
+            break
+        batch = rows(reader, at, end)
+        assert len(batch) <= 7 + len(logs.logs)  # none starves
+        found, at = found + batch, end
+        logs.logs[next(iter(logs.logs))].append(2)  # behind the end that was seen at first
+        write(logs.home, *logs.logs.values())
+    assert sorted(found) == wanted
+
+
 @pytest.fixture
 def growing(tmp_path: Path) -> tuple[Path, PartitionWriter]:
     return tmp_path / "logs", plain("t", 0, batches=4, segment_batches=2)
-
-
-def write(home: Path, *logs: PartitionWriter) -> None:
-    shutil.rmtree(home, ignore_errors=True)
-    write_log_dir(home, logs)
 
 
 def test_batches_behind_damage_in_the_active_segment_are_reached(
@@ -140,7 +211,7 @@ def test_batches_behind_damage_in_the_active_segment_are_reached(
     del active.index[:]
     write(home, log)
     end = stream(home).latestOffset()
-    assert (at, end) == ({"t": {"0": 12}}, {"t": {"0": 21}})
+    assert (flat(at), flat(end)) == ({("t", 0): 12}, {("t", 0): 21})
     assert [offset for *_, offset in rows(stream(home), at, end)] == [12, 13, 14, 18, 19, 20]
     with pytest.raises(SegmendError, match="mode FAILFAST"):
         rows(stream(home, mode="FAILFAST"), at, end)
@@ -150,13 +221,26 @@ def test_where_a_stream_begins(growing: tuple[Path, PartitionWriter]) -> None:
     home, log = growing
     log.behead(1)
     write(home, log)
-    begins = {"earliest": 6, "latest": 12, '{"t":{"0":8}}': 8, '{"t":{"0":2}}': 2, '{"t":{"0":-2}}': 6}
+    begins = {
+        "earliest": 6,
+        "latest": 12,
+        '{"t":{"0":8}}': 8,
+        '{"t":{"0":2}}': 2,
+        '{"t":{"0":-2}}': 6,
+        '{"t":{"0":-1}}': 12,
+    }
     for given, offset in begins.items():
-        assert stream(home, startingOffsets=given).initialOffset() == {"t": {"0": offset}}, given
+        assert flat(stream(home, startingOffsets=given).initialOffset()) == {("t", 0): offset}, given
     with pytest.raises(SegmendError, match="begins at offset 6, behind the startingOffsets 2"):
         stream(home).partitions({"t": {"0": 2}}, {"t": {"0": 12}})
     time = str(log.clock - 2000)
-    assert stream(home, startingTimestamp=time).initialOffset() == {"t": {"0": 6}}
+    assert flat(stream(home, startingTimestamp=time).initialOffset()) == {("t", 0): 6}
+    with pytest.raises(SegmendError, match="nowhere: on none of these log dirs"):
+        stream(home, subscribe="nowhere").initialOffset()
+    for given in ("earliest", "{}", '{"t":{}}'):
+        assert stream(home, subscribePattern="nowhere", startingOffsets=given).initialOffset() == {}
+    with pytest.raises(SegmendError, match="startingOffsets does not name t-0"):
+        stream(home, startingOffsets="{}").initialOffset()
 
 
 @pytest.mark.parametrize(

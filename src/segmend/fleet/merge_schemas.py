@@ -40,13 +40,13 @@ MERGED_RANGES: Final = pa.schema(
     [
         ("topic", pa.string()),
         ("partition", pa.int32()),
-        ("outcome", pa.string()),  # taken | missing | diverged | conflict | doubt | refused
+        ("outcome", pa.string()),  # taken | missing | diverged | conflict | doubt | assumed | refused
         ("first_offset", pa.int64()),
         ("last_offset", pa.int64()),
         ("broker", pa.int32()),  # whose bytes; null: nobody's, or its disk does not say
         ("dir", pa.string()),
         ("unacknowledged", pa.bool_()),  # above the newest high watermark known, and on one replica only
-        ("why", pa.string()),  # of a divergence its epoch, of a conflict what decided, of a doubt the words
+        ("why", pa.string()),  # of a divergence its epoch, of a conflict what decided; else the words
     ]
 )
 """One row a range of the merged log, and one for each thing that is not as it should be."""

@@ -16,10 +16,13 @@ from segmend.formats.java_number import LONG_MAX
 EARLIEST: Final = -2
 """In `startingOffsets`: the first offset there is (`JsonUtils`, `KafkaOffsetRangeLimit.EARLIEST`)."""
 LATEST: Final = -1
-"""In `endingOffsets`: the end of the log."""
+"""In `endingOffsets`, and in the `startingOffsets` of a stream: the end of the log."""
 
 TopicOffsets = tuple[tuple[tuple[str, int], int], ...]
 """((topic, partition), offset) pairs; or times in their place."""
+
+NONE_NAMED: Final[TopicOffsets] = ((("", 0), EARLIEST),)
+"""What `{}` says, which fits where there is no partition: no topic has this name."""
 
 
 def columns(text: str) -> tuple[str, ...]:
@@ -117,12 +120,12 @@ def assignment(text: str) -> frozenset[tuple[str, int]]:
 
 
 def starting_offsets(text: str) -> TopicOffsets | None:
-    """`earliest`, or offsets by partition where -2 is the earliest; None is `latest`, of a stream."""
+    """`earliest`, or offsets by partition where -2 is the earliest; None is `latest`, and -1, of a stream."""
     if text.lower() == "earliest":
         return ()
     if text.lower() == "latest":
         return None
-    return _offsets(text, other=EARLIEST)
+    return _offsets(text, EARLIEST, LATEST)
 
 
 def ending_offsets(text: str) -> TopicOffsets:
@@ -131,7 +134,7 @@ def ending_offsets(text: str) -> TopicOffsets:
         return ()
     if text.lower() == "earliest":
         raise ValueError("a batch read cannot end at the earliest offset")
-    return _offsets(text, other=LATEST)
+    return _offsets(text, LATEST)
 
 
 def times(text: str) -> TopicOffsets:
@@ -139,9 +142,10 @@ def times(text: str) -> TopicOffsets:
     return _by_partition(text, '{"orders":{"0":1795255200000}}', lambda value: value >= 0, "time")
 
 
-def _offsets(text: str, *, other: int) -> TopicOffsets:
-    form = f'{{"orders":{{"0":23,"1":{other}}}}}'
-    return _by_partition(text, form, lambda value: value == other or value >= 0, f"offset, nor {other}")
+def _offsets(text: str, *others: int) -> TopicOffsets:
+    form = f'{{"orders":{{"0":23,"1":{others[0]}}}}}'
+    what = f"offset, nor {' or '.join(map(str, others))}"
+    return _by_partition(text, form, lambda value: value in others or value >= 0, what)
 
 
 def _by_partition(text: str, form: str, fits: Callable[[int], bool], what: str) -> TopicOffsets:
@@ -153,9 +157,7 @@ def _by_partition(text: str, form: str, fits: Callable[[int], bool], what: str) 
             if type(offset) is not int or not fits(offset) or offset > LONG_MAX:
                 raise ValueError(f"{topic}-{partition}: {offset} is no {what}")
             offsets[topic, integer(partition)] = offset
-    if not offsets:
-        raise ValueError(f"'{text}' names no partition")
-    return tuple(sorted(offsets.items()))
+    return tuple(sorted(offsets.items())) or NONE_NAMED
 
 
 def _object(text: str, form: str) -> dict[str, object]:

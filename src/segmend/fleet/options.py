@@ -23,7 +23,7 @@ from segmend.fleet.listing import Place
 from segmend.fleet.option_values import TopicOffsets
 from segmend.fleet.schemas import DECODED, KAFKA_RECORD, KAFKA_RECORD_WITH_HEADERS, RECORDS, TABLES
 from segmend.formats.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 
 PERMISSIVE, DROPMALFORMED, FAILFAST = "PERMISSIVE", "DROPMALFORMED", "FAILFAST"
 FAIL_ON_LOSS: Final = "failOnDataLoss"
@@ -67,6 +67,7 @@ class ReadOptions:
     level: Level = Level.DEFAULT
     split_bytes: int | None = None
     min_partitions: int = 1
+    max_offsets_per_trigger: int | None = None
     include_headers: bool = False
     aged: bool = False
     config: tuple[str, ...] = ()
@@ -163,6 +164,11 @@ class ReadOptions:
         if self.partitions and not partitions:
             yield "option partitions: there is none of these in the log dirs; no row comes of it"
 
+    def without_patterns(self) -> ReadOptions:
+        """The same, of topics only what names one: a pattern may well match nothing yet."""
+        named = tuple(glob for glob in self.topics if not set(glob) & set("*?["))
+        return replace(self, topics=named, subscribe_pattern=None)
+
     @property
     def chooses_topics(self) -> bool:
         """Whether only some partitions are asked for."""
@@ -240,8 +246,8 @@ OPTIONS: Final = (
     _read("until", _CONSUMED, "a time", stated_ms, "not younger; the instant itself included"),
     _read("startingOffsets", _RECORDS, 'earliest, latest or {"orders":{"0":23,"1":-2}}',
      values.starting_offsets,
-     "as in Spark: where to begin; every partition must be named, -2 is the earliest; latest is for streams, "
-     "whose default it is"),
+     "as in Spark: where to begin; every partition must be named, -2 is the earliest; latest, and -1, is for "
+     "streams, whose default it is"),
     _read("endingOffsets", _RECORDS, 'latest or {"orders":{"0":50,"1":-1}}', values.ending_offsets,
      "as in Spark: where to end, itself not included; every partition must be named, -1 is the latest"),
     _read("startingTimestamp", _RECORDS, "milliseconds", values.integer,
@@ -269,6 +275,9 @@ OPTIONS: Final = (
     _read(FAIL_ON_LOSS, _RECORDS, _FLAG, values.flag,
      "as in Spark: fail where offsets that are asked for are not there any more; the default of streams, "
      "otherwise `mode` says how that is told"),
+    _read("maxOffsetsPerTrigger", _RECORDS, "a number", values.positive,
+     "as in Spark: of streams, at most so many offsets a batch, shared out by what each partition has left "
+     "(Spark 4.2 and later)"),
     _read("includeHeaders", _RECORDS, _FLAG, values.flag, "the column headers, as Spark's own"),
     _read("aged", _CONSUMED, _FLAG, values.flag, "also records below the log start offset"),
     _read("config", _CONSUMED | {"damage"}, "file,file", values.names,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from segmend.errors import UsageError
 from segmend.fleet.listing import Place
-from segmend.fleet.option_values import EARLIEST, LATEST, TopicOffsets
+from segmend.fleet.option_values import EARLIEST, LATEST, NONE_NAMED, TopicOffsets
 from segmend.fleet.options import ReadOptions
 from segmend.fleet.ranges import ReplicaDir, WantedRange
 from segmend.formats.java_number import LONG_MAX
@@ -22,6 +23,7 @@ from segmend.logdir.tree import PartitionDir
 from segmend.merge.runs import cut_off
 
 Found = tuple[Place, PartitionDir]
+Key = tuple[str, int]
 
 
 @frozen
@@ -45,16 +47,17 @@ def wanted_logs(everything: Sequence[Found], options: ReadOptions) -> list[Wante
     """
     groups = grouped(everything, lambda found: (found[0].cluster_id or "", *found[1].key))
     # As in Spark nobody looks at them where a time wins.
-    if not options.begins_by_time and options.starting_offsets is None:
+    begins, assigned = options.starting_offsets, options.assign
+    if not options.begins_by_time and (begins is None or LATEST in dict(begins).values()):
         raise UsageError("option startingOffsets: a batch read cannot start at the latest offset")
     if not options.begins_by_time:
-        _all_named("startingOffsets", options.starting_offsets or (), groups)
+        _all_named("startingOffsets", begins or (), groups, assigned)
     elif options.starting_timestamp is None:
-        _all_named("startingOffsetsByTimestamp", options.starting_times, groups)
+        _all_named("startingOffsetsByTimestamp", options.starting_times, groups, assigned)
     if not options.ends_by_time:
-        _all_named("endingOffsets", options.ending_offsets or (), groups)
+        _all_named("endingOffsets", options.ending_offsets or (), groups, assigned)
     elif options.ending_timestamp is None:
-        _all_named("endingOffsetsByTimestamp", options.ending_times, groups)
+        _all_named("endingOffsetsByTimestamp", options.ending_times, groups, assigned)
     if options.starting_timestamp is None and options.ending_timestamp is None:
         _in_order(options.starting_times, options.ending_times)
     logs: list[WantedLog] = []
@@ -267,12 +270,17 @@ def _in_order(starting: TopicOffsets, ending: TopicOffsets) -> None:
             )
 
 
-def _all_named(option: str, given: TopicOffsets, groups: Iterable[tuple[str, str, int]]) -> None:
-    """As in Spark: offsets are given for every partition that is read, and for no other."""
+def _all_named(
+    option: str, given: TopicOffsets, groups: Iterable[tuple[str, str, int]], assigned: AbstractSet[Key]
+) -> None:
+    """As in Spark: offsets are given for every partition that is read, and for no other.
+
+    One that is assigned and not there `ReadOptions.nowhere` tells: a stream may go on without it.
+    """
     if not given:
         return
-    named = {key for key, _ in given}
     there = {(topic, partition) for _, topic, partition in groups}
+    named = {key for key, _ in given} - {key for key, _ in NONE_NAMED} - (assigned - there)
     for words, keys in (("does not name", there - named), ("names, which is not there,", named - there)):
         if keys:
             topic, partition = min(keys)

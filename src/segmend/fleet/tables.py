@@ -96,8 +96,20 @@ def open_table(
         return _by_partition(places, options, cores)
 
 
-def reached(paths: Sequence[str], options: ReadOptions) -> dict[tuple[str, int], tuple[int, int]]:
-    """Of each partition that a read of records wants: the first offset, and the one behind the last.
+@frozen
+class Reach:
+    """How far the partitions of a read reach: the first offset of each, and the one behind its last."""
+
+    firsts: dict[tuple[str, int], int]
+    ends: dict[tuple[str, int], int]
+    topic_ids: dict[str, str]
+    """As the first partition of each topic tells it, if its files do."""
+    nowhere: tuple[str, ...]
+    """In words: what is named and not there; a pattern names nothing."""
+
+
+def reached(paths: Sequence[str], options: ReadOptions) -> Reach:
+    """How far the partitions reach that a read of records wants.
 
     UsageError as `open_table`, and where a topic of several clusters would be one.
     """
@@ -105,10 +117,18 @@ def reached(paths: Sequence[str], options: ReadOptions) -> dict[tuple[str, int],
         places = find_places(paths)
         tell_unread(places, options.gone_mode)
         current = [each for each in _partitions(places, options) if each[1].kind == "current"]
-        logs = wanted_logs(current, options)
-        if len({log.partition.key for log in logs}) < len(logs):
+        wanted = wanted_logs(current, options)
+        logs = {log.partition.key: log for log in wanted}
+        if len(logs) < len(wanted):
             raise UsageError("these are log dirs of several clusters that have topics of the same names")
-        return {log.partition.key: reach(log, options) for log in logs}
+        reaches = {key: reach(log, options) for key, log in logs.items()}
+        first_ones = {key[0]: log.partition for key, log in sorted(logs.items(), reverse=True)}
+        return Reach(
+            firsts={key: first for key, (first, _) in reaches.items()},
+            ends={key: end for key, (_, end) in reaches.items()},
+            topic_ids={topic: told for topic, each in first_ones.items() if (told := each.topic_id)},
+            nowhere=(*options.without_patterns().nowhere(places, logs.keys()),),
+        )
 
 
 def _opened(places: Iterable[Place]) -> Iterator[tuple[Place, LogDir]]:

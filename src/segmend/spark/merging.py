@@ -173,6 +173,7 @@ def _ranges(
     for conflict in merged.conflicts:
         yield {"outcome": "conflict", **_offsets(conflict), "why": conflict.because}
     yield from ({"outcome": "doubt", "why": words} for words in merged.doubts)
+    yield from ({"outcome": "assumed", "why": words} for words in merged.assumed)
     for replica, place in zip(replicas, places, strict=True):
         for words in (*replica.unreadable, *(f"{path}: is gone since it was read" for path in _gone(place))):
             yield {"outcome": "doubt", "broker": replica.broker, "dir": replica.dir, "why": words}

@@ -61,9 +61,21 @@ logger.executor.name = org.apache.spark.executor.Executor
 logger.executor.level = error
 logger.executor.additivity = false
 logger.executor.appenderRef.tasks.ref = tasks
-# All that it says of errors stands in the exception with which it ends the job.
+# The exception with which it ends a job says all but of tries that were lost before, or were made good.
+appender.lost.type = Console
+appender.lost.name = lost
+appender.lost.target = SYSTEM_ERR
+appender.lost.layout.type = PatternLayout
+appender.lost.layout.alwaysWriteExceptions = false
+appender.lost.layout.pattern = %replace{%replace{spark: %p %c{1}: %m%n}{(?s)^.*${ours}.*$}{}}{(?s)\\n.+$}{\\n}
 logger.tasks.name = org.apache.spark.scheduler.TaskSetManager
-logger.tasks.level = off
+logger.tasks.level = warn
+logger.tasks.additivity = false
+logger.tasks.appenderRef.lost.ref = lost
+logger.tasks.filter.lost.type = RegexFilter
+logger.tasks.filter.lost.regex = (?s)Lost task (?![^:]*: TaskKilled).*
+logger.tasks.filter.lost.onMatch = ACCEPT
+logger.tasks.filter.lost.onMismatch = DENY
 """
 
 
