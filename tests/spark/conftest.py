@@ -19,10 +19,14 @@ def spark() -> Iterator[SparkSession]:
     """A session as `segmend fleet` starts it, with one shuffle partition."""
     if find_spec("pyspark") is None:
         pytest.skip("pyspark is not installed")
+    from tests.spark.standalone import light
+
     from segmend.spark.session import session
 
     try:
-        started = session("local[2]", conf={"spark.sql.shuffle.partitions": "1"})
+        started = session(
+            "local[2]", conf={"spark.sql.shuffle.partitions": "1"}, java_options=light().split()
+        )
     except SegmendError as error:
         pytest.skip(str(error))
     yield started

@@ -1,5 +1,6 @@
 """A standalone Spark cluster whose workers have Spark and a bare Python, and nothing of segmend."""
 
+import functools
 import os
 import re
 import signal
@@ -14,6 +15,8 @@ from pathlib import Path
 
 import pyspark
 
+from segmend.cli.commands.fleet.caching import cache_folder
+from segmend.spark.archive import options_with
 from segmend.spark.java import find_java
 
 SECONDS = 300
@@ -37,6 +40,13 @@ sys.addaudithook(hold)
 
 LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Many JVMs start in a test, and none lives long enough to be worth more."""
+
+
+@functools.cache
+def light() -> str:
+    """The same with Spark's classes from their archive, if it is there: `.ci/run` makes it first."""
+    folder = cache_folder()
+    return " ".join([LIGHT, *(options_with(find_java(os.environ), folder) if folder else [])])
 
 
 def wait_for(what: str, found: Callable[[], object]) -> None:
@@ -68,7 +78,7 @@ class Daemons:
             "JAVA_HOME": str(find_java(os.environ).home),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": LIGHT,
+            "SPARK_DAEMON_JAVA_OPTS": light(),
             **environ,
         }
 
@@ -111,8 +121,8 @@ class Cluster:
         """A module of Python with this cluster's settings for the session that it starts."""
         given = {
             "spark.cores.max": "2",
-            "spark.driver.extraJavaOptions": LIGHT,
-            "spark.executor.extraJavaOptions": LIGHT,
+            "spark.driver.extraJavaOptions": light(),
+            "spark.executor.extraJavaOptions": light(),
             "spark.ui.enabled": "false",
         }
         conf = [f'--conf "{name}={value}"' for name, value in (given | settings).items()]

@@ -14,7 +14,7 @@ from tests.cli.run import python
 from tests.conftest import GOLDEN
 from tests.fleet.build import plain, three_brokers, write_broker
 from tests.golden.unpack import unpack
-from tests.spark.standalone import LIGHT
+from tests.spark.standalone import light
 
 from segmend.checks import Level
 from segmend.errors import SegmendError
@@ -197,8 +197,8 @@ def test_the_command_starts_a_cluster_of_its_own(tmp_path: Path) -> None:
         sys.executable, "-m", "segmend", "fleet", "audit", str(three_brokers(tmp_path / "f")),
         "--out", str(tmp_path / "out"), "--master", "local-cluster[1,1,1024]", "--no-report",
     ]  # fmt: skip
-    light = f'--conf "spark.executor.extraJavaOptions={LIGHT}" pyspark-shell'
-    environ = os.environ | {"PYSPARK_SUBMIT_ARGS": light}
+    options = f'--conf "spark.executor.extraJavaOptions={light()}" pyspark-shell'
+    environ = os.environ | {"PYSPARK_SUBMIT_ARGS": options}
     done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, env=environ)
     assert done.returncode == 0, done.stderr
     assert "on spark" in done.stdout

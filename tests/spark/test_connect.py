@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.fleet.build import three_brokers
 from tests.fleet.written import table_rows
-from tests.spark.standalone import LIGHT, SECONDS, Daemons
+from tests.spark.standalone import SECONDS, Daemons, light
 from tests.spark.test_left_out import READ, TOLD, damaged_fleet, told_of
 
 from segmend.fleet.audit import AuditRequest, audit
@@ -31,7 +31,7 @@ def test_a_client_sees_what_is_there_without_spark(tmp_path: Path) -> None:
         address = {"port": "0", "address": "127.0.0.1"}
         conf = [f"spark.connect.grpc.binding.{name}={value}" for name, value in address.items()]
         daemons.start(
-            "connect", "spark-submit", "--master", "local[2]", "--driver-java-options", LIGHT,
+            "connect", "spark-submit", "--master", "local[2]", "--driver-java-options", light(),
             *(each for name in (*conf, "spark.ui.enabled=false") for each in ("--conf", name)),
             "--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal",
             SPARK_DAEMON_MEMORY="1g",

@@ -41,8 +41,8 @@ from segmend.surgery.writing.effects import Effects
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS)
 SEEDS = range(SEED, SEED + sampled(4, 2))
 """Of what is lost by chance when the power goes."""
-EACH = 3
-"""CI takes one call of so many, the other ones in the other story; a sweep takes all."""
+EACH = 5
+"""CI takes one call of so many, another one in the other story; a sweep takes all."""
 Case = TypeVar("Case")
 AGES = 1_700_000_000_000_000_000
 """Files of the world are older; what has a later time has it from now."""

@@ -2,7 +2,7 @@
 
 What must hold: the same command again reaches its end, the other one the other end, byte for byte with
 modes, times and attributes; and at every moment each original byte is somewhere the journal names.
-The fast tests take some of the calls, CI every third one, a sweep takes all.
+The fast tests take some of the calls, CI every fifth one, a sweep takes all.
 """
 
 import errno
