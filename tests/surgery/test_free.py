@@ -15,6 +15,7 @@ from tests.surgery.desk import Desk
 from segmend.formats import offset_checkpoint
 from segmend.logdir.file_system import Space
 from segmend.logdir.tree import LogDir
+from segmend.surgery.ops.free.candidates import Candidate, CandidateKind, first_that_reach
 
 HEX = "0123456789abcdef0123456789abcdef"
 FOREVER = 4_000_000_000_000
@@ -283,3 +284,8 @@ def test_bad_input_is_told_in_one_line(shelf: Desk, options: tuple[str, ...]) ->
     ran = shelf.plan("free", *options)
     assert ran.code in (8, 16)
     assert (ran.out, ran.err.count("\n")) == ("", 1)
+
+
+def test_no_more_goes_than_it_takes() -> None:
+    offered = [Candidate(kind=CandidateKind.DELETED, paths=(name,), bytes=5) for name in "abc"]
+    assert [len(first_that_reach(offered, wanted)) for wanted in (0, 1, 5, 6, 10, 99)] == [0, 1, 1, 2, 2, 3]

@@ -21,6 +21,7 @@ from segmend.formats.batch import RecordBatch, read_header
 from segmend.formats.build import NewRecord, build_batch
 from segmend.kernel.batches import iter_batches
 from segmend.logdir.disk import FileReader
+from segmend.surgery.planning import assembly
 
 
 def batches(replica: Path) -> list[tuple[object, ...]]:
@@ -600,3 +601,7 @@ def test_a_start_scans_nothing_of_what_a_kill_had_left_unflushed(fleet: Fleet, l
     assert fleet.line("recovery-point", "payments-1") == (leo if proven else 0)
     assert fleet.findings() == []
     fleet.undo()
+
+
+def test_a_line_of_a_checkpoint_says_no_more_than_is_there() -> None:
+    assert [assembly.at_most(offset, 3) for offset in (None, 2, 3, 4)] == [None, 2, 3, 3]
