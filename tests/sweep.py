@@ -75,6 +75,7 @@ SWEEPS = {
         *PYTEST,
         "tests/merge/test_flipped.py",
         "tests/rescue/test_full_disks.py",
+        "tests/rescue/test_over_time.py",
         "tests/rescue/test_under_hands.py",
         "tests/merge/test_rule.py",
         "tests/rescue/test_one_rule.py",

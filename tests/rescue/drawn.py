@@ -35,13 +35,33 @@ from segmend.formats.batch import RecordBatch
 from segmend.kernel.batches import iter_batches
 from segmend.logdir.disk import FileReader
 
-BROKERS = {"4.3.1-fleet": "[cop]*", "4.3.1": "[!_]*", "1.1.0": "[!_]*"}
-"""The bundled fleet, and three brokers of `tests.lab.acknowledged` each; the topics of each."""
+GOLDENS = ("0.10.2.2-killed", "1.1.0-killed", "2.8.2-clean", "3.9.2-killed", "4.3.1-clean")
+BROKERS = {
+    "4.3.1-fleet": "[cop]*", "4.3.1": "[!_]*", "1.1.0": "[!_]*", **dict.fromkeys(GOLDENS, "[!_]*"),
+}  # fmt: skip
+"""The bundled fleet, three brokers of `tests.lab.acknowledged` each, one of each release; their topics."""
 FORMS = ("jsonl", "csv", "parquet", "delta", "log-dir")
-OPTIONS = (
-    (), (), ("--isolation", "read_committed"), ("--salvage",), ("--offsets", "20..300"),
-    ("--isolation", "read_committed", "--salvage"),
-)  # fmt: skip
+GLOBS = ("[ct]*", "*-*", "txn*", "compacted*", "*")
+TIMES = (0, 1_000_000_000_000, 1_700_000_000_000, 1_750_000_000_000, 1_800_000_000_000)
+
+
+def options_of(draw: random.Random, form: str) -> tuple[str, ...]:
+    """Such as go together with the form; of one trial in four none."""
+    if draw.random() < 0.25:
+        return ()
+    found, tables = list[str](), form != "log-dir"
+    if draw.random() < 0.3:
+        found += ["--offsets", f"{draw.randrange(60)}..{draw.choice((60, 90, 300, 1 << 40))}"]
+    if tables and draw.random() < 0.2:
+        found += [draw.choice(("--since", "--until")), str(draw.choice(TIMES))]
+    if tables and draw.random() < 0.4:
+        found += ["--isolation", "read_committed"]
+    whole = not {"--offsets", "--since", "--until"}.intersection(found)
+    if whole and draw.random() < 0.4:
+        found.append(draw.choice(("--compact", "--compact-all")))
+    elif tables and draw.random() < 0.4:
+        found.append("--salvage")
+    return tuple(found)
 
 
 def content(out: Path) -> dict[str, bytes | list[bytes]]:
@@ -107,7 +127,7 @@ def said(ran: Ran) -> list[str]:
 
 def brokers(name: str, into: Path) -> Path:
     """The log dirs `b*/d*` of a few brokers."""
-    return unpack(GOLDEN / f"{name}.tar.xz" if name.endswith("-fleet") else archive(name), into)
+    return unpack(GOLDEN / f"{name}.tar.xz" if "-" in name else archive(name), into)
 
 
 class Trial:
@@ -118,17 +138,26 @@ class Trial:
         name = self.draw.choice(sorted(BROKERS))
         self.topics, self.home, self.root = BROKERS[name], home, home / "root"
         copy_tree(whole(name), self.root)
-        self.did = [name, *(wound(self.root, self.draw) for _ in range(self.draw.randrange(1, 7)))]
+        if self.draw.random() < 0.3:
+            self.topics = self.draw.choice(GLOBS)
+        if self.draw.random() < 0.2:  # an older backup, say: of the same broker
+            copy_tree(min(self.root.glob("b1/d*")), self.root / "b1/d9")
+        self.did = [
+            f"{name} {self.topics}",
+            *(wound(self.root, self.draw) for _ in range(self.draw.randrange(1, 7))),
+        ]
         self.fleet = ("--master", driver) if driver.startswith("spark:") else ("--driver", driver)
         self.wrong: list[str] = []
 
     def play(self) -> list[str]:
         """All three commands; what differs."""
         self._both("diff")
-        form, options = self.draw.choice(FORMS), self.draw.choice(OPTIONS)
+        form = self.draw.choice(FORMS)
+        options = options_of(self.draw, form)
         alone, there = self._both("rescue", "--as", form, *options)
         if content(alone) != content(there):
             self.wrong.append(f"rescue --as {form} {' '.join(options)}: other files")
+        self.isolation = ("--isolation", "read_committed") if self.draw.random() < 0.4 else ()
         self._exports()
         return [*self.did, *self.wrong] if self.wrong else []
 
@@ -175,11 +204,11 @@ class Trial:
             self._killed(self.draw.uniform(0.2, 12 if self.fleet[1] != "local" else 2.5))
             before = _version(self.home / "export-there"), _version(self.home / "export-alone")
             if before[0] == before[1]:
-                alone, there = self._both("export", number=number)
+                alone, there = self._both("export", *self.isolation, number=number)
             else:  # it was quicker than its end
                 alone, there = self.home / "export-alone", self.home / "export-there"
-                run(*self._argv(("export",), (), alone))
-                self._spread(*self._argv(("fleet", "export"), (), there))
+                run(*self._argv(("export",), self.isolation, alone))
+                self._spread(*self._argv(("fleet", "export"), self.isolation, there))
             if (ours := _rows(alone)) != (theirs := _rows(there)):
                 more = sum((theirs - ours).values()), sum((ours - theirs).values())
                 self.wrong.append(
@@ -201,7 +230,7 @@ class Trial:
                 os.truncate(log, at)
 
     def _killed(self, seconds: float) -> None:
-        argv = self._argv(("fleet", "export"), (), self.home / "export-there")
+        argv = self._argv(("fleet", "export"), self.isolation, self.home / "export-there")
         process = subprocess.Popen(
             [sys.executable, "-m", "segmend", *argv, *self.fleet],
             env={**os.environ, "PYTHONPATH": str(SOURCE)},
