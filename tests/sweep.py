@@ -85,6 +85,7 @@ SWEEPS = {
         "tests/lab/quorums/test_quorums.py",
         "tests/lab/test_clients.py",
         "tests/lab/test_live.py",
+        "tests/merge/test_unclean.py",
         "tests/real/test_graft_story.py",
         "tests/real/test_left_overs.py",
         "tests/real/test_live_brokers.py",
