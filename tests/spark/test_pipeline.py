@@ -13,7 +13,7 @@ import pyspark
 import pytest
 from tests.files import flip
 from tests.fleet.build import three_brokers
-from tests.spark.standalone import LIGHT
+from tests.spark.standalone import light
 
 from segmend.spark.java import find_java
 
@@ -30,7 +30,7 @@ def made(home: Path) -> dict[str, list[dict[str, object]]]:
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-        "JDK_JAVA_OPTIONS": LIGHT,  # each JVM that is started here heeds it
+        "JDK_JAVA_OPTIONS": light(),  # each JVM that is started here heeds it
     }
     pipelines = f"{environ['SPARK_HOME']}/bin/spark-pipelines"
     small = ("--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=2")
