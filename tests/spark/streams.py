@@ -60,7 +60,6 @@ class Life:
     def __init__(self, cluster: Cluster, seed: int) -> None:
         self.cluster, self.draw = cluster, random.Random(seed)
         self.partitions: dict[str, int] = {}
-        self.writer = producer(cluster.bootstrap)
         self.open: list[Producer] = []
         self.number = 0
         for topic in ("a", "b", COMPACTED):
@@ -70,6 +69,7 @@ class Life:
         settings = small_segments(self.cluster.release) | (COMPACT if topic == COMPACTED else {})
         self.partitions[topic] = self.draw.randint(1, 3)
         create(self.cluster.bootstrap, [Topic(topic, settings, self.partitions[topic])])
+        self.writer = producer(self.cluster.bootstrap)  # another one has the partitions of before
         return f"{topic} made with {self.partitions[topic]} partitions"
 
     def write(self, topic: str, writer: Producer | None = None) -> str:
