@@ -30,8 +30,9 @@ def test_the_worst_statement_decides_the_exit_code() -> None:
     assert of_forecast([LAST]) == 0
     assert of_forecast([{**LAST, "unknown": ["a dir"]}]) == 4
     assert of_forecast([{"type": "partition", "outcome": "offline"}, LAST]) == 4
-    clean = {"type": "summary", "errors": 0, "warnings": 0, "surgery": []}
+    clean = {"type": "summary", "errors": 0, "warnings": 0, "surgery": [], "unknown": []}
     assert of_check([clean]) == 0
+    assert of_check([{**clean, "unknown": ["a dir"]}]) == 4
     assert of_check([{"type": "finding", "severity": "warning"}, {**clean, "warnings": 1}]) == 4
 
 

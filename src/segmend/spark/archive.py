@@ -43,7 +43,7 @@ def archive_later(java: Java, folder: Path) -> None:
     except OSError:
         return
     nothing = subprocess.DEVNULL
-    subprocess.Popen(
+    archiver = subprocess.Popen(
         [sys.executable, "-m", MODULE, str(folder)],
         stdin=nothing,
         stdout=nothing,
@@ -51,3 +51,5 @@ def archive_later(java: Java, folder: Path) -> None:
         env=os.environ | {"JAVA_HOME": str(java.home)},
         start_new_session=True,
     )
+    # Nobody waits for it.
+    os.setpriority(os.PRIO_PROCESS, archiver.pid, 19)

@@ -17,7 +17,6 @@ from segmend.spark.session import plain_session
 
 def main(folder: Path) -> None:
     """Write the archive into `folder`, under its name only when it is whole."""
-    os.nice(19)
     file = archive_file(find_java(os.environ), folder)
     fresh = file.with_suffix(".new")
     spark = plain_session("local[2]", cache=folder, java_options=[f"-XX:ArchiveClassesAtExit={fresh}"])
