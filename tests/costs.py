@@ -41,7 +41,7 @@ class Costs:
         files: dict[str, dict[str, float]] = defaultdict(dict)
         for (file, test), took in sorted(self._took.items()):
             if mean(took) > CHEAP:
-                files[file][test] = round(mean(took), 2)
+                files[file][test] = round(mean(took), 3)
         (session.config.rootpath / COSTS).write_text(json.dumps(files, indent=1) + "\n")
 
 

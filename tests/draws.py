@@ -20,10 +20,12 @@ from tests.seeds import NUMBER
 
 COSTS = Path("tests/costs.json")
 """Mean seconds of CPU of a case, by file and test, of all that take more than `CHEAP`; below the root."""
-CHEAP = 0.03
+CHEAP = 0.02
 """Seconds of CPU: who takes less always runs. They are most, and most of the branches are theirs."""
-SHARE = 0.2
-"""Seconds of CPU of a file for its costly tests; the first one drawn may take more."""
+SHARE = 0.05
+"""Seconds of CPU of a file for its costly tests; one that takes more has its turn on fewer days."""
+PART = 0.05
+"""What a file has at least of all that its costly tests take: of a large table one case in twenty."""
 WHOLE = "SEGMEND_WHOLE"
 """Environment: files in whose text this regular expression is found run whole."""
 LEFT = "left to CI"
@@ -85,12 +87,13 @@ def left(nodes: Sequence[str], costs: Mapping[str, float], draw: Random) -> Iter
             tables[test].append((costs[test], node))
     drawn = [draw.sample(cases, len(cases)) for cases in tables.values()]
     draw.shuffle(drawn)
+    share = max(SHARE, PART * sum(cost for cases in drawn for cost, _ in cases))
     took = 0.0
     for cost, node in (case for row in zip_longest(*drawn) for case in row if case is not None):
-        if took and took + cost > SHARE:
-            yield node
-        else:
+        if took + cost <= share or (not took and draw.random() < share / cost):
             took += cost
+        else:
+            yield node
 
 
 def parts(node: str) -> tuple[str, str]:

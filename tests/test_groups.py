@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from tests.draws import CHEAP, COSTS, SHARE, left
+from tests.draws import CHEAP, COSTS, PART, SHARE, left
 
 ROOT = Path(__file__).parents[1]
 SKIPPING = """
@@ -112,3 +112,9 @@ def test_what_is_recorded_as_costly_is_there() -> None:
         text = (ROOT / file).read_text()
         assert [test for test in tests if f"def {test.rpartition('::')[2]}(" not in text] == [], file
         assert min(tests.values()) >= CHEAP
+
+
+def test_a_large_table_has_a_part_of_all_that_it_takes() -> None:
+    table = [f"f.py::table[{number}]" for number in range(400)]
+    gone = {*left(table, {"table": SHARE / 10}, Random(1))}
+    assert 0.9 * PART < (len(table) - len(gone)) / len(table) <= PART
