@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from struct import Struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from segmend.formats.byte_columns import cut_entry
 from segmend.formats.damage import Damage
@@ -32,6 +32,9 @@ class AbortedTxn(NamedTuple):
     last_stable_offset: int
 
 
+_ZEROS: Final = AbortedTxn(0, 0, 0, 0, 0)
+
+
 @frozen
 class TransactionIndex:
     """The entries, and up to 33 bytes after them that make no whole entry."""
@@ -43,9 +46,13 @@ class TransactionIndex:
 def parse(data: bytes) -> tuple[TransactionIndex, tuple[Damage, ...]]:
     """Damage kinds: `bad-version` (kills the broker), `offsets-not-increasing`,
     `trailing-bytes`; each is given for its first place."""
-    whole = len(data) // ENTRY_SIZE * ENTRY_SIZE
-    entries = tuple(map(AbortedTxn._make, ENTRY.iter_unpack(memoryview(data)[:whole])))
-    index = TransactionIndex(entries=entries, trailing=data[whole:])
+    rows = len(data) // ENTRY_SIZE
+    # What was made larger and never written to is one row many times: no million objects for it.
+    written = min(rows, -(-len(data.rstrip(b"\0")) // ENTRY_SIZE))
+    entries = tuple(map(AbortedTxn._make, ENTRY.iter_unpack(memoryview(data)[: written * ENTRY_SIZE])))
+    index = TransactionIndex(
+        entries=entries + (_ZEROS,) * (rows - written), trailing=data[rows * ENTRY_SIZE :]
+    )
     return index, (*_damages(index), *cut_entry(data, ENTRY_SIZE))
 
 
