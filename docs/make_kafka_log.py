@@ -64,7 +64,9 @@ With `replicas=best` a partition is read from the replica that has the newest le
 furthest, then begins first; what is damaged there comes from another one of the same branch, and nothing
 below the highest log start offset that a checkpoint of any of them has (`aged` gives it). That is not all of
 `segmend explain merge`: sound bytes that differ are not compared, and what only another one still has of the
-beginning is not read. `segmend.spark.merge` and `rescue` do both.
+beginning is not read. `segmend.spark.merge` and `rescue` do both. Where replicas have different topic ids, as
+after a topic was deleted and made anew while a broker was away, the read is refused as a rescue is: leave the
+others out, or take `replicas=all`.
 
 **What damage cost** is in three places. `.option("table", "damage")` has a row for each damaged place, and
 reads the logs anew; the column `_damage`, if it is asked for, gives such rows among the records; and a read

@@ -591,3 +591,18 @@ def test_what_one_replica_lost_comes_from_another(tmp_path: Path, caplog: pytest
     assert left == [n for n in range(120) if not 30 <= n < 60]
     with pytest.raises(SegmendError, match="missing"):
         rows_of(root, topics="orders", partitions="0", mode="FAILFAST")
+
+
+def test_a_replica_of_a_topic_that_was_made_anew_is_not_read_in_place_of_it(tmp_path: Path) -> None:
+    """One that was away has the newest epoch and the farthest end, and was read, with nothing said."""
+    three_brokers(tmp_path)
+    old, new = "AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg"
+    replicas = sorted(tmp_path.rglob("orders-0"))
+    for replica in replicas:
+        (replica / "partition.metadata").write_text(f"version: 0\ntopic_id: {new}")
+    assert rows_of(tmp_path)
+    (replicas[1] / "partition.metadata").write_text(f"version: 0\ntopic_id: {old}")
+    words = rf"{re.escape(str(replicas[1]))}: of topic {old}, but .* is of topic {new}, .* leave it out"
+    with pytest.raises(UsageError, match=words):
+        rows_of(tmp_path)
+    assert rows_of(tmp_path, replicas="all")

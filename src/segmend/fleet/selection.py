@@ -20,6 +20,7 @@ from segmend.logdir.seek import ByTime, is_older, offset_by_time
 from segmend.logdir.tail import tail
 from segmend.logdir.transactions import last_stable_offset
 from segmend.logdir.tree import PartitionDir
+from segmend.merge.rule import refuse_another_topic
 from segmend.merge.runs import cut_off
 
 Found = tuple[Place, PartitionDir]
@@ -43,7 +44,8 @@ class WantedLog:
 def wanted_logs(everything: Sequence[Found], options: ReadOptions) -> list[WantedLog]:
     """The logs to be read, of each partition one with `replicas=best`.
 
-    UsageError where Spark's own options name partitions that are not there, or leave some out.
+    UsageError where Spark's own options name partitions that are not there, or leave some out, and, as in a
+    rescue, where one is of a topic that was deleted and made anew: by their ends nobody knows which is newer.
     """
     groups = grouped(everything, lambda found: (found[0].cluster_id or "", *found[1].key))
     # As in Spark nobody looks at them where a time wins.
@@ -63,6 +65,7 @@ def wanted_logs(everything: Sequence[Found], options: ReadOptions) -> list[Wante
     logs: list[WantedLog] = []
     for replicas in groups.values():
         if options.consumes and options.replicas == "best":
+            refuse_another_topic([partition for _, partition in replicas] if len(replicas) > 1 else [])
             best = replicas[0] if len(replicas) == 1 else max(replicas, key=_advance)
             others = tuple(ReplicaDir(place=p, dir_name=d.name) for p, d in replicas if d is not best[1])
             logs.append(_wanted_log(*best, options, others, _deleted(best[1], replicas)))

@@ -10,6 +10,7 @@ from itertools import chain, pairwise
 
 from segmend.errors import UsageError
 from segmend.frozen import replace
+from segmend.logdir.tree import PartitionDir
 from segmend.merge.agreement import disagreements
 from segmend.merge.branch import Branch, gaps_alone, holes, on_branch, unburied, untold, without_lost
 from segmend.merge.doubts import assumed, beside, misplaceable, tied, unexplained_gaps, unknown
@@ -103,8 +104,13 @@ def refuse_strangers(replicas: Sequence[Replica]) -> None:
     for other in replicas[1:]:
         if (one.topic, one.partition) != (other.topic, other.partition):
             raise UsageError(f"{other.path}: another partition than {one.path}")
-    _refuse_another("topic", replicas, [each.topic_id for each in replicas])
+    refuse_another_topic(replicas)
     refuse_another_cluster(replicas)
+
+
+def refuse_another_topic(replicas: Sequence[Replica | PartitionDir]) -> None:
+    """Raise `UsageError` where these are of several topics that have, or had, the same name."""
+    _refuse_another("topic", replicas, [each.topic_id for each in replicas])
 
 
 def refuse_another_cluster(replicas: Sequence[Replica]) -> None:
@@ -112,7 +118,7 @@ def refuse_another_cluster(replicas: Sequence[Replica]) -> None:
     _refuse_another("cluster", replicas, [each.cluster_id for each in replicas])
 
 
-def _refuse_another(what: str, replicas: Sequence[Replica], ids: Sequence[str | None]) -> None:
+def _refuse_another(what: str, replicas: Sequence[Replica | PartitionDir], ids: Sequence[str | None]) -> None:
     """Of several ids the one that fewest say is blamed; of two replicas nobody knows which is the other."""
     counts = Counter(each for each in ids if each)
     if len(counts) < 2:
