@@ -30,7 +30,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("bucket"), pytest.mark.f
 A_SEGMENT = 4
 PREALLOCATED = 3
 """Of an index that may end in zeros its end is looked at, its beginning, and at last all of it."""
-PAGE = 50
+LARGER = sampled(2, 1)
+"""A sweep draws shapes of twice as many objects as CI does."""
+PAGE = 50 * LARGER
 """So many objects one answer tells here; of S3 it is 1000."""
 
 
@@ -50,8 +52,12 @@ SHAPES = {
     "large batches": Shape(
         brokers=(1, 2), partitions=(1, 2), segments=(2, 5), sizes=(100_000, 260_000, 500_000)
     ),
-    "many partitions": Shape(brokers=(1, 1), partitions=(6, 9), segments=(2, 4), sizes=(30,), batches=(2, 2)),
-    "many segments": Shape(brokers=(1, 1), partitions=(1, 1), segments=(15, 30), sizes=(30,), batches=(2, 2)),
+    "many partitions": Shape(
+        brokers=(1, 1), partitions=(6 * LARGER, 9 * LARGER), segments=(2, 5), sizes=(30,), batches=(2, 2)
+    ),
+    "many segments": Shape(
+        brokers=(1, 1), partitions=(1, 1), segments=(15 * LARGER, 30 * LARGER), sizes=(30,), batches=(2, 2)
+    ),
 }
 CASES = [(name, SEED * 100 + number) for name in SHAPES for number in range(sampled(8, 1))]
 
