@@ -22,6 +22,7 @@ from segmend.formats.offset_checkpoint import FILE_NAMES, parse
 from segmend.kernel.batches import iter_batches
 from segmend.kernel.types import BytesReader
 from segmend.surgery import ops
+from segmend.surgery.execute import plan_run
 from segmend.surgery.writing.effects import Effects
 
 pytestmark = pytest.mark.usefixtures("no_other_processes")
@@ -432,8 +433,9 @@ def test_an_empty_name_is_no_journal(
 
 
 def test_a_journal_that_cannot_be_read_may_be_the_one_that_is_meant(
-    dirs: tuple[Path, Path], tmp_path: Path
+    dirs: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(plan_run, "PACKED_LIMIT", 0)  # else its lines have the plan as well
     a, b = dirs
     for number, partition in enumerate(("x-0", "y-0")):
         planned(tmp_path, "move", a, b, "--partition", partition, "--to", b)
@@ -503,6 +505,7 @@ import signal, sys, time
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests by nohup ignores it
 from segmend.kernel.batches import iter_batches
 from segmend.kernel.types import BytesReader
+from segmend.surgery.execute import plan_run
 from segmend.surgery.writing.effects import Effects
 rename = Effects.rename
 def slow(self, old, new):

@@ -33,7 +33,10 @@ def test_the_broker_serves_the_same_records(name: str, tmp_path: Path) -> None:
     home = tmp_path / "b1"
     home.mkdir()
     for source in sorted(golden(name).glob("b1/d*")):
-        assert run("rescue", source, "--out", home / source.name, "--kafka", version).code == 0
+        ran = run("rescue", source, "--out", home / source.name, "--kafka", version, "--json")
+        # Of a partition that was being moved one dir has the replica, and the other its copy.
+        copies = any(source.glob("*-future"))
+        assert (ran.code, bool(ran.json[-1]["strays"])) == (4 if copies else 0, copies)
     wanted = written(name)
     with serving(version, home, tmp_path) as broker:
         seen = read(broker, SimpleNamespace(root=tmp_path), set(wanted))  # type: ignore[arg-type]
