@@ -10,13 +10,14 @@ from confluent_kafka import Consumer, TopicPartition
 from tests.cli.run import run
 from tests.golden.observe import watermarks
 from tests.golden.topics import Topic, create
-from tests.lab.gone.record import UID, broker_of_its_user, fill, owned, place, settings_of, start
+from tests.lab.gone.record import SETTINGS, UID, broker_of_its_user, fill, owned, place, settings_of, start
 from tests.lab.places.record import UserBroker
 from tests.lab.process import run_tool
 from tests.lab.reader import led
 from tests.lab.releases import release
 
 NAMES = ("mounted", "seconds")
+FIRST_TASK = "log.initial.task.delay.ms"
 
 
 def wait_until_led(broker: UserBroker) -> None:
@@ -33,6 +34,7 @@ def wait_until_led(broker: UserBroker) -> None:
 def test_a_volume_that_became_roots_while_the_broker_ran() -> None:
     kind = release("3.9.2")
     with broker_of_its_user(kind, log_dirs=1) as (broker, root):
+        broker.settings[FIRST_TASK] = "3600000"  # on a slow machine it would delete before it is asked about
         start(broker, root)
         create(broker.bootstrap, [Topic(name, settings_of(kind, name)) for name in NAMES])
         fill(broker, NAMES)
@@ -42,6 +44,8 @@ def test_a_volume_that_became_roots_while_the_broker_ran() -> None:
         owned(place(broker, "mounted"), 0, 0o600)
         broker.stop()
         owned(place(broker, "mounted"), UID, 0o644)
+        broker.settings[FIRST_TASK] = SETTINGS[FIRST_TASK]
+        broker.configure()
         log = run("explain", "gone", broker.log)
         assert "could not be cut to its entries as the broker stopped" in log.out
 
