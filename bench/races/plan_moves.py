@@ -22,7 +22,9 @@ def run(scale: Scale) -> None:
     other.mkdir(exist_ok=True)
     finish(other, {})
     identity = other / "meta.properties"
-    identity.write_text(identity.read_text().replace("JKf3ybmxTp6ZRMVaHZWYLA", OTHER_ID))
+    ours = identity.read_text().splitlines(keepends=True)
+    own = [f"directory.id={OTHER_ID}\n" if line.startswith("directory.id=") else line for line in ours]
+    identity.write_text("".join(own))
     dirs = (folder, other, "--kafka", "4.3")
     forecast = segmend("forecast of the whole", "forecast", *dirs)
     one = segmend("plan move of one", "plan", "move", *dirs, "--partition", "tiny-7", "--to", other)

@@ -22,7 +22,7 @@ def test_logs_are_looked_at_only_where_all_else_is_younger(
         time = 1_800_000_000 + 86_400 * (anew and paths[1] in path.parents)
         os.utime(path, (time, time))
     dirs = [LogDir.attempt(str(path)) for path in paths]
-    logs = {entry.path for one in dirs[1].current for each in one.segments[:-1] if (entry := each.log)}
+    logs = {entry.path for one in dirs[1].current for each in one.segments if (entry := each.log)}
     looked, time_of = set[str](), dir_times.time_of
 
     def watched(entry: FileEntry | None) -> int | None:

@@ -8,7 +8,6 @@ both as it stops. A dir that is older than the others is an older copy, or its d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from typing import Final
 
 from segmend.formats import meta_properties
@@ -87,12 +86,21 @@ def copied_running(dirs: Sequence[LogDir]) -> Mapping[str, tuple[str, str]]:
 
 
 def copied_anew(dirs: Sequence[LogDir]) -> Mapping[str, str]:
-    """By path, dirs all of whose files are younger than the last that was written to another, and which."""
-    used = {each: max([last_append(each), *checkpoint_times(each)]) for each in dirs if each.device}
+    """By path, dirs all of whose files are younger than the last that was written to another, and which.
+
+    No log is asked where the checkpoints of another dir tell that this one is none: each has to be listed.
+    """
+    known = [each for each in dirs if each.device]
+    checkpoints = {each: max(checkpoint_times(each), default=0) for each in known}
+    used: dict[LogDir, int] = {}
     found = {}
-    for each in used if len(used) > 1 else ():
-        newest = max((other for other in used if other is not each), key=used.__getitem__)
-        if each.current and used[newest] and is_younger(each, used[newest] + AT_ONCE):
+    for each in known if len(known) > 1 else ():
+        others = [other for other in known if other is not each]
+        if not each.current or not _marks_are_younger(each, max(checkpoints[o] for o in others) + AT_ONCE):
+            continue
+        used |= {other: max(last_append(other), checkpoints[other]) for other in others if other not in used}
+        newest = max(others, key=used.__getitem__)
+        if used[newest] and is_younger(each, used[newest] + AT_ONCE):
             found[each.path] = newest.path
     return found
 
@@ -102,12 +110,16 @@ def is_younger(log_dir: LogDir, time: int) -> bool:
 
     The identity is asked first: of a dir that is no such copy it is old, and no log is looked at.
     """
-    names = (meta_properties.FILE_NAME, HIGH_WATERMARK, RECOVERY_POINT)
-    logs = (each.log for one in log_dir.current for each in one.segments)
-    times = map(time_of, chain(map(log_dir.entry, names), logs))
-    return any(one.segments for one in log_dir.current) and all(
-        each is not None and each > time for each in times
-    )
+    if not _marks_are_younger(log_dir, time):
+        return False
+    logs = [each.log for one in log_dir.current for each in one.segments]
+    return bool(logs) and all(own is not None and own > time for own in map(time_of, logs))
+
+
+def _marks_are_younger(log_dir: LogDir, time: int) -> bool:
+    """Whether its identity and checkpoints are."""
+    entries = map(log_dir.entry, (meta_properties.FILE_NAME, HIGH_WATERMARK, RECOVERY_POINT))
+    return all(own is not None and own > time for own in map(time_of, entries))
 
 
 def _was_there(log_dir: LogDir, when: int, margin: int) -> bool:
