@@ -1,14 +1,17 @@
 """The merge of simulated replicas is the model's true log, wherever any of them has a sound copy."""
 
+import random
 import re
+from dataclasses import replace
 
 import pytest
-from tests.merge.history import History, fates_of, played
+from tests.merge.history import History, Node, Stored, fates_of, played
 from tests.seeds import sampled
 
+from segmend.errors import UsageError
 from segmend.merge import uncleaned
 from segmend.merge.no_further import Stayed
-from segmend.merge.rule import merge
+from segmend.merge.rule import merge, refuse_another_topic
 from segmend.merge.runs import MANY
 from segmend.merge.values import Merged
 from segmend.merge.walk import LONELY
@@ -222,3 +225,26 @@ def test_a_key_that_came_again_says_how_far_the_cleaner_of_a_gap_behind_it_can_h
     stays = Stayed(keyless=90, again=((50, 30), (60, 10)))
     assert [stays.bound(gap) for gap in (10, 11, 31)] == [90, 60, 50]
     assert stays.bound() == 50
+
+
+@pytest.mark.parametrize(
+    ("ids", "blamed", "leave"),
+    [("aab", 2, "leave it out"), ("abb", 0, "leave it out"), ("ab", 1, "leave one of them out")],
+)
+def test_of_several_topics_the_one_that_fewest_are_of_is_left_out(ids: str, blamed: int, leave: str) -> None:
+    (one,) = History(random.Random(0), 1).replicas()
+    replicas = [replace(one, dir=f"d{n}", topic_id=each) for n, each in enumerate(ids)]
+    with pytest.raises(UsageError, match=rf"^d{blamed}/t-0: .* so {leave}$"):
+        refuse_another_topic(replicas)
+
+
+def test_a_mark_of_before_the_log_was_cut_counts_up_to_the_end_of_its_last_epoch() -> None:
+    """Its log was cut below where the next leader began; the checkpoint has what the lost one had."""
+    log = [Stored(at, at, int(at >= 10), at, ((at, b"key", False),)) for at in range(15)]
+    history = History(random.Random(0), 2)
+    history.nodes = [
+        Node(log[:8], [(0, 0)], high_watermark=12), Node(log, [(0, 0), (1, 10)], high_watermark=5)
+    ]  # fmt: skip
+    history.truths = [log[:8], log]
+    history.leader, history.epoch = 1, 1
+    assert merge(history.replicas(), history, compacted=False).high_watermark == 10

@@ -14,7 +14,7 @@ from tests.golden.shared import golden
 from segmend.checks import CheckOfAny, Level
 from segmend.findings import Severity
 from segmend.loading import BrokerOutcome, Forecast, ForecastOptions, forecast, forecast_any
-from segmend.logdir.release import Release
+from segmend.logdir.release import Guess, Release
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.candidates import each_release
@@ -60,6 +60,20 @@ def test_a_rule_of_what_is_not_there_is_not_asked(tmp_path: Path) -> None:
     asked = broker.release.asked
     assert asked
     assert asked.isdisjoint({(3, 3), (3, 8), (4, 0)}), "of many threads, future replicas and ZooKeeper"
+
+
+def test_each_part_of_the_range_is_asked_and_nothing_beyond_it() -> None:
+    oldest, newest = Release((1, 1)), Release((2, 3))
+    broker = BrokerDirs([], release=Guess(newest, "a guess", oldest, newest))
+    changes = ((1, 1), (2, 0), (2, 3), (2, 4))
+
+    def ask(one: BrokerDirs) -> None:
+        assert one.release.asked is not None
+        one.release.asked.update(changes)
+
+    assert [str(each.release) for each, _ in each_release(broker, ask)] == ["2.3", "1.1", "2.0"]
+    broker = BrokerDirs([], release=Guess(oldest, "a guess", oldest, newest))
+    assert [str(each.release) for each, _ in each_release(broker, ask)] == ["1.1", "2.0", "2.3"]
 
 
 def test_of_very_many_partitions_some_are_compared_and_that_is_said(

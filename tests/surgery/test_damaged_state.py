@@ -263,16 +263,59 @@ def test_lines_that_are_lost_leave_a_way_back_by_the_files(world: World, kept: t
     assert odd == {str(world.a / name) for name in names}
 
 
+def of_many_directories(line: bytes) -> bytes:
+    """Longer than what is read of a line that says nothing of its length."""
+    more = b",".join(b'"/%0100d":0' % number for number in range(45_000))
+    return line.replace(b'"folders":{', b'"folders":{' + more + b",")
+
+
+LINES: dict[str, tuple[Callable[[bytes], bytes], Callable[[bytes], bytes]]] = {
+    "rotten": (lambda _: b"rotten\n", lambda line: line),
+    "both": (lambda _: b"rotten\n", lambda _: b"rotten\n"),
+    "another path": (lambda line: line.replace(b"/world/a", b"/world/c"), lambda line: line),
+    "long": (of_many_directories, of_many_directories),
+}
+"""What becomes of the first line of a journal, and of begun.json."""
+
+
+@pytest.mark.parametrize("case", LINES)
 def test_an_open_journal_is_told_of_whatever_its_first_line_is(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch, case: str
 ) -> None:
     killed(world, plan_of(world))
     (found,) = runs(str(world.state))
-    path = Path(found.journal)
-    path.write_bytes(b"rotten\n" + path.read_bytes().partition(b"\n")[2])
+    path, begun = Path(found.journal), Path(found.last_beginning)
+    first, end, rest = path.read_bytes().partition(b"\n")
+    of_journal, of_begun = LINES[case]
+    path.write_bytes(of_journal(first + end) + rest)
+    begun.write_bytes(of_begun(begun.read_bytes()))
     monkeypatch.setattr(stopped_surgery, "default_state_dir", lambda: str(world.state))
     (line,) = stopped_surgery.stopped_surgery([LogDir.open(str(world.a))])
-    assert f"segmend undo {found.name}" in line
+    for command in ("apply", "undo"):
+        assert f"`segmend {command} {found.name}`" in line
+
+
+def test_what_was_begun_goes_on_without_the_file_of_its_plan(world: World) -> None:
+    """It said "make the plan again", which no surgery that was begun lets anybody do."""
+    before, plan, state = world.tree(), plan_of(world), ("--state-dir", world.state)
+    file = written(world, plan)
+    killed(world, plan)
+    (found,) = runs(str(world.state))
+    goes_on = f"segmend apply {found.path}"
+    for hurt in (DAMAGES["flipped"], DAMAGES["rotten"], DAMAGES["empty"]):
+        file.write_bytes(hurt(plan.render()))
+        assert goes_on in run("apply", file, "--yes", *state, code=None).err
+    file.unlink()
+    assert goes_on in run("apply", file, "--yes", *state, code=8).err
+    run("apply", found.path, "--yes", "--dry-run", code=0)
+    run("apply", found.name, "--yes", *state, code=1)
+    run("undo", found.path, "--yes", code=0)
+    assert world.tree() == before
+    assert "no such file" in run("apply", file, "--yes", *state, code=8).err
+    file.write_bytes(DAMAGES["flipped"](plan.render()))
+    assert goes_on in run("apply", file, "--yes", *state, code=8).err
+    said = run("apply", file, "--yes", "--state-dir", world.root / "elsewhere", code=8).err
+    assert said.rstrip().endswith("make the plan again")
 
 
 def test_what_lies_in_the_place_of_old_bytes_is_to_be_moved(world: World) -> None:

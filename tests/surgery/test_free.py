@@ -7,6 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.brokers import broker_of
+from tests.checks.build_partition import PartitionWriter, write_log_dir
 from tests.cli.run import Ran
 from tests.golden.shared import golden
 from tests.surgery.checkpoints import lines, write
@@ -15,7 +17,9 @@ from tests.surgery.desk import Desk
 from segmend.formats import offset_checkpoint
 from segmend.logdir.file_system import Space
 from segmend.logdir.tree import LogDir
-from segmend.surgery.ops.free.candidates import Candidate, CandidateKind, first_that_reach
+from segmend.surgery.ops.free import operation as free
+from segmend.surgery.ops.free.candidates import Candidate, CandidateKind, candidates, first_that_reach, held
+from segmend.surgery.request import Request
 
 HEX = "0123456789abcdef0123456789abcdef"
 FOREVER = 4_000_000_000_000
@@ -289,3 +293,37 @@ def test_bad_input_is_told_in_one_line(shelf: Desk, options: tuple[str, ...]) ->
 def test_no_more_goes_than_it_takes() -> None:
     offered = [Candidate(kind=CandidateKind.DELETED, paths=(name,), bytes=5) for name in "abc"]
     assert [len(first_that_reach(offered, wanted)) for wanted in (0, 1, 5, 6, 10, 99)] == [0, 1, 1, 2, 2, 3]
+
+
+def test_what_has_another_name_frees_nothing(tmp_path: Path) -> None:
+    one, two = tmp_path / "d" / "one", tmp_path / "d" / "two"
+    one.parent.mkdir()
+    for path in (one, two):
+        path.write_bytes(bytes(50_000))
+    alone = held(str(one)), held(str(one.parent))
+    (tmp_path / "snapshot").hardlink_to(one)
+    assert alone[0] >= 50_000
+    assert (held(str(one)), held(str(one.parent))) == (0, alone[1] - alone[0])
+
+
+def test_of_one_kind_the_largest_goes_first(tmp_path: Path) -> None:
+    place = tmp_path / "a" / "single-0"
+    place.mkdir(parents=True)
+    for number, size in enumerate((1, 3, 2)):
+        (place / f"{number:020}.log.deleted").write_bytes(bytes(size * 50_000))
+    log_dir = LogDir.open(str(tmp_path / "a"))
+    offered = candidates([log_dir], [log_dir], [], frozenset())
+    assert [Path(each.paths[0]).name[19] for each in offered] == ["1", "2", "0"]
+
+
+def test_less_than_a_start_takes_is_named(tmp_path: Path) -> None:
+    folder = write_log_dir(tmp_path / "a", [PartitionWriter("single")])
+    broker = broker_of([folder], "4.3")
+
+    def notes(size: int) -> str:
+        options = free.Options(bytes=size)
+        return "; ".join(free.plan(Request(broker=broker, given=[str(folder)], options=options)).notes)
+
+    least = int(notes(1).partition("a start needs some ")[2].partition(" ")[0].replace(",", ""))
+    assert f"--bytes {least - 1} is less: have {least:,} bytes free" in notes(least - 1)
+    assert "is less" not in notes(least)

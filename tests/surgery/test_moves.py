@@ -12,7 +12,7 @@ from tests.checks.build_partition import META_V1, PartitionWriter, write_log_dir
 
 from segmend.errors import SegmendError, UsageError
 from segmend.logdir import disk
-from segmend.logdir.file_system import FileStat, Space
+from segmend.logdir.file_system import EntryType, FileStat, Space, Unreadable
 from segmend.logdir.tree import LogDir
 from segmend.report.plan import plan_lines
 from segmend.report.style import PLAIN
@@ -20,8 +20,8 @@ from segmend.surgery.execute.throttle import Throttle
 from segmend.surgery.ops.drain import operation as drain
 from segmend.surgery.ops.move import operation as move
 from segmend.surgery.plan import THROTTLE
-from segmend.surgery.planning import amounts
-from segmend.surgery.planning.harm import HarmOfStart
+from segmend.surgery.planning import amounts, assembly
+from segmend.surgery.planning.harm import Harm, HarmOfStart
 from segmend.surgery.replicas import relocation
 from segmend.surgery.request import Request
 from segmend.surgery.steps.move_dir import MoveDir
@@ -176,3 +176,63 @@ def test_of_a_broker_with_very_many_partitions_those_that_move_are_forecast(
     assert [line.endswith("3 partitions that the plan does not touch") for line in told] == [True, True]
     names = frozenset(f"{topic}-0" for topic in "wxyz")
     assert "looked_at" not in HarmOfStart.of(request(dirs, asked).broker, only=names).line
+
+
+@pytest.mark.parametrize(
+    ("harm", "other", "exceeds"),
+    [
+        (Harm(fails=True, records=0), Harm(fails=False, records=0), True),
+        (Harm(fails=True, records=0), Harm(fails=True, records=0), False),
+        (Harm(fails=False, records=3), Harm(fails=False, records=2), True),
+        (Harm(fails=False, records=2), Harm(fails=False, records=2), False),
+        (Harm(fails=False, records=2), Harm(fails=True, records=0), True),
+        (Harm(fails=False, records=2, whole=2), Harm(fails=True, records=0), False),
+        (Harm(fails=False, records=2, whole=2), Harm(fails=False, records=0), True),
+    ],
+)
+def test_a_load_that_fails_is_more_harm(harm: Harm, other: Harm, exceeds: bool) -> None:
+    assert harm.exceeds(other) is exceeds
+
+
+def test_a_marker_is_set_aside_where_there_is_one(tmp_path: Path) -> None:
+    log_dir = write_log_dir(tmp_path / "a", [])
+    step = assembly.set_marker_aside(LogDir.open(str(log_dir)), "why")
+    assert step is not None
+    assert (step.KIND, step.paths[0]) == ("quarantine", str(log_dir / ".kafka_cleanshutdown"))
+    (log_dir / ".kafka_cleanshutdown").unlink()
+    assert assembly.set_marker_aside(LogDir.open(str(log_dir)), "why") is None
+
+
+@pytest.mark.parametrize(("source", "target"), [(False, True), (True, True), (False, False), (True, False)])
+def test_what_was_not_stopped_in_order_comes_under_no_marker(
+    dirs: list[Path], source: bool, target: bool
+) -> None:
+    for path in (path for path, clean in zip(dirs, (source, target), strict=False) if not clean):
+        (path / ".kafka_cleanshutdown").unlink()
+    plan = move.plan(request(dirs, move.Options(partition=("w-0",), to=str(dirs[1]))))
+    aside = [step.paths[0] for step in plan.steps if step.KIND == "quarantine"]
+    assert aside == ([str(dirs[1] / ".kafka_cleanshutdown")] if target and not source else [])
+    said = [note for note in plan.notes if "clean shutdown marker" in note]
+    assert [assembly.MARKER_KEPT in note for note in said] == ([source] if target else [])
+
+
+def test_what_cannot_be_moved_is_refused(dirs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(name: str) -> str:
+        with pytest.raises(SegmendError) as said:
+            move.plan(request(dirs, move.Options(partition=(name,), to=str(dirs[1]))))
+        return str(said.value)
+
+    gone = f"x-0.{'0' * 32}-delete"
+    (dirs[0] / gone).mkdir()
+    assert "is no partition that a broker serves, but delete" in refused(gone)
+    (dirs[1] / "w-0").mkdir()
+    assert "is there already; a broker refuses two of them" in refused("w-0")
+    listing = disk.listing
+
+    def closed(path: str) -> dict[str, EntryType]:
+        if path.endswith("/y-0"):
+            raise Unreadable(path, "permission denied")
+        return listing(path)
+
+    monkeypatch.setattr(disk, "listing", closed)
+    assert "y-0: permission denied" in refused("y-0")

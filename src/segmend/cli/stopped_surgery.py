@@ -1,21 +1,23 @@
 """Surgery that was begun over log dirs and has not come to its end, for commands that only read.
 
-Only the first and the last line of each journal are looked at (`begun.json` says what a damaged first one
-did), not the plan, which may be large, and nothing of surgery is loaded.
+Only the ends of each journal are looked at (`begun.json` says what a damaged first line did), not the plan,
+which may be large, and nothing of surgery is loaded.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator
+from typing import Final
 
 from segmend.logdir import disk
-from segmend.logdir.file_system import Unreadable
+from segmend.logdir.file_system import DEFAULT_LIMIT, Unreadable
 from segmend.logdir.tree import LogDir
 from segmend.state_dir import default_state_dir
 
-_LINE = 4 << 20
-_ENDS = frozenset({"finished", "told", "discarded"})
+_LINE: Final = 1 << 20
+"""Bytes that nearly every line has room in; of more, as much is read as there is."""
+_ENDS: Final = frozenset({"finished", "told", "discarded"})
 
 
 def stopped_surgery(dirs: Iterable[LogDir]) -> Iterator[str]:
@@ -23,8 +25,8 @@ def stopped_surgery(dirs: Iterable[LogDir]) -> Iterator[str]:
     paths = [log_dir.real_path for log_dir in dirs]
     for name in _open_runs(default_state_dir(), paths):
         yield (
-            f"segmend's journal {name} is open over these dirs: the apply or undo that was stopped goes on "
-            f"by the same command; `segmend undo {name}` brings back what was"
+            f"segmend's journal {name} is open over these dirs: `segmend apply {name}` brings it to its end, "
+            f"`segmend undo {name}` brings back what was"
         )
 
 
@@ -37,22 +39,41 @@ def _open_runs(state_dir: str, dirs: Collection[str]) -> Iterator[str]:
         return
     for name in names:
         first, last = _ends(f"{home}/{name}/journal.jsonl")
-        first = first or _ends(f"{home}/{name}/begun.json")[0]
-        if first.get("event") == "begun" and last.get("event") not in _ENDS:
-            touched = first.get("folders")
-            if isinstance(touched, dict) and not touched.keys().isdisjoint(dirs):
-                yield name
+        beginnings = [first, last, _ends(f"{home}/{name}/begun.json")[0]]
+        touched = [each.get("folders") for each in beginnings if each.get("event") == "begun"]
+        touched = touched or [_of_plan(f"{home}/{name}")]
+        over = any(isinstance(each, dict) and not each.keys().isdisjoint(dirs) for each in touched)
+        if over and last.get("event") not in _ENDS:
+            yield name
+
+
+def _of_plan(run: str) -> dict[str, object]:
+    """The log dirs of a run by its plan, where no line that can be read tells of them."""
+    try:
+        lost = disk.file_size(f"{run}/journal.jsonl") > 0
+        plan = _event([disk.read(f"{run}/plan.json")] if lost else [])
+    except Unreadable:
+        return {}
+    dirs = plan.get("dirs")
+    rows = [each for each in dirs if isinstance(each, dict)] if isinstance(dirs, list) else []
+    return {path: each for each in rows if isinstance(path := each.get("path"), str)}
 
 
 def _ends(path: str) -> tuple[dict[str, object], dict[str, object]]:
     """The first and the last whole line; empty where there is none."""
     try:
         with disk.open(path) as reader:
-            head = reader.read(_LINE).splitlines(keepends=True)
-            tail = reader.read(_LINE, max(0, reader.size - _LINE)).splitlines(keepends=True)
+            head = reader.read(_LINE)
+            if b"\n" not in head:
+                head = reader.read(DEFAULT_LIMIT)
+            tail = reader.read(_LINE, max(0, reader.size - _LINE))
+            if tail.count(b"\n") < 2:
+                tail = reader.read(DEFAULT_LIMIT, max(0, reader.size - DEFAULT_LIMIT))
     except Unreadable:
         return {}, {}
-    return _event(head[:1]), _event([line for line in tail if line.endswith(b"\n")][-1:])
+    return _event(head.splitlines(keepends=True)[:1]), _event(
+        [line for line in tail.splitlines(keepends=True) if line.endswith(b"\n")][-1:]
+    )
 
 
 def _event(lines: list[bytes]) -> dict[str, object]:

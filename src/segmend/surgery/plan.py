@@ -27,6 +27,8 @@ SIDE = "side"
 """In `extra`: a directory outside of the log dirs, where steps make new logs; a list, if composed."""
 THROTTLE = "throttle"
 """In `extra`: bytes a second that steps may write; there if somebody asked for it."""
+MADE_AGAIN: Final = "; make the plan again"
+"""What helps where nothing was begun by it."""
 VERSION: Final = 1
 _LIMIT: Final = 1 << 30
 
@@ -204,7 +206,7 @@ class Plan(_Remembering):
         said = parsed.pop("sha256", None)
         try:
             if said != _hash(parsed):
-                raise SegmendError(f"{path}: was edited, or damaged, after it was made; make the plan again")
+                raise SegmendError(f"{path}: was edited, or damaged, after it was made{MADE_AGAIN}")
             plan = cls.from_json(parsed)
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise SegmendError(f"{path}: cannot be read as a plan: {error!r}") from None

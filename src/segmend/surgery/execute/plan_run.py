@@ -43,7 +43,7 @@ from segmend.surgery.execute.journal_events import (
     line_of,
 )
 from segmend.surgery.execute.steps_told import RunRefused, StepTold, by_lines, step_told
-from segmend.surgery.plan import Plan
+from segmend.surgery.plan import MADE_AGAIN, Plan
 from segmend.surgery.writing.work import folder
 
 PLAN, JOURNAL, BEGUN = "plan.json", "journal.jsonl", "begun.json"
@@ -51,7 +51,7 @@ _STEPS: Final = "steps"
 _NOTHING: Final[Mapping[int, str]] = {}
 NAME: Final = re.compile(r"(\d{4,})-[\w-]+", re.ASCII)
 LIMIT: Final = 1 << 30
-PACKED_LIMIT: Final = 1 << 20
+PACKED_LIMIT: Final = 16 << 20
 
 
 class RunState(StrEnum):
@@ -137,7 +137,7 @@ class PlanRun:
                 raise
             why = str(unreadable)
         except SegmendError as damaged:
-            why = str(damaged).removesuffix("; make the plan again")
+            why = str(damaged).removesuffix(MADE_AGAIN)
         copies = (partial(Plan.load, f"{vaults}/{PLAN}"), *(partial(unpacked, event) for event in begun))
         for load in copies:
             with suppress(SegmendError):

@@ -119,20 +119,28 @@ def find(state_dir: str, name: str | None, load: Callable[[str], PlanRun] = Plan
     home = _home(state_dir)
     if name is None:
         return _only(state_dir, home)
+    run = named(state_dir, name, load)
+    if run is not None:
+        return run
+    path = disk.real_path(name)
+    of_dir = [run for run in _readable(home) if path in {each.path for each in run.plan.dirs}]
+    if of_dir:
+        return _one_of(name, of_dir)
+    raise UsageError(f"{state_dir}: has no journal '{name}' (see `segmend journal list`)")
+
+
+def named(state_dir: str, name: str, load: Callable[[str], PlanRun] = PlanRun.load) -> PlanRun | None:
+    """A run by its name, its number or its path; None if it is none of these."""
     wanted = name.rstrip("/").removesuffix(f"/{JOURNAL}")
     if not wanted:
         raise UsageError(f"'{name}': is neither a journal nor a log dir (see `segmend journal list`)")
+    home = _home(state_dir)
     for each in _names(home):
         number = each.partition("-")[0]
         if wanted in (each, number, number.lstrip("0")):
             return load(f"{home}/{each}")
     path = disk.real_path(wanted)
-    if _is_run(path):
-        return load(path)
-    of_dir = [run for run in _readable(home) if path in {each.path for each in run.plan.dirs}]
-    if of_dir:
-        return _one_of(name, of_dir)
-    raise UsageError(f"{state_dir}: has no journal '{name}' (see `segmend journal list`)")
+    return load(path) if _is_run(path) else None
 
 
 def _readable(home: str) -> list[PlanRun]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import re
+from contextlib import suppress
 
 from segmend.cli.options import add_output_options
-from segmend.cli.output import emit, emit_json, style
+from segmend.cli.output import emit, emit_json, program, style
 from segmend.cli.plans import left_by, place
 from segmend.cli.surgery import (
     add_surgery_options,
@@ -13,14 +15,20 @@ from segmend.cli.surgery import (
     confirm,
     left_words,
     outcome_object,
+    steps_beside,
     tell_rehearsal,
     undo_command,
 )
-from segmend.errors import ExitCode
+from segmend.errors import ExitCode, SegmendError, UsageError
+from segmend.logdir import disk
+from segmend.logdir.file_system import Unreadable
 from segmend.report.plan import plan_lines
 from segmend.surgery.execute.apply import apply, rehearse
+from segmend.surgery.execute.plan_run import RunState
 from segmend.surgery.execute.run import Outcome
-from segmend.surgery.plan import Plan
+from segmend.surgery.execute.runs import named, runs
+from segmend.surgery.plan import MADE_AGAIN, Plan
+from segmend.surgery.writing.work import folder
 from segmend.wording import plural
 
 EXAMPLES = """\
@@ -32,6 +40,7 @@ examples:
   segmend apply plan.json --dry-run                    is everything as the plan expects, and is there room
   segmend apply plan.json --yes --json
   segmend apply plan.json --backup-dir /mnt/spare/segmend
+  segmend apply 0003-trim-5d1f0c2a       go on by the journal's own copy, where the file is lost or damaged
 
 exit codes: 0 nothing to do (or --dry-run, and nothing refuses it), 1 applied, 4 nothing to do, but the
 plan names findings that it leaves (5: applied, and it leaves some), 8 refused or failed (the files are
@@ -39,7 +48,10 @@ safe), 16 usage, 32 stopped by Ctrl-C, 64 a broker runs"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("plan", metavar="PLAN", help="the file that `segmend plan ... -o PLAN` wrote")
+    parser.add_argument(
+        "plan", metavar="PLAN",
+        help="the file that `segmend plan ... -o PLAN` wrote, or the name, number or path of a journal",
+    )  # fmt: skip
     add_surgery_options(parser)
     parser.add_argument(
         "--backup-dir", metavar="DIR", type=place, help="put the old bytes here, on another disk"
@@ -48,7 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    plan = Plan.load(args.plan)
+    plan = _plan(args)
     if not args.json:
         emit(plan_lines(plan, style(args)))
     if not plan.steps:
@@ -65,6 +77,33 @@ def run(args: argparse.Namespace) -> int:
         lambda outcome: _tell(args, outcome),
     )
     return ExitCode.CHANGED + left_by(plan)
+
+
+def _plan(args: argparse.Namespace) -> Plan:
+    """In its file; else of the journal that is called so, with whose state dir it goes on."""
+    with steps_beside(args):
+        begun = None if disk.path_type(args.plan) == "file" else named(args.state_dir, args.plan)
+    if begun is not None:
+        args.state_dir = folder(folder(begun.path))
+        return begun.plan
+    try:
+        return Plan.load(args.plan)
+    except SegmendError as error:
+        journals = _that_may_have_it(args)
+        kind = UsageError if isinstance(error, UsageError) else SegmendError
+        raise kind(str(error).removesuffix(MADE_AGAIN) + journals if journals else str(error)) from None
+
+
+def _that_may_have_it(args: argparse.Namespace) -> str:
+    """By which journals what was begun goes on, where the file of the plan cannot be read."""
+    with suppress(Unreadable):
+        hashes = re.findall(rb'"sha256": ?"([0-9a-f]{64})"', disk.read(args.plan))
+        kept = [run for run in runs(args.state_dir) if hashes and run.plan.sha256 == hashes[-1].decode()]
+        if kept:
+            return f"; the journal has it as it was: {program()} apply {kept[-1].called}"
+    begun = [run for run in runs(args.state_dir) if run.state in (RunState.APPLYING, RunState.UNDOING)]
+    commands = ", ".join(f"{program()} apply {run.called}" for run in begun)
+    return f"; if it is the plan that was begun, its journal has it: {commands}" if commands else ""
 
 
 def _tell(args: argparse.Namespace, outcome: Outcome) -> None:
