@@ -26,10 +26,11 @@ def multiply(out: str, count: int) -> None:
     *_, like = delta.runs(out)
     every = ((name, delta.read(out, name, run_id=like).drop_columns([delta.RUN])) for name in STORED)
     rows = {name: table for name, table in every if table.num_rows}
-    for number in range(count - len(delta.runs(out))):
-        named = AuditRun(run_id=f"20200101T000000Z-{number:06x}", number=number)
-        parts = [delta.write_part(out, named, name, table) for name, table in rows.items()]
-        delta.commit(out, named, "many", rows, [part for part in parts if part is not None])
+    with delta.kept_open():
+        for number in range(count - len(delta.runs(out))):
+            named = AuditRun(run_id=f"20200101T000000Z-{number:06x}", number=number)
+            parts = [delta.write_part(out, named, name, table) for name, table in rows.items()]
+            delta.commit(out, named, "many", rows, [part for part in parts if part is not None])
 
 
 def commands(fleet: Path, out: Path) -> dict[str, tuple[object, ...]]:

@@ -8,14 +8,18 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
+from tests.fleet.build import plain, write_broker
 
 from segmend.checks import Level
 from segmend.errors import SegmendError
 from segmend.fleet import carried, delta, folder, history, publish
+from segmend.fleet.audit import AuditRequest, audit
+from segmend.fleet.driver import LocalDriver
 from segmend.fleet.healing import heal
 from segmend.fleet.rows import table
 from segmend.fleet.schemas import STORED
 from segmend.fleet.vacuum import vacuum
+from segmend.frozen import replace
 
 
 def rows(*topics: str) -> object:
@@ -131,7 +135,8 @@ def committed(out: str, number: int, *names: str) -> None:
     """A run with a row in each of the tables."""
     run = delta.AuditRun(run_id=f"run-{number}", number=number)
     for name in names:
-        part = delta.write_part(out, run, name, table(name, [{}]))
+        row = {"started": datetime.fromtimestamp(number, UTC)} if name == "runs" else {}
+        part = delta.write_part(out, run, name, table(name, [row]))
         assert part
         delta.commit(out, run, "scan", [name], [part])
 
@@ -165,6 +170,55 @@ def test_a_torn_commit_of_a_finished_run_is_left_and_refused(tmp_path: Path) -> 
         heal(out)
     assert last.read_bytes() == b""
     assert len([*last.parent.iterdir()]) == 3
+
+
+def test_a_torn_commit_of_runs_behind_that_of_one_file_is_set_aside(tmp_path: Path) -> None:
+    """The files that became one lie there still, named by no commit."""
+    out = str(tmp_path)
+    for number in range(10, 44):
+        committed(out, number, "runs")
+    assert len(DeltaTable(tmp_path / "runs").file_uris()) == 2, "run-42 made it one"
+    log = tmp_path / "runs/_delta_log"
+    last = max(log.glob("0*.json"))
+    last.write_bytes(last.read_bytes()[:-2])
+    heal(out)
+    assert delta.runs(out) == [f"run-{number}" for number in range(10, 43)]
+    committed(out, 44, "runs")
+    assert delta.runs(out)[-1] == "run-44"
+
+
+def test_the_rows_of_very_many_runs_are_in_few_files(tmp_path: Path) -> None:
+    out, most = str(tmp_path), 0
+    for number in range(100, 170):
+        committed(out, number, "runs", *(["segments"] if number < 105 else []))
+        most = max(most, len(DeltaTable(tmp_path / "runs").file_uris()))
+    assert most <= 32
+    ids = [f"run-{number}" for number in range(100, 170)]
+    assert delta.runs(out) == ids
+    assert sorted(delta.read(out, "runs")["run_id"].to_pylist()) == ids
+    assert delta.read(out, "runs", run_id="run-133")["run_id"].to_pylist() == ["run-133"]
+    assert len(DeltaTable(tmp_path / "segments").file_uris()) == 5, "told apart by run"
+    # Who opened the table before reads on; a day later vacuum takes them.
+    assert len([*(tmp_path / "runs").glob("*.parquet")]) > most
+    for each in (tmp_path / "runs").glob("*.parquet"):
+        os.utime(each, (time.time() - 2 * 86400,) * 2)
+    vacuum(out, keep=None, older_than_ms=0, dry_run=False)
+    assert len([*(tmp_path / "runs").glob("*.parquet")]) == 1
+
+
+def test_an_audit_opens_each_table_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a thousand runs before it each opening takes some 40 ms; and what it has written it reads."""
+    write_broker(tmp_path / "f", 1, [plain("t", 0)])
+    request = AuditRequest(paths=(str(tmp_path / "f"),), out=str(tmp_path / "o"))
+    first = audit(request, LocalDriver(1))
+    opened: list[str] = []
+    monkeypatch.setattr(delta, "DeltaTable", lambda home: opened.append(home) or DeltaTable(home))
+    second = audit(replace(request, since=carried.LAST), LocalDriver(1))
+    assert second.row["carried_segments"] > 0
+    assert (second.row["new_findings"], second.row["gone_findings"]) == (0, 0)
+    assert sorted(opened) == sorted({*opened})
+    assert delta.runs(request.out) == [first.run.run_id, second.run.run_id]
+    assert len(opened) == len({*opened}) + 1, "nothing stays open behind it"
 
 
 @pytest.mark.slow

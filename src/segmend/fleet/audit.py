@@ -88,6 +88,7 @@ class AuditOutcome:
         return int(self.row["exit_code"])
 
 
+@delta.kept_open()
 def audit(request: AuditRequest, driver: Driver, progress: OnProgress = lambda *_: None) -> AuditOutcome:
     """Run it all. Bad files are findings; UsageError or SegmendError only for what stops us."""
     started, run = time.monotonic(), delta.new_run()

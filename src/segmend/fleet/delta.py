@@ -16,6 +16,8 @@ import os
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from itertools import repeat
 
 import pyarrow as pa
@@ -36,7 +38,9 @@ from segmend.logdir.file_system import Unreadable
 APPLICATION = "segmend"
 RUN = "run_id"
 RUNS = "runs"
-"""The table whose files vacuum makes one."""
+"""The table with a row of each run: of very many runs its files are made one."""
+_FILES_OF_RUNS = 32
+"""So many of them each reader of all runs opens at most, which costs 2 ms a file."""
 _PART, _PARQUET = "part-", ".parquet"
 _ASKED_BY = (RUN, "cluster_id", "broker", "topic", "partition", "code", "severity")
 """Columns that files have statistics of."""
@@ -47,6 +51,10 @@ _SETTINGS = {"delta.checkpointInterval": "10", "delta.logRetentionDuration": "in
 
 Each checkpoint names all files: of a thousand runs those of Delta's 30 days take more room than the rows.
 """
+
+_KEPT: ContextVar[dict[str, tuple[DeltaTable, float]] | None] = ContextVar("kept", default=None)
+_KEPT_SECONDS = 3600
+"""Commits are dropped from a table's log in time, and then what was kept would not hear of them."""
 
 
 @frozen
@@ -130,7 +138,7 @@ def _commit(home: str, run: AuditRun, phase: str, schema: pa.Schema, parts: Sequ
         os.makedirs(home, exist_ok=True)
     by = None if os.path.basename(home) == RUNS else [RUN]
     try:
-        table = DeltaTable(home)
+        table = _table(home)
     except TableNotFoundError:
         table = DeltaTable.create(home, schema, mode="ignore", partition_by=by, configuration=_SETTINGS)
     # Of each run its own: another one may have begun later and be done, or the clock be set back.
@@ -156,6 +164,43 @@ def _commit(home: str, run: AuditRun, phase: str, schema: pa.Schema, parts: Sequ
     table.create_write_transaction(
         actions, "append", schema, [RUN] if by_run else None, commit_properties=properties
     )
+    if by is not None:
+        return
+    table.update_incremental()
+    if len(table.file_uris()) > _FILES_OF_RUNS:
+        # Another audit may do it at the same time: one of them is refused. What is in no commit any more
+        # stays until a vacuum, for who opened the table before.
+        with suppress(DeltaError):
+            make_one_file(table)
+
+
+def make_one_file(table: DeltaTable) -> None:
+    """The rows of all runs as one file; of a table that is told apart by run nothing."""
+    if not partitioned(table):
+        table.optimize.compact()
+
+
+@contextmanager
+def kept_open() -> Iterator[None]:
+    """Meanwhile a table that is asked for again reads only the commits since."""
+    kept = _KEPT.get()
+    token = _KEPT.set({} if kept is None else kept)
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+
+
+def _table(home: str) -> DeltaTable:
+    kept, now = _KEPT.get(), time.monotonic()
+    if kept is None:
+        return DeltaTable(home)
+    table, since = kept.get(home, (None, now))
+    if table is None or now - since > _KEPT_SECONDS:
+        table, _ = kept[home] = DeltaTable(home), now
+    else:
+        table.update_incremental()
+    return table
 
 
 def partitioned(table: DeltaTable) -> bool:
@@ -172,7 +217,7 @@ def opened(out: str, name: str) -> DeltaTable | None:
         torn = torn_commit(home)
         if torn is not None:
             raise SegmendError(f"{torn[0]}: torn; the next audit into {out} sets it aside, or says why not")
-        return DeltaTable(home)
+        return _table(home)
     except TableNotFoundError:
         return None
     except (DeltaError, OSError, UnicodeError) as error:

@@ -32,7 +32,8 @@ def _set_aside(out: str, name: str, commit: str, content: bytes) -> None:
     aside = f"{commit.removesuffix('.json')}.torn-{uuid.uuid4().hex[:6]}"
     folder.save_bytes(aside, content)
     folder.remove(commit)
-    lost = sorted(_loose_runs(out, name) & set(delta.runs(out)))
+    # A run that `runs` has did finish, in whatever file its row is by now.
+    lost = sorted(_loose_runs(out, name) & set(delta.runs(out))) if name != delta.RUNS else []
     if lost:
         folder.save_bytes(commit, content)
         folder.remove(aside)

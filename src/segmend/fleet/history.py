@@ -167,7 +167,7 @@ def _counts_of(
 def finished(out: str, columns: Sequence[str] | None = None) -> list[Mapping[str, Any]]:
     """The rows of `runs`, the oldest first; SegmendError when `out` has none.
 
-    Each run's is a file of its own, which costs by the columns: of a thousand runs some are read in a third.
+    The newest ones are files of their own (see `delta`), which cost by the columns.
     """
     rows: list[Mapping[str, Any]] = delta.read(out, "runs", columns=columns).to_pylist()
     if not rows:

@@ -32,6 +32,7 @@ class Swept:
     bytes: int
 
 
+@delta.kept_open()
 def vacuum(out: str, *, keep: int | None, older_than_ms: int | None, dry_run: bool) -> Swept:
     """Drop runs: all but the `keep` newest finished ones, of those that began before `older_than_ms`.
 
@@ -88,14 +89,14 @@ def _cut(table: DeltaTable, going: Sequence[str], *, one_file: bool) -> tuple[se
     if {None, *going} & {*of_runs.values()} and going:
         table.delete(f"{delta.RUN} in ({', '.join(map(_quoted, going))})")
         known |= set(delta.files(table))
-    if one_file and not delta.partitioned(table):
-        table.optimize.compact()
+    if one_file:
+        delta.make_one_file(table)
     live = set(delta.files(table))
     return live, known | live
 
 
 def _going(out: str, keep: int | None, older_than_ms: int | None, busy: Container[str]) -> list[str]:
-    rows = finished(out)
+    rows = finished(out, (delta.RUN, "started"))
     droppable = rows[: -max(keep or 1, 1)]
     if older_than_ms is not None:
         droppable = [row for row in droppable if row["started"].timestamp() * 1000 < older_than_ms]

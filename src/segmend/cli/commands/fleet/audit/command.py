@@ -12,7 +12,7 @@ from typing import Any
 from segmend import __version__
 from segmend.checks import Level
 from segmend.cli.output import emit, emit_json, note, style
-from segmend.fleet import carried, folder, publish
+from segmend.fleet import carried, delta, folder, publish
 from segmend.fleet.audit import SKIPPED, AuditOutcome, AuditRequest, audit
 from segmend.fleet.listing import find_places
 from segmend.report import text
@@ -26,6 +26,7 @@ from ..needs import need
 _SHOWN = 40
 
 
+@delta.kept_open()
 def run(args: argparse.Namespace) -> int:
     """Audit, publish, and say by the exit code what was found."""
     if not args.no_report:

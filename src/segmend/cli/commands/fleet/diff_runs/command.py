@@ -9,6 +9,7 @@ from typing import Any
 
 from segmend.cli.output import emit, emit_json, style
 from segmend.errors import ExitCode
+from segmend.fleet import delta
 from segmend.fleet.history import changes, finished, pick, sight
 from segmend.fleet.publish import finding_objects
 from segmend.report import text
@@ -17,6 +18,7 @@ from segmend.report.style import Style
 _SHOWN = 40
 
 
+@delta.kept_open()
 def run(args: argparse.Namespace) -> ExitCode:
     """What changed between two audits."""
     pair = pick(finished(args.out, ("run_id", "started", "level")), args.runs)

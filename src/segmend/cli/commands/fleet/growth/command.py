@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from segmend.cli.output import emit, emit_json, style
 from segmend.errors import ExitCode
-from segmend.fleet import growth
+from segmend.fleet import delta, growth
 from segmend.fleet.growth import DirGrowth, TopicGrowth
 from segmend.fleet.history import finished, refuse_lost
 from segmend.report import text
@@ -18,6 +18,7 @@ _DIRS = columns(">broker", "log dir", ">logs", ">a day", ">disk free", ">a day",
 _TOPICS = columns("topic", ">before", ">now", ">a day")
 
 
+@delta.kept_open()
 def run(args: argparse.Namespace) -> ExitCode:
     """By log dir and by topic."""
     rows = finished(args.out, ("run_id", "started"))
