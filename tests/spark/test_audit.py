@@ -116,66 +116,52 @@ def _refuse(task: int) -> int:
     raise Unreadable(f"s3://b/{task}", "permission denied", 13)
 
 
-REFUSED = """
+TOLD = """
+import sys
+from py4j.protocol import Py4JJavaError
+from pyspark import TaskContext
+from pyspark.errors import PySparkException
+from tests.spark.standalone import light
 from tests.spark.test_audit import _fail, _refuse
 from segmend.errors import SegmendError
 from segmend.spark.driver import SparkDriver
 from segmend.spark.session import session
+spark = session("local[2,3]", java_options=light().split())
 for refusing in _refuse, _fail:
     try:
-        list(SparkDriver(session("local[2]")).run(refusing, [1, 2]))
+        list(SparkDriver(spark).run(refusing, [1, 2]))
     except SegmendError as error:
         print(error)
-"""
-
-
-@pytest.mark.slow
-def test_of_what_stops_a_task_nobody_shows_the_stack() -> None:
-    ran = python("-c", REFUSED)
-    refused, failed = ran.stdout.splitlines()
-    assert refused == "s3://b/1: permission denied", "as the local driver says it"
-    assert "no space left for task" in failed
-    assert ran.stderr == ""
-
-
-LOST_TRIES = """
-from pyspark import TaskContext
-from segmend.spark.session import session
-def fault(task):
+def of_users(fault):
+    print("---", file=sys.stderr, flush=True)
+    return spark.sparkContext.parallelize([1], 1).map(fault).collect()
+def lost(task):
     if TaskContext.get().attemptNumber() < 2:
         raise ValueError("a fault of the user's")
     return task
-print(session("local[2,3]").sparkContext.parallelize([1], 1).map(fault).collect())
-"""
-
-
-@pytest.mark.slow
-def test_of_a_users_tries_spark_says_that_they_were_lost() -> None:
-    ran = python("-c", LOST_TRIES)
-    assert ran.stdout == "[1]\n"
-    assert ran.stderr.count("ERROR Executor: Exception in task") == 2
-    assert "WARN TaskSetManager: Lost task 0.0" in ran.stderr
-
-
-OF_THE_USER = """
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
-from segmend.spark.session import session
+print(of_users(lost))
 def fault(task):
-    raise ValueError("a fault of the user's")
+    raise ValueError("another one")
 try:
-    session("local[2]").sparkContext.parallelize([1], 1).map(fault).collect()
+    of_users(fault)
 except (PySparkException, Py4JJavaError):
     print("failed")
 """
 
 
 @pytest.mark.slow
-def test_of_a_users_own_job_spark_says_why_it_failed() -> None:
-    ran = python("-c", OF_THE_USER)
-    assert ran.stdout == "failed\n"
-    assert "ERROR Executor: Exception in task" in ran.stderr
-    assert "ValueError: a fault of the user's" in ran.stderr
+def test_of_what_stops_a_task_nobody_shows_the_stack_but_of_a_users_own_spark_says_it() -> None:
+    ran = python("-c", TOLD)
+    refused, stopped, *users = ran.stdout.splitlines()
+    assert refused == "s3://b/1: permission denied", "as the local driver says it"
+    assert "no space left for task" in stopped
+    assert users == ["[1]", "failed"]
+    ours, lost, failed = ran.stderr.split("---\n")
+    assert ours == ""
+    assert lost.count("ERROR Executor: Exception in task") == 2
+    assert "WARN TaskSetManager: Lost task 0.0" in lost
+    assert "ERROR Executor: Exception in task" in failed
+    assert "ValueError: another one" in failed
 
 
 def _die(task: int) -> int:

@@ -1,5 +1,6 @@
 """Which Java is taken, and that its absence is told in one line. Starts none."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ import pytest
 
 from segmend.errors import SegmendError
 from segmend.spark import java
+from segmend.spark.archive import archive_file, keep_newest
 from segmend.spark.java import Java, find_java, java_home
 from segmend.spark.session import _start
 
@@ -83,3 +85,23 @@ def test_the_wrapper_drops_what_the_runtime_does_not_have(
     assert given[-4:] == ["-cp", "a b", "Main", "$x"]
     assert given[: len(first)] == first
     assert java_home(Java(home=home, version=version), tmp_path / "cache") == made
+
+
+def test_each_installation_of_spark_and_of_java_has_a_class_archive_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A JVM leaves one alone whose classes lay elsewhere, or that is of another build, in silence."""
+    home = Java(home=fake(tmp_path / "a", release="17.0.1"), version=17)
+    names = {archive_file(home, tmp_path).name}
+    (home.home / "release").write_text('JAVA_VERSION="17.0.2"\n')
+    names.add(archive_file(home, tmp_path).name)
+    monkeypatch.setattr("pyspark.__file__", str(tmp_path / "venv/pyspark/__init__.py"))
+    names.add(archive_file(home, tmp_path).name)
+    assert archive_file(home, tmp_path).name in names
+    assert len(names) == 3
+    for age, name in enumerate([*sorted(names), "java21-spark4.1.0.jsa"]):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (age, age))
+    keep_newest(tmp_path)
+    left = sorted(path.name for path in tmp_path.glob("*.jsa"))
+    assert left == sorted([*sorted(names)[1:], "java21-spark4.1.0.jsa"])

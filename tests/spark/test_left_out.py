@@ -8,6 +8,8 @@ import pytest
 from tests.fleet.build import plain, write_broker
 from tests.spark.standalone import SECONDS
 
+from segmend.cli.commands.fleet.caching import cache_folder
+
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(500)]
 
 READ = '{"records": 234, "_damage": 2, "damage": 2}\n'
@@ -39,7 +41,7 @@ def test_local(tmp_path: Path) -> None:
         "-m",
         "tests.spark.damaged_read",
         "local[2]",
-        str(tmp_path / "cache"),
+        str(cache_folder() or tmp_path / "cache"),
         str(fleet),
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)

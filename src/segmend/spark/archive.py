@@ -2,7 +2,8 @@
 
 Writing it costs a JVM some ten seconds, so nobody waits for it: after the first run on a
 machine a process of its own, at low priority, starts Spark once more, does a little of
-everything an audit does, and leaves the archive in the cache directory.
+everything an audit does, and leaves the archive in the cache directory. A JVM heeds it, in silence, only
+where Spark's classes lie as they lay then, and Java is the very same: each installation has its own.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pyspark
@@ -17,11 +19,22 @@ import pyspark
 from segmend.spark.java import Java
 
 MODULE = "segmend.spark.archiver"
+_KEPT = 3
+"""Each has 150 MB; who has more installations of Spark than this does without in some."""
 
 
 def archive_file(java: Java, folder: Path) -> Path:
     """Where the archive of this Java and this Spark lies, or will lie."""
-    return folder / f"java{java.version}-spark{pyspark.__version__}.jsa"
+    parts = [java.home, Path(pyspark.__file__).parent]
+    release = java.home / "release"
+    told = "\n".join([*map(str, parts), release.read_text(errors="replace") if release.exists() else ""])
+    return folder / f"java{java.version}-spark{pyspark.__version__}-{zlib.crc32(told.encode()):08x}.jsa"
+
+
+def keep_newest(folder: Path) -> None:
+    """Drop archives of other installations, but for the newest; who uses one still has it."""
+    for old in sorted(folder.glob("java*-spark*.jsa"), key=lambda file: -file.stat().st_mtime_ns)[_KEPT:]:
+        old.unlink(missing_ok=True)
 
 
 def options_with(java: Java, folder: Path) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pyspark import SparkContext
 
 from segmend.fleet.sql import suspects
-from segmend.spark.archive import archive_file
+from segmend.spark.archive import archive_file, keep_newest
 from segmend.spark.driver import SparkDriver
 from segmend.spark.java import find_java
 from segmend.spark.session import plain_session
@@ -29,6 +29,7 @@ def main(folder: Path) -> None:
     process.stdin.close()
     process.wait()
     fresh.replace(file)
+    keep_newest(folder)
 
 
 if __name__ == "__main__":
