@@ -112,3 +112,17 @@ def test_committed_records_and_those_of_which_nobody_knows_are_told_apart(tmp_pa
             level == "read_committed"
         )
     assert codes == {"read_uncommitted": 0, "read_committed": 4}
+
+
+def test_a_log_of_transactions_that_lost_its_padding(tmp_path: Path) -> None:
+    """No broker reads that name, and there is no file of the name that is missing."""
+    dirs = replicas(golden("4.3.1-killed"), tmp_path, ("txn-0",), count=2)
+    logs = sorted(path.name for path in dirs[0].glob("txn-0/*.log"))
+    assert len(logs) > 2
+    for number, name in enumerate(logs[:-1]):
+        for each in dirs:
+            (each / "txn-0" / name).rename(each / "txn-0" / name[2:])
+        ran = run("rescue", *dirs, "--out", tmp_path / f"o{number}", "--as", "jsonl", "--json", code=12)
+        assert ran.of("partition")[0]["missing"] or number == 0
+        for each in dirs:
+            (each / "txn-0" / name[2:]).rename(each / "txn-0" / name)

@@ -146,6 +146,8 @@ def _small_of(first: int, last: int, replica: Replica, partition: PartitionDir) 
     for each in replica.damaged:
         if each.first_offset > last or (each.last_offset is not None and each.last_offset < first):
             continue
+        if each.kind == "missing":
+            return None  # no byte of it is there, nor need the file be that is named
         try:
             with partition.entry(each.file).reader() as reader:
                 data = reader.read(HEADER_SIZE_V2, each.position)
