@@ -150,11 +150,11 @@ def beside_the_sound(asked: Asked) -> None:
 
 
 def log_bytes(folder: Path) -> dict[str, bytes | str]:
-    """What is in the logs, without holes; of what cannot be read the kind."""
+    """What is in the logs, without holes; of what cannot be read, and of names that no broker reads, that."""
     found: dict[str, bytes | str] = {}
     for path in folder.iterdir():
-        if path.suffix == ".log" and path.name[:-4].isdecimal():
-            if path.is_file() and path.stat().st_size < 1 << 24:
+        if path.name.endswith(".log"):
+            if path.name[:-4].isdecimal() and path.is_file() and path.stat().st_size < 1 << 24:
                 found[path.name] = path.read_bytes()
             else:
                 found[path.name] = "odd"

@@ -187,7 +187,10 @@ def _aside(partition: PartitionDir) -> Iterator[tuple[int, int, bool, str]]:
 
 
 def _unread_logs(partition: PartitionDir) -> Iterator[str]:
-    yield from (f"{file.path}: no broker reads this name" for file in partition.shadowed)
+    names = sorted((*(name for _, name in partition.layout.shadowed), *partition.layout.unparsable))
+    yield from (
+        f"{partition.path}/{name}: no broker reads this name" for name in names if name.endswith(".log")
+    )
     links = (name for name in sorted(partition.layout.dangling) if name.endswith(".log"))
     yield from (f"{partition.path}/{name}: a link to nothing, or no file" for name in links)
 
