@@ -423,6 +423,9 @@ ELSEWHERE = {
     "--config server.properties tells it": "merge/test_default_policy.py what_tells_the_policy",
     "but what an index of aborted transactions says": "rescue/test_fates.py nor_aborted",
     "follow them, nothing is known of any": "rescue/test_fates.py over_holes_nothing_is_known",
+    "What brokers have of which no dir is given": "rescue/test_elsewhere.py no_dir_is_given_are_named",
+    "by it none of those that were in sync": "rescue/test_elsewhere.py none_of_which_was_in_sync",
+    "reach beyond what the others have, that is told": "rescue/test_elsewhere.py more_than_the_replicas_have",
     "of another ending (.swap, .cleaned, .deleted) are not read": "merge/test_passed_over.py of_another",
 }
 """The test that has it, by its file and a part of its name."""

@@ -6,20 +6,22 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from itertools import chain
 
 from segmend.broker.cleanup_policy import COMPACTED_TOPICS
 from segmend.cli.options import policies_of
 from segmend.cli.output import emit, emit_json, emit_long_json, style
+from segmend.cluster.elsewhere import Beyond, beyond, not_here
 from segmend.cluster.members import members
 from segmend.cluster.newest_metadata import compacts_by, newest_image
-from segmend.cluster.vanished import vanished
+from segmend.cluster.vanished import in_checkpoints, vanished
 from segmend.errors import ExitCode
 from segmend.frozen import frozen, replace
 from segmend.logdir.tree import LogDir
 from segmend.merge.compared import Compared
-from segmend.merge.gathered import PassedOver, passed_over, running_on
+from segmend.merge.gathered import Key, PassedOver, passed_over, running_on
 from segmend.node.metadata_image import MetadataImage
 from segmend.report.diff import (
     partition_json,
@@ -40,6 +42,8 @@ class _Metadata:
 
     image: MetadataImage | None
     brokers: frozenset[int]
+    lines: Mapping[Key, Collection[int]]
+    """By the checkpoints of the dirs, brokers that had a replica."""
 
     def leader(self, partition: Compared) -> int | None:
         """Who leads the partition; None where nobody does, or nothing tells."""
@@ -47,14 +51,14 @@ class _Metadata:
         return None if leader is None or leader.leader < 0 else leader.leader
 
     def absent(self, partition: Compared) -> list[int]:
-        """Brokers that are to have a replica, whose dirs are here, and that have none."""
-        if self.image is None:
-            return []
+        """Brokers that are to have a replica, or had one, whose dirs are here, and that have none."""
         here = {replica.broker for replica in partition.replicas}
-        assigned = self.image.replicas.get(self._key(partition), ())
-        return [broker for broker in assigned if broker in self.brokers and broker not in here]
+        had = self.lines.get((partition.topic, partition.partition), ())
+        assigned = () if self.image is None else self.image.replicas.get(self._key(partition), ())
+        due = dict.fromkeys((*assigned, *sorted(had)))
+        return [broker for broker in due if broker in self.brokers and broker not in here]
 
-    def _key(self, partition: Compared) -> tuple[str, int]:
+    def _key(self, partition: Compared) -> Key:
         assert self.image is not None
         return self.image.ids.get(partition.topic, ""), partition.partition
 
@@ -74,12 +78,18 @@ def tell(
     """
     begun, running = time.monotonic(), running_on(dirs)
     cluster = members(dirs)
-    metadata = _Metadata(image=newest_image(cluster.brokers.values()), brokers=frozenset(cluster.brokers))
+    image = newest_image(cluster.brokers.values())
+    lines = dict[Key, set[int]]()
+    for node, broker in cluster.brokers.items() if whole else ():
+        for key, _ in chain.from_iterable(in_checkpoints(each, image) for each in broker.dirs):
+            lines.setdefault(key, set()).add(node)
+    metadata = _Metadata(image=image, brokers=frozenset(cluster.brokers), lines=lines)
     counts: Counter[str] = Counter(partitions=0, replicas=0, batches=0, bytes=0, alone=0, doubtful=0)
     code, unlike = ExitCode.NOTHING_WRONG, set[str]()
-    progress = Progress(sys.stderr, sizes=False)
+    progress, compacts = Progress(sys.stderr, sizes=False), compacts_by(dirs, policies_of(args))
+    may_be = beyond(dirs, compacts.known)
     try:
-        for partition in every(compacts_by(dirs, policies_of(args))):
+        for partition in (_with_doubts(each, may_be) for each in every(compacts)):
             progress.update(counts["partitions"], number, f"{partition.topic}-{partition.partition}")
             absent = metadata.absent(partition)
             code |= _code(partition, absent)
@@ -96,9 +106,19 @@ def tell(
     counts["vanished"] = len(gone)
     notes = [*_notes(metadata), *_untold(args, metadata, unlike)]
     beside = passed_over(dirs if whole else (), args.topic)
-    beside = replace(beside, running=running_on(dirs, running))
+    here = not_here(compacts.known, args.topic)
+    beside = replace(beside, running=running_on(dirs, running), not_here=here)
     _end(args, counts, gone, notes, beside, time.monotonic() - begun)
-    return code | ExitCode.of(left=gone or beside.strays, unread=beside.broken)
+    return code | ExitCode.of(left=gone or beside.strays or beside.shared, unread=beside.broken)
+
+
+def _with_doubts(partition: Compared, may_be: Beyond) -> Compared:
+    """It, with what may have been beyond the replicas that are here."""
+    if partition.merged is None:
+        return partition
+    holders = {replica.broker for replica in partition.replicas}
+    more = may_be((partition.topic, partition.partition), holders, partition.merged.next_offset)
+    return replace(partition, merged=replace(partition.merged, doubts=(*partition.merged.doubts, *more)))
 
 
 def _is_different(partition: Compared, absent: Sequence[int]) -> bool:
@@ -173,5 +193,9 @@ def _end(
     if args.json:
         emit_json([summary_json(counts, [*gone, *notes], beside, seconds)])
         return
-    besides = passed_over_lines(beside.aside, beside.strays, beside.broken, beside.running)
+    # Where no metadata is here, the notes say so.
+    absent = beside.not_here or ()
+    besides = passed_over_lines(
+        beside.aside, beside.strays, beside.broken, beside.running, absent, beside.shared
+    )
     emit([summary_line(counts, seconds, style(args)), *vanished_lines(gone), *besides, *notes])

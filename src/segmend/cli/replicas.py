@@ -43,7 +43,7 @@ def replicas_in(
     members(dirs)
     refuse_topic(args.topic, (each for log_dir in dirs for each in log_dir.partitions))
     metadata = ("cluster-metadata",) if args.topic == CLUSTER_METADATA_TOPIC else ()
-    groups, twice = gathered(dirs, places, ("current", *metadata))
+    groups, twice, _ = gathered(dirs, places, ("current", *metadata))
     for each in twice:
         _counted_once(each)
     only = getattr(args, "partition", None)

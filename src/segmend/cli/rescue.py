@@ -12,7 +12,7 @@ from segmend.cli.output import emit_asked, style
 from segmend.errors import Cancelled, ExitCode, UsageError
 from segmend.report.diff import passed_over_lines, vanished_lines
 from segmend.report.progress import Progress
-from segmend.report.rescue import lines_of, summary_line, untold_lines
+from segmend.report.rescue import again_line, lines_of, summary_line, untold_lines
 from segmend.report.style import Style
 from segmend.rescue.decoders import Decode, decoder
 from segmend.rescue.outlet import Line
@@ -127,9 +127,11 @@ def _with_seconds(line: Line, began: float) -> Line:
 def _text(line: Line, request: RescueRequest, look: Style) -> Iterator[str]:
     if line["type"] == "summary":
         yield summary_line(line, request.out)
+        yield from again_line(line)
         yield from untold_lines(line.get("policy_untold", ()))
         yield from vanished_lines([each["why"] for each in line.get("vanished", ())])
-        beside = (line.get(each, ()) for each in ("not_looked_at", "strays", "unread", "running"))
+        told = ("not_looked_at", "strays", "unread", "running", "not_here", "shared")
+        beside = (line.get(each, ()) for each in told)
         yield from passed_over_lines(*beside)
     else:
         yield from lines_of(line, look)

@@ -36,26 +36,40 @@ def newest_image(brokers: Iterable[BrokerDirs]) -> MetadataImage | None:
 
 
 @frozen
+class KnownCluster:
+    """The newest metadata of one cluster, and the `brokers` whose `dirs` are here.
+
+    `is_open` tells that a cleaner was at a topic without a policy of its own, and that nothing tells those of
+    the brokers.
+    """
+
+    image: MetadataImage
+    is_open: bool
+    brokers: frozenset[int]
+    dirs: tuple[LogDir, ...]
+
+
+@frozen
 class Policies:
-    """The metadata of each cluster that knows topics, and whether a cleaner was at one without a policy.
+    """The metadata of each cluster that has some here.
 
     `given` are the server.properties of brokers, as far as they are known.
     """
 
-    known: tuple[tuple[MetadataImage, bool], ...]
+    known: tuple[KnownCluster, ...]
     given: tuple[Mapping[str, str], ...]
 
     def __call__(self, topic: str) -> bool | None:
         """Whether the topic is compacted; None where nothing says."""
-        for image, is_open in self.known:
-            told = image.compacts(topic, self.given)
+        for each in self.known:
+            told = each.image.compacts(topic, self.given)
             if told is not None:
-                return None if is_open and not told and not image.has_policy(topic) else told
+                return None if each.is_open and not told and not each.image.has_policy(topic) else told
         return None
 
     def is_told(self, topic: str) -> bool:
         """Whether somebody tells the topic's policy: else it is Kafka's default, or what gaps look like."""
-        knowing = [image for image, _ in self.known if topic in image.ids]
+        knowing = [each.image for each in self.known if topic in each.image.ids]
         told = any(self.given or image.has_policy(topic) for image in knowing)
         return told or topic in COMPACTED_TOPICS
 
@@ -68,9 +82,12 @@ def compacts_by(dirs: Iterable[LogDir], configs: Sequence[ServerConfig] = ()) ->
     """
     known, given = [], tuple(config.given for config in configs)
     for group in by_cluster(dirs):
-        image = newest_image(members(group).brokers.values())
+        brokers = members(group).brokers
+        image = newest_image(brokers.values())
         if image is not None:
             cleaned = {topic for log_dir in group for topic, _ in log_dir.cleaner_offsets}
             theirs = cleaned.intersection(image.ids).difference(COMPACTED_TOPICS)
-            known.append((image, not given and not all(map(image.has_policy, theirs))))
+            is_open = not given and not all(map(image.has_policy, theirs))
+            whose = frozenset(brokers)
+            known.append(KnownCluster(image=image, is_open=is_open, brokers=whose, dirs=tuple(group)))
     return Policies(known=tuple(known), given=given)

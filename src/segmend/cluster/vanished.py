@@ -28,7 +28,8 @@ def vanished(dirs: Sequence[LogDir]) -> dict[Key, str]:
         image = newest_image(brokers.values())
         reasons |= {} if image is None else dict(_assigned(image, brokers))
         for log_dir in group:
-            reasons |= dict(_in_checkpoints(log_dir, image))
+            for key, end in in_checkpoints(log_dir, image):
+                reasons[key] = f"{key[0]}-{key[1]}: {reach(log_dir, end)}, and none of these dirs has it"
     gone = reasons.keys() - _in(dirs)
     if gone:
         gone -= _in([LogDir.attempt(log_dir.path, log_dir.files) for log_dir in dirs])
@@ -55,7 +56,8 @@ def _has_home(image: MetadataImage, topic_id: str, partition: int, node: int, di
     return home in here if home in registered else bool(registered) and registered <= here
 
 
-def _in_checkpoints(log_dir: LogDir, image: MetadataImage | None) -> Iterator[tuple[Key, str]]:
+def in_checkpoints(log_dir: LogDir, image: MetadataImage | None) -> Iterator[tuple[Key, int]]:
+    """What its lines have, and up to which offset, as far as the metadata has it there, if there is any."""
     identity = log_dir.meta_properties.value
     node = None if identity is None else identity.node_id
     ends = {
@@ -72,5 +74,8 @@ def _in_checkpoints(log_dir: LogDir, image: MetadataImage | None) -> Iterator[tu
             and image.directory(image.ids[topic], partition, node) in (None, log_dir.directory_id)
         )
         if end > 0 and wanted and key not in told:
-            words = f"its lines in the checkpoints of {log_dir.path} reach to offset {end}"
-            yield key, f"{topic}-{partition}: {words}, and none of these dirs has it"
+            yield key, end
+
+
+def reach(log_dir: LogDir, end: int) -> str:
+    return f"its lines in the checkpoints of {log_dir.path} reach to offset {end}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 from segmend.formats.names import parse_dir_name
 from segmend.frozen import frozen
@@ -13,29 +14,46 @@ from segmend.logdir.tree import LogDir, PartitionDir
 Key = tuple[str, int]
 
 
+class Gathered(NamedTuple):
+    """The directories of each partition, and, in words, those that are one under another name.
+
+    `twice` are of the same partition; `shared` of another one, so that nothing tells whose records are there.
+    """
+
+    groups: Mapping[Key, Sequence[PartitionDir]]
+    twice: tuple[str, ...]
+    shared: tuple[str, ...]
+
+
 def gathered(
     dirs: Sequence[LogDir], places: Iterable[str] = (), kinds: Iterable[str] = ("current",)
-) -> tuple[Mapping[Key, Sequence[PartitionDir]], tuple[str, ...]]:
-    """The directories of each partition, sorted; and those that are the same one under another name.
+) -> Gathered:
+    """The directories of each partition, sorted.
 
     Those of a partition are sorted, too, alone as in the fleet, however they were given: by broker id and
     path, last those that name no broker. With `places` (paths) only these directories count, of any kind.
+    A link to the directory of another partition is not taken.
     """
     wanted, taken = frozenset(places), frozenset(kinds)
+    every = [each for log_dir in sorted(dirs, key=_whose) for each in log_dir.partitions]
+    chosen = [each for each in every if (each.path in wanted if wanted else each.kind in taken)]
+    seen: dict[tuple[int, int] | str, PartitionDir] = {}
+    twice, shared = list[str](), list[str]()
+    for partition in sorted(chosen, key=_is_link):
+        place = place_of(partition.log_dir.files, partition.path)
+        first = seen.setdefault(place, partition)
+        if first is not partition:
+            same = twice if first.key == partition.key else shared
+            same.append(f"{partition.path}: the same directory as {first.path}")
     by_key: dict[Key, list[PartitionDir]] = {}
-    seen: dict[tuple[int, int] | str, str] = {}
-    twice: list[str] = []
-    for log_dir in sorted(dirs, key=_whose):
-        for partition in log_dir.partitions:
-            if partition.path not in wanted if wanted else partition.kind not in taken:
-                continue
-            place = place_of(partition.log_dir.files, partition.path)
-            if place in seen:
-                twice.append(f"{partition.path}: the same directory as {seen[place]}")
-                continue
-            seen[place] = partition.path
-            by_key.setdefault(partition.key, []).append(partition)
-    return {key: by_key[key] for key in sorted(by_key)}, tuple(twice)
+    ours = {id(each) for each in seen.values()}
+    for partition in (each for each in chosen if id(each) in ours):
+        by_key.setdefault(partition.key, []).append(partition)
+    return Gathered({key: by_key[key] for key in sorted(by_key)}, tuple(twice), tuple(shared))
+
+
+def _is_link(partition: PartitionDir) -> bool:
+    return partition.log_dir.entries.get(partition.name) == "link-dir"
 
 
 @frozen
@@ -46,13 +64,17 @@ class PassedOver:
     aside. `strays` are those of them that may have records that no replica has: what was set aside, and the
     copy of a move where its broker's own replica is not among these, or got its name and place since they
     were listed. `broken` are links to nothing where a replica should be. `running` are log dirs on which a
-    broker runs or ran meanwhile: what it wrote since they were read is not looked at either.
+    broker runs or ran meanwhile: what it wrote since they were read is not looked at either. `not_here` are
+    brokers that are to have replicas, and of which no dir was given; None where nothing tells. `shared` are
+    links, in words, to the directory of another partition.
     """
 
     aside: tuple[str, ...] = ()
     strays: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
     running: tuple[str, ...] = ()
+    not_here: tuple[int, ...] | None = ()
+    shared: tuple[str, ...] = ()
 
 
 def running_on(dirs: Iterable[LogDir], before: Iterable[str] = ()) -> tuple[str, ...]:
@@ -77,7 +99,10 @@ def passed_over(dirs: Sequence[LogDir], topic: str | None) -> PassedOver:
     for each in (each for log_dir in dirs if aside for each in log_dir.partitions if each.kind == "current"):
         served.setdefault(each.key, []).append(each)
     left = (each for each in aside if each.kind != "delete")
+    current = [each for log_dir in dirs for each in log_dir.partitions if each.kind == "current"]
+    linked = [each for each in current if _is_link(each) and fnmatchcase(each.topic, glob)]
     return PassedOver(
+        shared=gathered(dirs).shared if linked else (),
         aside=tuple(each.path for each in aside),
         strays=tuple(each.path for each in left if _may_have_more(each, served.get(each.key, ()))),
         broken=tuple(broken),

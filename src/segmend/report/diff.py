@@ -145,7 +145,10 @@ def _consequences(
 ) -> Iterator[str]:
     replicas = partition.replicas
     for broker in absent:
-        yield f"broker {broker} is to have a replica by the metadata log, and none of its dirs does"
+        yield (
+            f"broker {broker} is to have a replica by the metadata log, or had one by its checkpoints, and "
+            "none of its dirs has it"
+        )
     for each in merged.diverged:
         wrote = written_by(each.producers)
         yield (
@@ -274,6 +277,7 @@ def summary_json(
     return {
         "type": "summary", **counts, "notes": list(notes), "not_looked_at": list(beside.aside),
         "strays": list(beside.strays), "unread": list(beside.broken), "running": list(beside.running),
+        "not_here": None if beside.not_here is None else list(beside.not_here), "shared": list(beside.shared),
         "seconds": round(seconds, 3),
     }  # fmt: skip
 
@@ -300,7 +304,12 @@ def vanished_lines(gone: Sequence[str]) -> Iterator[str]:
 
 
 def passed_over_lines(
-    aside: Sequence[str], strays: Sequence[str], broken: Sequence[str], running: Sequence[str]
+    aside: Sequence[str],
+    strays: Sequence[str],
+    broken: Sequence[str],
+    running: Sequence[str],
+    not_here: Sequence[int] | None = (),
+    shared: Sequence[str] = (),
 ) -> Iterator[str]:
     """What lies beside the replicas and was not looked at, for people."""
     if aside:
@@ -320,6 +329,15 @@ def passed_over_lines(
             f"a broker runs on {_few(running)}: each replica there was read at another moment, and what came "
             "since is not looked at; stop the brokers for an answer that stands"
         )
+    if not_here:
+        yield (
+            f"not looked at: replicas on broker {', '.join(map(str, not_here))}, of which no dir is here; by "
+            "the metadata log some of these topics are there"
+        )
+    if shared:
+        yield f"not taken, for nothing tells whose records they have: {_few(shared)}"
+    if not_here is None:
+        yield "no metadata log is among these dirs: which brokers are to have replicas is not known"
 
 
 def _few(paths: Sequence[str]) -> str:

@@ -133,6 +133,15 @@ def summary_line(line: Mapping[str, Any], out: str) -> str:
     return said + (f"; {plural(refused, 'partition')} not written" if refused else "")
 
 
+def again_line(line: Mapping[str, Any]) -> Iterator[str]:
+    """That a report is an old one."""
+    if line.get("again"):
+        yield (
+            "this rescue was at its end before, and this is what it told then: neither the log dirs nor what "
+            "it wrote was looked at now; a new --out has it done anew"
+        )
+
+
 def untold_lines(topics: Sequence[Mapping[str, str]]) -> Iterator[str]:
     """One line for the topics whose gaps were taken for what nobody tells."""
     by_gaps = {gaps: [each["topic"] for each in topics if each["gaps"] == gaps] for gaps in _TAKEN}

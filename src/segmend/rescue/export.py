@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Final
 
+from segmend.cluster.elsewhere import beyond, not_here
 from segmend.cluster.newest_metadata import compacts_by
 from segmend.errors import SegmendError, UsageError
 from segmend.formats.java_number import LONG_MAX
@@ -24,7 +25,7 @@ from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue import forms
 from segmend.rescue.outlet import Folder, Line, in_words, refuse_overlap
 from segmend.rescue.request import RescueRequest
-from segmend.rescue.run import Each, RescueTask, gone_whole, replicas_wanted, summary_of
+from segmend.rescue.run import Each, RescueTask, gone_whole, replicas_wanted, summary_of, with_doubts
 from segmend.surgery.writing.atomic import TEMPORARY
 from segmend.surgery.writing.effects import Effects, sync_dir
 
@@ -65,7 +66,7 @@ def export(
             for task in tasks
         ]
         told, pending = list[Line](), list[Line]()
-        for line in each(table)(tasks, folder):
+        for line in with_doubts(each(table)(tasks, folder), beyond(dirs, compacts.known), wanted):
             if line.get("refused"):
                 told.append(line)
                 yield line
@@ -75,7 +76,10 @@ def export(
                 yield from _commit(table, pending, request.out, fx)
                 told, pending = told + pending, []
         yield from _commit(table, pending, request.out, fx)
-        beside = replace(passed_over(() if only else dirs, request.topic), running=running_on(dirs, running))
+        beside = replace(
+            passed_over(() if only else dirs, request.topic),
+            running=running_on(dirs, running), not_here=not_here(compacts.known, request.topic),
+        )  # fmt: skip
         yield summary_of(told + pending, gone_whole(request, dirs, only), compacts, beside)
 
 

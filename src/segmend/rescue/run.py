@@ -9,6 +9,7 @@ from functools import cache, partial
 from operator import attrgetter
 from typing import Any, Final
 
+from segmend.cluster.elsewhere import Beyond, beyond, not_here
 from segmend.cluster.newest_metadata import Policies, compacts_by
 from segmend.cluster.vanished import vanished
 from segmend.errors import ExitCode, PartitionError, UsageError
@@ -18,7 +19,7 @@ from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.merge.cut import count_of
 from segmend.merge.fates import fates
-from segmend.merge.gathered import PassedOver, gathered, passed_over, running_on
+from segmend.merge.gathered import Key, PassedOver, gathered, passed_over, running_on
 from segmend.merge.look import Second
 from segmend.merge.packed import Packed
 from segmend.merge.pieces import Piece, pieces
@@ -59,7 +60,8 @@ def rescue(
 
     A partition of which only `refused` is told is not in the journal, nor is the summary then, so the same
     command goes on with it. `only` are paths of partition directories where not all of `dirs` was given;
-    `each` writes the partitions, and `text` makes the report for people of all lines. Raises `SegmendError`.
+    `each` writes the partitions, and `text` makes the report for people of all lines. Of a rescue that was at
+    its end the report is told once more (`again`): nobody looks. Raises `SegmendError`.
     """
     refuse_overlap(request.out, (log_dir.path for log_dir in dirs))
     form, home = forms.form(request.form), home_of(dirs, request.broker)
@@ -74,20 +76,37 @@ def rescue(
             if key not in done
         ]
         form.prepare(request, outlet, [task.due for task in todo], brokers.metadata)
-        yield from list(outlet.done)
         if outlet.summary is not None:
+            yield from (line for line in outlet.done if line is not outlet.summary)
+            yield {**outlet.summary, "again": True}
             return
+        yield from list(outlet.done)
         refused = list[Line]()
-        for line in each(todo, outlet):
+        for line in with_doubts(each(todo, outlet), beyond(dirs, compacts.known), wanted):
             refused.append(line) if line.get("refused") else outlet.record(line)
             yield line
         form.finish(home, outlet, sorted(outlet.done, key=_place))
         lines = sorted([*outlet.done, *refused], key=_place)
-        beside = replace(passed_over(() if only else dirs, request.topic), running=running_on(dirs, running))
+        beside = replace(
+            passed_over(() if only else dirs, request.topic),
+            running=running_on(dirs, running), not_here=not_here(compacts.known, request.topic),
+        )  # fmt: skip
         lines.append(summary_of(lines, gone_whole(request, dirs, only), compacts, beside))
         outlet.lay(REPORT, "".join(f"{line}\n" for line in text(lines)).encode("utf-8", "backslashreplace"))
         outlet.settle() if refused else outlet.record(lines[-1])
         yield lines[-1]
+
+
+def with_doubts(
+    lines: Iterable[Line], may_be: Beyond, wanted: Mapping[Key, Sequence[PartitionDir]]
+) -> Iterator[Line]:
+    """The lines of partitions, each with what may have been beyond the replicas that are here."""
+    for line in lines:
+        if not line.get("refused"):
+            key = line["topic"], line["partition"]
+            more = may_be(key, {unread(place).broker for place in wanted[key]}, line["next_offset"])
+            line = {**line, "doubts": [*line["doubts"], *more]}
+        yield line
 
 
 def _place(line: Line) -> tuple[str, int]:
@@ -161,7 +180,7 @@ def replicas_wanted(
     request: RescueRequest, dirs: Sequence[LogDir], only: Sequence[str]
 ) -> dict[tuple[str, int], Sequence[PartitionDir]]:
     """The replicas of each partition that is asked for; raises `UsageError`."""
-    by_key, _ = gathered(dirs, only, ("current",))
+    by_key = gathered(dirs, only, ("current",)).groups
     glob = request.topic or "*"
     wanted = {key: places for key, places in by_key.items() if fnmatchcase(key[0], glob)}
     if not wanted:
@@ -175,8 +194,9 @@ def unread(place: PartitionDir) -> Replica:
     """A replica by what is beside its logs: enough to tell those of another topic or cluster, at once."""
     identity = place.log_dir.meta_properties.value
     return Replica(
-        broker=None, dir=place.log_dir.path, name=place.name, topic=place.topic, partition=place.partition,
-        topic_id=place.topic_id, cluster_id=None if identity is None else identity.cluster,
+        broker=None if identity is None else identity.node_id, dir=place.log_dir.path, name=place.name,
+        topic=place.topic, partition=place.partition, topic_id=place.topic_id,
+        cluster_id=None if identity is None else identity.cluster,
         log_start_offset=0, log_end_offset=0, runs=Packed(Run), damaged=Packed(Damaged),
     )  # fmt: skip
 
@@ -359,8 +379,10 @@ def summary_of(
         "vanished": list(gone),
         "not_looked_at": list(beside.aside),
         "strays": list(beside.strays),
+        "shared": list(beside.shared),
         "unread": list(beside.broken),
         "running": list(beside.running),
+        "not_here": None if beside.not_here is None else list(beside.not_here),
         **({"refused": refused} if refused else {}),
         **({"unreadable": undecodable} if undecodable else {}),
         "policy_untold": [
@@ -377,7 +399,7 @@ def summary_of(
 
 def code_of(line: Line) -> ExitCode:
     """Whether everything that any replica could have is there, nothing is in doubt, and all was looked at."""
-    wrong = ("missing", "diverged", "unreadable", "conflicts", "doubts", "vanished", "strays")
+    wrong = ("missing", "diverged", "unreadable", "conflicts", "doubts", "vanished", "strays", "shared")
     return ExitCode.of(
         left=any(line.get(each) for each in wrong), unread=line.get("unread") or line.get("refused")
     )

@@ -30,7 +30,8 @@ aborted transactions are there with `aborted` true, or left out with --isolation
 a transaction whose end is not in the log have null, and stay: with read_committed as a doubt (exit code 4),
 for a consumer would get none from there on. The report is in OUT/_rescue.txt and OUT/_rescue.jsonl. A
 rescue that was stopped, or found the disk full, goes on when the same command is given again: behind the last
-partition that is whole, and within one behind its last whole log, or in jsonl and csv the last 64 MiB.
+partition that is whole, and within one behind its last whole log, or in jsonl and csv the last 64 MiB. Of one
+that was at its end the same command tells the report again (`again` in the summary), and looks at nothing.
 A partition that cannot be written is told (`refused`), and the others are; the same command tries it again.
 
 With --json its line has `refused`, why, and null for all else; `unread` of another line lists what of its

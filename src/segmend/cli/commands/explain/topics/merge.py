@@ -128,6 +128,10 @@ What cannot be known
     nor where a cleaner took a record and its tombstone on a replica, damaged there now, of which another one
     never had that tombstone and fills that record in, unless fewer bytes are damaged than that brings.
     A log of which somebody took the first files away looks like one that lost them: it is said so.
+    What brokers have of which no dir is given is not looked at: the metadata log tells which they are. Where
+    by it none of those that were in sync (or eligible to lead) has its replica here, or where the checkpoints
+    of a dir that lost a replica reach beyond what the others have, that is told as a doubt. Why: what was
+    acknowledged is on all that were in sync, and perhaps on nobody else.
     Logs of another ending (.swap, .cleaned, .deleted) are not read. One is named where offsets that it may
     have are missing, or a cleaner's that waits is alone at its place. Why: a start may put it back, or
     delete it.
