@@ -74,6 +74,7 @@ SWEEPS = {
     "merge": (
         *PYTEST,
         "tests/merge/test_flipped.py",
+        "tests/rescue/test_all_clear.py",
         "tests/rescue/test_full_disks.py",
         "tests/rescue/test_over_time.py",
         "tests/rescue/test_under_hands.py",
@@ -85,6 +86,7 @@ SWEEPS = {
         "tests/lab/quorums/test_quorums.py",
         "tests/lab/test_clients.py",
         "tests/lab/test_live.py",
+        "tests/merge/test_healthy.py",
         "tests/merge/test_unclean.py",
         "tests/real/test_graft_story.py",
         "tests/real/test_left_overs.py",

@@ -27,11 +27,11 @@ from tests.removal import remove
 from tests.rescue.drawn import content
 from tests.rescue.test_export import table
 from tests.seeds import SEED
-from tests.surgery.full_disks import fill_up, make_room, mounted
+from tests.surgery.full_disks import TMPFS, fill_up, make_room, mounted
 
 from segmend.surgery.writing.effects import Effects
 
-KINDS = ("ext4", "xfs", "btrfs")
+KINDS = ("ext4", "xfs", "btrfs", TMPFS)
 WAYS = ("jsonl", "csv", "parquet", "delta", "log-dir", "export")
 CALLS = ("create", "write", "truncate", "rename", "make_dir", "sync", "clone")
 

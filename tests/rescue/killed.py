@@ -1,10 +1,11 @@
 """Rescues and exports killed at any moment, and given again.
 
-`python -m tests.rescue.killed [--seed N] [--count N] [--only WAY]`. Replicas of `tests.lab.acknowledged` are
-hurt at random. Each command is killed (SIGKILL) up to three times, and given again until it ends: with the
-same exit code and the same rows as one that nobody killed, each of them once; given once more, it adds
-nothing. `--as kafka` sends to a real broker. `export growing` exports a log to which somebody appends, batch
-by batch and half batches, between the runs and while they are killed.
+`python -m tests.rescue.killed [--seed N] [--count N] [--only WAY] [--driver spark] [--to RELEASE]`. Replicas
+of `tests.lab.acknowledged` are hurt at random. Each command is killed (SIGKILL) up to three times, and given
+again until it ends: with the same exit code and the same rows as one that nobody killed, each of them once;
+given once more, it adds nothing. `--as kafka` sends to a real broker. `export growing` exports a log to which
+somebody appends, batch by batch and half batches, between the runs and while they are killed. With `--driver`
+it is `fleet rescue` and `fleet export`, of which all processes are killed, or the command alone.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from tests.cli.run import SOURCE, Ran, run
+from tests.cli.run import SOURCE, Ran, python, run
 from tests.conftest import GOLDEN
 from tests.golden.unpack import unpack
 from tests.lab.acknowledged.base import TOPICS
@@ -55,7 +56,8 @@ def unpacked(scratch: Path) -> Path:
 class Loop:
     """One seed: the same damage, every way of writing it."""
 
-    def __init__(self, world: World, seed: int, cluster: Cluster | None) -> None:
+    def __init__(self, world: World, seed: int, cluster: Cluster | None, driver: str = "") -> None:
+        self.driver = driver
         self.cluster, self.scratch, self.seed = cluster, world.scratch, seed
         self.dirs = hurt(world, seed, overlap=bool(seed % 2)).dirs
         self.served = rescued(world.scratch / "served", self.dirs)
@@ -74,13 +76,13 @@ class Loop:
         took, wanted = self._whole(way, whole)
         for _ in range(draw.randrange(1, 4)):
             self._killed(self._argv(way, out), draw.uniform(0.05, 1) * took)
-        ran = run(*self._argv(way, out), "--json")
+        ran = self._ran(way, out)
         # Of one that was killed behind its end the last run tells that nothing is new.
         if ran.code != wanted.code and not (way.startswith("export") and ran.code == 0):
             yield f"exit code {ran.code}, not {wanted.code}: {ran.err[-300:]}"
         if ran.code in (0, wanted.code):
             yield from self._compared(way, whole, out, "")
-        again = run(*self._argv(way, out), "--json")
+        again = self._ran(way, out)
         if again.code not in (0, wanted.code):
             yield f"exit code {again.code} when given once more: {again.err[-300:]}"
         yield from self._compared(way, whole, out, " when given once more")
@@ -93,7 +95,7 @@ class Loop:
             Appended(self.golden, self.scratch / f"{way}-{self.seed}", draw),
             self.scratch / f"g-{self.seed}",
         )
-        command = ["export", str(log.log.dir), "--out", str(out)]
+        command = [*self._words(way), str(log.log.dir), "--out", str(out), *self._more()]
         while log.shown < len(log.log.ends):
             with log.growing():
                 self._killed(command, draw.uniform(0.2, 1.2))
@@ -114,28 +116,51 @@ class Loop:
     def _whole(self, way: str, out: Path) -> tuple[float, Ran]:
         """How long it takes, and what it ends with, if nobody kills it."""
         began = time.monotonic()
+        if self.driver:
+            self._ran(way.replace("kafka", "csv"), out.with_name(f"{out.name}-timed"))
+            took, began = time.monotonic() - began, time.monotonic()
+        else:
+            took = 0.0
         if "kafka" in way:
             ran = run("rescue", *self.dirs, "--topic", "[!_]*", "--out", out, "--as", "csv",
                       "--isolation", "read_committed", "--json")  # fmt: skip
         else:
-            ran = run(*self._argv(way, out), "--json")
-        return max(time.monotonic() - began, 1.0) + 0.5, ran
+            ran = run(*WAYS[way], *self._asked(out), "--json")
+        return max(time.monotonic() - began, took, 1.0) + 0.5, ran
+
+    def _ran(self, way: str, out: Path) -> Ran:
+        argv = [*self._argv(way, out), "--json"]
+        if not self.driver:
+            return run(*argv)
+        ran = python("-m", "segmend", *argv)
+        return Ran(ran.returncode, ran.stdout, ran.stderr)
+
+    def _words(self, way: str) -> list[str]:
+        return [*(["fleet"] if self.driver else []), *WAYS[way]]
+
+    def _more(self) -> list[str]:
+        return ["--driver", self.driver] if self.driver else []
+
+    def _asked(self, out: Path) -> list[str]:
+        return [*map(str, self.dirs), "--topic", "[!_]*", "--out", str(out)]
 
     def _argv(self, way: str, out: Path) -> list[str]:
         to = () if self.cluster is None or "kafka" not in way else (
             "--bootstrap", self.cluster.bootstrap, "--create-topics"
         )  # fmt: skip
-        return [*WAYS[way], *map(str, self.dirs), "--topic", "[!_]*", "--out", str(out), *to]
+        return [*self._words(way), *self._asked(out), *to, *self._more()]
 
     def _killed(self, argv: Sequence[str], seconds: float) -> None:
         process = subprocess.Popen(
             [sys.executable, "-m", "segmend", *argv], env={**os.environ, "PYTHONPATH": str(SOURCE)},
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         try:
             process.wait(seconds)
         except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
+            # Its workers go on for a moment where it is killed alone; what they send then is on its way.
+            alone = random.Random(seconds).random() < 0.5 and "kafka" not in argv
+            process.kill() if alone else os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             self.kills += 1
 
@@ -216,15 +241,18 @@ def main(words: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--count", type=int, default=5)
     parser.add_argument("--only", choices=[*WAYS], action="append", help="this way only")
+    parser.add_argument("--driver", choices=("spark", "local"), default="", help="of the fleet's commands")
+    parser.add_argument("--to", metavar="RELEASE", default="4.3.1", help="of the broker that is sent to")
     args = parser.parse_args(words)
     ways, bad, kills = args.only or [*WAYS], 0, 0
+    ways = [way for way in ways if not args.driver or way != "export kafka"]  # the fleet has none
     with tempfile.TemporaryDirectory(prefix="killed-") as scratch:
         world, live = opened("4.3.1", Path(scratch)), any("kafka" in way for way in ways)
-        with Cluster("4.3.1", Path(scratch, "live"), settings=QUIET) if live else nullcontext() as cluster:
+        with Cluster(args.to, Path(scratch, "live"), settings=QUIET) if live else nullcontext() as cluster:
             if cluster is not None:
                 cluster.start()
             for seed in range(args.seed, args.seed + args.count):
-                loop = Loop(world, seed, cluster)
+                loop = Loop(world, seed, cluster, args.driver)
                 if wrong := [*loop.play(ways)]:
                     bad += 1
                     print(f"{seed}:", *wrong, sep="\n  ", flush=True)

@@ -1,10 +1,10 @@
 """Sources that change under the hands of diff, rescue and export: a doubt or one line, and never too little.
 
-`python -m tests.rescue.under_hands [--seed N] [--count N] [--only N]`. Drawn are brokers, whether they run, a
-command, alone or of the fleet, and a call to the disk; before that call something becomes of the sources:
-they grow, are cut, deleted, renamed, cleaned, moved to another dir or made anew. What comes out is held
-against what a rescue gives of the sources as they were before and as they are behind; then the same command
-is given again.
+`python -m tests.rescue.under_hands [--seed N] [--count N] [--only N] [--spark]`. Drawn are brokers, whether
+they run, a command, alone or of the fleet, and a call to the disk; before that call something becomes of the
+sources: they grow, are cut, deleted, renamed, cleaned, moved to another dir or made anew. What comes out is
+held against what a rescue gives of the sources as they were before and as they are behind; then the same
+command is given again.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ import threading
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from random import Random
 from typing import Any
-from unittest.mock import patch
 
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
@@ -32,12 +31,12 @@ from tests.beside import broker_on
 from tests.cli.run import Ran, run
 from tests.fleet.build import TOPICS, plain, write_broker
 from tests.memory import swift
+from tests.rescue.looked_at import Together, heard, in_workers
 from tests.rescue.test_export import table
 from tests.seeds import SEED
 
 from segmend.formats.build import NewRecord, build_batch
 from segmend.kernel.batches import iter_batches
-from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 
 Record = tuple[str, int, str]
@@ -198,25 +197,40 @@ class Hands:
             worker.start()
             worker.join()
 
+    def laid_on(self) -> AbstractContextManager[None]:
+        return heard(self.called)
+
+
+class Watched:
+    """The same of all processes of a command on Spark: it happens in this one, and who looks waits."""
+
+    def __init__(self, due: int | None, change: Callable[[], None], root: Path, together: Together) -> None:
+        self._due, self._change, self._root, self._together = due, change, root, together
+        self._mark = root.parent / "changed"
+
+    @property
+    def calls(self) -> int:
+        return self._together.calls
+
     @contextmanager
     def laid_on(self) -> Iterator[None]:
-        with ExitStack() as stack:
-            for name in ("listing", "names", "file_stat", "file_size", "size_and_allocated", "_open"):
-                real = getattr(disk, name)
-
-                def seen(path: Any, *rest: Any, real: Any = real, **more: Any) -> Any:
-                    self.called(path)
-                    return real(path, *rest, **more)
-
-                stack.enter_context(patch.object(disk, name, seen))
-            really = FileReader._preadv
-
-            def read(reader: FileReader, *rest: Any) -> int:
-                self.called(reader.path)
-                return really(reader, *rest)
-
-            stack.enter_context(patch.object(FileReader, "_preadv", read))
+        self._together.begin(self._root, self._due)
+        over = threading.Event()
+        thread = threading.Thread(target=self._watch, args=(over,), name="change")
+        thread.start()
+        try:
             yield
+        finally:
+            over.set()
+            thread.join()
+
+    def _watch(self, over: threading.Event) -> None:
+        while not over.wait(0.002):
+            if self._together.is_reached:
+                self._change()
+                self._mark.touch()
+                self._together.done()
+                return
 
 
 def values(out: Path, form: str, scratch: Path) -> list[Record]:
@@ -251,8 +265,9 @@ def _record(row: dict[str, Any], value: str) -> Record:
 class Trial:
     """One number."""
 
-    def __init__(self, seed: int, number: int, home: Path) -> None:
+    def __init__(self, seed: int, number: int, home: Path, together: Together | None = None) -> None:
         self.draw = draw = Random(f"hands {seed} {number}")
+        self.together = together
         self.home, self.root = home, home / "root"
         self.brokers = draw.randrange(1, 4)
         for broker in range(1, self.brokers + 1):
@@ -266,11 +281,18 @@ class Trial:
         if draw.random() < 0.5:
             self.replicas = self.replicas[:1]
         self.live = draw.random() < 0.5
-        self.fleet = draw.random() < 0.3
+        self.fleet = draw.random() < 0.3 or together is not None
         self.command = draw.choice(("diff", "rescue", "rescue", "rescue", "export"))
         self.form = draw.choice(FORMS) if self.command == "rescue" else self.command
         self.alone = draw.random() < 0.3 and self.change is not moved and not self.fleet
-        self.hands = Hands(None, lambda: None, self.root)
+
+    def _in_a_task(self) -> str:
+        return " in a task" if self.together is not None and self.together.was_in_a_task else ""
+
+    def hands(self, due: int | None, change: Callable[[], None]) -> Hands | Watched:
+        if self.together is None:
+            return Hands(due, change, self.root)
+        return Watched(due, change, self.root, self.together)
 
     def _begin_move(self) -> None:
         here = self.replicas[0]
@@ -296,7 +318,7 @@ class Trial:
         if command == "rescue":
             more += ["--as", form]
         if fleet:
-            more += ["--driver", "local"]
+            more += ["--driver", "local" if self.together is None else "spark"]
         return run(*words, *given, *more)
 
     def quiet(self, name: str) -> tuple[int, set[Record], int]:
@@ -316,13 +338,14 @@ class Trial:
             if self.live:
                 for each in {each.parent if self.alone else each for each in given}:
                     stack.enter_context(broker_on(each))
-            counting = Hands(None, lambda: None, self.root)
+            counting = self.hands(None, lambda: None)
             with counting.laid_on():
                 self.asked(given, out, self.command, self.form, self.fleet)
+            calls = counting.calls
             shutil.rmtree(out, ignore_errors=True)
-            due = draw.randrange(1, max(counting.calls if draw.random() < 0.6 else 2 * len(given), 2))
+            due = draw.randrange(1, max(calls if draw.random() < 0.6 else 2 * len(given), 2))
             word = Random(draw.random())
-            hands = Hands(due, lambda: self.change(self.replicas, word), self.root)
+            hands = self.hands(due, lambda: self.change(self.replicas, word))
             with hands.laid_on():
                 first = self.asked(given, out, self.command, self.form, self.fleet)
             changed = (self.home / "changed").exists()
@@ -333,9 +356,10 @@ class Trial:
             again = self.asked(given, out, self.command, self.form, self.fleet)
             more = [] if self.command == "diff" else values(out, self.form, scratch)
         code_after, after, diff_after = self.quiet("after")
+        how = self._in_a_task() if changed else " (behind it)"
         what = (
             f"{self.change.__name__} of {self.name} x{len(self.replicas)}/{self.brokers} before call {due} "
-            f"of {counting.calls}{'' if changed else ' (behind it)'}, {'live' if self.live else 'still'}: "
+            f"of {calls}{how}, {'live' if self.live else 'still'}: "
             f"{'fleet ' if self.fleet else ''}{self.command} {self.form} {'alone' if self.alone else ''}"
             f": {first.code}, then {again.code}; quiet {code_before}/{code_after}"
         )
@@ -358,13 +382,17 @@ class Trial:
 
 
 def play(
-    seed: int, numbers: Sequence[int], home: Path, tell: Callable[[str], None] = print
+    seed: int,
+    numbers: Sequence[int],
+    home: Path,
+    tell: Callable[[str], None] = print,
+    together: Together | None = None,
 ) -> tuple[Counter[str], list[str]]:
     """How many ended how, and what was wrong."""
     ends, wrong = Counter[str](), []
     for number in numbers:
         with swift(home) as folder:
-            found, what = Trial(seed, number, folder).play()
+            found, what = Trial(seed, number, folder, together).play()
         ends[what.rpartition("; quiet")[0].rpartition(": ")[2]] += 1
         told = "\n  ".join([f"--seed {seed} --only {number}: {what}", *found])
         tell(told)
@@ -378,10 +406,12 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--only", type=int, action="append", metavar="N")
     parser.add_argument("--told", action="store_true", help="tell each trial")
+    parser.add_argument("--spark", action="store_true", help="the commands of the fleet, on Spark")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
         tell = print if options.told else lambda _: None
-        ends, wrong = play(options.seed, options.only or range(options.count), Path(home), tell)
+        with in_workers(Path(home, "hands")) if options.spark else nullcontext() as together:
+            ends, wrong = play(options.seed, options.only or range(options.count), Path(home), tell, together)
     print(*wrong, f"seed {options.seed}: {len(wrong)} wrong; {dict(ends)}", sep="\n")
     return bool(wrong)
 

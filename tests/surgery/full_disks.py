@@ -31,6 +31,7 @@ from tests.surgery.trials import each_of, main
 from segmend.surgery.execute.runs import runs
 
 QUOTA, SUB = "btrfs with a quota", "0/256"
+TMPFS = "tmpfs"
 MAKE = {
     "ext4": (64, ("mkfs.ext4", "-q", "-m", "0")), "xfs": (310, ("mkfs.xfs", "-q")),
     "btrfs": (150, ("mkfs.btrfs", "-q")), QUOTA: (150, ("mkfs.btrfs", "-q")),
@@ -42,12 +43,16 @@ MAKE = {
 def mounted(kind: str, folder: Path) -> Iterator[Path]:
     """A small disk of its own; raises `CalledProcessError` where this may not be."""
     place, image = folder / f"the {kind}", folder / f"{kind}.image"
-    size, make = MAKE[kind]
     place.mkdir()
-    with open(image, "wb") as file:
-        file.truncate(size << 20)
-    subprocess.run([*make, image], check=True, capture_output=True)
-    subprocess.run(["mount", "-o", "loop", image, place], check=True, capture_output=True)
+    if kind == TMPFS:
+        of = ("-t", "tmpfs", "-o", "size=24m", "tmpfs")
+    else:
+        size, make = MAKE[kind]
+        with open(image, "wb") as file:
+            file.truncate(size << 20)
+        subprocess.run([*make, image], check=True, capture_output=True)
+        of = ("-o", "loop", str(image))
+    subprocess.run(["mount", *of, place], check=True, capture_output=True)
     try:
         if kind == QUOTA:
             btrfs("quota", "enable", place)
@@ -57,7 +62,7 @@ def mounted(kind: str, folder: Path) -> Iterator[Path]:
         yield disk
     finally:
         subprocess.run(["umount", "--lazy", place], check=True)
-        image.unlink()
+        image.unlink(missing_ok=True)
 
 
 def btrfs(*words: object) -> list[str]:

@@ -22,6 +22,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--base", type=Path, help="another base than the one in the repository")
     parser.add_argument("--as", dest="form", default="jsonl")
     parser.add_argument("--to", metavar="RELEASE", help="--as kafka, to a live broker of this release")
+    parser.add_argument("--serve", action="store_true", help="as a log dir that the release's broker serves")
     args = parser.parse_args(words)
     with tempfile.TemporaryDirectory(prefix="acknowledged-") as scratch, ExitStack() as stack:
         bootstrap = stack.enter_context(live(args.to, Path(scratch, "live"))) if args.to else ""
@@ -31,7 +32,7 @@ def main(words: list[str]) -> int:
         for seed in range(args.seed, args.seed + args.count):
             trial = play(
                 world, seed, overlap=args.overlap, form=args.form, wounds=args.wounds, only=args.only,
-                bootstrap=bootstrap,
+                bootstrap=bootstrap, serve=args.version if args.serve else "",
             )  # fmt: skip
             invented += trial.invented
             if trial.faults:

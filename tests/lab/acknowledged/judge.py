@@ -25,8 +25,12 @@ from tests.lab.acknowledged.base import TOPICS, archive, text
 from tests.lab.acknowledged.hurt import NAMES, Bed, strike, surveyed
 from tests.lab.admin import admin
 from tests.lab.base import QUIET
+from tests.lab.broker import Broker, Seat
 from tests.lab.cluster import Cluster
+from tests.lab.releases import release
+from tests.lab.zookeeper import ZooKeeper
 from tests.rescue.served import consumed
+from tests.surgery.shows.server import tell
 
 Record = tuple[int, str | None, str | None, int, tuple[tuple[str, str | None], ...]]
 """Offset, key and value (base64), timestamp, headers."""
@@ -113,6 +117,26 @@ def sent(world: World, dirs: list[Path], bootstrap: str) -> Told:
     while TOPICS.keys() & client.list_topics(timeout=20).topics.keys():
         assert time.monotonic() < deadline, "a topic is not deleted"
         time.sleep(0.2)
+    return told
+
+
+# Alone it may not have been in the ISR when all died, which now has all that any of them had.
+_ALONE = {**QUIET, "log.cleaner.enable": "false", "unclean.leader.election.enable": "true"}
+
+
+def served(world: World, dirs: list[Path], version: str) -> Told:
+    """A rescue as a log dir, read by a consumer of the release's real broker, which has nothing else."""
+    home, kind = world.scratch / "home", release(version)
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir()
+    told = rescued(home / "d0", dirs, "log-dir", "--kafka", version)
+    seat, zookeeper = Seat(1), ZooKeeper.wanted(kind, home / "beside")
+    peers = None if zookeeper else [seat]
+    with Broker(kind, home, seat, peers=peers, log_dirs=1, settings=_ALONE, zookeeper=zookeeper) as broker:
+        if broker.own_zookeeper:
+            tell(broker.own_zookeeper, home, home)
+        broker.start()
+        told.rows = {name: list(_consumed(world.truth[name], name, broker.bootstrap)) for name in NAMES}
     return told
 
 
@@ -246,11 +270,19 @@ def hurt(world: World, seed: int, *, overlap: bool = False, wounds: int = 0, onl
 
 def play(
     world: World, seed: int, *, overlap: bool = False, form: str = "jsonl", wounds: int = 0, only: str = "",
-    bootstrap: str = "",
+    bootstrap: str = "", serve: str = "",
 ) -> Trial:  # fmt: skip
-    """Hurt a copy by this seed, rescue it, and compare; `bootstrap` is where form `kafka` sends it."""
+    """Hurt a copy by this seed, rescue it, and compare.
+
+    `bootstrap` is where form `kafka` sends it, `serve` the release whose broker serves it.
+    """
     bed = hurt(world, seed, overlap=overlap, wounds=wounds, only=only)
-    told = sent(world, bed.dirs, bootstrap) if bootstrap else rescued(world.scratch / "out", bed.dirs, form)
+    if serve:
+        told = served(world, bed.dirs, serve)
+    elif bootstrap:
+        told = sent(world, bed.dirs, bootstrap)
+    else:
+        told = rescued(world.scratch / "out", bed.dirs, form)
     trial = Trial(seed, bed.wounds, [])
     for name in NAMES:
         sound = set[int]().union(*(bed.held(node, name) for node in (1, 2, 3)))

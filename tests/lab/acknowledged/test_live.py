@@ -4,36 +4,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.run import run
-from tests.lab.acknowledged.hurt import NAMES
-from tests.lab.acknowledged.judge import hurt, live, opened, sent
-from tests.lab.base import QUIET
-from tests.lab.broker import Broker, Seat
-from tests.lab.releases import release
+from tests.lab.acknowledged.judge import hurt, live, opened, play, sent
 from tests.real.conftest import need_kafka
-from tests.rescue.served import consumed
 
 VERSION = "4.3.1"
-# Alone it may not have been in the ISR when all died, which now has all that any of them had.
-SETTINGS = {**QUIET, "log.cleaner.enable": "false", "unclean.leader.election.enable": "true"}
 
 
 @pytest.mark.broker
 @pytest.mark.timeout(300)
-def test_a_broker_serves_what_was_acknowledged(tmp_path: Path) -> None:
-    need_kafka(VERSION)
-    world = opened(VERSION, tmp_path)
-    bed, home = hurt(world, 480), tmp_path / "b1"
-    home.mkdir()
-    run("rescue", *bed.dirs, "--out", home / "d0", "--kafka", VERSION, code=0)
-    seat = Seat(1)
-    with Broker(release(VERSION), home, seat, peers=[seat], log_dirs=1, settings=SETTINGS) as broker:
-        broker.start()
-        for name in NAMES:
-            topic, _, partition = name.rpartition("-")
-            found = list(consumed(broker.bootstrap, topic, int(partition)))
-            wanted = [(key, value, list(headers), time) for _, key, value, time, headers in world.truth[name]]
-            assert found == wanted, name
+@pytest.mark.parametrize(
+    ("version", "seed", "overlap"), [("4.3.1", 480, False), ("1.1.0", 26, False), ("1.1.0", 24, True)]
+)
+def test_a_broker_serves_what_was_acknowledged(
+    version: str, seed: int, overlap: bool, tmp_path: Path
+) -> None:
+    need_kafka(version)
+    trial = play(opened(version, tmp_path), seed, overlap=overlap, serve=version)
+    assert trial.faults == [], trial.wounds
 
 
 @pytest.mark.broker
