@@ -331,7 +331,8 @@ def _read(
     paths: Sequence[str], schema: pa.Schema, run: str | None, run_id: str | None, columns: Sequence[str]
 ) -> pa.Table:
     if run is None:
-        filters = None if run_id is None else [(RUN, "==", run_id)]
+        # Who rewrites a file may have another type of text, which is compared with none of ours.
+        filters = None if run_id is None else pc.field(RUN).cast(pa.string()) == run_id
         return _read_files(paths, schema, columns, filters)
     # Whoever rewrites a file (OPTIMIZE) leaves out of it what the table's log says of the whole of it.
     inner = schema.remove(schema.get_field_index(RUN))
