@@ -27,7 +27,7 @@ from segmend.surgery.execute.apply import apply
 from segmend.surgery.execute.journal_events import FORWARD
 from segmend.surgery.execute.plan_run import PlanRun
 from segmend.surgery.execute.reverse import reverse
-from segmend.surgery.execute.runs import find, runs
+from segmend.surgery.execute.runs import find, named, runs
 from segmend.surgery.execute.undo import direction_of, undo
 from segmend.surgery.plan import Plan
 from segmend.surgery.steps.replace_file import ReplaceFile
@@ -108,6 +108,11 @@ def played(seed: int, number: int, folder: Path) -> str:
         try:
             latest = next(iter(runs(str(loop.state))), None)
             goal = "apply" if command == "undo" and latest and direction_of(latest) == FORWARD else command
+            if command == "apply" and number % 2:
+                # As who has lost the file of the plan: `segmend apply 1`.
+                kept = named(str(loop.state), "1")
+                assert kept is not None, said
+                loop.plan = kept.plan
             loop.act(command) if journal is None else undo(
                 find(str(loop.state), journal), fx=Disk(loop.other)
             )
@@ -121,9 +126,9 @@ def played(seed: int, number: int, folder: Path) -> str:
                 return ended(command)
             if (lost := re.search(r"segmend undo (\S+) goes by what the files tell", told)) is not None:
                 return ended("undo", lost[1])
-            named = REVERSE.search(told)
-            assert named is not None, f"{said}: names no way: {told}"
-            return f"reverse {named[1]}"
+            back = REVERSE.search(told)
+            assert back is not None, f"{said}: names no way: {told}"
+            return f"reverse {back[1]}"
         assert loop.whole(goal), f"{said}: ended elsewhere"
         return goal
 
