@@ -102,17 +102,14 @@ def played(seed: int, number: int, folder: Path) -> str:
     kinds = [f"{path.relative_to(loop.state)} {damage(path, draw)}" for path in hurt]
     way = draw.choice(COMMANDS)
     said = f"{said}; {', '.join(kinds)}; {way}"
+    lineless = list[bool]()
 
     def ended(command: str, journal: str | None = None) -> str:
         """Where it went: an undo of what was undone already applies it again."""
         try:
             latest = next(iter(runs(str(loop.state))), None)
             goal = "apply" if command == "undo" and latest and direction_of(latest) == FORWARD else command
-            if command == "apply" and number % 2:
-                # As who has lost the file of the plan: `segmend apply 1`.
-                kept = named(str(loop.state), "1")
-                assert kept is not None, said
-                loop.plan = kept.plan
+            loop.plan = by_its_journal(loop) if command == "apply" and number % 2 else loop.plan
             loop.act(command) if journal is None else undo(
                 find(str(loop.state), journal), fx=Disk(loop.other)
             )
@@ -122,14 +119,16 @@ def played(seed: int, number: int, folder: Path) -> str:
             assert str(folder) in told, f"{said}: {told}"
             assert len(journals) == 1, f"{said}: {journals}: {told}"
             if (moved := re.search(r"(\S+): is no plain file; move it out of the way", told)) is not None:
-                Path(moved[1]).rename(folder / "moved")
+                Path(moved[1]).rename(folder / f"moved {Path(moved[1]).name}")
                 return ended(command)
             if (lost := re.search(r"segmend undo (\S+) goes by what the files tell", told)) is not None:
                 return ended("undo", lost[1])
             back = REVERSE.search(told)
             assert back is not None, f"{said}: names no way: {told}"
             return f"reverse {back[1]}"
-        assert loop.whole(goal), f"{said}: ended elsewhere"
+        lineless.append(latest is not None and not latest.events)
+        stays = any(lineless) and otherwise(loop, goal) <= untold(loop.world)
+        assert stays or loop.whole(goal), f"{said}: ended elsewhere"
         return goal
 
     end = ended(way)
@@ -145,6 +144,13 @@ def played(seed: int, number: int, folder: Path) -> str:
         loop.act("undo")
     assert loop.look() == loop.before, f"{said}: not as it was"
     return f"{way}: {end.partition(' ')[0]}"
+
+
+def by_its_journal(loop: Rounds) -> Plan:
+    """As for who has lost the file of the plan: `segmend apply 1`."""
+    run = named(str(loop.state), "1")
+    assert run is not None
+    return run.plan
 
 
 def reversed_by(journal: str, loop: Rounds, said: str) -> str:
@@ -174,6 +180,17 @@ def partition_of(path: Path, world: World) -> Path:
     """Of a path below a log dir: of the steps on a partition all go back, or none."""
     home = next(each for each in (world.a, world.b) if path.is_relative_to(each))
     return home.joinpath(*path.relative_to(home).parts[:1])
+
+
+def otherwise(loop: Rounds, way: str) -> set[str]:
+    """What is not where a command brings it."""
+    now, then = (loop.look(), loop.before) if way == "undo" else (loop.planned(), loop.after)
+    return {path for path in now.keys() | then.keys() if now.get(path) != then.get(path)}
+
+
+def untold(world: World) -> set[str]:
+    """Of what no file tells where no line of a journal is left: times of log dirs, and who made a lock."""
+    return {str(path) for home in (world.a, world.b) for path in (home, home / ".lock")}
 
 
 def odd_bytes(now: Tree, before: Tree) -> list[str]:

@@ -1,5 +1,6 @@
 """Damage in the state dir: the same command goes on, or says what is where; nothing is lost."""
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -13,10 +14,12 @@ from tests.surgery.world import World, make, plan_of, steps
 
 from segmend.cli import stopped_surgery
 from segmend.errors import SegmendError
+from segmend.formats.offset_checkpoint import RECOVERY_POINT
 from segmend.logdir.tree import LogDir
 from segmend.surgery.execute import plan_run
 from segmend.surgery.execute.apply import apply
 from segmend.surgery.execute.journal import acknowledge
+from segmend.surgery.execute.journal_events import Status
 from segmend.surgery.execute.plan_run import PlanRun
 from segmend.surgery.execute.reverse import reverse
 from segmend.surgery.execute.run import Outcome, Watch
@@ -25,6 +28,9 @@ from segmend.surgery.execute.undo import undo
 from segmend.surgery.plan import Plan
 from segmend.surgery.steps.append_file import AppendFile
 from segmend.surgery.steps.make_dir import MakeDir
+from segmend.surgery.steps.move_dir import MoveDir
+from segmend.surgery.steps.patch_file import PatchFile
+from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
 
 
@@ -330,3 +336,52 @@ def test_what_lies_in_the_place_of_old_bytes_is_to_be_moved(world: World) -> Non
         apply(plan, str(world.state), fx=Disk())
     kept.rmdir()
     assert apply(plan, str(world.state), fx=Disk()).state == "applied"
+
+
+def test_what_a_stopped_step_has_set_aside_is_not_brought_back_damaged(world: World) -> None:
+    """It was, and "taken back" was said: the file was renamed, and no line told that yet."""
+    (step,) = (each for each in steps(world) if isinstance(each, Quarantine) and each.before.kind == "file")
+    path, plan = Path(step.path), plan_of(world, [step])
+    before = world.tree()
+    for at in range(1, 100):
+        with pytest.raises(Died):
+            apply(plan, str(world.state), fx=Mortal(at, world.b))
+        if not path.exists():
+            break
+    (found,) = runs(str(world.state))
+    assert found.status(0) is Status.BETWEEN
+    kept = Path(found.vault(0), path.name)
+    whole, status = kept.read_bytes(), kept.stat()
+    kept.write_bytes(bytes(len(whole)))
+    with pytest.raises(SegmendError, match=rf"refused: {kept}: .*segmend plan reverse"):
+        undo(find(str(world.state), None), fx=Disk())
+    assert not path.exists()
+    kept.write_bytes(whole)
+    os.utime(kept, ns=(status.st_atime_ns, status.st_mtime_ns))
+    undo(find(str(world.state), None), fx=Disk())
+    assert world.tree() == before
+
+
+def test_a_move_that_was_stopped_with_both_copies_goes_back_by_the_files(world: World) -> None:
+    """Both stayed, where no broker starts; and what was named as kept was nowhere."""
+    patch = next(each for each in steps(world) if isinstance(each, PatchFile))
+    moves = [each for each in steps(world) if isinstance(each, MoveDir)]
+    move = next(each for each in moves if each.target.startswith(str(world.b)))
+    (world.a / RECOVERY_POINT).write_bytes(b"0\n1\nfar 0 7\n")
+    source = {path: row for path, row in world.tree().items() if path.startswith(move.source)}
+    plan = plan_of(world, [patch, move])
+    for at in range(1, 200):
+        with pytest.raises(Died):
+            apply(plan, str(world.state), fx=Mortal(at, world.b))
+        if move.is_half_done():
+            break
+    (found,) = runs(str(world.state))
+    Path(found.vault(0), "old").write_bytes(b"")
+    with pytest.raises(SegmendError, match="segmend plan reverse"):
+        undo(PlanRun.load(found.path), fx=Disk(world.b))
+    back = reverse(PlanRun.load(found.path))
+    assert [left.path for left in back.left] == [patch.paths[0]]
+    apply(back, str(world.state), fx=Disk(world.b))
+    assert not Path(move.target).exists()
+    assert {path: row for path, row in world.tree().items() if path.startswith(move.source)} == source
+    assert (world.a / RECOVERY_POINT).read_bytes() == b"0\n1\nfar 0 7\n"

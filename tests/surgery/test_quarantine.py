@@ -1,6 +1,8 @@
 """`segmend quarantine`: what was set aside, listed, brought back, and given up for good."""
 
 import errno
+import re
+import shlex
 import time
 from pathlib import Path
 
@@ -108,6 +110,11 @@ def test_what_is_discarded_is_gone_and_no_undo_pretends(desk: Desk) -> None:
     undo = desk.run("undo", "--yes", "--state-dir", desk.state)
     assert (undo.code, undo.err.count("\n")) == (8, 1)
     assert "given up for good" in undo.err
+    for plan in (desk.plan_file, "1"):
+        again = desk.run("apply", plan, "--yes", "--state-dir", desk.state)
+        assert again.code in (1, 5)
+        assert "to go back" not in again.out
+        assert "no undo takes it back: what it set aside was given up for good" in again.out
     assert desk.tree() == before
     assert quarantine(desk, "discard", "1", "--yes").code == 0  # nothing to do
     assert quarantine(desk, "restore", rows[0]["item"]).code == 8
@@ -118,6 +125,14 @@ def test_one_item_alone_can_be_discarded(desk: Desk) -> None:
     rows = quarantine(desk, "list").json
     assert quarantine(desk, "discard", rows[1]["item"], "--yes").json[0]["items"] == 1
     assert [row["state"] for row in quarantine(desk, "list").json].count("discarded") == 1
+    undo = desk.run("undo", "--yes", "--state-dir", desk.state)
+    assert undo.code == 8
+    (named,) = re.findall(r"what can still be taken back: segmend ([^\n)]+)", undo.err)
+    desk.run(*shlex.split(named), "-o", desk.plan_file)
+    desk.apply()
+    back = {row["path"] for row in rows if Path(row["path"]).exists()}
+    assert rows[1]["path"] not in back
+    assert len(back) > len(rows) / 2
 
 
 @pytest.mark.slow

@@ -86,8 +86,8 @@ def _to_go_on_with(plan: Plan, state_dir: str) -> PlanRun | None:
         refuse_changed(plan, [Status.BEFORE] * len(plan.steps))
     except SegmendError:
         if run.told and not _stands(plan):
-            back = f"`segmend undo {run.called}` takes it back"
-            raise SegmendError(f"this plan was applied already (journal {run.name}); {back}") from None
+            said = f"this plan was applied already (journal {run.name}); {run.taken_back_by}"
+            raise SegmendError(said) from None
         return run
     return None
 

@@ -294,6 +294,18 @@ class PlanRun:
         return frozenset(self._course.discarded)
 
     @property
+    def given_up(self) -> list[int]:
+        """The steps that no undo takes back: what they set aside went for good."""
+        return [step for step in sorted(self.discarded) if self.status(step) is not Status.BEFORE]
+
+    @property
+    def taken_back_by(self) -> str:
+        """How all of it goes back, or that it does not."""
+        if self.given_up:
+            return "no undo takes it back: what it set aside was given up for good"
+        return f"`segmend undo {self.called}` takes it back"
+
+    @property
     def state(self) -> RunState:
         if not self.events:
             return RunState.NEW

@@ -75,7 +75,8 @@ def what_helps(plan: Plan, run: PlanRun | None) -> str:
         back = f"segmend undo {other.called}"
         if other.state is not RunState.APPLIED:
             return f"{other.name} was stopped there; {back} takes it back, then this goes, or a new plan"
-        return f"{other.name} was applied there; make the plan again, or first: {back}"
+        first = "" if other.given_up else f", or first: {back}"
+        return f"{other.name} was applied there; make the plan again{first}"
     if not any(_changed(plan.steps, [Status.AFTER] * len(plan.steps), [Status.AFTER])):
         return "all is as this plan leaves it: it was applied with another --state-dir, or done by hand"
     return "make the plan again"
@@ -335,11 +336,15 @@ def refuse_damaged_backups(run: PlanRun, steps: Sequence[int]) -> None:
 
 
 def refuse_changed_aside(run: PlanRun, steps: Sequence[int]) -> None:
-    """Raise `SegmendError` if what was set aside is not what it was, which an undo is to bring back."""
-    for number in (number for number in steps if run.status(number) is Status.AFTER):
+    """Raise `SegmendError` if what was set aside is not what it was, which an undo is to bring back.
+
+    Also what lies nowhere else of a step that was stopped: it was renamed, and no line says so yet.
+    """
+    for number in (number for number in steps if is_done(run.status(number))):
         step = run.plan.steps[number]
         place = vault_name(run.vault(number), step.paths[0])
-        why = differs_at(step.before, place) if isinstance(step, Quarantine) else None
+        moved = run.status(number) is Status.AFTER or disk.path_type(step.paths[0]) is None
+        why = differs_at(step.before, place) if moved and isinstance(step, Quarantine) else None
         if why is not None:
             raise RunRefused(
                 f"refused: {place}: {why}; nothing was changed{way_back(run)}", run.told_steps({number: why})

@@ -19,6 +19,7 @@ from segmend.surgery.execute import lock
 from segmend.surgery.execute.journal import JournalWriter, writing
 from segmend.surgery.execute.journal_events import FORWARD, Status
 from segmend.surgery.execute.plan_run import PlanRun, RunState
+from segmend.surgery.execute.preconditions import way_back
 from segmend.surgery.fingerprint import look
 from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.plan import Plan
@@ -104,13 +105,12 @@ def named(runs: Sequence[PlanRun], name: str) -> list[SetAside]:
 
 def refuse_discarded(run: PlanRun) -> None:
     """Raise `SegmendError` if what an undo would bring back was given up for good."""
-    statuses = run.statuses()
-    gone = [run.plan.steps[n] for n in sorted(run.discarded) if statuses[n] is not Status.BEFORE]
+    gone = [run.plan.steps[number] for number in run.given_up]
     if gone:
         more = f" and {len(gone) - 1} more were" if len(gone) > 1 else " was"
         raise SegmendError(
             f"{run.name} cannot be taken back: {gone[0].paths[0]}{more} given up for good by "
-            "`segmend quarantine discard`; nothing was changed"
+            f"`segmend quarantine discard`; nothing was changed{way_back(run)}"
         )
 
 

@@ -122,7 +122,8 @@ def _done(run: PlanRun, tell: Tell) -> tuple[list[int], list[Left]]:
             raise UsageError(f"{run.name}: was stopped on the way; apply or undo it")
     done, left = [], []
     for number, (step, status) in enumerate(zip(run.plan.steps, statuses, strict=True)):
-        if status is Status.AFTER or (status is Status.BETWEEN and step.not_after() is None):
+        half = status is Status.BETWEEN and isinstance(step, MoveDir) and step.is_half_done()
+        if status is Status.AFTER or half or (status is Status.BETWEEN and step.not_after() is None):
             done.append(number)
         elif status is Status.BETWEEN and step.not_before() is not None:
             why = f"step {number + 1} was stopped on the way; what it has kept stays in {run.vault(number)}"
@@ -228,7 +229,7 @@ def _lines(
     steps, stay = list[Step](), list[str]()
     for log_dir, name in ((log_dir, name) for log_dir in dirs for name in FILE_NAMES):
         today = log_dir.checkpointed(name)
-        changes, of_moves = dict[Key, int | None](), _of_moves(moved, log_dir, name, dirs)
+        changes, of_moves = dict[Key, int | None](), _of_moves(moved, log_dir, name, dirs, emptied)
         for key, (old, new) in _changed(run, done, f"{log_dir.path}/{name}").items():
             place = f"{log_dir.path}/{key[0]}-{key[1]}"
             if key in moved or any(key == _key(target) for target, _ in moved.values()):
@@ -249,14 +250,19 @@ def _lines(
 
 
 def _of_moves(
-    moved: Mapping[Key, tuple[str, str]], log_dir: LogDir, name: str, dirs: Sequence[LogDir]
+    moved: Mapping[Key, tuple[str, str]],
+    log_dir: LogDir,
+    name: str,
+    dirs: Sequence[LogDir],
+    emptied: set[str],
 ) -> dict[Key, int | None]:
     changes: dict[Key, int | None] = {}
     for target, _ in moved.values():
         if posixpath.dirname(target) == log_dir.path:
             changes[_key(target)] = None
     for target, source in moved.values():
-        if posixpath.dirname(source) == log_dir.path:
+        # One that lies in both places has never left this one, nor has its line.
+        if posixpath.dirname(source) == log_dir.path and target not in emptied:
             home = next(each for each in dirs if each.path == posixpath.dirname(target))
             changes[_key(source)] = home.checkpointed(name).get(_key(target))
     return changes

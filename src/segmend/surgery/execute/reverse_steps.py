@@ -95,6 +95,9 @@ def _out_of_the_way(name: str, path: str, today: Today, old: str) -> Iterator[St
 def _moved(step: MoveDir, _run: PlanRun, _number: int, today: Today) -> Iterator[Step]:
     if disk.path_type(step.target) != "dir":
         raise Kept(step.target, "is not where the plan has put it")
+    if step.is_half_done():
+        yield Quarantine.of(step.target, f"a copy: all of it is at {step.source}")
+        return
     name = posixpath.basename(step.source)
     if name != posixpath.basename(step.target):
         yield from _out_of_the_way(name, step.source, today, step.target)

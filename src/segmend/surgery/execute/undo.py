@@ -38,9 +38,10 @@ def _refuse_built_upon(run: PlanRun) -> None:
         neighbours = Neighbours([*mine, *theirs])
         for number, step in enumerate(mine):
             if any(neighbour >= len(mine) for neighbour in neighbours.of(number)):
+                first = other.taken_back_by if other.given_up else f"first: segmend undo {other.called}"
                 raise SegmendError(
-                    f"{step.paths[0]}: was changed again by {other.name}; first: segmend undo "
-                    f"{other.called}; nothing was changed{way_back(run)}"
+                    f"{step.paths[0]}: was changed again by {other.name}; {first}; nothing was "
+                    f"changed{way_back(run)}"
                 )
 
 

@@ -113,4 +113,6 @@ def _tell(args: argparse.Namespace, outcome: Outcome) -> None:
         steps = plural(outcome.steps, "step")
         left = left_words(outcome.run.plan)
         before = "" if outcome.steps else ", all of them were done before"
-        emit([f"applied: {steps}{before}{left}; to go back: {undo_command(outcome.run)}"])
+        run = outcome.run
+        back = run.taken_back_by if run.given_up else f"to go back: {undo_command(run)}"
+        emit([f"applied: {steps}{before}{left}; {back}"])
