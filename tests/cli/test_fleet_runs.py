@@ -202,3 +202,20 @@ def test_counts_for_a_monitor(fleet: Path) -> None:
     names = {each["name"]: each["value"] for each in json.loads(rows.read_text())}
     assert names["segmend_audit_new_findings"] == 0
     assert audit(fleet, "--alerts", fleet.parent / "x.txt").code == 16
+
+
+def test_the_next_audit_goes_on_behind_a_torn_commit_of_any_table(fleet: Path) -> None:
+    """As a power cut leaves that of an audit which had not ended, be it the one of its own row."""
+    assert audit(fleet).code == 0
+    out = fleet.parent / "out"
+    runs = told("runs", fleet)
+    for name in ("runs", "segments"):
+        log = out / name / "_delta_log"
+        last = max(int(path.stem) for path in log.glob("*.json"))
+        (log / f"{last + 1:020}.json").write_bytes(b'{"commitInfo":{"pha')
+        if name == "runs":
+            assert "the next audit into" in run("fleet", "runs", out).err
+        ran = audit(fleet)
+        assert ran.code == 0, ran.err
+        assert len([*log.glob("*.torn-*")]) == 1
+        assert told("runs", fleet)[: len(runs)] == runs

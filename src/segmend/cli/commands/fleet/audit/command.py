@@ -14,6 +14,7 @@ from segmend.checks import Level
 from segmend.cli.output import emit, emit_json, note, style
 from segmend.fleet import carried, delta, folder, publish
 from segmend.fleet.audit import SKIPPED, AuditOutcome, AuditRequest, audit
+from segmend.fleet.healing import heal
 from segmend.fleet.listing import find_places
 from segmend.report import text
 from segmend.report.progress import Progress
@@ -42,6 +43,7 @@ def run(args: argparse.Namespace) -> int:
         version=__version__,
         since=None if args.full else args.since_run,
     )
+    heal(args.out)
     # A stopped audit goes on only for who says so: what it read may be old.
     half = carried.to_go_on_with(args.out)
     if half is not None and not args.full and args.since_run is None and not args.startup:
