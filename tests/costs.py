@@ -1,25 +1,42 @@
-"""`python -m tests.costs`: run all fast tests, and record which of them are costly, for `tests.draws`.
+"""Run all fast tests, and record which of them are costly, for `tests.draws`: `python -m tests.costs`.
 
-In one process; a loaded machine takes more CPU for the same, so it had better be quiet.
+Words are given to pytest: `-m "" tests/spark` runs those of Spark; rows of tests that did not run stay. In
+one process; a loaded machine takes more CPU for the same, so it had better be quiet.
 """
 
 import json
-import resource
+import os
 import sys
-import time
 from collections import defaultdict
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 from statistics import mean
 
 import pytest
 
-from tests.draws import CHEAP, COSTS, parts
+from tests.draws import COSTS, FAST, parts
+
+TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def used() -> float:
-    """Seconds of CPU of this process, and of those that it waited for."""
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime
+    """Seconds of CPU of this process and all that come of it, whether they still run (Spark) or not."""
+    took, parent = {}, {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:  # it ended meanwhile
+            continue
+        process = int(path.parent.name)
+        parent[process] = int(fields[1])
+        took[process] = sum(map(int, fields[11:15])) / TICKS  # with what it waited for itself
+    return sum(seconds for process, seconds in took.items() if os.getpid() in _above(process, parent))
+
+
+def _above(process: int, parent: dict[int, int]) -> Iterator[int]:
+    while process:
+        yield process
+        process = parent.get(process, 0)
 
 
 class Costs:
@@ -38,12 +55,15 @@ class Costs:
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """All of them, in the order in which one looks for them."""
-        files: dict[str, dict[str, float]] = defaultdict(dict)
-        for (file, test), took in sorted(self._took.items()):
-            if mean(took) > CHEAP:
+        recorded = session.config.rootpath / COSTS
+        files: dict[str, dict[str, float]] = defaultdict(dict, json.loads(recorded.read_text()))
+        for (file, test), took in self._took.items():
+            files[file].pop(test, None)
+            if mean(took) > FAST.cheap:
                 files[file][test] = round(mean(took), 3)
-        (session.config.rootpath / COSTS).write_text(json.dumps(files, indent=1) + "\n")
+        rows = {file: dict(sorted(files[file].items())) for file in sorted(files) if files[file]}
+        recorded.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    sys.exit(pytest.main(["-q", "tests"], plugins=[Costs()]))
+    sys.exit(pytest.main(["-q", *(sys.argv[1:] or ["tests"])], plugins=[Costs()]))

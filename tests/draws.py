@@ -1,6 +1,8 @@
-"""The fast tests draw a few of the costly ones of each file by the day; the rest is counted, and left to CI.
+"""Of costly tests each file runs a few, drawn by the day; the others are counted, and left for later.
 
-Which ones are costly is recorded (`python -m tests.costs`): whatever the load, a day runs the same of them.
+The fast tests have a minute, and leave theirs to CI. CI has a quarter of an hour: it runs whatever takes less
+than a second, and of the rest a third; `.ci/run whole` draws nothing. Which tests are costly is recorded
+(`python -m tests.costs`): whatever the load, a day runs the same of them.
 """
 
 import json
@@ -9,6 +11,7 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from random import Random
@@ -19,16 +22,28 @@ import pytest
 from tests.seeds import NUMBER
 
 COSTS = Path("tests/costs.json")
-"""Mean seconds of CPU of a case, by file and test, of all that take more than `CHEAP`; below the root."""
-CHEAP = 0.02
-"""Seconds of CPU: who takes less always runs. They are most, and most of the branches are theirs."""
-SHARE = 0.05
-"""Seconds of CPU of a file for its costly tests; one that takes more has its turn on fewer days."""
-PART = 0.05
-"""What a file has at least of all that its costly tests take: of a large table one case in twenty."""
+"""Mean seconds of CPU of a case, by file and test, of all that costs the fast tests much; below the root."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a run has for costly tests, in seconds of CPU.
+
+    `cheap`: who takes less always runs; they are most, and most of the branches are theirs. `share`: what a
+    file has; one of its tests that takes more has its turn on fewer days. `part`: what a file has at least of
+    all that its costly tests take. `left`: what is said of the others.
+    """
+
+    cheap: float
+    share: float
+    part: float
+    left: str
+
+
+FAST = Budget(cheap=0.02, share=0.05, part=0.05, left="left to CI")
+CI = Budget(cheap=1.0, share=2.0, part=1 / 3, left="left to another day")
 WHOLE = "SEGMEND_WHOLE"
 """Environment: files in whose text this regular expression is found run whole."""
-LEFT = "left to CI"
 DAY = 86_400
 
 
@@ -41,7 +56,8 @@ class Worker(Protocol):
 class Draws:
     """A plug-in of pytest: of the costly tests of each file those that the day draws, and all others."""
 
-    def __init__(self, seed: str = "") -> None:
+    def __init__(self, budget: Budget, seed: str = "") -> None:
+        self.budget = budget
         self.seed = seed or os.environ.get(NUMBER) or str(int(time.time()) // DAY)
         self._left: set[str] = set()
 
@@ -66,28 +82,29 @@ class Draws:
         for file, found in of_file.items():
             if file in costs and whole.search((config.rootpath / file).read_text()):
                 continue
-            self._left |= {*left(found, costs.get(file, {}), Random(f"{self.seed} {file}"))}
+            self._left |= {*left(found, costs.get(file, {}), Random(f"{self.seed} {file}"), self.budget)}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Begin none of the others."""
         if item.nodeid in self._left:
-            pytest.skip(LEFT)
+            pytest.skip(self.budget.left)
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
         """They are counted by themselves: nothing lacks here."""
-        return (LEFT, "", LEFT) if report.skipped and LEFT in str(report.longrepr) else None
+        left = self.budget.left
+        return (left, "", left) if report.skipped and left in str(report.longrepr) else None
 
 
-def left(nodes: Sequence[str], costs: Mapping[str, float], draw: Random) -> Iterator[str]:
+def left(nodes: Sequence[str], costs: Mapping[str, float], draw: Random, budget: Budget) -> Iterator[str]:
     """What of a file's tests is not begun: a case of each test comes before the second one of any."""
     tables = defaultdict(list)
     for node in nodes:
-        if (test := parts(node)[1]) in costs:
+        if costs.get(test := parts(node)[1], 0) > budget.cheap:
             tables[test].append((costs[test], node))
     drawn = [draw.sample(cases, len(cases)) for cases in tables.values()]
     draw.shuffle(drawn)
-    share = max(SHARE, PART * sum(cost for cases in drawn for cost, _ in cases))
+    share = max(budget.share, budget.part * sum(cost for cases in drawn for cost, _ in cases))
     took = 0.0
     for cost, node in (case for row in zip_longest(*drawn) for case in row if case is not None):
         if took + cost <= share or (not took and draw.random() < share / cost):

@@ -1,16 +1,17 @@
-"""What `conftest.py` does to a run: a group runs in one worker; CI skips nothing and draws nothing."""
+"""What `conftest.py` does to a run: a group runs in one worker; CI skips nothing, and draws what it says."""
 
 import json
 import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from tests.draws import CHEAP, COSTS, PART, SHARE, left
+from tests.draws import CI, COSTS, FAST, WHOLE, Budget, left
 
 ROOT = Path(__file__).parents[1]
 SKIPPING = """
@@ -48,6 +49,17 @@ def pytest_told(*arguments: str, cwd: Path = ROOT, **environment: str) -> str:
     ).stdout
 
 
+def run_of_tables(folder: Path, costs: dict[str, float], *words: str, **environment: str) -> str:
+    """The last line of a run of a file of tests that cost so much."""
+    (folder / "test_tables.py").write_text(TABLES)
+    (folder / "tests").mkdir()
+    (folder / COSTS).write_text(json.dumps({"test_tables.py": costs}))
+    (folder / "pytest.ini").write_text(
+        "[pytest]\ntestpaths = .\nmarkers = slow\naddopts = -p tests.conftest -m 'not slow'\n"
+    )
+    return pytest_told(*words, cwd=folder, **environment).splitlines()[-1]
+
+
 @pytest.mark.slow
 def test_a_group_runs_in_one_worker() -> None:
     told = pytest_told("-n", "2", "-m", "", "tests/test_tidy.py", "-k", "the_net_for_changes")
@@ -83,22 +95,17 @@ def test_what_is_skipped_elsewhere_fails_in_ci(ci: str, tmp_path: Path) -> None:
 def test_only_the_fast_tests_as_a_whole_leave_cases_to_ci(
     words: tuple[str, ...], told: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "test_tables.py").write_text(TABLES)
-    (tmp_path / "tests").mkdir()
-    (tmp_path / COSTS).write_text(json.dumps({"test_tables.py": {"test_costly": 0.6 * SHARE}}))
-    (tmp_path / "pytest.ini").write_text(
-        "[pytest]\ntestpaths = .\nmarkers = slow\naddopts = -p tests.conftest -m 'not slow'\n"
-    )
-    assert told in pytest_told(*words, cwd=tmp_path, CI="").splitlines()[-1]
+    assert told in run_of_tables(tmp_path, {"test_costly": 0.6 * FAST.share}, *words, CI="")
 
 
 def test_of_each_costly_test_a_case_comes_before_the_second_of_any() -> None:
-    costs = {"table": SHARE / 4, "other": SHARE / 4, "story": 3 * SHARE}
+    budget = replace(FAST, cheap=0.0)
+    costs = {"table": FAST.share / 4, "other": FAST.share / 4, "story": 3 * FAST.share}
     other, story, cheap = "f.py::other@a group", "f.py::story", "f.py::cheap"
     table = [f"f.py::table[{number}]" for number in range(9)]
     seen = set()
     for seed in range(60):
-        gone = {*left([story, other, cheap, *table], costs, Random(str(seed)))}
+        gone = {*left([story, other, cheap, *table], costs, Random(str(seed)), budget)}
         begun = {story, other, cheap, *table} - gone
         assert cheap in begun
         assert len(begun) == (2 if story in begun else 5)
@@ -111,10 +118,28 @@ def test_what_is_recorded_as_costly_is_there() -> None:
     for file, tests in json.loads((ROOT / COSTS).read_text()).items():
         text = (ROOT / file).read_text()
         assert [test for test in tests if f"def {test.rpartition('::')[2]}(" not in text] == [], file
-        assert min(tests.values()) >= CHEAP
+        assert min(tests.values()) >= FAST.cheap
 
 
-def test_a_large_table_has_a_part_of_all_that_it_takes() -> None:
+@pytest.mark.parametrize("budget", [FAST, CI])
+def test_a_large_table_has_a_part_of_all_that_it_takes(budget: Budget) -> None:
     table = [f"f.py::table[{number}]" for number in range(400)]
-    gone = {*left(table, {"table": SHARE / 10}, Random(1))}
-    assert 0.9 * PART < (len(table) - len(gone)) / len(table) <= PART
+    gone = {*left(table, {"table": 1.1 * budget.cheap}, Random(1), budget)}
+    assert 0.9 * budget.part < (len(table) - len(gone)) / len(table) <= budget.part
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "environment", "told"),
+    [
+        ((), {}, "43 passed, 6 left to another day"),
+        (("-n", "2"), {}, "43 passed, 6 left to another day"),
+        ((), {WHOLE: "."}, "49 passed"),
+        (("test_tables.py",), {}, "49 passed"),
+    ],
+)
+def test_ci_draws_of_what_takes_more_than_a_second(
+    words: tuple[str, ...], environment: dict[str, str], told: str, tmp_path: Path
+) -> None:
+    costs = {"test_costly": CI.share, "test_cheap": CI.cheap / 2}
+    assert told in run_of_tables(tmp_path, costs, "-m", "", *words, CI="true", **environment)
