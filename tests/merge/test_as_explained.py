@@ -289,6 +289,15 @@ def nothing_below_the_start(bed: Bed) -> None:
     bed.replica(batch(3), batch(6), base=3, start=5)
     bed.replica(batch(0), batch(3), more={6: batch(6)})
     assert [row[0] for row in bed.rows()] == [5, 6, 7, 8]
+    (words,) = bed.rescue()[0]["assumed"]
+    assert words.startswith("offsets 0 to 4 of ")
+    assert "is 5" in words
+
+
+def nothing_below_the_start_of_all(bed: Bed) -> None:
+    for _ in range(2):
+        bed.replica(batch(3), batch(6), base=3, start=5)
+    assert bed.rescue()[0]["assumed"] == []
 
 
 def the_first_line_of_the_epochs(bed: Bed) -> None:
@@ -392,6 +401,8 @@ PLAYS: tuple[tuple[str, Callable[[Bed], None]], ...] = (
     ("Nor is a cleaner's checkpoint true above such a record", a_false_checkpoint),
     ("so what one still has is taken", what_one_still_has),
     ("nothing below the highest log start offset in a checkpoint", nothing_below_the_start),
+    ("What replicas have below one that only another's has is told", nothing_below_the_start),
+    ("as assumed; of what all of them deleted nothing is said", nothing_below_the_start_of_all),
     ("plan merge leaves the beginning of its replica as it is", plan_merge_leaves_the_beginning),
     ("begins before the first file, no broker deleted what is missing", the_first_line_of_the_epochs),
     ("looks like one that lost them: it is said so", the_first_line_of_the_epochs),

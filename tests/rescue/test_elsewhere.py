@@ -72,6 +72,18 @@ def test_a_checkpoint_that_tells_of_more_than_the_replicas_have(
         assert any(f"reach to offset {end}, and no replica is in it" in each for each in words) is (end == 51)
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_partition_that_is_gone_with_the_metadata(
+    command: tuple[str, ...], cluster: Cluster, tmp_path: Path
+) -> None:
+    """Of a metadata log without its beginning no topic is none: the checkpoints still tell."""
+    root = cluster("4.3.1-killed")
+    for each in (*root.glob("b*/d*/safe-0"), *root.glob("b*/d*/__cluster_metadata-0/*.log")):
+        shutil.rmtree(each) if each.is_dir() else each.unlink()
+    ran = told((*command, "--topic", "safe"), tmp_path / "o", *sorted(root.glob("b*/d*")), code=4)
+    assert "safe-0: its lines in the checkpoints of" in str(ran.of("summary")[0])
+
+
 def test_a_replica_that_the_checkpoints_of_its_dir_have_and_the_dir_has_not(tmp_path: Path) -> None:
     """With ZooKeeper nothing else tells that its broker is to have one."""
     dirs = [broker(tmp_path, number, PLAIN) for number in (1, 2)]

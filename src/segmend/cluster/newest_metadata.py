@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from segmend.broker.cleanup_policy import COMPACTED_TOPICS
 from segmend.cluster.members import members
-from segmend.cluster.nodes import image_of
 from segmend.frozen import frozen
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir
@@ -24,14 +23,13 @@ def by_cluster(dirs: Iterable[LogDir]) -> Collection[Sequence[LogDir]]:
 
 
 def newest_image(brokers: Iterable[BrokerDirs]) -> MetadataImage | None:
-    """What the newest metadata log among the dirs says."""
+    """What the newest metadata log among the dirs says that has its beginning: else it may lack any topic."""
     newest: tuple[tuple[int, int], MetadataImage] | None = None
     for broker in brokers:
-        home = broker.metadata_dir
-        log = None if home is None else broker.metadata_log(home)
-        image = image_of(broker)
-        if log is not None and image is not None and log.position is not None:
-            newest = max(newest or (log.position, image), (log.position, image), key=lambda each: each[0])
+        log = broker.own_metadata_log
+        if log is not None and log.records and log.whole:
+            found = log.position, log.image
+            newest = max(newest or found, found, key=lambda each: each[0])
     return newest and newest[1]
 
 

@@ -91,6 +91,18 @@ def tied(ties: Sequence[Tie], replicas: Sequence[Replica]) -> Iterator[str]:
         )
 
 
+def deleted(first: int, branches: Sequence[Branch], replicas: Sequence[Replica]) -> Iterator[str]:
+    """What lies below the `first` offset where a checkpoint beside other replicas has that, in words."""
+    whose = next((each for each in replicas if each.deleted_below == first), None)
+    for branch, replica in zip(branches, replicas, strict=True):
+        below = common(branch.parts.held, [(0, first - 1)]) if whose is not None else Spans()
+        if whose is not None and below and (replica.deleted_below or 0) < first:
+            yield (
+                f"offsets {below[0][0]} to {below[-1][1]} of {replica.path}: taken to be deleted "
+                f"(DeleteRecords), for the log start offset in the checkpoint beside {whose.path} is {first}"
+            )
+
+
 def assumed(
     ranges: Packed[Range], branches: Sequence[Branch], replicas: Sequence[Replica], loose: Sequence[Spans]
 ) -> Iterator[str]:

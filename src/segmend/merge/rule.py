@@ -13,7 +13,7 @@ from segmend.frozen import replace
 from segmend.logdir.tree import PartitionDir
 from segmend.merge.agreement import disagreements
 from segmend.merge.branch import Branch, gaps_alone, holes, on_branch, unburied, untold, without_lost
-from segmend.merge.doubts import assumed, beside, misplaceable, tied, unexplained_gaps, unknown
+from segmend.merge.doubts import assumed, beside, deleted, misplaceable, tied, unexplained_gaps, unknown
 from segmend.merge.leaps import without_leaps
 from segmend.merge.lineage import claims_of, lineage
 from segmend.merge.no_further import without_false_checkpoints
@@ -92,7 +92,7 @@ def merge(
             *beside(replicas, missing, end),
         ),
         left_out=left_out, misplaced=misplaced,
-        assumed=(*assumed(ranges, branches, replicas, strayed.loose),),
+        assumed=(*assumed(ranges, branches, replicas, strayed.loose), *deleted(first, branches, replicas)),
     )  # fmt: skip
 
 

@@ -87,10 +87,11 @@ Compaction
 
 Retention
     Each broker deletes at its own time, so what one still has is taken; but nothing below the highest log
-    start offset in a checkpoint, which DeleteRecords may have set. Why: that was deleted on purpose. One
-    above all that its replica has is not believed, and told as a doubt. Where the first line of
-    leader-epoch-checkpoint begins before the first file, no broker deleted what is missing. plan merge leaves
-    the beginning of its replica as it is.
+    start offset in a checkpoint, which DeleteRecords may have set. Why: that was deleted on purpose.
+    What replicas have below one that only another's has is told as assumed; of what all of them deleted
+    nothing is said. One above all that its replica has is not believed, and told as a doubt. Where the first
+    line of leader-epoch-checkpoint begins before the first file, no broker deleted what is missing. plan
+    merge leaves the beginning of its replica as it is.
 
 Above the high watermark
     What only one replica has above the newest high watermark known is taken, and marked as unacknowledged: no
