@@ -72,7 +72,12 @@ def test_looking_takes_no_lock(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("space", "word"),
-    [({"read_only": True}, "read-only"), ({"available": 0}, "full"), ({"available": 28_672}, "full")],
+    [
+        ({"read_only": True}, "read-only"),
+        ({"available": 0}, "full"),
+        ({"available": 28_672}, "full"),
+        ({"files": 9_000, "files_left": 0}, "inodes"),
+    ],
 )
 def test_a_disk_that_cannot_be_written(space, word: str, tmp_path: Path, monkeypatch) -> None:
     dirs = clean_dir(tmp_path)

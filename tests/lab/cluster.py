@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 
 from tests.lab.broker import Broker, Seat, new_cluster_id
-from tests.lab.jars import archive, jars
+from tests.lab.jars import archive
 from tests.lab.process import SMALL_JVM
 from tests.lab.releases import Release, release
 from tests.lab.zookeeper import ZooKeeper
@@ -52,8 +52,6 @@ class Cluster:
             )
             for seat in seats
         ]
-        for broker in self.brokers if zookeeper else ():
-            broker.jvm = [*SMALL_JVM, f"-Xbootclasspath/a:{_log4j(self.release)}"]
 
     @property
     def bootstrap(self) -> str:
@@ -98,12 +96,6 @@ class Cluster:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.kill()
-
-
-def _log4j(release: Release) -> str:
-    """Jars that belong together: ZooKeeper's client asks for an MDC that the reload4j beside them has not."""
-    names = ("log4j-1.2.*.jar", "slf4j-log4j12-*.jar", "slf4j-api-*.jar")
-    return ":".join(str(path) for name in names for path in jars(release).glob(name))
 
 
 def share_classes(version: str) -> None:

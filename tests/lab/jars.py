@@ -2,7 +2,8 @@
 
 No Maven, no archive download: `pip install pyspark` is enough. The jars go to
 `~/.cache/segmend/kafka-<version>/` (`SEGMEND_CACHE` moves it); a marker file written last says that
-the set is complete, so an interrupted fetch is simply repeated.
+the set is complete, so an interrupted fetch is simply repeated, and jars with two kinds of
+logging, as they once were, are fetched anew.
 """
 
 import fcntl
@@ -77,19 +78,29 @@ def fetch(release: Release, into: Path) -> None:
         raise LabError(f"could not fetch Kafka {release.version} ({last}); is the network there?")
 
 
+def is_complete(home: Path) -> bool:
+    """Whether all jars of a release are there, and one logging: of two, the order of listing decides."""
+    both = all(any(home.glob(name)) for name in ("log4j-1.2.*.jar", "reload4j-*.jar"))
+    return (home / COMPLETE).exists() and not both
+
+
 def jars(release: Release) -> Path:
     """The directory with all jars of the release, fetched now if it is not there yet."""
     home = cache_dir() / f"kafka-{release.version}"
-    if (home / COMPLETE).exists():
+    if is_complete(home):
         return home
     home.parent.mkdir(parents=True, exist_ok=True)
     with open(cache_dir() / "fetch.lock", "w") as lock:
         fcntl.lockf(lock, fcntl.LOCK_EX)
-        if not (home / COMPLETE).exists():
+        if not is_complete(home):
+            part = home.with_name(f"{home.name}.part")
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir()
+            fetch(release, part)
+            (part / COMPLETE).touch()
+            archive(release).unlink(missing_ok=True)  # of the jars that were there
             shutil.rmtree(home, ignore_errors=True)
-            home.mkdir()
-            fetch(release, home)
-            (home / COMPLETE).touch()
+            part.rename(home)
     return home
 
 

@@ -38,6 +38,12 @@ class Release:
         if self.log4j == 2:
             wanted.append(("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4"))
             wanted.append(("org.apache.logging.log4j", "log4j-core", "2.25.4"))
+        elif self.number >= (
+            3,
+            6,
+        ):  # they bring reload4j, which has log4j's classes with other fields
+            wanted.append(("ch.qos.reload4j", "reload4j", "1.2.25"))
+            wanted.append(("org.slf4j", "slf4j-reload4j", "1.7.36"))
         else:
             wanted.append(("log4j", "log4j", "1.2.17"))
             wanted.append(("org.slf4j", "slf4j-log4j12", "1.7.25"))

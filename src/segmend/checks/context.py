@@ -21,6 +21,7 @@ from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.frozen import frozen
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.user import User
+from segmend.node.process_limits import MAX_MAP_COUNT
 
 from . import metadata_mends, remedies
 from .common_history import shows_whose_it_is
@@ -49,8 +50,6 @@ T = TypeVar("T")
 
 # What may follow the name of a partition in that of a directory that is none.
 _PARTITION_NAME = re.compile(r".+?-\d+(?=\D)")
-# Linux's own default of vm.max_map_count.
-MAX_MAP_COUNT = 65_530
 
 
 class Keeper(NamedTuple):

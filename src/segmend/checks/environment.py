@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import shlex
 from collections.abc import Iterator
 
 from segmend.broker.failures import DISK_FULL, LOCKED, READ_ONLY
@@ -16,7 +17,7 @@ from .context import DirContext
 from .manual import FAILING, INFO, REFUSES, WARNING, Code, Level, Page, Scope
 
 CODES = (
-    Code("K14", WARNING, "the file system is read-only or full", FAILING),
+    Code("K14", WARNING, "the file system is read-only, full, or has no inode left", FAILING),
     Code("K15", INFO, "a running process holds the dir's lock", REFUSES),
 )
 PAGE = Page(
@@ -61,6 +62,13 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
             f"the file system is full{_foreign(log_dir)}",
             broker_says=DISK_FULL,
             remedy=remedies.free(context.path, *(each.path for each in context.broker_dirs.dirs)),
+        )
+    elif space.has_no_more_files:
+        yield context.finding(
+            "K14",
+            f"no room for more files: {space.files_left:,} of {space.files:,} inodes are left",
+            broker_says=DISK_FULL,
+            remedy=remedies.advice(f"df -i {shlex.quote(context.path)}"),
         )
     if context.running:
         yield context.finding(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from segmend.broker.sanity import OPENS_EVERY_INDEX
 from segmend.broker.serving import MAP_FAILED
 from segmend.findings import Finding, Severity
+from segmend.node.process_limits import loaded_segments, maps_needed
 
 from . import remedies
 from .context import BrokerContext
@@ -28,16 +29,11 @@ PAGE = Page(
 SCOPE = Scope.BROKER
 LEVEL = Level.STARTUP
 
-MAPS_A_SEGMENT = 2
-# The maps of the JVM itself: libraries, heap regions, thread stacks.
-MAPS_OF_THE_PROCESS = 2_000
-
 
 def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
     """One finding for the broker, in its first dir."""
-    partitions = (p for log_dir in broker.dirs for p in log_dir.partitions)
-    segments = sum(len(p.layout.logs) for p in partitions if p.kind in ("current", "future", "stray"))
-    needed = segments * MAPS_A_SEGMENT + MAPS_OF_THE_PROCESS
+    segments = loaded_segments(broker.dirs)
+    needed = maps_needed(segments)
     if needed <= context.max_map_count:
         return
     eager = OPENS_EVERY_INDEX.of(context.release)

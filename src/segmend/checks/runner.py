@@ -24,9 +24,10 @@ from segmend.frozen import dataclass, field, frozen, replace
 from segmend.logdir.file_system import Unreadable
 from segmend.node.listed import left_out, unlisted
 from segmend.node.only_zookeeper import not_given, only_zookeeper_knows
+from segmend.node.process_limits import MAX_MAP_COUNT
 from segmend.threads import Jobs, slices
 
-from .context import MAX_MAP_COUNT, NOBODY, BrokerContext, DirContext, Keeper, PartitionContext, ReadFailure
+from .context import NOBODY, BrokerContext, DirContext, Keeper, PartitionContext, ReadFailure
 from .manual import Level, Scope
 from .registry import Check, all_checks, known_codes
 from .segment_view import SegmentView

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Final
 
 from segmend.broker.identity import NEITHER
@@ -10,6 +11,7 @@ from segmend.broker.server_listeners import wants_jaas
 from segmend.broker.server_odds import much_memory, odd_settings, untold_settings
 from segmend.broker.server_rules import ELSEWHERE, PLACES
 from segmend.broker.server_texts import unheard
+from segmend.broker.serving import MAP_FAILED
 from segmend.loading.metadata import ANOTHER_HOME, FOLLOWS, IN_ITS_HOME, NOBODYS, in_zookeeper
 from segmend.loading.prelude import Prelude
 from segmend.loading.replicas import Loaded
@@ -22,10 +24,19 @@ from segmend.logdir.release import Release
 from segmend.node.gates import ends_elected, perhaps_shut_out
 from segmend.node.listed import left_out, unlisted
 from segmend.node.older import IDS, OWN, ahead, given_again, told
+from segmend.node.process_limits import MAX_MAP_COUNT, OPEN_FILES, loaded_segments, maps_needed
 from segmend.wording import few
 
 ONE_MOMENT: Final = (
     "its log dirs are of one moment: after a kill, nothing on them tells a copy of one of some seconds before"
+)
+
+_TOO_FEW_MAPS: Final = (
+    "whether it starts, or how long it serves: {:,} segments need up to {:,} memory maps, and "
+    "vm.max_map_count is {:,} here: {}"
+)
+_MORE_MAPS: Final = (
+    "vm.max_map_count is higher than usual: {:,} segments need up to {:,} memory maps, not {:,} ({})"
 )
 
 
@@ -59,6 +70,7 @@ class LeftOpen:
         yield from perhaps_shut_out(self._broker)
         if not self._refused:
             yield from odd_settings(self._broker.config, self._broker.release)
+            yield from self._maps(known=True)
         yield from self._older()
         metadata = self._prelude.metadata
         if metadata.unknown is not None:
@@ -106,6 +118,25 @@ class LeftOpen:
             not image.leads_alone(topic, number, me) for _, topic, number in served
         )
 
+    @cached_property
+    def _segments(self) -> int:
+        """How many it loads, if it loads all."""
+        return loaded_segments(self._broker.dirs) if self._prelude.options.only is None else 0
+
+    def _maps(self, *, known: bool) -> Iterator[str]:
+        """That its machine, `known` or not, allows fewer memory maps than all indexes need."""
+        here = self._prelude.options.max_map_count
+        most, needed = here or MAX_MAP_COUNT, maps_needed(self._segments)
+        if known == (here is not None) and needed > most:
+            words = _TOO_FEW_MAPS if known else _MORE_MAPS
+            yield words.format(self._segments, needed, most, MAP_FAILED)
+
+    def _of_process(self) -> Iterator[str]:
+        """What it must be allowed, which stands on no disk."""
+        yield from self._maps(known=False)
+        if self._segments > OPEN_FILES:
+            yield f"its process may have {self._segments:,} files open and more (LimitNOFILE, ulimit -Hn)"
+
     def _of_dirs(self) -> Iterator[str]:
         """That dirs which were away, or have not their marker, are as the broker left them."""
         yield from self._broker.complete_dirs
@@ -133,6 +164,7 @@ class LeftOpen:
         else:
             yield from _told_elsewhere(self._broker.config, self._broker.release)
         yield from self._of_dirs()
+        yield from self._of_process()
         if self._prelude.options.user_assumed is not None:
             yield self._prelude.options.user_assumed
         if self._view is not None and self._view.unasked:

@@ -31,6 +31,7 @@ from segmend.logdir.tree import LOCK, LogDir
 
 _WRITTEN_SOON = (HIGH_WATERMARK, RECOVERY_POINT, LOG_START_OFFSET)
 FULL = f"how long {{}} serves: its file system is full; {UNWRITTEN}; {EMPTIED_UNWRITTEN}"
+NO_MORE_FILES = f"how long {{}} serves: its file system has room for no more files (df -i); {UNWRITTEN}"
 
 
 def enter(state: DirState, release: Release) -> None:
@@ -39,8 +40,8 @@ def enter(state: DirState, release: Release) -> None:
     if log_dir.unreadable is not None and log_dir.unreadable.forbidden:
         state.unknown.append(str(log_dir.unreadable))
     state.unknown.extend(f"{path}/{name}: {NO_FILE}" for name in log_dir.no_files)
-    if _has_no_room(log_dir):
-        state.unknown.append(FULL.format(path))
+    if words := _has_no_room(log_dir):
+        state.unknown.append(words.format(path))
     if files.denial(path, READ) is not None:
         state.never_live = True
         says = NO_READABLE_DIR.format(path)
@@ -58,13 +59,13 @@ def enter(state: DirState, release: Release) -> None:
         state.leave_out(state.offline or f"{DIR_FAILED.format(path)}: {marker} ({closed})")
 
 
-def _has_no_room(log_dir: LogDir) -> bool:
-    """Whether nothing can be written: what a start writes depends on what it finds to do."""
+def _has_no_room(log_dir: LogDir) -> str | None:
+    """Why nothing can be written: what a start writes depends on what it finds to do."""
     try:
         space = log_dir.space()
     except Unreadable:
-        return False
-    return space.has_no_room
+        return None
+    return FULL if space.has_no_room else NO_MORE_FILES if space.has_no_more_files else None
 
 
 def leave(state: DirState, release: Release) -> None:

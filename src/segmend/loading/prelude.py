@@ -40,7 +40,8 @@ class ForecastOptions:
     he is known. `topics` are settings of topics where the log dirs do not tell them (ZooKeeper). `workers` is
     how many processes may load what is large; `unknown` stands against an all-clear, whatever the start.
     `only` names the current partitions to load; the others are taken to stay as they are. `whose` asks for
-    the groups and transactional ids that losses of internal topics concern.
+    the groups and transactional ids that losses of internal topics concern. `max_map_count` is the broker's
+    machine's, where it is known.
     """
 
     clean: bool | None = None
@@ -55,6 +56,7 @@ class ForecastOptions:
     unknown: tuple[str, ...] = ()
     only: frozenset[str] | None = None
     whose: bool = False
+    max_map_count: int | None = None
 
 
 class Prelude:

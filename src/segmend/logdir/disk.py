@@ -243,6 +243,8 @@ def space(path: str) -> Space:
         free=v.f_bfree * unit,
         available=v.f_bavail * unit,
         read_only=bool(v.f_flag & os.ST_RDONLY),
+        files=v.f_files,
+        files_left=v.f_favail,
     )
 
 

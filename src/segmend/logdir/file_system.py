@@ -131,15 +131,28 @@ class FileStat(NamedTuple):
 _NEXT_TO_NOTHING: Final = 1 << 20
 """Bytes. XFS keeps some blocks of each allocation group to itself, and tells of them as free."""
 
+_FEW_FILES: Final = 8
+"""A start makes a handful before it takes one away: `.lock`, and beside each checkpoint the new one."""
+
 
 @frozen
 class Space:
-    """Bytes of the file system that holds a path; `available` is what an ordinary user may take."""
+    """Bytes of the file system that holds a path; `available` is what an ordinary user may take.
+
+    `files` is how many files it can have (inodes), if it tells, and `files_left` how many more.
+    """
 
     total: int
     free: int
     available: int
     read_only: bool
+    files: int = 0
+    files_left: int = 0
+
+    @property
+    def has_no_more_files(self) -> bool:
+        """Whether no file, or next to none, can be made, however many bytes are free."""
+        return 0 <= self.files_left < _FEW_FILES < self.files and not self.read_only
 
     @property
     def has_no_room(self) -> bool:

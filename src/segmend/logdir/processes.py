@@ -30,6 +30,14 @@ class Writer:
     command: str
 
 
+def max_map_count() -> int | None:
+    """How many memory maps this machine allows a process (vm.max_map_count), if it tells."""
+    try:
+        return int(_small("/proc/sys/vm/max_map_count"))
+    except ValueError:
+        return None
+
+
 def writers(paths: Sequence[str]) -> Iterator[Writer]:
     """Other processes with something open for writing below these real paths; never raises."""
     for name in _names("/proc"):

@@ -2,15 +2,18 @@
 
 import copy
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.lab.broker import Broker, Seat
 from tests.lab.disasters.compare import wrong
 from tests.lab.outages.compare import complaints
 from tests.lab.outages.draw import Outage
-from tests.lab.outages.trial import HERE, hurt, prepared, said
+from tests.lab.outages.trial import HERE, fatal, hurt, prepared, said
+from tests.lab.releases import release
 from tests.seeds import SWEEP
 
 ROWS: list[dict[str, Any]] = [
@@ -55,6 +58,17 @@ def test_the_cluster_becomes_what_is_said(row: dict[str, Any], tmp_path: Path) -
     points = complaints(lines_of(row, tmp_path), row)
     assert wrong(points) == []
     assert bool(points) == (row["outage"] in LEFT_OPEN), points
+
+
+def test_no_record_has_a_place_of_the_machine_that_wrote_it(tmp_path: Path) -> None:
+    """As a node ends, it names its files by their full paths."""
+    node = Broker(release("4.3.1"), tmp_path / "b2", Seat(2))
+    node.log.write_text(
+        f"ERROR Error while reading {node.dirs[0]}/meta.properties of {tmp_path}/b1/d1/any-0\n"
+    )
+    assert fatal(node) == "ERROR Error while reading b2/d0/meta.properties of b1/d1/any-0"
+    absolute = re.compile(r"(?<![\w.])/[\w.-]+/")
+    assert [row["outage"] for row in ROWS if absolute.search(json.dumps(row))] == []
 
 
 def test_a_wrong_forecast_is_seen(tmp_path: Path) -> None:

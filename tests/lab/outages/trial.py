@@ -130,9 +130,7 @@ def tried(
         ]
         became["elected"] = min(terms)[1] if terms else None
         became["metadata_end"] = min(terms)[2] if terms else None
-        became["fatal"] = {
-            str(broker.seat.node_id): fatal(broker)[:300] for broker in some if not broker.running
-        }
+        became["fatal"] = {str(broker.seat.node_id): fatal(broker) for broker in some if not broker.running}
     for broker in some if logs else ():
         shutil.copy(broker.log, logs / f"{broker.seat.node_id}.log")
     return lines, became
@@ -158,7 +156,13 @@ def reads(some: list[Broker], told: Answers) -> dict[str, Any]:
 
 def fatal(broker: Broker) -> str:
     """The line that says why it ended: of one that waited long, not what it met meanwhile."""
-    return next((line for line in broker.lines() if NOT_REGISTERED in line), broker.last_error())
+    said = next((line for line in broker.lines() if NOT_REGISTERED in line), broker.last_error())
+    return placeless(said, broker.root.parent)[:300]
+
+
+def placeless(line: str, root: Path) -> str:
+    """Without where on this machine the nodes lie."""
+    return line.replace(f"{root}/", "")
 
 
 def now(broker: Broker) -> str:

@@ -19,8 +19,7 @@ from segmend.cli.targets import Targets, broker_of, open_targets
 from segmend.errors import ExitCode, UsageError
 from segmend.findings import Finding, Severity
 from segmend.frozen import replace
-from segmend.logdir import disk
-from segmend.logdir.file_system import Unreadable
+from segmend.logdir.processes import max_map_count
 from segmend.logdir.user import User
 from segmend.report import text
 from segmend.report.findings import finding_lines, in_order
@@ -98,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
         wanted=_wanted(args, targets),
         on_progress=(lambda done, total: progress.update(done, total, "")) if progress.shown else None,
         jobs=args.jobs or len(os.sched_getaffinity(0)),
-        max_map_count=_max_map_count(),
+        max_map_count=max_map_count(),
         user=None if args.as_user is None else User.named(args.as_user),
     )
     checks.summary.surgery.extend(stopped_surgery(targets.dirs))
@@ -117,13 +116,6 @@ def _wanted(args: argparse.Namespace, targets: Targets) -> Wanted:
     return Wanted(
         only=args.only, ignore=args.ignore, topic=args.topic, names=targets.names, files=targets.files
     )
-
-
-def _max_map_count() -> int | None:
-    try:
-        return int(disk.read_stream("/proc/sys/vm/max_map_count", 64))
-    except (Unreadable, ValueError):
-        return None
 
 
 def _write_json(args: argparse.Namespace, checks: CheckRun, _progress: Progress) -> None:

@@ -38,6 +38,7 @@ from segmend.loading import (
 from segmend.loading.timing.estimate import Machine
 from segmend.logdir.as_user import user_of
 from segmend.logdir.config import ServerConfig
+from segmend.logdir.processes import max_map_count
 from segmend.logdir.release import Release
 from segmend.report.forecast import broker_lines, dir_lines, directory_lines, later_lines, partition_lines
 from segmend.report.progress import Progress, telling
@@ -116,6 +117,7 @@ def run(args: argparse.Namespace) -> int:
         workers=cores,
         unknown=tuple(stopped_surgery(broker.dirs)),
         whose=True,
+        max_map_count=max_map_count(),
     )
     progress = Progress(sys.stderr, sizes=False)
     shown = (lambda done, total: progress.update(done, total, "")) if progress.shown else None

@@ -1,0 +1,44 @@
+"""What a broker's process must be allowed, and is on no disk: open files and memory maps.
+
+4.3.1 over 70 segments, allowed 230 open files, lost its log dirs ("Too many open files") and ended.
+"""
+
+from pathlib import Path
+
+import pytest
+from tests.brokers import broker_of
+from tests.faults.written import two_dirs
+
+from segmend.loading import BrokerOutcome, ForecastOptions, forecast, left_open
+from segmend.node.process_limits import loaded_segments, maps_needed
+
+
+def last(dirs: list[Path], options: ForecastOptions) -> BrokerOutcome:
+    *_, end = forecast(broker_of(dirs, "4.3"), options)
+    assert isinstance(end, BrokerOutcome)
+    return end
+
+
+def test_nothing_is_promised_where_this_machine_allows_too_few_memory_maps(tmp_path: Path) -> None:
+    dirs = list(two_dirs(tmp_path))
+    needed = maps_needed(loaded_segments(broker_of(dirs, "4.3").dirs))
+    enough = last(dirs, ForecastOptions(max_map_count=needed))
+    few = last(dirs, ForecastOptions(max_map_count=needed - 1))
+    assert few.starts
+    assert not few.nothing_lost
+    (more,) = set(few.unknown) - set(enough.unknown)
+    assert f"{needed:,} memory maps, and vm.max_map_count is {needed - 1:,} here" in more
+
+
+def test_of_another_machine_it_is_taken_for_granted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So are the files that the process may have open, of which no machine tells before it runs."""
+    dirs = list(two_dirs(tmp_path))
+    segments = loaded_segments(broker_of(dirs, "4.3").dirs)
+    before = last(dirs, ForecastOptions())
+    monkeypatch.setattr(left_open, "MAX_MAP_COUNT", maps_needed(segments) - 1)
+    monkeypatch.setattr(left_open, "OPEN_FILES", segments - 1)
+    after = last(dirs, ForecastOptions())
+    assert after.unknown == before.unknown
+    maps, files = (each for each in after.assumed if each not in before.assumed)
+    assert "vm.max_map_count is higher than usual" in maps
+    assert f"{segments:,} files open" in files
