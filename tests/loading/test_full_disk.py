@@ -4,8 +4,8 @@ Seen on a full tmpfs as `d1`: 4.3.1 served all after a clean stop, and lost the 
 2.8.2 died after a clean stop ("No space left on device" while it wrote leader epochs). On a full XFS, which
 tells of 28 KiB that nobody gets, 4.3.1 emptied the metadata log of a killed node while it recovered it, and
 died; with room again every partition was a stray (LogLoader since 4.0: `catch (... | IOException)`).
-On a tmpfs with room but no inode left 4.3.1 refused after a clean stop (".lock: No space left on device"); with
-two left it served all.
+On a tmpfs with room but no inode left 4.3.1 refused after a clean stop (".lock: No space left on device");
+with two left it served all.
 """
 
 from dataclasses import replace
