@@ -72,6 +72,40 @@ def story(cluster: Cluster, kept: Path) -> None:
     run("without, killed", "", broker.kill)
 
 
+@pytest.mark.parametrize("version", ["2.8.2", "4.3.1"])
+def test_a_copy_of_7_s_before_a_kill_is_told(version: str, tmp_path: Path) -> None:
+    """Where its logs are written all the time; it lacks one go of the high watermarks, which take 5 s."""
+    need_kafka(version)
+    with Cluster(version, tmp_path / "cluster") as cluster:
+        cluster.start()
+        create(cluster.bootstrap, [Topic("t", {}, 9)])
+        home, copy = cluster.brokers[0].root, tmp_path / "copy"
+
+        def write_for(seconds: float) -> None:
+            until = time.monotonic() + seconds
+            while time.monotonic() < until:
+                write(cluster, "t")
+                time.sleep(0.2)
+
+        write_for(11)
+        copy_tree(home / "d1", copy)
+        write_for(7)
+        cluster.brokers[0].kill()
+    assert unknown_dirs(home, version) == []
+    shutil.rmtree(home / "d1")
+    copy_tree(copy, home / "d1")
+    assert unknown_dirs(home, version) == ["d1"]
+
+
+def unknown_dirs(home: Path, version: str) -> list[str]:
+    """Those of which the forecast does not know what they should have."""
+    paths = [str(home / each) for each in ("d0", "d1")]
+    *_, last = forecast(broker_of(paths, version), ForecastOptions(now_ms=0))
+    assert isinstance(last, BrokerOutcome)
+    words = (each.partition(": what it should have") for each in last.unknown)
+    return [Path(path).name for path, found, _ in words if found]
+
+
 def told(root: Path, version: str) -> tuple[set[str], set[str]]:
     """The dirs of which nobody knows what they should have (with a warning), and those of a note."""
     paths = [str(root / each) for each in DIRS]

@@ -87,7 +87,7 @@ def test_checkpoints_of_an_earlier_run_tell_of_an_older_dir(tmp_path: Path, base
     assert earlier(dirs, release) == [str(dirs[older])] * kraft
 
 
-@pytest.mark.parametrize(("seconds", "told"), [(5, False), (20, True), (60, True)])
+@pytest.mark.parametrize(("seconds", "told"), [(2, False), (5, True), (20, True), (60, True)])
 @pytest.mark.parametrize("base", one_in(3, ["1.1.0-killed", "2.8.2-killed", "4.3.1-killed"]))
 def test_a_copy_of_shortly_before_a_kill_is_told(tmp_path: Path, base: str, seconds: int, told: bool) -> None:
     """The high watermarks of all dirs are written every 5 s; metadata that is let in late tells nothing."""

@@ -44,15 +44,25 @@ def time_of(entry: FileEntry | None) -> int | None:
         return None
 
 
-def written_earlier(dirs: Sequence[LogDir], marks: int) -> Mapping[str, tuple[int, str]]:
+def written_earlier(
+    dirs: Sequence[LogDir], interval: int, until: int | None = None
+) -> Mapping[str, tuple[int, str]]:
     """By path, dirs whose checkpoints were written how much (s) before those of another, in use since.
 
     One checkpoint that somebody edited tells nothing, nor do both where no log was written since. A copy that
     did not keep times makes all that is in the other dir younger than this one; a bucket has only such. Who
     mends logs and the high watermarks of one dir makes it look so: a forecast asks, and `check` finds no
-    fault. A dir whose logs were written later than its high watermarks (by more than `marks` ns) hung.
+    fault. A dir whose logs were written later than its high watermarks hung. The high watermarks are written
+    every `interval` ns, and it is rare that a kill comes between two dirs of which one is idle: a dir that
+    lacks one go is told. `until`: when the run ended, if that is known; dirs written after it are left out.
     """
-    times = {each: own for each in dirs if each.device and each.current and (own := checkpoint_times(each))}
+    marks = interval // 2
+    times = {
+        each: own
+        for each in dirs
+        if each.device and each.current and (own := checkpoint_times(each))
+        if until is None or max(own) <= until + interval
+    }
     if len(times) < 2:
         return {}
     marked = max(times, key=lambda each: times[each][0])
@@ -60,7 +70,7 @@ def written_earlier(dirs: Sequence[LogDir], marks: int) -> Mapping[str, tuple[in
     found = {}
     for each, own in times.items():
         since = newest - max(own)
-        hung = since <= marks or (since <= AT_ONCE and last_append(each) >= newest - marks)
+        hung = since <= marks or (since <= AT_ONCE and last_append(each) >= newest - S)
         if not hung and _was_there(marked, max(own), marks):
             found[each.path] = since // S, marked.path
     return found
@@ -123,8 +133,12 @@ def _marks_are_younger(log_dir: LogDir, time: int) -> bool:
 
 
 def _was_there(log_dir: LogDir, when: int, margin: int) -> bool:
-    """Whether logs of its replicas were written both before that time and since."""
-    earlier = later = False
+    """Whether something of it was written before that time, and logs of its replicas since.
+
+    Where each log is written all the time, what is written as it starts, and the recovery points, are older.
+    """
+    first = (time_of(log_dir.entry(name)) for name in (meta_properties.FILE_NAME, RECOVERY_POINT))
+    earlier, later = any(time is not None and time < when for time in first), False
     for entry in (each.log for one in log_dir.current for each in one.segments):
         time = time_of(entry)
         if time is not None:

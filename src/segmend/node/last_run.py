@@ -119,7 +119,7 @@ def earlier_dirs(
 
     `metadata` is the node's own copy, and the dir in which it lies.
     """
-    marks = 2 * max(config.number(INTERVAL) // 1000, 5) * S
+    interval = max(config.number(INTERVAL) // 1000, 5) * S
     beside: dict[str, EarlierDir] = {}
     by_others: dict[str, EarlierDir] = {}
     for group in _of_one_broker(dirs):
@@ -128,7 +128,7 @@ def earlier_dirs(
             for path, shown in copied_running(group).items()
         }
         beside |= running
-        by_others |= {**running, **_by_times(group, marks), **_stopped_earlier(group, release)}
+        by_others |= {**running, **_by_times(group, interval), **_stopped_earlier(group, release)}
     if metadata is None or node_id is None or not metadata[0].whole:
         return by_others
     log, home = metadata
@@ -142,7 +142,8 @@ def earlier_dirs(
         if served is None or not _are_one(_whose(each), _whose(home)):
             told = by_others.get(each.path)
         else:
-            left = _AsLeft(each, log, node_id, *served, ahead=ahead, marks=marks)
+            group = [other for other in dirs if _are_one(_whose(each), _whose(other))]
+            left = _AsLeft(each, log, node_id, *served, ahead=ahead, interval=interval, group=group)
             told = left.told(by_others.get(each.path), beside.get(each.path))
         if told is not None:
             found[each.path] = told
@@ -170,16 +171,21 @@ def _of_one_broker(dirs: Sequence[LogDir]) -> Iterator[list[LogDir]]:
         yield [each for each in dirs if _are_one(_whose(each), broker)]
 
 
-def _by_times(dirs: Sequence[LogDir], marks: int) -> Mapping[str, EarlierDir]:
+def _by_times(dirs: Sequence[LogDir], interval: int) -> Mapping[str, EarlierDir]:
     anew = {
         path: EarlierDir(words=_ANEW.format(other), file=IDENTITY, kind=Kind.ANEW, proven=False)
         for path, other in copied_anew(dirs).items()
     }
-    earlier = {
+    return {**anew, **_written_earlier(dirs, interval)}
+
+
+def _written_earlier(
+    dirs: Sequence[LogDir], interval: int, until: int | None = None
+) -> Mapping[str, EarlierDir]:
+    return {
         path: EarlierDir(words=WRITTEN_EARLIER.format(*since), file=HIGH_WATERMARK, proven=False)
-        for path, since in written_earlier(dirs, marks).items()
+        for path, since in written_earlier(dirs, interval, until).items()
     }
-    return {**anew, **earlier}
 
 
 class _AsLeft:
@@ -194,10 +200,12 @@ class _AsLeft:
         begun: int,
         *,
         ahead: int,
-        marks: int,
+        interval: int,
+        group: Sequence[LogDir],
     ) -> None:
         self._dir, self._image, self._node_id, self._service = log_dir, log.image, node_id, service
-        self._marks = marks
+        self._interval, self._group = interval, group
+        self._marks = 2 * interval
         self._failed_since = begun > service.epoch
         self._until = max(0, ((service.until or 0) - ahead)) * _MS
         self._since = log.image.runs.epochs[node_id] > service.epoch and not self._failed_since
@@ -212,7 +220,7 @@ class _AsLeft:
             return EarlierDir(words=_OLDER.format(_MARKED.format(own, epoch)), epochs=epochs)
         last = self._image.runs.epochs[self._node_id]
         if epoch is None:
-            older = self._led_since() or self._written_since()
+            older = self._led_since() or self._written_since() or self._behind_others()
             if older is not None:
                 return older
             if beside is not None and self._was_stopped:
@@ -266,6 +274,12 @@ class _AsLeft:
         if late <= self._margin or not self._dir.device:
             return None
         return EarlierDir(words=_OLDER.format(_WRITTEN.format(late // S)), file=HIGH_WATERMARK)
+
+    def _behind_others(self) -> EarlierDir | None:
+        """By the checkpoints of dirs that were killed with it, which nobody has mended since."""
+        if self._service.end is not Ended.UNTOLD or self._since or self._failed_since:
+            return None
+        return _written_earlier(self._group, self._interval, self._until).get(self._dir.path)
 
     def _last_write(self) -> int:
         """When its checkpoints were last written; as it stops, the high watermarks are."""
