@@ -12,15 +12,17 @@ from segmend.broker.server_odds import much_memory, odd_settings, untold_setting
 from segmend.broker.server_rules import ELSEWHERE, PLACES
 from segmend.broker.server_texts import unheard
 from segmend.broker.serving import MAP_FAILED
+from segmend.formats.names import CONSUMER_OFFSETS
 from segmend.loading.metadata import ANOTHER_HOME, FOLLOWS, IN_ITS_HOME, NOBODYS, in_zookeeper
 from segmend.loading.prelude import Prelude
 from segmend.loading.replicas import Loaded
 from segmend.loading.topic_ids import doubtful_ids
-from segmend.loading.values import Service
+from segmend.loading.values import PartitionOutcome, Service
 from segmend.loading.vanished import never_seen
 from segmend.logdir.as_user import AsUser
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
+from segmend.node.dir_times import MINUTE, time_of
 from segmend.node.gates import ends_elected, perhaps_shut_out
 from segmend.node.listed import left_out, unlisted
 from segmend.node.older import IDS, OWN, ahead, given_again, told
@@ -38,6 +40,12 @@ _TOO_FEW_MAPS: Final = (
 _MORE_MAPS: Final = (
     "vm.max_map_count is higher than usual: {:,} segments need up to {:,} memory maps, not {:,} ({})"
 )
+
+_OFFSETS: Final = (
+    "nobody needs what groups without members have committed: nothing was written to __consumer_offsets for "
+    "{:,} hours, and their offsets go within minutes of the start ({}={:,})"
+)
+_KEPT: Final = "offsets.retention.minutes"
 
 
 class LeftOpen:
@@ -137,6 +145,24 @@ class LeftOpen:
         if self._segments > OPEN_FILES:
             yield f"its process may have {self._segments:,} files open and more (LimitNOFILE, ulimit -Hn)"
 
+    def _of_groups(self) -> Iterator[str]:
+        """That what groups have committed may go, where all of it is older than it is kept.
+
+        A group that had members when the broker ended has some time from now on.
+        """
+        now, kept = self._prelude.options.now_ms, self._broker.config.number(_KEPT)
+        names = [
+            one.path
+            for one in self._loaded
+            if isinstance(one.outcome, PartitionOutcome)
+            and (one.outcome.topic, one.service) == (CONSUMER_OFFSETS, Service.SERVED)
+            and one.outcome.after.log_end_offset
+        ]
+        logs = (each.segments[-1].log for d in self._broker.dirs for each in d.current if each.path in names)
+        newest = max((time for log in logs if (time := time_of(log)) is not None), default=None)
+        if now and newest is not None and (idle := now // 60_000 - newest // MINUTE) > kept:
+            yield _OFFSETS.format(idle // 60, _KEPT, kept)
+
     def _of_dirs(self) -> Iterator[str]:
         """That dirs which were away, or have not their marker, are as the broker left them."""
         yield from self._broker.complete_dirs
@@ -165,6 +191,7 @@ class LeftOpen:
             yield from _told_elsewhere(self._broker.config, self._broker.release)
         yield from self._of_dirs()
         yield from self._of_process()
+        yield from self._of_groups()
         if self._prelude.options.user_assumed is not None:
             yield self._prelude.options.user_assumed
         if self._view is not None and self._view.unasked:

@@ -163,13 +163,19 @@ def _note(loaded: LoadedLog, segment: Segment, scan: SegmentScan, following: Seq
         if problem.kind in TAIL_KINDS and not _fails_at_tail(problem, scan, following):
             continue
         offset = problem.offset
-        if problem.kind not in _AT_THEIR_OFFSET:
+        if problem.kind not in _AT_THEIR_OFFSET or (problem.kind == "bad-magic" and _is_passed(problem)):
             offset = problem.expected
         lost = Lost(bytes=problem.end - problem.position)
         loaded.state.note("reads-fail", segment.name, offset=offset, says=KINDS[problem.kind], lost=lost)
     _note_codec(loaded, segment, scan)
     _note_jump(loaded, segment, scan, following)
     _note_index(loaded, segment, scan)
+
+
+def _is_passed(problem: Problem) -> bool:
+    """Whether who comes to the batch is already behind the offset that it has."""
+    offset, expected = problem.offset, problem.expected
+    return offset is not None and expected is not None and offset < expected
 
 
 def _note_codec(loaded: LoadedLog, segment: Segment, scan: SegmentScan) -> None:

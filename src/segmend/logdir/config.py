@@ -26,10 +26,15 @@ DEFAULTS: Mapping[str, int] = {
     "log.cleaner.delete.retention.ms": _DAY_MS,
     "num.recovery.threads.per.data.dir": 1,
     "replica.high.watermark.checkpoint.interval.ms": 5000,
+    "offsets.retention.minutes": 24 * 60,
 }
-"""Broker settings and their defaults, in bytes and milliseconds, the same from 0.8 on but for `_CHANGED`."""
+"""Broker settings and their defaults, the same from 0.8 on but for `_CHANGED`; in bytes and milliseconds
+where their names have no unit."""
 
-_CHANGED = {"num.recovery.threads.per.data.dir": ((4, 0), 2)}
+_CHANGED = {
+    "num.recovery.threads.per.data.dir": ((4, 0), 2),
+    "offsets.retention.minutes": ((2, 0), 7 * 24 * 60),
+}
 _TOPIC_NAMES = {
     "segment.bytes": "log.segment.bytes",
     "segment.index.bytes": "log.index.size.max.bytes",

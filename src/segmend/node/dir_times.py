@@ -18,6 +18,7 @@ from segmend.logdir.stops import as_it_ran
 from segmend.logdir.tree import LogDir
 
 S: Final = 1_000_000_000
+MINUTE: Final = 60 * S
 AT_ONCE: Final = 120 * S
 """ns between the last goes of both: a minute, and as long as one may take on a disk that hangs."""
 INTERVAL: Final = "replica.high.watermark.checkpoint.interval.ms"

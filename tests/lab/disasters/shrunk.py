@@ -22,6 +22,7 @@ NAMED: dict[str, dict[str, int]] = {
     "a log that waits for its deletion has no epochs and snapshots left": {"3.9.2": 54},
     "two dirs with two cluster ids, under ZooKeeper from 2.4 on": {"2.5.1": 22},
     "offsets that go backwards behind an odd magic byte": {"3.9.2": 1064},
+    "a batch with an odd magic byte and an offset below those before it": {"4.3.1": 202614010009},
     "a marker twice, of a transaction that began in the segment before": {"1.1.0": 11230212},
     "a dir that fails on the way hides a wrong topic id behind that place": {"3.3.2": 1064},
     "a swap below all segments of 1.1.0": {"1.1.0": 64},
