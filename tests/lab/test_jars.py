@@ -1,12 +1,14 @@
 """The jars of a release go together, whatever the order in which a machine lists them."""
 
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from tests.cli.run import run
 from tests.lab.cluster import Cluster
-from tests.lab.jars import COMPLETE, is_complete
-from tests.lab.releases import RELEASES
+from tests.lab.jars import COMPLETE, is_complete, jars
+from tests.lab.releases import RELEASES, release
 
 
 @pytest.mark.parametrize("version", RELEASES)
@@ -31,3 +33,15 @@ def test_a_late_release_starts_with_zookeeper(tmp_path: Path) -> None:
     with Cluster("3.9.2", tmp_path, zookeeper=True) as cluster:
         cluster.start()
         cluster.stop()
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize(("version", "java"), [("3.9.2", 8), ("4.0.1", 17), ("4.3.1", 17)])
+def test_brokers_want_the_java_that_explain_upgrade_names(version: str, java: int) -> None:
+    """By the class that is started: 44 less than what its file says."""
+    (jar,) = jars(release(version)).glob(f"kafka_2.*-{version}.jar")
+    with zipfile.ZipFile(jar) as opened:
+        head = opened.read("kafka/Kafka.class")[:8]
+    assert int.from_bytes(head[6:]) - 44 == java
+    told = " ".join(run("explain", "upgrade", "--from", "2.8", "--to", version).out.split())
+    assert ("Java below 17" in told) == (java == 17)

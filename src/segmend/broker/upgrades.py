@@ -100,6 +100,8 @@ _UP: Final = (
         quorum-state of version 1 where the voters are kept in the log (kraft.version 1, KIP-853)""",
         Mode.KRAFT),
     _line("4.0", Topic.REFUSES, """
+        Java below 17 ("UnsupportedClassVersionError: kafka/Kafka ... class file version 61.0", KIP-1013)"""),
+    _line("4.0", Topic.REFUSES, """
         without process.roles no broker starts ('Missing required configuration "process.roles"').
         Migrate on 3.9 first (KIP-866)""", Mode.ZOOKEEPER),
     _line("3.9", Topic.REFUSES, """
