@@ -51,6 +51,13 @@ def test_the_lines_of_json(dirs: list[Path]) -> None:
     assert last["seconds"] > 0
 
 
+def test_a_dir_that_is_offline_is_part_of_the_summary(dirs: list[Path], tmp_path: Path) -> None:
+    """Also one that has nothing: the exit code was 4 beside "nothing lost"."""
+    (tmp_path / "loop").symlink_to("loop")
+    ran = run("forecast", *dirs, tmp_path / "loop", "--kafka", "4.3.1", code=4)
+    assert "the broker starts, 1 log dir offline; nothing lost of the others; " in ran.out
+
+
 def test_what_the_broker_s_refusal_keeps_from_all_is_told_once(dirs: list[Path]) -> None:
     (dirs[1] / "meta.properties").unlink()
     ran = run("forecast", *dirs, "--kafka", "4.3.1", code=4)

@@ -197,7 +197,7 @@ class ClusterForecast:
             deletes=any(node.deleted for node in nodes),
             start_order=order, order_cannot_help=helpless,
             all_start=all(node.broker.starts for node in nodes), quorum_comes_up=self._is_led(elected),
-            all_whole=all(node.broker.nothing_lost and not node.broker.offline for node in nodes),
+            all_whole=all(node.broker.nothing_lost for node in nodes),
             unknown=tuple(dict.fromkeys((*self._unknown(nodes, elected), *behind))),
             assumed=(*zookeeper, *_assumed(nodes)),
         )  # fmt: skip

@@ -324,9 +324,9 @@ class BrokerOutcome:
 
     @property
     def nothing_lost(self) -> bool:
-        """Whether it can be said that the start takes nothing from anybody."""
+        """Whether it can be said that the start takes nothing from anybody, and each dir serves."""
         lost = self.lost.partitions or self.metadata_lost.partitions
-        return self.starts and not (lost or self.unserved or self.unknown)
+        return self.starts and not (lost or self.unserved or self.unknown or self.offline)
 
     def to_json(self) -> dict[str, Any]:
         return {

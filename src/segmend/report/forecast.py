@@ -241,6 +241,8 @@ def _became(outcome: BrokerOutcome, deleted: int, undue: int, style: Style) -> I
         yield style("red", f"{plural(lost.partitions, 'partition')} damaged or lost: {counted}")
     if outcome.unserved:
         yield style("red", f"{plural(outcome.unserved, 'partition')} not served")
+    if outcome.offline:
+        yield style("red", f"{plural(outcome.offline, 'log dir')} offline")
     metadata = outcome.metadata_lost
     if metadata.partitions:
         yield style("red", text.metadata_lost(metadata.records))
