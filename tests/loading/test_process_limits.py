@@ -1,4 +1,4 @@
-"""What a broker's process must be allowed, and is on no disk: open files and memory maps.
+"""What a broker must be given, and is on no disk: open files, memory maps, all of server.properties.
 
 4.3.1 over 70 segments, allowed 230 open files, lost its log dirs ("Too many open files") and ended.
 """
@@ -10,6 +10,10 @@ from tests.brokers import broker_of
 from tests.faults.written import two_dirs
 
 from segmend.loading import BrokerOutcome, ForecastOptions, forecast, left_open
+from segmend.logdir.config import ServerConfig
+from segmend.logdir.release import Release
+from segmend.logdir.tree import LogDir
+from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.process_limits import loaded_segments, maps_needed
 
 
@@ -42,3 +46,15 @@ def test_of_another_machine_it_is_taken_for_granted(tmp_path: Path, monkeypatch:
     maps, files = (each for each in after.assumed if each not in before.assumed)
     assert "vm.max_map_count is higher than usual" in maps
     assert f"{segments:,} files open" in files
+
+
+def test_a_few_lines_of_server_properties_are_told_from_all(tmp_path: Path) -> None:
+    """No broker starts with them alone ("Missing required configuration ...")."""
+    words = "server.properties has more lines than these"
+    dirs = [LogDir.open(str(each)) for each in two_dirs(tmp_path)]
+    few = {"node.id": "1", "log.dirs": ",".join(each.path for each in dirs)}
+    for given, told in ((few, True), ({}, False), (few | {"listeners": "PLAINTEXT://:9092"}, False)):
+        broker = BrokerDirs(dirs, release=Release.parse("4.3"), given=ServerConfig(given=given))
+        *_, end = forecast(broker, ForecastOptions())
+        assert isinstance(end, BrokerOutcome)
+        assert any(words in each for each in end.assumed) == told

@@ -9,7 +9,7 @@ from typing import Final
 from segmend.broker.identity import NEITHER
 from segmend.broker.server_listeners import wants_jaas
 from segmend.broker.server_odds import much_memory, odd_settings, untold_settings
-from segmend.broker.server_rules import ELSEWHERE, PLACES
+from segmend.broker.server_rules import ELSEWHERE, PLACES, is_whole
 from segmend.broker.server_texts import unheard
 from segmend.broker.serving import MAP_FAILED
 from segmend.formats.names import CONSUMER_OFFSETS
@@ -200,6 +200,8 @@ class LeftOpen:
 
 def _told_elsewhere(given: ServerConfig, release: Release) -> Iterator[str]:
     """What server.properties alone does not tell."""
+    if given.given and not is_whole(given.given):
+        yield "server.properties has more lines than these: with them alone no broker starts"
     if unknown := unheard(given.given, release):
         yield f"nothing hangs on what are no settings of Kafka {release}: {few(unknown)}"
     if provided := given.provided.keys() - untold_settings(given, release):
