@@ -25,7 +25,7 @@ from segmend.formats import clean_shutdown
 from segmend.formats.offset_checkpoint import FILE_NAMES, RECOVERY_POINT
 from segmend.surgery.execute.apply import apply
 from segmend.surgery.execute.journal_events import FORWARD
-from segmend.surgery.execute.plan_run import PlanRun
+from segmend.surgery.execute.plan_run import BEGUN, JOURNAL, PlanRun
 from segmend.surgery.execute.reverse import reverse
 from segmend.surgery.execute.runs import find, named, runs
 from segmend.surgery.execute.undo import direction_of, undo
@@ -102,7 +102,7 @@ def played(seed: int, number: int, folder: Path) -> str:
     kinds = [f"{path.relative_to(loop.state)} {damage(path, draw)}" for path in hurt]
     way = draw.choice(COMMANDS)
     said = f"{said}; {', '.join(kinds)}; {way}"
-    lineless = list[bool]()
+    both = {JOURNAL, BEGUN} <= {path.name for path in hurt}
 
     def ended(command: str, journal: str | None = None) -> str:
         """Where it went: an undo of what was undone already applies it again."""
@@ -126,8 +126,7 @@ def played(seed: int, number: int, folder: Path) -> str:
             back = REVERSE.search(told)
             assert back is not None, f"{said}: names no way: {told}"
             return f"reverse {back[1]}"
-        lineless.append(latest is not None and not latest.events)
-        stays = any(lineless) and otherwise(loop, goal) <= untold(loop.world)
+        stays = both and told_by_no_file(loop, goal)
         assert stays or loop.whole(goal), f"{said}: ended elsewhere"
         return goal
 
@@ -182,15 +181,13 @@ def partition_of(path: Path, world: World) -> Path:
     return home.joinpath(*path.relative_to(home).parts[:1])
 
 
-def otherwise(loop: Rounds, way: str) -> set[str]:
-    """What is not where a command brings it."""
+def told_by_no_file(loop: Rounds, way: str) -> bool:
+    """Whether only that is not where a command brings it: times of directories, and whose the locks are."""
     now, then = (loop.look(), loop.before) if way == "undo" else (loop.planned(), loop.after)
-    return {path for path in now.keys() | then.keys() if now.get(path) != then.get(path)}
-
-
-def untold(world: World) -> set[str]:
-    """Of what no file tells where no line of a journal is left: times of log dirs, and who made a lock."""
-    return {str(path) for home in (world.a, world.b) for path in (home, home / ".lock")}
+    odd = {path for path in now.keys() | then.keys() if now.get(path) != then.get(path)}
+    return all(
+        path.endswith("/.lock") or (path in now and path in then and Path(path).is_dir()) for path in odd
+    )
 
 
 def odd_bytes(now: Tree, before: Tree) -> list[str]:
