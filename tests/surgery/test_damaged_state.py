@@ -313,7 +313,10 @@ def test_what_was_begun_goes_on_without_the_file_of_its_plan(world: World) -> No
         assert goes_on in run("apply", file, "--yes", *state, code=None).err
     file.unlink()
     assert goes_on in run("apply", file, "--yes", *state, code=8).err
-    run("apply", found.path, "--yes", "--dry-run", code=0)
+    for named in (found.path, found.journal):
+        run("apply", named, "--yes", "--dry-run", code=0)
+    for other in ("", "/", world.a, "77"):
+        assert "log dir" not in run("apply", other, "--yes", *state, code=8).err
     run("apply", found.name, "--yes", *state, code=1)
     run("undo", found.path, "--yes", code=0)
     assert world.tree() == before

@@ -24,7 +24,7 @@ from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
 from segmend.report.plan import plan_lines
 from segmend.surgery.execute.apply import apply, rehearse
-from segmend.surgery.execute.plan_run import RunState
+from segmend.surgery.execute.plan_run import JOURNAL, RunState
 from segmend.surgery.execute.run import Outcome
 from segmend.surgery.execute.runs import named, runs
 from segmend.surgery.plan import MADE_AGAIN, Plan
@@ -81,8 +81,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _plan(args: argparse.Namespace) -> Plan:
     """In its file; else of the journal that is called so, with whose state dir it goes on."""
+    is_file = disk.path_type(args.plan) == "file" and not args.plan.endswith(f"/{JOURNAL}")
     with steps_beside(args):
-        begun = None if disk.path_type(args.plan) == "file" else named(args.state_dir, args.plan)
+        begun = None if is_file or not args.plan.strip("/") else named(args.state_dir, args.plan)
     if begun is not None:
         args.state_dir = folder(folder(begun.path))
         return begun.plan
