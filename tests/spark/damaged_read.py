@@ -7,11 +7,13 @@ import json
 import sys
 from pathlib import Path
 
+from pyspark.sql import SparkSession
+
 from segmend.spark.session import session
 
 
-def main(master: str, cache: str, fleet: str) -> None:
-    spark = session(master, cache=Path(cache))
+def read(spark: SparkSession, fleet: str) -> None:
+    """A line of what was there."""
     source = spark.read.format("kafka-log").option("topics", "orders")
     places = source.option("columns", "offset,_damage").load(fleet).where("_damage is not null")
     found = {
@@ -19,7 +21,12 @@ def main(master: str, cache: str, fleet: str) -> None:
         "_damage": places.count(),
         "damage": spark.read.format("kafka-log").option("table", "damage").load(fleet).count(),
     }
-    print(json.dumps(found))
+    print(json.dumps(found), flush=True)
+
+
+def main(master: str, cache: str, fleet: str) -> None:
+    spark = session(master, cache=Path(cache))
+    read(spark, fleet)
     spark.stop()
 
 

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -35,6 +34,13 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return unpack(BUNDLED, tmp_path_factory.mktemp("bundled"))
 
 
+@pytest.fixture(scope="module")
+def local(fleet: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, AuditOutcome]:
+    """Its deep audit without Spark."""
+    out = tmp_path_factory.mktemp("local")
+    return out, audit(AuditRequest(paths=(str(fleet),), out=str(out), level=Level.DEEP), LocalDriver(1))
+
+
 def rows(out: Path, outcome: AuditOutcome, name: str) -> list[str]:
     found = delta.read(str(out), name, run_id=outcome.run.run_id).drop_columns("run_id").to_pylist()
     return sorted(map(repr, found))
@@ -42,21 +48,22 @@ def rows(out: Path, outcome: AuditOutcome, name: str) -> list[str]:
 
 @pytest.mark.parametrize("few", [FEW_ROWS_BYTES, 0], ids=["in the driver", "by executors"])
 def test_spark_and_the_local_driver_write_the_same_tables(
-    spark: SparkSession, fleet: Path, tmp_path: Path, few: int, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession,
+    fleet: Path,
+    local: tuple[Path, AuditOutcome],
+    tmp_path: Path,
+    few: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("segmend.spark.driver.FEW_ROWS_BYTES", few)
-
-    def run(driver: Any) -> tuple[Path, AuditOutcome]:
-        out = tmp_path / driver.name
-        return out, audit(AuditRequest(paths=(str(fleet),), out=str(out), level=Level.DEEP), driver)
-
-    (ours, local), (theirs, on_spark) = run(LocalDriver(1)), run(SparkDriver(spark))
-    assert on_spark.codes == local.codes
+    request = AuditRequest(paths=(str(fleet),), out=str(tmp_path), level=Level.DEEP)
+    (ours, without), on_spark = local, audit(request, SparkDriver(spark))
+    assert on_spark.codes == without.codes
     assert {"L05", "R01", "R02", "R03"} <= set(on_spark.codes)
     for name in AUDIT_TABLES:
         # The time of a run and the free space of a disk are never the same twice.
         if name not in ("runs", "log_dirs"):
-            assert rows(theirs, on_spark, name) == rows(ours, local, name), name
+            assert rows(tmp_path, on_spark, name) == rows(ours, without, name), name
     assert on_spark.exit_code == 4
 
 

@@ -12,6 +12,7 @@ from tests.golden.unpack import unpack
 from tests.spark.standalone import SECONDS, Cluster, bare_python, cluster, wait_for
 from tests.spark.test_left_out import READ, TOLD, damaged_fleet, told_of
 
+from segmend.cli.commands.fleet.caching import cache_folder
 from segmend.fleet.audit import AuditRequest, audit
 from segmend.fleet.driver import LocalDriver
 from segmend.fleet.schemas import AUDIT_TABLES
@@ -29,7 +30,7 @@ BUNDLED = GOLDEN.parent.parent / "examples" / "fleet" / "fleet.tar.xz"
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fleet, its audit without Spark, a bare Python, and a cache for the archive that workers get."""
+    """A fleet, its audit without Spark, and a bare Python."""
     home = tmp_path_factory.mktemp("cluster")
     fleet = unpack(BUNDLED, home / "fleet")
     audit(AuditRequest(paths=(str(fleet),), out=str(home / "local")), LocalDriver(1))
@@ -58,50 +59,41 @@ def next_audit(running: Cluster, done: subprocess.Popen[str], out: str) -> None:
     held.rmdir()
 
 
-def test_damage_that_a_task_met_elsewhere_is_seen_here(running: Cluster, home: Path) -> None:
-    fleet = str(damaged_fleet(home / "hurt"))
-    with running.start("tests.spark.damaged_read", running.url, str(home / "cache"), fleet) as done:
-        printed, told = done.communicate(timeout=SECONDS)
-    assert (done.returncode, printed) == (0, READ), told
-    assert told_of(told) == [TOLD, TOLD]
-
-
 def test_a_worker_hangs_and_is_killed_then(running: Cluster, home: Path) -> None:
-    """Speculative execution: a second copy of its task is started, and counts once. The next one is lost
-    with its worker, and done again by the other; OUT is a directory first, and a bucket then."""
+    """Damage that tasks met elsewhere is told here. Speculative execution: a second copy of a task that hangs
+    is started, and counts once. The next one is lost with its worker, and done again by the other; OUT is a
+    directory first, and a bucket then. That no worker has room for an executor is a line."""
     outs = (str(home / "report"), "s3://snap/report")
     eager = {"quantile": "0.1", "multiplier": "1.1", "minTaskRuntime": "1s", "interval": "200ms"}
     settings = {f"spark.speculation.{name}": value for name, value in eager.items()} | {
         "spark.speculation": "true",
         "spark.scheduler.minRegisteredResourcesRatio": "1.0",
     }
-    command = ("tests.spark.cluster_audits", running.url, str(home / "cache"), str(home / "fleet"), *outs)
-    with running.start(*command, **settings) as done:
+    hurt = str(damaged_fleet(home / "hurt"))
+    program, folders = (
+        "tests.spark.cluster_audits",
+        (str(cache_folder() or home / "cache"), hurt, str(home / "fleet")),
+    )
+    with running.start(program, running.url, *folders, *outs, **settings) as done:
         try:
+            assert done.stdout is not None
+            told = done.stdout.readline()
+            assert told == READ, done.communicate()[1]
             next_audit(running, done, outs[0])
             next_audit(running, done, outs[1])
             running.kill_second()
             printed, told = done.communicate(timeout=SECONDS)
         finally:
             done.kill()
-    assert (done.returncode, printed) == (0, "done\n"), told
+    assert (done.returncode, printed) == (0, "done\n8\n"), told
     assert "Lost executor" in told
+    assert told_of(told) == [TOLD, TOLD]
     for out in outs:
         for name in AUDIT_TABLES:
             # The time of a run and the free space of a disk are never the same twice.
             if name not in ("runs", "log_dirs"):
                 assert table_rows(out, name) == table_rows(str(home / "local"), name), name
-
-
-def test_a_cluster_without_room_for_an_executor_is_a_line(running: Cluster, home: Path) -> None:
-    command = ["fleet", "audit", str(home / "fleet"), "--out", str(home / "none"), "--master", running.url]
-    settings = {"spark.executor.memory": "3g", "spark.segmend.executorWait": "2"}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(home / "cache"))
-        with running.start("segmend", *command, **settings) as done:
-            _, told = done.communicate(timeout=SECONDS)
-    assert done.returncode == 8, told
     last = told.splitlines()[-1]
     assert last.startswith(f"segmend: no worker of {running.url} has started an executor within 2 s: "), told
     assert "needs 3g (spark.executor.memory)" in last
-    assert not (home / "none/runs").exists()
+    assert not (home / "report-none/runs").exists()
