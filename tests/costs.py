@@ -54,15 +54,24 @@ class Costs:
         return done
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """All of them, in the order in which one looks for them."""
+        """All of them, in the order in which one looks for them, without those that are no longer there."""
         recorded = session.config.rootpath / COSTS
-        files: dict[str, dict[str, float]] = defaultdict(dict, json.loads(recorded.read_text()))
-        for (file, test), took in self._took.items():
-            files[file].pop(test, None)
-            if mean(took) > FAST.cheap:
-                files[file][test] = round(mean(took), 3)
-        rows = {file: dict(sorted(files[file].items())) for file in sorted(files) if files[file]}
-        recorded.write_text(json.dumps(rows, indent=1) + "\n")
+        rows = {
+            (file, test): cost
+            for file, tests in json.loads(recorded.read_text()).items()
+            for test, cost in tests.items()
+        }
+        rows |= {test: round(mean(took), 3) for test, took in self._took.items()}
+        files: dict[str, dict[str, float]] = defaultdict(dict)
+        for (file, test), cost in sorted(rows.items()):
+            if cost > FAST.cheap and is_there(session.config.rootpath / file, test):
+                files[file][test] = cost
+        recorded.write_text(json.dumps(files, indent=1) + "\n")
+
+
+def is_there(file: Path, test: str) -> bool:
+    """Whether the file has a test of that name."""
+    return file.exists() and f"def {test.rpartition('::')[2]}(" in file.read_text()
 
 
 if __name__ == "__main__":
