@@ -328,3 +328,62 @@ def test_a_dir_given_twice_is_no_broker(dirs: list[Path], tmp_path: Path, linked
     assert (told.code, "Duplicate" in told.out) == (4, True)
     told = run("check", *map(str, dirs), "--config", str(given), "--kafka", "4.1")
     assert (told.code, "Duplicate" in told.out) == (4, True)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "setting", "told"),
+    [
+        ("SSL", "listener.name.s.ssl.keystore.location", True),
+        ("SASL_SSL", "ssl.truststore.location", True),
+        ("SASL_PLAINTEXT", "ssl.keystore.location", False),
+    ],
+)
+def test_a_store_that_is_not_here_is_no_all_clear(
+    protocol: str, setting: str, told: bool, dirs: list[Path], tmp_path: Path
+) -> None:
+    """4.3.1 ended over it ("Modification time of key store could not be obtained"); 0 was the exit code."""
+    store, config = tmp_path / "store.jks", tmp_path / "server.properties"
+    plain = "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"
+    config.write_text(f"""
+log.dirs={dirs[0]},{dirs[1]}
+node.id=1
+process.roles=broker,controller
+controller.quorum.voters=1@localhost:9093
+controller.listener.names=CONTROLLER
+listeners=PLAINTEXT://:9092,CONTROLLER://:9093,S://:9094
+listener.security.protocol.map={plain},S:{protocol}
+{setting}={store}
+""")
+
+    def is_told(command: str) -> bool:
+        ran = run(command, *dirs, "--config", config, "--kafka", "4.3.1", "--json")
+        return any(f"{setting} names {store}, which is not here" in each for each in ran.json[-1]["unknown"])
+
+    assert [is_told("check"), is_told("forecast")] == [told, told]
+    store.touch()
+    assert [is_told("check"), is_told("forecast")] == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("provider", "told"), [("FileConfigProvider", True), ("EnvVarConfigProvider", False)]
+)
+def test_a_file_of_a_config_provider_that_is_not_here_is_no_all_clear(
+    provider: str, told: bool, dirs: list[Path], tmp_path: Path
+) -> None:
+    """4.3.1 ended over it ("Could not read properties from file"), whatever was to be read."""
+    secrets, config = tmp_path / "secrets", tmp_path / "server.properties"
+    config.write_text(f"""
+log.dirs={dirs[0]},{dirs[1]}
+config.providers=p
+config.providers.p.class=org.apache.kafka.common.config.provider.{provider}
+ssl.key.password=${{p:{secrets}:key}}
+ssl.keystore.password=${{p:key}}
+""")
+
+    def unknown() -> list[str]:
+        ran = run("forecast", *dirs, "--config", config, "--kafka", "4.3.1", "--json")
+        return [each for each in ran.json[-1]["unknown"] if each.endswith(f"{secrets}, which is not here")]
+
+    assert bool(unknown()) == told
+    secrets.write_text("key=secret")
+    assert not unknown()

@@ -22,6 +22,7 @@ PROTOCOLS: Final = "listener.security.protocol.map"
 CONTROLLERS: Final = "controller.listener.names"
 ROLES: Final = "process.roles"
 MECHANISMS: Final = "sasl.enabled.mechanisms"
+STORES: Final = ("ssl.keystore.location", "ssl.truststore.location")
 FAILED: Final = "requirement failed: {}"
 """How Scala's `require` says it."""
 KNOWN: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -70,6 +71,21 @@ def wants_jaas(given: Mapping[str, str]) -> bool:
         if mapped.get(name, name).startswith("SASL") and not wanted <= given.keys():
             return True
     return False
+
+
+def stores(given: Mapping[str, str]) -> dict[str, str]:
+    """The key stores and trust stores that a listener loads as it is opened, by the settings that name them.
+
+    Follows `SslFactory.configure`: a broker ends without one. Those of a listener without TLS nobody opens.
+    """
+    mapped, found = _mapped(given), {}
+    for name in {entry.partition("://")[0].upper() for entry in entries_of(given.get(LISTENERS, ""))}:
+        for each in STORES if "SSL" in mapped.get(name, name).split("_") else ():
+            own = f"listener.name.{name.lower()}.{each}"
+            setting = own if own in given else each
+            if given.get(setting, "").strip():
+                found[setting] = given[setting].strip()
+    return found
 
 
 def _mapped(given: Mapping[str, str]) -> dict[str, str]:

@@ -50,7 +50,7 @@ _LONGER_UNITS = {
     "log.roll.ms": (("log.roll.hours", 3_600_000),),
 }
 _RESOLVES = (2, 3)
-_VARIABLE = re.compile(r"\$\{([^}]*?):[^}]*\}")
+_VARIABLE = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?[^}]*\}")
 
 
 @frozen
@@ -86,6 +86,17 @@ class ServerConfig:
             name: value
             for name, value in self.given.items()
             if "${" in value and any(match[1] in known for match in _VARIABLE.finditer(value))
+        }
+
+    @property
+    def provider_files(self) -> dict[str, str]:
+        """The files that Kafka's own providers read as the broker starts, and a setting from each."""
+        own = ("FileConfigProvider", "DirectoryConfigProvider")
+        return {
+            match[2]: name
+            for name, value in self.provided.items()
+            for match in _VARIABLE.finditer(value)
+            if match[2] and self.given.get(f"config.providers.{match[1]}.class", "").strip().endswith(own)
         }
 
     def is_provided(self, name: str) -> bool:

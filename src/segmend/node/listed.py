@@ -1,4 +1,4 @@
-"""The log dirs that server.properties lists, held against those that were given."""
+"""The log dirs that server.properties lists, held against those that were given; and what it names beside."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from segmend.broker.server_listeners import stores
 from segmend.formats.names import parse_dir_name
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
@@ -45,6 +46,23 @@ def made_in(broker: BrokerDirs, log_dir: LogDir) -> Iterator[str]:
         name = within.partition("/")[0]
         if name not in (".", "..") and parse_dir_name(name).kind == "foreign":
             yield name
+
+
+def not_here(broker: BrokerDirs) -> Iterator[str]:
+    """Stores of its listeners, and files of config providers, that are not where its log dirs are.
+
+    Seen on 4.3.1: it ends ("Modification time of key store could not be obtained", "Could not read properties
+    from file").
+    """
+    wanted, _ = _wanted(broker)
+    if not wanted or broker.given is None:
+        return
+    for name, path in stores(broker.given.given).items():
+        if name not in broker.given.provided and path.startswith("/") and not _is_there(path):
+            yield f"whether it starts: {name} names {path}, which is not here"
+    for path, name in broker.given.provider_files.items():
+        if path.startswith("/") and not _is_there(path):
+            yield f"whether it starts: {name} is to be read from {path}, which is not here"
 
 
 def _wanted(broker: BrokerDirs) -> tuple[list[str], set[str]]:
