@@ -270,7 +270,7 @@ class CheckRun:
             self.summary.metadata_unseen = broker.metadata_is_unseen
             running = any(self._broker.of(each).running for each in broker.dirs)
             if not self._wanted.only:
-                self.summary.unknown.extend((*unlisted(broker), *not_here(broker)))
+                self.summary.unknown.extend((*unlisted(broker), *not_here(broker).values()))
                 self.summary.unknown.extend(untold(broker.config, broker.release))
                 self.summary.others.extend(left_out(broker))
             if not (broker.kraft or running or self._wanted.only):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -79,7 +79,7 @@ class LeftOpen:
         if not self._refused:
             yield from odd_settings(self._broker.config, self._broker.release)
             yield from self._maps(known=True)
-            yield from not_here(self._broker)
+            yield from not_here(self._broker).values()
         yield from self._older()
         metadata = self._prelude.metadata
         if metadata.unknown is not None:
@@ -189,7 +189,7 @@ class LeftOpen:
             if self._broker.home_is_assumed:
                 yield IN_ITS_HOME.format(self._broker.metadata_dir)
         else:
-            yield from _told_elsewhere(self._broker.config, self._broker.release)
+            yield from _told_elsewhere(self._broker.config, self._broker.release, not_here(self._broker))
         yield from self._of_dirs()
         yield from self._of_process()
         yield from self._of_groups()
@@ -199,15 +199,16 @@ class LeftOpen:
             yield f"no attribute i (chattr) on {self._view.unasked:,} of the logs"
 
 
-def _told_elsewhere(given: ServerConfig, release: Release) -> Iterator[str]:
-    """What server.properties alone does not tell."""
+def _told_elsewhere(given: ServerConfig, release: Release, gone: Collection[str]) -> Iterator[str]:
+    """What server.properties alone does not tell; of the settings in `gone` it is known to be missing."""
     if given.given and not is_whole(given.given):
         yield "server.properties has more lines than these: with them alone no broker starts"
     if unknown := unheard(given.given, release):
         yield f"nothing hangs on what are no settings of Kafka {release}: {few(unknown)}"
-    if provided := given.provided.keys() - untold_settings(given, release):
+    if provided := given.provided.keys() - {*untold_settings(given, release), *gone}:
         yield f"what a config provider has fits: {few(sorted(provided))}"
-    named = [name for name in given.given if name.endswith(ELSEWHERE) or name in PLACES]
+    names = (name for name in given.given if name not in gone)
+    named = [name for name in names if name.endswith(ELSEWHERE) or name in PLACES]
     if named:
         yield f"what server.properties names is there, and fits: {few(named)}"
     if held := much_memory(given):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from segmend.broker.server_listeners import stores
 from segmend.formats.names import parse_dir_name
@@ -48,21 +48,28 @@ def made_in(broker: BrokerDirs, log_dir: LogDir) -> Iterator[str]:
             yield name
 
 
-def not_here(broker: BrokerDirs) -> Iterator[str]:
+_NAMES: Final = "whether it starts: {} names {}, which is not here"
+_READ_FROM: Final = "whether it starts: {} is to be read from {}, which is not here"
+
+
+def not_here(broker: BrokerDirs) -> dict[str, str]:
     """Stores of its listeners, and files of config providers, that are not where its log dirs are.
 
-    Seen on 4.3.1: it ends ("Modification time of key store could not be obtained", "Could not read properties
-    from file").
+    By the settings that want them. Seen on 4.3.1: it ends ("Modification time of key store could not be
+    obtained", "Could not read properties from file").
     """
     wanted, _ = _wanted(broker)
     if not wanted or broker.given is None:
-        return
-    for name, path in stores(broker.given.given).items():
-        if name not in broker.given.provided and path.startswith("/") and not _is_there(path):
-            yield f"whether it starts: {name} names {path}, which is not here"
-    for path, name in broker.given.provider_files.items():
-        if path.startswith("/") and not _is_there(path):
-            yield f"whether it starts: {name} is to be read from {path}, which is not here"
+        return {}
+    given = broker.given
+    named = {name: path for name, path in stores(given.given).items() if name not in given.provided}
+    read = {name: path for path, name in given.provider_files.items()}
+    return {
+        name: words.format(name, path)
+        for words, paths in ((_NAMES, named), (_READ_FROM, read))
+        for name, path in paths.items()
+        if path.startswith("/") and not _is_there(path)
+    }
 
 
 def _wanted(broker: BrokerDirs) -> tuple[list[str], set[str]]:
