@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import stat
 import struct
@@ -839,6 +840,35 @@ def test_a_move_that_was_stopped_needs_no_room_for_what_it_has_copied(
             told(apply(plan, str(world.state), fx=Disk(world.b)))
         told(undo(find(str(world.state), None), fx=Disk(world.b)))
         assert world.tree() == before
+
+
+def test_the_copy_that_filled_a_disk_makes_room_for_the_way_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a checkpoint that was written before it: neither `apply` nor `undo` went on."""
+    world = make(tmp_path / "world")
+    (world.b / "recovery-point-offset-checkpoint").write_bytes(bytes(48))
+    before = world.tree()
+    lines = ReplaceFile.with_bytes(f"{world.b}/recovery-point-offset-checkpoint", b"0\n0\n", "its line")
+    move = MoveDir.of(f"{world.a}/far-0", f"{world.b}/far-0", "moved")
+    plan, part = plan_of(world, [lines, move]), re.compile(r"segmend-0\..*-delete")
+    for at in range(40, 120):
+        with pytest.raises(Died):
+            apply(plan, str(world.state), fx=Mortal(at, world.b))
+        if any(part.fullmatch(path.name) and [*path.iterdir()] for path in world.b.iterdir()):
+            break
+
+    def disk_of(path: str) -> tuple[str, int]:
+        return path, 1 if f"{path}/".startswith(f"{world.b}/") else 2
+
+    def space(path: str) -> Space:
+        left = 0 if disk_of(path)[1] == 1 else 1 << 30
+        return Space(total=1 << 30, free=left, available=left, read_only=False)
+
+    monkeypatch.setattr(expectations, "_device", disk_of)
+    monkeypatch.setattr(expectations.disk, "space", space)
+    told(undo(find(str(world.state), None), fx=Disk(world.b)))
+    assert world.tree() == before
 
 
 @pytest.mark.parametrize("linked", [False, True])

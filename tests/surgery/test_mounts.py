@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from tests.surgery.desk import Desk
 
+from segmend.frozen import replace
+from segmend.logdir import disk
+
 Mounted = Callable[[Path], None]
 
 
@@ -80,3 +83,38 @@ def test_a_mount_in_the_way_is_told_before_the_first_step(
             assert (ran.code, ran.err.count("\n")) == (8, 1), ran.err
             assert f"{place}: is a mount point" in ran.err
             assert clean.tree() == before
+
+
+def test_from_one_mount_to_another_of_the_same_disk_takes_room(
+    clean: Desk, mounted: Mounted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was asked for none, and the disk was full halfway."""
+    for path in clean.dirs:
+        mounted(path)
+    clean.plan("move", "--partition", "single-0", "--to", clean.dirs[1], "--throttle", "1GB/s")
+    assert any("are copied to another disk" in note for note in clean.planned()["notes"])
+    before, space = clean.tree(), disk.space
+    monkeypatch.setattr(disk, "space", lambda path: replace(space(path), available=20_000))
+    for options in (["--dry-run"], []):
+        ran = clean.run("apply", clean.plan_file, "--yes", "--state-dir", clean.state, *options)
+        assert (ran.code, "bytes are needed here and 20,000 are free" in ran.err) == (8, True)
+    assert clean.tree() == before
+    monkeypatch.undo()
+    clean.apply()
+    clean.undo()
+
+
+def test_nothing_is_set_aside_without_room_where_the_log_dir_is_a_mount(
+    clean: Desk, mounted: Mounted
+) -> None:
+    """A directory beside it was named, which "needs no room"."""
+    home = clean.dirs[0]
+    (home / "single-0" / f"{5:020}.log.deleted").write_bytes(bytes(9_000))
+    asked = ("--on", home, "--bytes", "1KB", "--discard")
+    clean.plan("free", *asked)
+    assert any("needs no room" in note for note in clean.planned()["notes"])
+    mounted(home)
+    clean.plan("free", *asked)
+    notes = clean.planned()["notes"]
+    assert not any("needs no room" in note for note in notes)
+    assert any(f"{home} is a file system or mount of its own" in note for note in notes)

@@ -231,6 +231,24 @@ def mount_points() -> frozenset[str]:
     )
 
 
+def mount_id(path: str) -> int | None:
+    """By which mount a directory is reached: no rename goes from one to another, also of one file system.
+
+    None where the system does not tell.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", 0))
+    except OSError:
+        return None
+    try:
+        rows = read_stream(f"/proc/self/fdinfo/{fd}", _PIECE).splitlines()
+    except Unreadable:
+        return None
+    finally:
+        os.close(fd)
+    return next((int(row[7:]) for row in rows if row.startswith(b"mnt_id:")), None)
+
+
 def space(path: str) -> Space:
     """Free space of the file system under `path`; raises `Unreadable`."""
     try:

@@ -26,7 +26,7 @@ from segmend.surgery.steps.patch_file import PatchFile
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.writing.atomic import TEMPORARY, other_names
 from segmend.surgery.writing.transfer import allocated, differs_at, leftovers, vault_name
-from segmend.surgery.writing.work import folder
+from segmend.surgery.writing.work import crosses, folder
 
 _SHOWN = 3
 _HALVED = (AppendFile, MakeDir, MoveDir)
@@ -364,13 +364,14 @@ def refuse_full(run: PlanRun, steps: Sequence[int], vaults: str, direction: Dire
         for need in _needs(run, number, f"{vaults}/{number + 1:04d}", direction):
             where, device = _device(need.where)
             origin = None if need.origin is None else _device(need.origin)[1]
-            if origin == device:
+            if need.origin is not None and origin == device and not crosses(need.origin, need.where):
                 continue
             sums[device] = sums.get(device, 0) + need.bytes
             most = max(wanted.get(device, (where, 0))[1], sums[device] - freed.get(device, 0))
             wanted[device] = wanted.get(device, (where, 0))[0], most
             if origin is not None:
                 left.append((origin, _alone(run.plan.steps[number], need.bytes)))
+        left += _needless(run, number, direction)
         for device, count in left:
             freed[device] = freed.get(device, 0) + count
     _, backups = _device(vaults)
@@ -386,6 +387,16 @@ def refuse_full(run: PlanRun, steps: Sequence[int], vaults: str, direction: Dire
                 f"{where}: {count:,} bytes are needed here and {available:,} are free; "
                 f"nothing was changed{hint}"
             )
+
+
+def _needless(run: PlanRun, number: int, direction: Direction) -> Iterator[tuple[int, int]]:
+    """Of the copy that a stopped move has begun, what comes free on which disk as it goes the other way."""
+    step = run.plan.steps[number]
+    if isinstance(step, MoveDir) and run.status(number) is Status.BETWEEN:
+        home = folder(step.target if direction == BACK else step.source)
+        for path in on_its_way(run, number):
+            if folder(path) == home:
+                yield _device(home)[1], allocated(path)
 
 
 def _alone(step: Step, most: int) -> int:

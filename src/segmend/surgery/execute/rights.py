@@ -25,7 +25,7 @@ from segmend.surgery.steps.patch_file import PatchFile
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
 from segmend.surgery.writing.transfer import leftovers, vault_name
-from segmend.surgery.writing.work import device_of, folder
+from segmend.surgery.writing.work import crosses, folder
 
 READ_ONLY = "{}: its file system is mounted read-only; mount it writable (see `dmesg` if it was)"
 _IMMUTABLE = "{}: is made immutable (chattr -i, -a)"
@@ -88,8 +88,11 @@ def _refusals(step: Step, vaults: str, status: Status) -> Iterator[str]:
         elif kind == "dir" and step.before.kind == "dir" and status is Status.BETWEEN:
             yield from _other_mode(path, step.before)
         elif kind == "dir" and step.before.kind == "dir":
-            crosses = len({device_of(place) for place in places}) > 1
-            whys = _tree(path) if crosses else filter(None, [_closed(path)])
+            whys = (
+                _tree(path)
+                if crosses(folder(places[0]), folder(places[-1]))
+                else filter(None, [_closed(path)])
+            )
             yield from (_then(why, status) for why in whys)
 
 
@@ -123,11 +126,11 @@ def _kept(vault: str, step: Step) -> Iterator[str]:
     if why is not None:
         yield why
         return
-    crosses = device_of(vault) != device_of(folder(step.paths[0]))
+    copied = crosses(vault, folder(step.paths[0]))
     for name, kind in sorted(disk.listing(vault).items()):
         path = f"{vault}/{name}"
         if kind == "dir":
-            yield from _tree(path) if crosses else filter(None, [_closed(path)])
+            yield from _tree(path) if copied else filter(None, [_closed(path)])
         elif kind == "file" and not os.access(path, os.R_OK, effective_ids=True):
             yield _refused(path, "may not read it", "r")
 

@@ -55,7 +55,7 @@ from segmend.surgery.step import Step
 from segmend.surgery.twins import twins
 from segmend.surgery.writing.effects import Effects, sync_dir
 from segmend.surgery.writing.transfer import written
-from segmend.surgery.writing.work import Workplace, device_of, folder
+from segmend.surgery.writing.work import Workplace, crosses, folder
 
 _TOGETHER, _TOGETHER_BYTES = 256, 64 << 20
 """So many small files, and bytes, are replaced together."""
@@ -387,7 +387,7 @@ def _amount(run: PlanRun, number: int) -> int:
     moved = next((path for path in step.paths if disk.path_type(path)), None)
     if moved is None or all(need.origin is None for need in needs):
         return sum(need.bytes for need in needs)
-    return sum(written(moved) for n in needs if n.origin and device_of(n.origin) != device_of(n.where))
+    return sum(written(moved) for n in needs if n.origin and crosses(n.origin, n.where))
 
 
 class _Counter:

@@ -30,7 +30,7 @@ from segmend.surgery.steps.patch_file import PatchFile
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
 from segmend.surgery.writing.atomic import other_names
-from segmend.surgery.writing.work import device_of
+from segmend.surgery.writing.work import crosses, folder
 from segmend.wording import plural
 
 Lines = Mapping[tuple[str, int], int | None]
@@ -146,7 +146,7 @@ def _mounted(steps: Sequence[Step]) -> Iterator[str]:
 
 def _linked_files(step: MoveDir) -> int:
     """Files with hard links that a move to another file system parts from them."""
-    if disk.path_type(step.source) != "dir" or device_of(step.source) == device_of(step.target):
+    if disk.path_type(step.source) != "dir" or not crosses(folder(step.source), folder(step.target)):
         return 0
     return sum(status.type == "file" and status.nlink > 1 for _, status in below(step.source))
 

@@ -21,7 +21,7 @@ from segmend.surgery.step import Step
 from segmend.surgery.steps.move_dir import MoveDir
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.writing.transfer import written
-from segmend.surgery.writing.work import device_of
+from segmend.surgery.writing.work import crosses
 
 _MANY: Final = 500
 
@@ -80,7 +80,7 @@ def throttle_option() -> Any:
 
 def _slowly(moves: Sequence[Move], throttle: int) -> Iterator[str]:
     """How long a throttled copy takes at the least; what stays on its disk is only renamed."""
-    away = [m for m in moves if device_of(m.partition.path) != device_of(m.target.path)]
+    away = [m for m in moves if crosses(m.partition.log_dir.path, m.target.path)]
     size = sum(written(move.partition.path) for move in away)
     if size:
         least = f"{size / throttle:,.1f} seconds at the least"

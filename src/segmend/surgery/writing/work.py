@@ -39,10 +39,23 @@ class Workplace:
 
 def device_of(path: str) -> int:
     """The file system of a path, or of the nearest directory above it that is there."""
+    return disk.file_stat(_there(path)).device
+
+
+def crosses(one: str, other: str) -> bool:
+    """Whether what goes from one directory to another is copied: no rename leaves a file system or mount."""
+    here, there = _there(one), _there(other)
+    return (
+        disk.file_stat(here).device != disk.file_stat(there).device
+        or disk.mount_id(here) != disk.mount_id(there)
+    )  # fmt: skip
+
+
+def _there(path: str) -> str:
     path = disk.real_path(path)
     while disk.path_type(path) is None:
         path = folder(path)
-    return disk.file_stat(path).device
+    return path
 
 
 def folder(path: str) -> str:

@@ -50,7 +50,7 @@ from segmend.surgery.planning.assembly import Draft
 from segmend.surgery.request import Request
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.writing.transfer import allocated
-from segmend.surgery.writing.work import device_of, folder
+from segmend.surgery.writing.work import crosses, device_of, folder
 
 NAME = "free"
 EXAMPLES = """\
@@ -245,10 +245,10 @@ def _place(request: Request[Options], looked: _Freeable) -> Iterator[str]:
         yield f"nothing comes free if they stay on this disk: {f'they go to {place}' if place else other}"
         return
     outside = folder(home)
-    if disk.file_stat(outside).device != disk.file_stat(home).device:
+    if crosses(outside, home):
         yield (
-            f"{home} is a file system of its own, and nothing may be set aside inside a log dir: apply "
-            "copies to the state dir, which needs the room"
+            f"{home} is a file system or mount of its own, and nothing may be set aside inside a log dir: "
+            "apply copies to the state dir, which needs the room"
         )
     else:
         yield f"segmend apply PLAN --backup-dir {home}.aside needs no room, and frees none"
