@@ -30,6 +30,8 @@ Compaction and retention, which each broker does at its own time, are no differe
 compacted, checksums are looked at, and bytes are not compared. The metadata log of KRaft, of which each
 node has its own end, is compared with --topic __cluster_metadata only. `segmend explain merge` is the rule.
 
+Brokers that by the metadata log are to have replicas, and of which no dir is given, are named (`not_here`).
+
 exit codes: 0 all equal, 4 differences, something that is not known, or a -stray directory that was not looked
 at and may have more, 8 something could not be read or compared, 16 usage"""
 
