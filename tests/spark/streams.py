@@ -2,8 +2,8 @@
 
 Both follow the same drawn life of its topics by the same options, each with a checkpoint of its own:
 records written, deleted by retention and by hand, topics deleted and made anew, compacted, grown; and
-queries that were killed behind their plan. A line for each round, and one more where rows differ, or only
-one query fails.
+queries that were killed behind their plan, or whose plan a power cut tore. A line for each round, and one
+more where rows differ, or only one query fails.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -249,10 +249,59 @@ class Side:
             for path in [*folder.glob(f"{last}"), *folder.glob(f".{last}.crc")]:
                 path.unlink()
 
+    def has_planned(self) -> bool:
+        return any((self.home / "checkpoint" / "offsets").glob("[0-9]*"))
+
+    def tear(self, share: float) -> None:
+        """As a power cut leaves the last plan: of its file so much is there."""
+        path = max((self.home / "checkpoint" / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
+        content = path.read_bytes()
+        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+        path.write_bytes(content[: int(len(content) * share)])
+        self.torn = path, content
+
+    def heal(self) -> None:
+        """The plan as it was."""
+        path, content = self.torn
+        path.write_bytes(content)
+
+
+def mishaps(sides: Sequence[Side], random_: random.Random, power: random.Random, said: list[str]) -> bool:
+    """What befell both queries since they ran; whether their last plan is torn."""
+    if random_.random() < 0.2:
+        said.append("the last batch once more")
+        for side in sides:
+            side.forget()
+    if power.random() > 0.15 or not all(map(Side.has_planned, sides)):
+        return False
+    share = power.choice((0.0, 0.01, 0.3, 0.6, 0.8, 0.9, 0.99))
+    said.append(f"the last plan torn at {share}")
+    for side in sides:
+        side.tear(share)
+    return True
+
+
+def outcomes(sides: Sequence[Side], said: list[str], *, torn: bool) -> list[list[dict[str, Any]] | str]:
+    """All rows of either until now, or why it failed; where both did, of another try."""
+    told = [side.run() for side in sides]
+    if torn and all(isinstance(each, str) for each in told):
+        said.append(f"refused ({_why(str(told[0]))[:90]}), whole again")
+        for side in sides:
+            side.heal()
+        told = [side.run() for side in sides]
+    if "made anew" in told[0] and not isinstance(told[1], str):  # Spark's own does not know of it
+        said.append("made anew")
+        told[0] = sides[0].run(failOnDataLoss="false")
+    if isinstance(told[0], str) and isinstance(told[1], str):
+        said.append("failed; again without")
+        told = [side.run(failOnDataLoss="false") for side in sides]
+    return told
+
 
 def stories(life: Life, spark: SparkSession, root: Path, seed: int, count: int) -> Iterator[str]:
     """What differs, by round."""
     random_, dirs = random.Random(seed), f"{life.cluster.root}/b1/d*"
+    power = random.Random(f"power {seed}")  # a seed's stories are the same without
     sides: list[Side] = []
     given: dict[str, str] = {}
     for number in range(count):
@@ -264,25 +313,16 @@ def stories(life: Life, spark: SparkSession, root: Path, seed: int, count: int) 
                 Side(spark, root / f"{number}-spark", "kafka", kafka, None),
             ]
         said = [life.happen() for _ in range(random_.randint(1, 3))]
-        if random_.random() < 0.2:
-            said.append("the last batch once more")
-            for side in sides:
-                side.forget()
+        torn = mishaps(sides, random_, power, said)
         life.settle()
-        told = [side.run() for side in sides]
-        if "made anew" in told[0] and not isinstance(told[1], str):  # Spark's own does not know of it
-            said.append("made anew")
-            told[0] = sides[0].run(failOnDataLoss="false")
-        if isinstance(told[0], str) and isinstance(told[1], str):
-            said.append("failed; again without")
-            told = [side.run(failOnDataLoss="false") for side in sides]
-        mine, theirs = told
+        mine, theirs = told = outcomes(sides, said, torn=torn)
         words = [_why(each) if isinstance(each, str) else f"{len(each)} rows" for each in told]
         print(f"# {number}: {'; '.join(said)}: {words[0]}", flush=True)
         if mine == theirs:
             continue
+        both = isinstance(mine, str) and isinstance(theirs, str)
         # No option spares the one, and none is there against a busy machine.
-        if not re.search("UnknownTopicOrPartition|TimeoutException", words[1]):
+        if not both and not re.search("UnknownTopicOrPartition|TimeoutException", words[1]):
             where = "" if isinstance(mine, str) or isinstance(theirs, str) else apart(mine, theirs)
             yield f"{number}: {json.dumps(given)}: ours {words[0]}; Spark's {words[1]} {where}"
         sides = []
