@@ -152,8 +152,9 @@ class Broker(KafkaProcess):
         seat, settings = self.seat, self.configuration()
         asked = {key: value for key, value in settings.items() if key.startswith(ASKED_BY_FORMAT)}
         kind = (self.release, self.dynamic_quorum and seat.node_id, len(self.dirs), *sorted(asked.items()))
-        # Where the tool writes elsewhere, too, it is asked each time.
+        # Where the tool writes elsewhere, too, or beside what is there, it is asked each time.
         here = settings["log.dirs"] == ",".join(map(str, self.dirs)) and "metadata.log.dir" not in settings
+        here = here and not any(path.is_file() for home in self.dirs for path in home.rglob("*"))
         if here and kind in _formatted:
             ids = tuple(new_cluster_id() if each else "" for each in _formatted[kind].whose.dirs)
             whose = Whose(seat.node_id, self.cluster_id, seat.controller_port, ids)

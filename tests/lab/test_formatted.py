@@ -39,3 +39,19 @@ def test_the_second_broker_needs_no_tool(
             assert theirs is not None
             assert (mine.node_id, mine.cluster_id) == (each.seat.node_id, each.cluster_id)
             assert mine.directory_id not in (None, theirs.directory_id)
+
+
+def test_what_lay_there_before_is_not_taken_for_the_tools(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log of a GiB was remembered, and written anew, batch by batch, for the next broker."""
+    need_kafka("4.3.1")
+    formatted: dict[object, object] = {}
+    monkeypatch.setattr(lab, "_formatted", formatted)
+    for number, name in enumerate(("first", "second")):
+        (broker,) = Cluster("4.3.1", tmp_path / name).brokers
+        if not number:
+            (broker.dirs[0] / "orders-0").mkdir(parents=True)
+            (broker.dirs[0] / "orders-0" / f"{0:020}.log").write_bytes(b"a log")
+        broker.configure()
+        assert len(formatted) == number
