@@ -104,6 +104,21 @@ def test_no_task_begins_before_all_are_handed_in() -> None:
             assert min(LocalDriver(2, workers).run(begun, Slow([0, 1, 0]))) - before > 1
 
 
+def endpoint(_: int) -> str | None:
+    return os.environ.get("AWS_ENDPOINT_URL")
+
+
+@pytest.mark.slow
+def test_workers_have_the_environment_of_today(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a notebook keys of a store are set, or others, after something was read; all fork of one server."""
+    for said in ("http://127.0.0.1:1", "http://127.0.0.1:2", None):
+        if said is None:
+            monkeypatch.delenv("AWS_ENDPOINT_URL")
+        else:
+            monkeypatch.setenv("AWS_ENDPOINT_URL", said)
+        assert {*LocalDriver(2).run(endpoint, [1, 2])} == {said}
+
+
 def pandas_is_loaded(number: int) -> bool:
     pa.array([number])
     return "pandas" in sys.modules

@@ -32,7 +32,7 @@ def rows(out: Path, root: str) -> Counter[str]:
         return Counter(str(row).replace(root, "") for row in table(out))
     texts = [line for each in out.glob("[!_]*.[jc]s*") for line in each.read_text().splitlines()]
     tables = [row for each in out.glob("*.parquet") for row in pq.ParquetFile(each).read().to_pylist()]
-    found = texts + tables or [content(out)]
+    found = texts + tables or sorted(content(out).items())
     return Counter(str(row).replace(root, "") for row in found)
 
 

@@ -24,6 +24,7 @@ from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
 from tests.seeds import some_of
 from tests.surgery.checkpoints import drop
+from tests.surgery.faulty import Died, Mortal
 from tests.surgery.picture import Tree, picture
 from tests.surgery.shows.names import stamp
 from tests.surgery.test_adopt import set_aside
@@ -32,8 +33,12 @@ from tests.surgery.test_graft import batches, fall_behind, last
 from tests.surgery.test_merge import flip_batches
 
 from segmend.formats.build import NewRecord, build_batch
+from segmend.state_dir import default_state_dir
 from segmend.surgery import ops
+from segmend.surgery.execute.apply import apply
+from segmend.surgery.execute.runs import find
 from segmend.surgery.ops.balance import operation as balance
+from segmend.surgery.plan import Plan
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_other_processes")]
 
@@ -441,7 +446,25 @@ def test_those_of_apply(number: int, home: Path, monkeypatch: pytest.MonkeyPatch
         assert stage.look() == before
     elif "--json" in example:
         assert ran.json[-1]["type"] == "applied"
-    assert len(examples("apply")) == 4
+
+
+def test_that_of_apply_by_a_journal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed on the way, and the plan's file is lost."""
+    *whole, example = examples("apply")
+    assert len(whole) == 4
+    stage = Stage(home, MOVE)
+    before = stage.look()
+    stage.run({})
+    with pytest.raises(Died):
+        apply(Plan.load("plan.json"), default_state_dir(), fx=Mortal(60))
+    assert stage.look() != before
+    assert not is_moved(stage)
+    Path("plan.json").unlink()
+    journal = find(default_state_dir(), None).called
+    ran = given(stage, example, monkeypatch, **{"0003-trim-5d1f0c2a": journal})
+    assert (ran.code, is_moved(stage)) == (1, True), ran
+    run("undo", "--yes", code=0)
+    assert stage.look() == before
 
 
 @pytest.mark.parametrize("number", range(4))

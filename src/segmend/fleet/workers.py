@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import connection, forkserver, resource_tracker
@@ -97,7 +97,8 @@ def fresh_workers(size: int, module: str) -> Iterator[Workers]:
 def _workers(size: int, context: BaseContext) -> Iterator[Workers]:
     """Whoever leaves it waits for the tasks that run, but for those whom a Ctrl-C drives out."""
     (told, tell), (gate, key) = context.Pipe(duplex=False), context.Pipe(duplex=False)
-    with told, tell, gate, key, ProcessPoolExecutor(size, context, _begin, (told, gate)) as pool:
+    initial = told, gate, dict(os.environ)
+    with told, tell, gate, key, ProcessPoolExecutor(size, context, _begin, initial) as pool:
         try:
             yield Workers(pool, gate, key)
         except (KeyboardInterrupt, GeneratorExit):
@@ -126,9 +127,16 @@ def undisturbed() -> Iterator[None]:
             signal.raise_signal(signal.SIGINT)
 
 
-def _begin(told: Connection, gate: Connection) -> None:
-    """Of a worker: a Ctrl-C at a terminal, of which each process hears, is the driver's business."""
+def _begin(told: Connection, gate: Connection, environ: Mapping[str, str]) -> None:
+    """Of a worker: a Ctrl-C at a terminal, of which each process hears, is the driver's business.
+
+    The environment is the driver's of today: the server of forks has that of the first run, perhaps without
+    the keys of an object store, or with those of another one.
+    """
     _GATE.append(gate)
+    for name in {*os.environ} - environ.keys():
+        del os.environ[name]
+    os.environ.update(environ)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end, args=(multiprocessing.parent_process(), told), daemon=True).start()
     gc.freeze()
