@@ -1,5 +1,6 @@
 """A broker starts over directories that are formatted as Kafka's tool formatted another's."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,13 @@ def test_the_second_broker_needs_no_tool(
     with Cluster(version, tmp_path / "second", brokers) as second:
         second.start()
         client = admin(second.bootstrap)  # its futures die with it
+        deadline = time.monotonic() + 60
         told = client.describe_cluster().result(60)
+        while (
+            len(told.nodes) < brokers and time.monotonic() < deadline
+        ):  # who was up first may not see all yet
+            time.sleep(0.2)
+            told = client.describe_cluster().result(60)
         assert (told.cluster_id, len(told.nodes)) == (second.brokers[0].cluster_id, brokers)
         second.stop()
     for each in second.brokers:
