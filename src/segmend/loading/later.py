@@ -29,7 +29,7 @@ from segmend.loading.cleaner_reads import Spoiled, stats_fault, thrown_over
 from segmend.loading.high_watermark import Watermark
 from segmend.loading.limits import Retention
 from segmend.loading.load import LoadedLog
-from segmend.loading.segment import Lost, Segment, lost_from
+from segmend.loading.segment import Segment, lost_from, newest_from
 from segmend.loading.values import Extent, Later
 from segmend.logdir.files import FileEntry
 from segmend.logdir.index_file import last_entry
@@ -117,7 +117,7 @@ def _is_undue(
     segments = loaded.state.segments[first : first + len(going)]
     return any(
         each.clock in (Clock.TIME_INDEX, Clock.MTIME)
-        and now_ms - _tail(segment).last_timestamp <= limits.retention_ms
+        and now_ms - _newest_at_end(segment) <= limits.retention_ms
         for segment, each in zip(segments, going, strict=True)
     )
 
@@ -249,18 +249,18 @@ def _newest(loaded: LoadedLog, segment: Segment, now_ms: int) -> tuple[int, Cloc
     if (times := _time_index(loaded, segment)) is not None:
         last = last_entry(times, time_index.ENTRY_SIZE)
         indexed = int.from_bytes(last.data[:8], "big", signed=True) if last else -1
-    newest = max(indexed, _tail(segment).last_timestamp)
+    newest = max(indexed, _newest_at_end(segment))
     if newest < 0 or not TIME_INDEX.of(loaded.state.settings.release):
         return _modified(segment, now_ms)
     return newest, Clock.TIME_INDEX if newest == indexed else Clock.RECORD
 
 
-def _tail(segment: Segment) -> Lost:
-    """What lies behind the last entry of the offset index: a few batches, if that is sound."""
+def _newest_at_end(segment: Segment) -> int:
+    """The largest timestamp behind the last entry of the offset index: of a few batches, if that is sound."""
     last, start = last_entry(segment.index, offset_index.ENTRY_SIZE), 0
     if last is not None:
         start = int.from_bytes(last.data[4:], "big", signed=True)
-    return lost_from(segment, start if 0 <= start < segment.size else 0)
+    return newest_from(segment, start if 0 <= start < segment.size else 0)
 
 
 def _time_index(loaded: LoadedLog, segment: Segment) -> FileEntry | None:

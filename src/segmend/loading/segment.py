@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from itertools import pairwise
 from struct import Struct
 from typing import Final
 
@@ -261,6 +262,10 @@ def scan_from(segment: Segment, log: FileEntry, start: int) -> SegmentScan:
         return scan_log(prefix, ScanTask(base_offset=segment.base_offset, start=start, crc=False))
 
 
+_FEW_BYTES: Final = 16 << 10
+"""Behind the last entry of an index: sound headers of a few batches are read before a scan has begun."""
+
+
 @frozen
 class Lost:
     """Records that go: their number (without control records), bytes, and times in ms."""
@@ -283,6 +288,23 @@ class Lost:
 def lost_from(segment: Segment, start: int) -> Lost:
     """What goes when the log is cut at byte `start`."""
     return Lost() if segment.log is None else lost_in(segment, scan_from(segment, segment.log, start))
+
+
+def newest_from(segment: Segment, start: int) -> int:
+    """The largest timestamp of what is left from byte `start` (ms; -1 without any)."""
+    if segment.log is not None and segment.size - start <= _FEW_BYTES:
+        with look_again(segment.log) as reader:
+            batches = [*iter_batches(Prefix(reader, segment.size), start=start)]
+        offsets = [segment.base_offset - 1, *(each.base_offset for each in batches)]
+        rising = all(one < next_one for one, next_one in pairwise(offsets))
+        if (
+            batches
+            and batches[-1].end == segment.size
+            and rising
+            and all(each.magic == 2 for each in batches)
+        ):
+            return max(-1, *(each.max_timestamp for each in batches))
+    return lost_from(segment, start).last_timestamp
 
 
 def lost_in(segment: Segment, scan: SegmentScan) -> Lost:
