@@ -1,9 +1,10 @@
 """An admin client that does not give up on a broker that has only just come up."""
 
 import time
+from contextlib import suppress
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, DescribeClusterResult
 
 from tests.lab.errors import LabError
 
@@ -34,3 +35,17 @@ def _has_controller(client: AdminClient) -> bool:
         return client.describe_cluster(request_timeout=10).result(20).controller is not None
     except (KafkaException, TimeoutError):
         return False
+
+
+def wait_until_known(bootstrap: str, brokers: int) -> DescribeClusterResult:
+    """Of a KRaft cluster who is up first may not see the others yet, nor give them replicas."""
+    client = admin(bootstrap)  # its futures die with it
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        # librdkafka gives up the address it began with while it hears of the brokers.
+        with suppress(KafkaException, TimeoutError):
+            told = client.describe_cluster(request_timeout=10).result(20)
+            if len(told.nodes) >= brokers:
+                return told
+        time.sleep(0.2)
+    raise LabError(f"{bootstrap} names fewer than {brokers} brokers after 60 s")

@@ -1,6 +1,5 @@
 """A broker starts over directories that are formatted as Kafka's tool formatted another's."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from segmend.logdir.tree import LogDir
 from tests.cli.run import run
 from tests.lab import broker as lab
-from tests.lab.admin import admin
+from tests.lab.admin import wait_until_known
 from tests.lab.cluster import Cluster
 from tests.real.conftest import need_kafka
 
@@ -28,14 +27,7 @@ def test_the_second_broker_needs_no_tool(
     monkeypatch.delattr(lab, "run_tool")
     with Cluster(version, tmp_path / "second", brokers) as second:
         second.start()
-        client = admin(second.bootstrap)  # its futures die with it
-        deadline = time.monotonic() + 60
-        told = client.describe_cluster().result(60)
-        while (
-            len(told.nodes) < brokers and time.monotonic() < deadline
-        ):  # who was up first may not see all yet
-            time.sleep(0.2)
-            told = client.describe_cluster().result(60)
+        told = wait_until_known(second.bootstrap, brokers)
         assert (told.cluster_id, len(told.nodes)) == (second.brokers[0].cluster_id, brokers)
         second.stop()
     for each in second.brokers:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,11 @@ from confluent_kafka.admin import NewTopic, PartitionMetadata  # type: ignore[at
 from tests.cli.run import run
 from tests.golden.produce import producer, send
 from tests.golden.records import events
-from tests.lab.admin import admin
+from tests.lab.admin import admin, wait_until_known
 from tests.lab.base import QUIET
+from tests.lab.broker import Broker
 from tests.lab.cluster import Cluster
+from tests.lab.errors import LabError
 from tests.lab.process import run_tool
 from tests.real.conftest import need_kafka
 from tests.seeds import SEED, some_of
@@ -46,9 +49,23 @@ def until_led_by(cluster: Cluster, node: int) -> None:
     until(cluster, lambda now: now.leader == node)
 
 
+def elect(cluster: Cluster, broker: Broker) -> None:
+    """Asked until it leads: for nothing while the controller takes who was killed for alive."""
+    deadline = time.monotonic() + 90
+    asked = ("--election-type", "UNCLEAN", "--topic", "div", "--partition", "0")
+    while partition(cluster).leader != broker.seat.node_id and time.monotonic() < deadline:
+        with suppress(LabError):
+            run_tool(
+                cluster.release, broker.root, "kafka.admin.LeaderElectionCommand", "--bootstrap-server",
+                broker.bootstrap, *asked,
+            )  # fmt: skip
+        time.sleep(1)
+
+
 def played(cluster: Cluster) -> None:
     """Broker 2 leads alone and takes 30 records that broker 3, elected uncleanly, never saw; it writes 20."""
     cluster.start()
+    wait_until_known(cluster.bootstrap, 3)
     client = admin(cluster.bootstrap)
     topic = NewTopic("div", 1, replica_assignment=[[2, 3]], config={"unclean.leader.election.enable": "true"})
     client.create_topics([topic])["div"].result(60)
@@ -62,9 +79,7 @@ def played(cluster: Cluster) -> None:
     three.launch()
     three.wait_ready()
     if cluster.release.version == ASKED:
-        asked = ("--election-type", "UNCLEAN", "--topic", "div", "--partition", "0")
-        tool = "kafka.admin.LeaderElectionCommand"
-        run_tool(cluster.release, three.root, tool, "--bootstrap-server", three.bootstrap, *asked)
+        elect(cluster, three)
     until_led_by(cluster, 3)
     write(cluster, "new", 4)
     time.sleep(6)
