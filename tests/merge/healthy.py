@@ -11,7 +11,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -19,6 +19,7 @@ from confluent_kafka import KafkaException, Producer
 from tests.cli.run import run
 from tests.golden.produce import producer
 from tests.golden.topics import Topic, codecs, create, small_segments
+from tests.lab.acknowledged.base import patiently
 from tests.lab.admin import admin
 from tests.lab.base import QUIET
 from tests.lab.cluster import Cluster
@@ -87,7 +88,7 @@ class Story:
 
     def _transactions(self, client: Producer, rounds: int) -> None:
         """One in three is aborted."""
-        _again(lambda: client.init_transactions(60))
+        patiently(lambda: client.init_transactions(60))
         for number in range(rounds):
             client.begin_transaction()
             self._produce(client, "txn")
@@ -109,17 +110,6 @@ class Story:
             if time.monotonic() > deadline:
                 raise RuntimeError("a replica did not come back")
             time.sleep(0.5)
-
-
-def _again(call: Callable[[], object]) -> None:
-    for last in (*[False] * 20, True):
-        try:
-            call()
-            return
-        except KafkaException as error:
-            if last or not error.args[0].retriable():
-                raise
-            time.sleep(1)
 
 
 def differing(dirs: list[Path]) -> set[str]:

@@ -842,6 +842,20 @@ def test_a_move_that_was_stopped_needs_no_room_for_what_it_has_copied(
         assert world.tree() == before
 
 
+def fill_disk_of(log_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not a byte is free there, and a GiB on the disk of all else."""
+
+    def disk_of(path: str) -> tuple[str, int]:
+        return path, 1 if f"{path}/".startswith(f"{log_dir}/") else 2
+
+    def space(path: str) -> Space:
+        left = 0 if disk_of(path)[1] == 1 else 1 << 30
+        return Space(total=1 << 30, free=left, available=left, read_only=False)
+
+    monkeypatch.setattr(expectations, "_device", disk_of)
+    monkeypatch.setattr(expectations.disk, "space", space)
+
+
 def test_the_copy_that_filled_a_disk_makes_room_for_the_way_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -858,15 +872,7 @@ def test_the_copy_that_filled_a_disk_makes_room_for_the_way_back(
         if any(part.fullmatch(path.name) and allocated(str(path)) >= 48 for path in world.b.iterdir()):
             break
 
-    def disk_of(path: str) -> tuple[str, int]:
-        return path, 1 if f"{path}/".startswith(f"{world.b}/") else 2
-
-    def space(path: str) -> Space:
-        left = 0 if disk_of(path)[1] == 1 else 1 << 30
-        return Space(total=1 << 30, free=left, available=left, read_only=False)
-
-    monkeypatch.setattr(expectations, "_device", disk_of)
-    monkeypatch.setattr(expectations.disk, "space", space)
+    fill_disk_of(world.b, monkeypatch)
     told(undo(find(str(world.state), None), fx=Disk(world.b)))
     assert world.tree() == before
 
@@ -888,15 +894,7 @@ def test_what_leaves_a_full_disk_makes_room_for_the_lines_that_follow(
     lines = ReplaceFile.with_bytes(f"{home}/recovery-point-offset-checkpoint", b"0\n0\n", "its line")
     plan = plan_of(world, [move, lines])
 
-    def disk_of(path: str) -> tuple[str, int]:
-        return path, 1 if f"{path}/".startswith(f"{home}/") else 2
-
-    def space(path: str) -> Space:
-        left = 0 if disk_of(path)[1] == 1 else 1 << 30
-        return Space(total=1 << 30, free=left, available=left, read_only=False)
-
-    monkeypatch.setattr(expectations, "_device", disk_of)
-    monkeypatch.setattr(expectations.disk, "space", space)
+    fill_disk_of(world.a, monkeypatch)
     if linked:
         with pytest.raises(SegmendError, match="bytes are needed here and 0 are free") as full:
             apply(plan, str(world.state), fx=Disk(world.b))

@@ -22,7 +22,7 @@ from segmend.broker.server_odds import untold
 from segmend.findings import Finding, Severity
 from segmend.frozen import dataclass, field, frozen, replace
 from segmend.logdir.file_system import Unreadable
-from segmend.node.listed import left_out, not_here, unlisted
+from segmend.node.listed import left_out, missing_files, unlisted
 from segmend.node.only_zookeeper import not_given, only_zookeeper_knows
 from segmend.node.process_limits import MAX_MAP_COUNT
 from segmend.threads import Jobs, slices
@@ -270,7 +270,7 @@ class CheckRun:
             self.summary.metadata_unseen = broker.metadata_is_unseen
             running = any(self._broker.of(each).running for each in broker.dirs)
             if not self._wanted.only:
-                self.summary.unknown.extend((*unlisted(broker), *not_here(broker).values()))
+                self.summary.unknown.extend((*unlisted(broker), *missing_files(broker).values()))
                 self.summary.unknown.extend(untold(broker.config, broker.release))
                 self.summary.others.extend(left_out(broker))
             if not (broker.kraft or running or self._wanted.only):

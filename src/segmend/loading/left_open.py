@@ -24,7 +24,7 @@ from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
 from segmend.node.dir_times import MINUTE, time_of
 from segmend.node.gates import ends_elected, perhaps_shut_out
-from segmend.node.listed import left_out, not_here, unlisted
+from segmend.node.listed import left_out, missing_files, unlisted
 from segmend.node.older import IDS, OWN, ahead, given_again, told
 from segmend.node.process_limits import MAX_MAP_COUNT, OPEN_FILES, loaded_segments, maps_needed
 from segmend.wording import few
@@ -79,7 +79,7 @@ class LeftOpen:
         if not self._refused:
             yield from odd_settings(self._broker.config, self._broker.release)
             yield from self._maps(known=True)
-            yield from not_here(self._broker).values()
+            yield from missing_files(self._broker).values()
         yield from self._older()
         metadata = self._prelude.metadata
         if metadata.unknown is not None:
@@ -189,7 +189,8 @@ class LeftOpen:
             if self._broker.home_is_assumed:
                 yield IN_ITS_HOME.format(self._broker.metadata_dir)
         else:
-            yield from _told_elsewhere(self._broker.config, self._broker.release, not_here(self._broker))
+            gone = missing_files(self._broker)
+            yield from _told_elsewhere(self._broker.config, self._broker.release, gone)
         yield from self._of_dirs()
         yield from self._of_process()
         yield from self._of_groups()

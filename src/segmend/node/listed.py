@@ -52,7 +52,7 @@ _NAMES: Final = "whether it starts: {} names {}, which is not here"
 _READ_FROM: Final = "whether it starts: {} is to be read from {}, which is not here"
 
 
-def not_here(broker: BrokerDirs) -> dict[str, str]:
+def missing_files(broker: BrokerDirs) -> dict[str, str]:
     """Stores of its listeners, and files of config providers, that are not where its log dirs are.
 
     By the settings that want them. Seen on 4.3.1: it ends ("Modification time of key store could not be

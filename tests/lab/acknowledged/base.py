@@ -108,14 +108,14 @@ class Story:
         client = producer(
             self.cluster.bootstrap, linger_ms=5, transactional_id=f"txn-{turn}", transaction_timeout_ms=60_000
         )
-        _patiently(lambda: client.init_transactions(30))
+        patiently(lambda: client.init_transactions(30))
         for end in (client.commit_transaction, client.abort_transaction, client.commit_transaction):
             mine: list[Row] = []
             client.begin_transaction()
             for _ in range(4):
                 self.write(client, "txn", mine)
                 client.flush(60)
-            _patiently(lambda end=end: end(60))  # type: ignore[misc]
+            patiently(lambda end=end: end(60))  # type: ignore[misc]
             if end != client.abort_transaction:
                 self.told += mine
 
@@ -131,8 +131,8 @@ def text(data: bytes | None) -> str | None:
     return None if data is None else b64encode(data).decode()
 
 
-def _patiently(call: Callable[[], Any]) -> None:
-    for last in (False,) * 8 + (True,):
+def patiently(call: Callable[[], Any]) -> None:
+    for last in (*[False] * 20, True):
         try:
             call()
             return
