@@ -296,7 +296,7 @@ def test_an_open_journal_is_told_of_whatever_its_first_line_is(
     path.write_bytes(of_journal(first + end) + rest)
     begun.write_bytes(of_begun(begun.read_bytes()))
     monkeypatch.setattr(stopped_surgery, "default_state_dir", lambda: str(world.state))
-    (line,) = stopped_surgery.stopped_surgery([LogDir.open(str(world.a))])
+    (line,) = stopped_surgery.stopped_surgery([LogDir.open(str(world.a))]).open
     for command in ("apply", "undo"):
         assert f"`segmend {command} {found.name}`" in line
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import one_in
-from tests.files import flip
+from tests.files import flip, flip_at_share
 from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 from tests.surgery.checkpoints import lines, write
 from tests.surgery.desk import Desk
 from tests.surgery.faulty import Died, Disk, Mortal
@@ -17,7 +18,7 @@ from tests.surgery.test_graft import batches, fall_behind
 from tests.surgery.test_names import OTHER, SINGLE, home_of
 from tests.surgery.world import World, make, plan_of, steps
 
-from segmend.errors import UsageError
+from segmend.errors import SegmendError, UsageError
 from segmend.formats import clean_shutdown
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from segmend.surgery.execute.apply import apply
@@ -25,6 +26,7 @@ from segmend.surgery.execute.reverse import reverse
 from segmend.surgery.execute.runs import find
 from segmend.surgery.execute.undo import undo
 from segmend.surgery.plan import Plan
+from segmend.surgery.steps.quarantine import Quarantine
 
 MORE = b"what came since"
 
@@ -200,6 +202,77 @@ def test_what_goes_again_is_named_as_lost(clean: Desk, since: bytes) -> None:
     assert code == (4 if since else 0)
     lost = [(each.records, each.first_offset, each.last_offset) for each in plan.losses]
     assert lost == ([] if since else [(SINGLE - end, end, SINGLE - 1)])
+
+
+def roll(home: Path, at: int) -> Path:
+    """As a broker that appends records of today behind those of long ago: they come into a new file."""
+    new = home / f"{at:020d}.log"
+    new.write_bytes(MORE)
+    return new
+
+
+@pytest.mark.parametrize("how", ["torn", "lossy", "grafted"])
+def test_what_a_broker_appended_in_a_new_file_is_seen(clean: Desk, how: str) -> None:
+    """On 4.3.1 the torn end came back in front of it, and the next start deleted 100 records."""
+    home = home_of(clean, "single-0")
+    log = max(home.glob("*.log"))
+    end = SINGLE
+    if how == "grafted":
+        leader = clean.root / "leader" / home.name
+        copy_tree(home, leader)
+        fall_behind(home, len(batches(leader)) // 2)
+        clean.plan("graft", "--partition", home.name, "--from", leader)
+    elif how == "lossy":
+        end -= sum(batch.records_count for batch in batches_of(log)[-2:])
+        flip(log, batches_of(log)[-2].end - 1, 0x40)
+        clean.plan("trim", "--accept-loss", f"{SINGLE - end}-records")
+    else:
+        with open(log, "ab") as file:
+            file.write(log.read_bytes()[:50])
+        clean.plan("trim")
+    clean.apply()
+    new = roll(home, end)
+    before = clean.tree()
+    ran = clean.run("undo", "--yes", "--state-dir", clean.state)
+    assert (ran.code, f"{new}: a broker made it since" in ran.err) == (8, True), ran.err
+    code, plan = reversed_plan(clean)
+    assert (code, [left.path for left in plan.left]) == (4, [str(new)])
+    assert not any(str(home) in path for step in plan.steps for path in step.paths)
+    assert clean.tree() == before
+    new.unlink()
+    assert clean.run("undo", "--yes", "--state-dir", clean.state).code == 0
+
+
+def test_a_file_that_no_step_is_on_and_that_grew_behind_what_was_set_aside(tmp_path: Path) -> None:
+    world = make(tmp_path)
+    names = [f"{number:020d}.log" for number in (0, 10, 20)]
+    (world.a / "roll-0").mkdir()
+    for name in names:
+        (world.a / "roll-0" / name).write_bytes(MORE)
+    aside = [Quarantine.of(str(world.a / "roll-0" / name), "behind damage") for name in names[1:]]
+    run = apply(plan_of(world, [*aside]), str(world.state)).run
+    with open(world.a / "roll-0" / names[0], "ab") as file:
+        file.write(MORE)
+    with pytest.raises(SegmendError, match="a broker appended to it since"):
+        undo(find(str(world.state), None))
+    (left,) = reverse(run).left
+    assert left.path == str(world.a / "roll-0" / names[0])
+
+
+@pytest.mark.slow
+def test_a_snapshot_on_which_no_broker_starts_stays_aside(tmp_path: Path) -> None:
+    """It was brought back: that is what the refused undo names as the next command."""
+    desk = Desk(golden("4.3.1-fleet") / "b1", tmp_path)
+    place = next(d / "__cluster_metadata-0" for d in desk.dirs if (d / "__cluster_metadata-0").exists())
+    newest = max(place.glob("*.checkpoint"))
+    flip_at_share(newest, 0.5)
+    desk.plan("quorum")
+    desk.apply()
+    stop_cleanly(desk)
+    assert desk.run("undo", "--yes", "--state-dir", desk.state).code == 8
+    code, plan = reversed_plan(desk)
+    assert (code, plan.steps, [left.path for left in plan.left]) == (4, (), [str(newest)])
+    assert "with what was, a broker would not start (the newest snapshot" in plan.left[0].why
 
 
 def made(root: Path) -> World:

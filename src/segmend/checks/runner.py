@@ -90,6 +90,7 @@ class Summary:
     apart: set[str] = field(default_factory=set)
     releases: list[str] = field(default_factory=list)
     surgery: list[str] = field(default_factory=list)
+    unseen: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
@@ -120,6 +121,7 @@ class Summary:
             "bytes": self.bytes,
             "skipped": [
                 *self.skipped,
+                *self.unseen,
                 *([INDEX_LOOKS] if self.index_looks_unseen else []),
                 *([METADATA_UNSEEN] if self.metadata_unseen else []),
                 *self.unknown,

@@ -7,36 +7,61 @@ which may be large, and nothing of surgery is loaded.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from typing import Final
 
+from segmend.frozen import dataclass, field
 from segmend.logdir import disk
 from segmend.logdir.file_system import DEFAULT_LIMIT, Unreadable
 from segmend.logdir.tree import LogDir
-from segmend.state_dir import default_state_dir
+from segmend.state_dir import default_state_dir, usual_state_dir
 
 _LINE: Final = 1 << 20
 """Bytes that nearly every line has room in; of more, as much is read as there is."""
 _ENDS: Final = frozenset({"finished", "told", "discarded"})
 
 
-def stopped_surgery(dirs: Iterable[LogDir]) -> Iterator[str]:
-    """A line for each run over these log dirs whose journal, in the default place, has no end."""
-    paths = [log_dir.real_path for log_dir in dirs]
-    for name in _open_runs(default_state_dir(), paths):
-        yield (
-            f"segmend's journal {name} is open over these dirs: `segmend apply {name}` brings it to its end, "
-            f"`segmend undo {name}` brings back what was"
-        )
+@dataclass(slots=True)
+class StoppedSurgery:
+    """`open`: a line for each run over the log dirs whose journal, in a usual place, has no end.
+
+    `unseen`: places of journals that are closed to this user, and who may look there.
+    """
+
+    open: list[str] = field(default_factory=list)
+    unseen: list[str] = field(default_factory=list)
 
 
-def _open_runs(state_dir: str, dirs: Collection[str]) -> Iterator[str]:
+def stopped_surgery(dirs: Iterable[LogDir]) -> StoppedSurgery:
+    """Of this user, of root and of those whom the log dirs belong to: whoever was stopped there."""
+    found, paths, own = StoppedSurgery(), [log_dir.real_path for log_dir in dirs], default_state_dir()
+    places = dict.fromkeys([own, *map(usual_state_dir, (0, *_owners(paths)))])
+    for home in (f"{place}/journals" for place in places if place is not None):
+        try:
+            names = sorted(disk.names(home))
+        except Unreadable as refused:
+            if not refused.missing:
+                found.unseen.append(refused.told())
+            continue
+        for name in _open_runs(home, names, paths):
+            called = name if home.startswith(f"{own}/") else shlex.quote(f"{home}/{name}")
+            found.open.append(
+                f"segmend's journal {called} is open over these dirs: `segmend apply {called}` brings it to "
+                f"its end, `segmend undo {called}` brings back what was"
+            )
+    return found
+
+
+def _owners(paths: Iterable[str]) -> Iterator[int]:
+    for path in paths:
+        with suppress(Unreadable):
+            yield disk.file_stat(path).uid
+
+
+def _open_runs(home: str, names: Iterable[str], dirs: Collection[str]) -> Iterator[str]:
     """The names of runs over these log dirs (real paths) that were stopped on the way; never raises."""
-    home = f"{state_dir}/journals"
-    try:
-        names = sorted(disk.names(home))
-    except Unreadable:
-        return
     for name in names:
         first, last = _ends(f"{home}/{name}/journal.jsonl")
         beginnings = [first, last, _ends(f"{home}/{name}/begun.json")[0]]

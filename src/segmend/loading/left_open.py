@@ -196,6 +196,8 @@ class LeftOpen:
         yield from self._of_groups()
         if self._prelude.options.user_assumed is not None:
             yield self._prelude.options.user_assumed
+        unseen = self._prelude.options.unseen
+        yield from (f"no surgery that was stopped over these dirs: {words}" for words in unseen)
         if self._view is not None and self._view.unasked:
             yield f"no attribute i (chattr) on {self._view.unasked:,} of the logs"
 

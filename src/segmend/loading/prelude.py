@@ -38,7 +38,8 @@ class ForecastOptions:
     `whole`: these are all log dirs of the node. A check may be shown one of several.
     `user` is whom the broker runs as, None where nobody asks what he may do; `user_assumed` tells how
     he is known. `topics` are settings of topics where the log dirs do not tell them (ZooKeeper). `workers` is
-    how many processes may load what is large; `unknown` stands against an all-clear, whatever the start.
+    how many processes may load what is large; `unknown` stands against an all-clear, whatever the start, and
+    `unseen` is told beside one.
     `only` names the current partitions to load; the others are taken to stay as they are. `whose` asks for
     the groups and transactional ids that losses of internal topics concern. `max_map_count` is the broker's
     machine's, where it is known.
@@ -54,6 +55,7 @@ class ForecastOptions:
     topics: TopicSettings | None = None
     workers: int = 1
     unknown: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
     only: frozenset[str] | None = None
     whose: bool = False
     max_map_count: int | None = None

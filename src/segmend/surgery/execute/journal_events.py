@@ -9,6 +9,8 @@ from enum import Enum, StrEnum
 from typing import Any, Final
 
 Event = dict[str, Any]
+LogEnd = list[Any]
+"""The name of the last log of a directory, "" for none; its size where no step is on it, else None."""
 
 
 class Direction(StrEnum):
@@ -40,6 +42,16 @@ def _is_times(value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(time, int) for time in value.values())
 
 
+def _are_ends(value: object) -> bool:
+    """Journals of old have none."""
+    ends = value.values() if isinstance(value, dict) else [] if value is None else [value]
+    return all(
+        isinstance(each, list) and len(each) == 2 and isinstance(each[0], str)
+        and (each[1] is None or _is_step(each[1]))
+        for each in ends
+    )  # fmt: skip
+
+
 def _is_list(kind: type[object]) -> Callable[[object], bool]:
     return lambda value: isinstance(value, list) and all(isinstance(each, kind) for each in value)
 
@@ -47,7 +59,7 @@ def _is_list(kind: type[object]) -> Callable[[object], bool]:
 _SHAPES: Final[Mapping[str, Mapping[str, Callable[[Any], bool]]]] = {
     "begun": {
         "vaults": lambda value: isinstance(value, str), "folders": _is_times, "locks": _is_list(str),
-        "turn": lambda value: value is None or _is_step(value),
+        "turn": lambda value: value is None or _is_step(value), "log_ends": _are_ends,
     },
     "intended": {"step": _is_step},
     "done": {"step": _is_step},

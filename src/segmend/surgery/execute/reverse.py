@@ -9,6 +9,7 @@ a way back would cost, nothing of that partition is touched, and the old bytes s
 from __future__ import annotations
 
 import posixpath
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 from segmend.errors import SegmendError, UsageError
@@ -22,6 +23,7 @@ from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.counted import Counted, Tell
 from segmend.surgery.execute import lock
 from segmend.surgery.execute.journal_events import BACK, Status
+from segmend.surgery.execute.log_ends import Behind, behind
 from segmend.surgery.execute.plan_run import PlanRun
 from segmend.surgery.execute.preconditions import as_they_lie, on_its_way
 from segmend.surgery.execute.reverse_losses import losses
@@ -31,6 +33,8 @@ from segmend.surgery.fingerprint import hashing_told
 from segmend.surgery.plan import Left, Plan
 from segmend.surgery.planning import assembly
 from segmend.surgery.planning.assembly import Draft
+from segmend.surgery.planning.harm import HarmOfStart
+from segmend.surgery.planning.view import planned
 from segmend.surgery.request import Request
 from segmend.surgery.step import OnePath, Step
 from segmend.surgery.steps.append_file import AppendFile
@@ -61,42 +65,97 @@ def reverse(run: PlanRun, on_progress: Tell = lambda _done, _total: None) -> Pla
     dirs = [LogDir.open(path) for path in given]
     broker = BrokerDirs(dirs, release=run.plan.release)
     assembly.refuse_strangers(dirs, given)
-    steps, left, notes = list[Step](), stopped, list[str]()
-    reversed_names: set[str] = set()
+    fatal: dict[_Group, str] = {}
+    while True:
+        ways, kept = _ways(run, done, dirs, fatal, on_progress)
+        plan = _plan(run, done, broker, ways, [*stopped, *kept], on_progress)
+        why = _refusal(plan)
+        culprit = None if why is None else _culprit(broker, ways)
+        if why is None or culprit is None:
+            break
+        fatal[culprit] = why
+    twin = next(twins(plan), None)
+    if twin is not None:
+        raise SegmendError(twin)
+    return plan
+
+
+def _ways(
+    run: PlanRun, done: Sequence[int], dirs: Sequence[LogDir], fatal: Mapping[_Group, str], tell: Tell
+) -> tuple[dict[_Group, list[Step]], list[Left]]:
+    """The steps that take each group back, and why others stay; `fatal` are those that a start refuses."""
+    ways, left, since = dict[_Group, list[Step]](), list[Left](), behind(run)
     leaving: Set[str] = set()
-    told = Counted(sum(_to_hash(run, number) for number in done), on_progress)
+    told = Counted(sum(_to_hash(run, number) for number in done), tell)
     for group in _groups(run, done):
         moved = (step for step in map(run.plan.steps.__getitem__, group.numbers) if isinstance(step, MoveDir))
         today = Today(dirs=dirs, leaving=leaving | {step.target for step in moved})
         try:
+            _refuse_kept(run, group, since, fatal)
             with hashing_told(told.add):
-                ordered = _in_order(
+                ways[group] = _in_order(
                     [each for number in reversed(group.numbers) for each in back(run, number, today)]
                 )
         except Kept as kept:
             left.append(Left(why=str(kept), path=kept.path))
             continue
-        steps += ordered
         leaving = today.leaving
-        reversed_names |= group.names
-        notes += [
-            f"{each.source}: goes back with all that came since, {each.before.size or 0:,} bytes"
-            for each in ordered
-            if isinstance(each, MoveDir) and posixpath.dirname(each.source) in given
-        ]
-    lines, stay = _lines(run, done, dirs, reversed_names, steps)
-    marks = list(_markers(run, dirs, steps))
+    return ways, left
+
+
+def _plan(
+    run: PlanRun, done: Sequence[int], broker: BrokerDirs, ways: Mapping[_Group, Sequence[Step]],
+    left: Sequence[Left], tell: Tell,
+) -> Plan:  # fmt: skip
+    given, steps = [each.path for each in run.plan.dirs], [step for way in ways.values() for step in way]
+    notes = [
+        f"{each.source}: goes back with all that came since, {each.before.size or 0:,} bytes"
+        for each in steps
+        if isinstance(each, MoveDir) and posixpath.dirname(each.source) in given
+    ]
+    names = {name for group in ways for name in group.names}
+    lines, stay = _lines(run, done, broker.dirs, names, steps)
+    marks = list(_markers(run, broker.dirs, steps))
     draft = Draft(
-        steps=[*marks, *lines, *steps], losses=list(losses(broker, steps, on_progress)),
+        steps=[*marks, *lines, *steps], losses=list(losses(broker, steps, tell)),
         notes=[*notes, *stay, *_marker_notes(run, done)], left=left,
     )  # fmt: skip
-    names = [each.given for each in run.plan.dirs]
-    request = Request(broker=broker, given=names, options=None, on_progress=on_progress)
-    plan = assembly.make("reverse", {"journal": run.name}, request, draft)
-    twin = next(twins(plan), None)
-    if twin is not None:
-        raise SegmendError(twin)
-    return plan
+    given = [each.given for each in run.plan.dirs]
+    request = Request(broker=broker, given=given, options=None, on_progress=tell)
+    return assembly.make("reverse", {"journal": run.name}, request, draft)
+
+
+def _refusal(plan: Plan) -> str | None:
+    """Why a broker would not start after the plan, where it does now."""
+    now, then = plan.forecast.get("before", {}), plan.forecast.get("after", {})
+    harm = (now.get("outcome"), then.get("outcome")) == ("starts", "refuses")
+    return str(then.get("reason")) if harm else None
+
+
+def _culprit(broker: BrokerDirs, ways: Mapping[_Group, Sequence[Step]]) -> _Group | None:
+    """The first group with which a broker does not start; None if that is no group alone."""
+    groups = list(ways)
+
+    def refuses(count: int) -> bool:
+        steps = [step for group in groups[:count] for step in ways[group]]
+        return HarmOfStart.of(planned(broker, steps)).line.get("outcome") == "refuses"
+
+    count = bisect_left(range(len(groups) + 1), True, key=refuses)
+    return groups[count - 1] if 0 < count <= len(groups) else None
+
+
+def _refuse_kept(
+    run: PlanRun, group: _Group, since: Mapping[str, Behind], fatal: Mapping[_Group, str]
+) -> None:
+    """Raise `Kept` where a broker appended behind the steps of a group, or would not start without them."""
+    paths = [path for number in group.numbers for path in run.plan.steps[number].paths]
+    vaults = ", ".join(run.vault(number) for number in group.numbers)
+    if group in fatal:
+        why = f"with what was, a broker would not start ({fatal[group]}): it stays, the old one in {vaults}"
+        raise Kept(paths[0], why)
+    found = next((since[home] for home in map(posixpath.dirname, paths) if home in since), None)
+    if found is not None:
+        raise Kept(found.path, f"{found.why}, and it stays; what was stays in {vaults}")
 
 
 def _to_hash(run: PlanRun, number: int) -> int:

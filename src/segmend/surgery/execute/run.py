@@ -25,6 +25,7 @@ from segmend.surgery.counted import Counted, Tell
 from segmend.surgery.execute import lock
 from segmend.surgery.execute.journal import JournalWriter, writing
 from segmend.surgery.execute.journal_events import BACK, FORWARD, Direction, Event, Status
+from segmend.surgery.execute.log_ends import log_ends, refuse_appended
 from segmend.surgery.execute.own_files import make_dirs, write_private
 from segmend.surgery.execute.plan_run import PLAN, PlanRun, RunState, packed
 from segmend.surgery.execute.preconditions import (
@@ -188,6 +189,7 @@ def examine(
         refuse_state(run.plan, begun=None if untouched else run, run=run)
     else:
         refuse_stopped_since(run)
+        refuse_appended(run)
     # In the order in which they are taken.
     goal = Status.AFTER if direction == FORWARD else Status.BEFORE
     numbers = [number for number, status in enumerate(run.statuses()) if status is not goal]
@@ -230,9 +232,11 @@ def _begin(fx: Effects, run: PlanRun, journal: JournalWriter, direction: Directi
         last = _last_begun(run)
         times, made = {**times, **last["folders"]}, last["locks"]
     turn = next_turn(folder(folder(run.path)))
+    begun = any(status is not Status.BEFORE for status in run.statuses())
+    ends = (run.last_begun or {}).get("log_ends") if begun else log_ends(run.plan.steps)
     journal.write(
-        "begun", direction, turn=turn, vaults=vaults, folders=times, locks=made, plan=run.plan.sha256,
-        pid=os.getpid(), packed=packed(run.plan),
+        "begun", direction, turn=turn, vaults=vaults, folders=times, locks=made, log_ends=ends,
+        plan=run.plan.sha256, pid=os.getpid(), packed=packed(run.plan),
     )  # fmt: skip
 
 

@@ -100,7 +100,11 @@ def run(args: argparse.Namespace) -> int:
         max_map_count=max_map_count(),
         user=None if args.as_user is None else User.named(args.as_user),
     )
-    checks.summary.surgery.extend(stopped_surgery(targets.dirs))
+    surgery = stopped_surgery(targets.dirs)
+    checks.summary.surgery.extend(surgery.open)
+    checks.summary.unseen += [
+        f"whether surgery was stopped over these dirs: {each}" for each in surgery.unseen
+    ]
     try:
         (_write_json if args.json else _write_text)(args, checks, progress)
     finally:
@@ -180,6 +184,7 @@ def _summary_lines(summary: Summary, rules: str) -> Iterator[str]:
 def _not_looked_at(summary: Summary) -> Iterator[str]:
     if summary.skipped:
         yield f"not looked at: {', '.join(summary.skipped)} (--deep does)"
+    yield from (f"not looked at: {text.clean(words)}" for words in summary.unseen)
     if summary.index_looks_unseen:
         yield f"not looked at: {INDEX_LOOKS} (--startup does)"
     if summary.metadata_unseen:

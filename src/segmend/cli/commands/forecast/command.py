@@ -103,6 +103,7 @@ def run(args: argparse.Namespace) -> int:
     dirs = open_or_note(args.paths, once=True) if args.paths else None
     broker = broker_of(args, dirs or open_or_note(_configured(args.config, args.kafka)))
     user, assumed = user_of(args.as_user, broker.dirs)
+    surgery = stopped_surgery(broker.dirs)
     clean = True if args.clean else False if args.unclean else None
     cores = len(os.sched_getaffinity(0))
     machine = Machine(cores=cores, read_speed=args.read_speed)
@@ -115,7 +116,8 @@ def run(args: argparse.Namespace) -> int:
         user_assumed=assumed,
         topics=told_settings(args.topic_config),
         workers=cores,
-        unknown=tuple(stopped_surgery(broker.dirs)),
+        unknown=tuple(surgery.open),
+        unseen=tuple(surgery.unseen),
         whose=True,
         max_map_count=max_map_count(),
     )

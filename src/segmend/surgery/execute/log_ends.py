@@ -1,0 +1,101 @@
+"""Where logs end once a plan is done, so that what a broker appends behind them since is seen.
+
+A broker may append in a new file (the old one is full, or its records are of long ago), and leave those of
+the plan as they are: by these alone nobody was there. Were the old end of the log brought back, what was
+appended would lie behind a torn batch, or beside other records of the same offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from segmend.formats.names import parse_file_name
+from segmend.frozen import frozen
+from segmend.logdir import disk
+from segmend.surgery.execute.journal_events import LogEnd
+from segmend.surgery.execute.plan_run import PlanRun, RunState
+from segmend.surgery.execute.preconditions import way_back
+from segmend.surgery.execute.steps_told import RunRefused
+from segmend.surgery.step import Step
+from segmend.surgery.steps.append_file import AppendFile
+from segmend.surgery.steps.cut_file import CutFile
+from segmend.surgery.steps.move_dir import MoveDir
+from segmend.surgery.steps.patch_file import PatchFile
+from segmend.surgery.steps.quarantine import Quarantine
+from segmend.surgery.steps.replace_file import ReplaceFile
+from segmend.surgery.writing.work import folder
+
+_OF_LOGS: Final = (AppendFile, CutFile, PatchFile, Quarantine, ReplaceFile)
+
+
+@frozen
+class Behind:
+    """A file behind the end that a plan has left to the log of a directory, and what became of it."""
+
+    path: str
+    why: str
+
+
+def log_ends(steps: Sequence[Step]) -> dict[str, LogEnd]:
+    """By directory: the last log that will be there, and its size if no step is on it; of nothing begun.
+
+    Only of directories where a step is on the last log, or on one that would be behind it.
+    """
+    found: dict[str, LogEnd] = {}
+    by_dir: dict[str, list[Step]] = {}
+    for step in steps:
+        if isinstance(step, _OF_LOGS) and _base(step.path) is not None:
+            by_dir.setdefault(folder(step.path), []).append(step)
+    came_from = {step.target: step.source for step in steps if isinstance(step, MoveDir)}
+    for path, changed in by_dir.items():
+        here = came_from.get(path, path)
+        touched = {step.paths[0].rpartition("/")[2] for step in changed}
+        aside = {step.path.rpartition("/")[2] for step in changed if isinstance(step, Quarantine)}
+        last = max(({*_logs(here)} | touched) - aside, key=_order, default="")
+        if any(_order(name) >= _order(last) for name in touched):
+            size = None if last in touched or not last else disk.file_size(f"{here}/{last}")
+            found[path] = [last, size]
+    return found
+
+
+def behind(run: PlanRun) -> dict[str, Behind]:
+    """By directory of the plan's steps: what a broker appended behind the log's end since it was applied."""
+    if run.state is not RunState.APPLIED or run.last_begun is None:
+        return {}
+    ends: dict[str, LogEnd] = run.last_begun.get("log_ends") or {}
+    went = {step.source: step.target for step in run.plan.steps if isinstance(step, MoveDir)}
+    return {path: new for path, end in ends.items() for new in _behind(went.get(path, path), *end)}
+
+
+def refuse_appended(run: PlanRun) -> None:
+    """Raise `SegmendError` if a broker appended behind what would go back, in files that the plan has not."""
+    found = next(iter(behind(run).values()), None)
+    if found is not None:
+        said = f"refused: {found.path}: {found.why}; nothing was changed{way_back(run)}"
+        raise RunRefused(said, run.told_steps())
+
+
+def _behind(path: str, last: str, size: int | None) -> Iterator[Behind]:
+    newest = max(_logs(path), key=_order, default="")
+    if _order(newest) > _order(last):
+        yield Behind(path=f"{path}/{newest}", why="a broker made it since, and appended to it")
+    elif newest and newest == last and size not in (None, disk.file_size(f"{path}/{last}")):
+        yield Behind(path=f"{path}/{last}", why=f"a broker appended to it since: it was {size} bytes long")
+
+
+def _logs(path: str) -> list[str]:
+    names = disk.names(path) if disk.path_type(path) == "dir" else []
+    return [name for name in names if _base(name) is not None]
+
+
+def _order(name: str) -> int:
+    """By base offset; no log comes before all."""
+    base = _base(name)
+    return -1 if base is None else base
+
+
+def _base(path: str) -> int | None:
+    """The base offset of a live log; None for any other file."""
+    parsed = parse_file_name(path.rpartition("/")[2])
+    return parsed.base_offset if parsed.kind == "log" and parsed.state == "live" else None
