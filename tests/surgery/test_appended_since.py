@@ -1,6 +1,6 @@
 """A real broker appends behind a trimmed log in a new file, and is killed: an undo would cost what it took.
 
-With the torn end back in front of that file, 4.3.1 cut it off again when it started, and deleted the new file:
+With the torn end back in front of that file, 4.3.1 cut it off again when it started, and deleted the new one:
 100 acknowledged records were gone, after an undo that had said "taken back".
 """
 

@@ -21,11 +21,16 @@ from tests.surgery.world import World, make, plan_of, steps
 from segmend.errors import SegmendError, UsageError
 from segmend.formats import clean_shutdown
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
+from segmend.frozen import replace
+from segmend.surgery.dir_fingerprint import DirFingerprint
 from segmend.surgery.execute.apply import apply
 from segmend.surgery.execute.reverse import reverse
 from segmend.surgery.execute.runs import find
 from segmend.surgery.execute.undo import undo
+from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.plan import Plan
+from segmend.surgery.step import Step
+from segmend.surgery.steps.patch_file import PatchFile
 from segmend.surgery.steps.quarantine import Quarantine
 
 MORE = b"what came since"
@@ -241,6 +246,27 @@ def test_what_a_broker_appended_in_a_new_file_is_seen(clean: Desk, how: str) -> 
     assert clean.tree() == before
     new.unlink()
     assert clean.run("undo", "--yes", "--state-dir", clean.state).code == 0
+
+
+@pytest.mark.parametrize("freed", [True, False])
+def test_old_segments_come_back_before_what_came_since_and_damage_does_not(clean: Desk, freed: bool) -> None:
+    home = home_of(clean, "single-0")
+    first, *_, last = sorted(home.glob("*.log"))
+    if freed:
+        step: Step = Quarantine.of(str(first), "to free a disk")
+    else:
+        at = batches_of(first)[0]
+        step = PatchFile.at(str(first), at.end - 8, NewBytes.inline(b"mended!!"), "mended")
+    plan = plan_of(World(clean.root), [step])
+    plan = replace(plan, dirs=tuple(DirFingerprint.of(str(path)) for path in clean.dirs))
+    run = apply(plan, str(clean.state)).run
+    with open(last, "ab") as file:
+        file.write(MORE)
+    with pytest.raises(SegmendError, match="a broker appended to it since"):
+        undo(find(str(clean.state), None))
+    back = reverse(run)
+    assert [left.path for left in back.left] == ([] if freed else [str(last)])
+    assert any(each.paths[0] == str(first) for each in back.steps) is freed
 
 
 def test_a_file_that_no_step_is_on_and_that_grew_behind_what_was_set_aside(tmp_path: Path) -> None:

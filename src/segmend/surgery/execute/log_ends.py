@@ -1,8 +1,8 @@
 """Where logs end once a plan is done, so that what a broker appends behind them since is seen.
 
-A broker may append in a new file (the old one is full, or its records are of long ago), and leave those of
-the plan as they are: by these alone nobody was there. Were the old end of the log brought back, what was
-appended would lie behind a torn batch, or beside other records of the same offsets.
+A broker may append in another file (the old one is full, or its records are of long ago), and leave those of
+the plan as they are: by these alone nobody was there. Were the old bytes brought back, what was appended
+would lie behind damage, where a recovery cuts it off, or beside other records of the same offsets.
 """
 
 from __future__ import annotations
@@ -31,16 +31,22 @@ _OF_LOGS: Final = (AppendFile, CutFile, PatchFile, Quarantine, ReplaceFile)
 
 @frozen
 class Behind:
-    """A file behind the end that a plan has left to the log of a directory, and what became of it."""
+    """What a broker appended in a file of a directory: `path`, and how that shows; `end` was the last log."""
 
     path: str
     why: str
+    end: str
+
+    def spares(self, step: Step) -> bool:
+        """Whether the step can go back: what it set aside lies before all that is there, as of old."""
+        base = _base(step.paths[0])
+        return base is None or (isinstance(step, Quarantine) and base < _order(self.end))
 
 
 def log_ends(steps: Sequence[Step]) -> dict[str, LogEnd]:
-    """By directory: the last log that will be there, and its size if no step is on it; of nothing begun.
+    """By directory with steps on logs: the last that will be there, its size if no step is on it.
 
-    Only of directories where a step is on the last log, or on one that would be behind it.
+    Asked while nothing is begun.
     """
     found: dict[str, LogEnd] = {}
     by_dir: dict[str, list[Step]] = {}
@@ -53,9 +59,8 @@ def log_ends(steps: Sequence[Step]) -> dict[str, LogEnd]:
         touched = {step.paths[0].rpartition("/")[2] for step in changed}
         aside = {step.path.rpartition("/")[2] for step in changed if isinstance(step, Quarantine)}
         last = max(({*_logs(here)} | touched) - aside, key=_order, default="")
-        if any(_order(name) >= _order(last) for name in touched):
-            size = None if last in touched or not last else disk.file_size(f"{here}/{last}")
-            found[path] = [last, size]
+        size = None if last in touched or not last else disk.file_size(f"{here}/{last}")
+        found[path] = [last, size]
     return found
 
 
@@ -79,9 +84,10 @@ def refuse_appended(run: PlanRun) -> None:
 def _behind(path: str, last: str, size: int | None) -> Iterator[Behind]:
     newest = max(_logs(path), key=_order, default="")
     if _order(newest) > _order(last):
-        yield Behind(path=f"{path}/{newest}", why="a broker made it since, and appended to it")
+        yield Behind(path=f"{path}/{newest}", why="a broker made it since, and appended to it", end=last)
     elif newest and newest == last and size not in (None, disk.file_size(f"{path}/{last}")):
-        yield Behind(path=f"{path}/{last}", why=f"a broker appended to it since: it was {size} bytes long")
+        why = f"a broker appended to it since: it was {size} bytes long"
+        yield Behind(path=f"{path}/{last}", why=why, end=last)
 
 
 def _logs(path: str) -> list[str]:

@@ -148,14 +148,15 @@ def _refuse_kept(
     run: PlanRun, group: _Group, since: Mapping[str, Behind], fatal: Mapping[_Group, str]
 ) -> None:
     """Raise `Kept` where a broker appended behind the steps of a group, or would not start without them."""
-    paths = [path for number in group.numbers for path in run.plan.steps[number].paths]
+    steps = [run.plan.steps[number] for number in group.numbers]
     vaults = ", ".join(run.vault(number) for number in group.numbers)
     if group in fatal:
         why = f"with what was, a broker would not start ({fatal[group]}): it stays, the old one in {vaults}"
-        raise Kept(paths[0], why)
-    found = next((since[home] for home in map(posixpath.dirname, paths) if home in since), None)
-    if found is not None:
-        raise Kept(found.path, f"{found.why}, and it stays; what was stays in {vaults}")
+        raise Kept(steps[0].paths[0], why)
+    for step in steps:
+        found = since.get(posixpath.dirname(step.paths[0]))
+        if found is not None and not found.spares(step):
+            raise Kept(found.path, f"{found.why}, and it stays; what was stays in {vaults}")
 
 
 def _to_hash(run: PlanRun, number: int) -> int:
