@@ -154,6 +154,20 @@ def test_a_way_back_after_which_a_start_loses_records_does_not_say_that_nothing_
     assert f"started after it starts and loses {SINGLE} records" in out
 
 
+def test_no_undo_gives_records_that_came_since_to_another_topic(clean: Desk) -> None:
+    """The broker was killed, and the one file of the plan was as it left it."""
+    home = home_of(clean, "single-0")
+    stamp(home)
+    clean.plan("restamp", "--topic", "single")
+    clean.apply()
+    log = max(home.glob("*.log"))
+    with open(log, "ab") as file:
+        file.write(MORE)
+    ran = clean.run("undo", "--yes", "--state-dir", clean.state)
+    assert (ran.code, f"{log}: a broker appended to it since" in ran.err) == (8, True), ran.err
+    assert reversed_plan(clean)[0] == 0
+
+
 def stop_cleanly(desk: Desk) -> None:
     """As a broker that ran in between: the marker of each dir is a new one."""
     for marker in (d / clean_shutdown.FILE_NAME for d in desk.dirs):

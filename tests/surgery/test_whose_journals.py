@@ -1,6 +1,7 @@
 """Surgery that somebody else was stopped in, told by commands that only read: never silence."""
 
 import os
+import re
 import shlex
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from segmend.cli import stopped_surgery
 from segmend.state_dir import usual_state_dir
 from segmend.surgery.execute.apply import apply
 from segmend.surgery.execute.runs import find
+from segmend.surgery.execute.undo import undo
 
 
 @pytest.fixture
@@ -56,6 +58,23 @@ def test_journals_that_are_closed_to_this_user_are_no_silence(world: World, comm
     said = "no surgery that was" if command == "forecast" else "not looked at: whether surgery was"
     assert f"{said} stopped over these dirs: {home}: permission denied (chmod u+rx {home})" in after.stdout
     assert after.returncode == before.returncode
+
+
+@pytest.mark.parametrize("calls", [20, 55, 90])
+@pytest.mark.parametrize("command", ["apply", "undo"])
+def test_what_is_named_of_an_undo_that_was_stopped_does_what_it_says(
+    world: World, monkeypatch: pytest.MonkeyPatch, command: str, calls: int
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(world.root))
+    before = world.tree()
+    done = apply(plan_of(world), str(world.root / "segmend")).run
+    after = world.tree()
+    with pytest.raises(Died):
+        undo(done, fx=Mortal(calls))
+    said = run("check", world.a, world.b).out
+    named = next(line for line in re.findall(r"`segmend ([^`]+)`", said) if line.startswith(command))
+    run(*shlex.split(named), "--yes", code=1 if command == "apply" else 0)
+    assert world.tree() == (after if command == "apply" else before)
 
 
 def test_where_the_journals_of_a_user_lie() -> None:

@@ -26,7 +26,9 @@ from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
 from segmend.surgery.writing.work import folder
 
-_OF_LOGS: Final = (AppendFile, CutFile, PatchFile, Quarantine, ReplaceFile)
+_OF_FILES: Final = (AppendFile, CutFile, PatchFile, Quarantine, ReplaceFile)
+_OF_LOGS: Final = ("log", "partition-metadata", "kraft-snapshot", "quorum-state")
+"""Files on which it depends who gets the records of a log; others are made anew out of it."""
 
 
 @frozen
@@ -44,20 +46,19 @@ class Behind:
 
 
 def log_ends(steps: Sequence[Step]) -> dict[str, LogEnd]:
-    """By directory with steps on logs: the last that will be there, its size if no step is on it.
-
-    Asked while nothing is begun.
+    """By directory with steps on logs, or their identity: the last log that will be there, its size if no
+    step is on it. Asked while nothing is begun.
     """
     found: dict[str, LogEnd] = {}
     by_dir: dict[str, list[Step]] = {}
     for step in steps:
-        if isinstance(step, _OF_LOGS) and _base(step.path) is not None:
+        if isinstance(step, _OF_FILES) and parse_file_name(_name(step.path)).kind in _OF_LOGS:
             by_dir.setdefault(folder(step.path), []).append(step)
     came_from = {step.target: step.source for step in steps if isinstance(step, MoveDir)}
     for path, changed in by_dir.items():
         here = came_from.get(path, path)
-        touched = {step.paths[0].rpartition("/")[2] for step in changed}
-        aside = {step.path.rpartition("/")[2] for step in changed if isinstance(step, Quarantine)}
+        touched = {name for step in changed if _base(name := _name(step.paths[0])) is not None}
+        aside = {_name(step.path) for step in changed if isinstance(step, Quarantine)}
         last = max(({*_logs(here)} | touched) - aside, key=_order, default="")
         size = None if last in touched or not last else disk.file_size(f"{here}/{last}")
         found[path] = [last, size]
@@ -90,6 +91,10 @@ def _behind(path: str, last: str, size: int | None) -> Iterator[Behind]:
         yield Behind(path=f"{path}/{last}", why=why, end=last)
 
 
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
 def _logs(path: str) -> list[str]:
     names = disk.names(path) if disk.path_type(path) == "dir" else []
     return [name for name in names if _base(name) is not None]
@@ -103,5 +108,5 @@ def _order(name: str) -> int:
 
 def _base(path: str) -> int | None:
     """The base offset of a live log; None for any other file."""
-    parsed = parse_file_name(path.rpartition("/")[2])
+    parsed = parse_file_name(_name(path))
     return parsed.base_offset if parsed.kind == "log" and parsed.state == "live" else None
