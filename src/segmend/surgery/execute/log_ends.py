@@ -55,11 +55,15 @@ def log_ends(steps: Sequence[Step]) -> dict[str, LogEnd]:
         if isinstance(step, _OF_FILES) and parse_file_name(_name(step.path)).kind in _OF_LOGS:
             by_dir.setdefault(folder(step.path), []).append(step)
     came_from = {step.target: step.source for step in steps if isinstance(step, MoveDir)}
+    aside = {step.path for step in steps if isinstance(step, Quarantine) and step.before.kind == "dir"}
     for path, changed in by_dir.items():
         here = came_from.get(path, path)
-        touched = {name for step in changed if _base(name := _name(step.paths[0])) is not None}
-        aside = {_name(step.path) for step in changed if isinstance(step, Quarantine)}
-        last = max(({*_logs(here)} | touched) - aside, key=_order, default="")
+        logs, touched = {*(_logs(here) if here not in aside else ())}, set[str]()
+        for name, step in ((_name(step.paths[0]), step) for step in changed):
+            if _base(name) is not None:
+                touched.add(name)
+                (logs.discard if isinstance(step, Quarantine) else logs.add)(name)
+        last = max(logs, key=_order, default="")
         size = None if last in touched or not last else disk.file_size(f"{here}/{last}")
         found[path] = [last, size]
     return found

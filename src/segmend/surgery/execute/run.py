@@ -189,7 +189,6 @@ def examine(
         refuse_state(run.plan, begun=None if untouched else run, run=run)
     else:
         refuse_stopped_since(run)
-        refuse_appended(run)
     # In the order in which they are taken.
     goal = Status.AFTER if direction == FORWARD else Status.BEFORE
     numbers = [number for number, status in enumerate(run.statuses()) if status is not goal]
@@ -199,6 +198,7 @@ def examine(
         refuse_changed(run.plan, run.statuses(), run=run if direction == BACK else None, begun=run)
     refuse_lost_backups(run, todo)
     if direction == BACK:
+        refuse_appended(run)
         refuse_changed_aside(run, todo)
     refuse_full(run, todo, vaults, direction)
     refuse_without_rights(run, todo, vaults)
