@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.rescue import led_over_time
 from tests.rescue.over_time import play
 from tests.seeds import SEED, sampled
 
@@ -10,4 +11,15 @@ from tests.seeds import SEED, sampled
 @pytest.mark.slow
 def test_each_record_is_exported_once_and_what_went_before_is_told(tmp_path: Path) -> None:
     wrong = play(SEED, range(sampled(200, 12)), tmp_path)
+    assert not wrong, "\n".join(wrong)
+
+
+def test_nothing_is_added_where_a_new_leader_wrote_over_what_was_taken(tmp_path: Path) -> None:
+    """Behind the last record only: markers were there. And what told of it was deleted since."""
+    assert led_over_time.play(3, (9, 99), tmp_path) == []
+
+
+@pytest.mark.slow
+def test_leaders_change_and_transactions_end_between_exports(tmp_path: Path) -> None:
+    wrong = led_over_time.play(SEED, range(sampled(400, 20)), tmp_path)
     assert not wrong, "\n".join(wrong)

@@ -5,6 +5,7 @@ Whoever adds what is new asks here what that is, and keeps where it ends with wh
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -25,6 +26,8 @@ class Reached(NamedTuple):
     topic_id: int = 0
     cluster_id: int = 0
     isolation: int = 0
+    last_epoch: int = 0
+    """The leader epoch of the batch before `next_offset`, which need not hold a record, plus 1."""
 
 
 @frozen
@@ -37,7 +40,10 @@ class New:
 
     def after(self, last: int | None) -> Reached:
         """How far it reaches once all is added; `last` is the offset of its last record, if there is one."""
+        epoch = _written_in(self.job, self.end - 1) if self.end > self.before.next_offset else None
         after = self.before._replace(next_offset=self.end)
+        if epoch is not None:
+            after = after._replace(last_epoch=epoch + 1)
         if last is None:
             return after
         return after._replace(last_offset=last + 1, last_record=_record(self.job, last) or 0)
@@ -89,11 +95,33 @@ def _refuse_other(job: Job, before: Reached, now: Reached) -> None:
             f"has another record at offset {before.last_offset - 1} than what is in there: the log was "
             "truncated and written again, or made anew"
         )
+    elif before.last_epoch and (led := _led_in(job, before.next_offset - 1)) >= before.last_epoch:
+        said = (
+            f"was led in epoch {led} at offset {before.next_offset - 1} already, and what is in there ends "
+            f"in epoch {before.last_epoch - 1}: the log was truncated and written again"
+        )
     if said is not None:
         raise PartitionError(
             f"{job.request.out}: {job.name} {said}; nothing of it was added: give other DIRs, a new --out, "
             "or choose with --topic"
         )
+
+
+def _led_in(job: Job, offset: int) -> int:
+    """The leader epoch that owns this offset; -1 if nothing tells."""
+    starts = [each.first_offset for each in job.merged.lineage]
+    at = bisect_right(starts, offset)
+    return job.merged.lineage[at - 1].epoch if at else -1
+
+
+def _written_in(job: Job, offset: int) -> int | None:
+    """The same, where a sound batch says so; None where none is there."""
+    epoch = _led_in(job, offset)
+    for runs in (each.runs for each in job.replicas):
+        at = bisect_left(runs.column("last_offset"), offset)
+        if at < len(runs) and runs[at].first_offset <= offset and runs[at].epoch == epoch:
+            return epoch if epoch >= 0 else None
+    return None
 
 
 def _record(job: Job, offset: int) -> int | None:

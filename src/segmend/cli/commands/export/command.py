@@ -32,9 +32,10 @@ otherwise records of it are taken with `aborted` null, and stay so. Offsets that
 run are named by it, and not looked for again, but for those at the end of the log; `segmend rescue` into
 a new OUT takes what other replicas have of them.
 
-A topic that was made anew, and a log that is shorter than what OUT has or that has another record where OUT
-ends, are refused. If the log was truncated below, and the last record that OUT has is no longer in it,
-nothing tells. Files of a killed run that no commit has are written over, or removed, by the next one.
+A topic that was made anew, and a log that is shorter than what OUT has, or that has another record or a
+later leader epoch where OUT ends, are refused: it was truncated and written again. Of messages of magic 0 and
+1, and in an OUT of an earlier release until something is added, no epoch tells, but the last record while it
+is there. Files of a killed run that no commit has are written over, or removed, by the next one.
 
 Of OUT each run looks whether the commits and checkpoints of _delta_log are as runs before left them, and
 whether each file of the table is there and has its size; not what is in these files, which only a read of
