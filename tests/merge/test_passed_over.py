@@ -167,7 +167,8 @@ def test_a_log_of_another_ending_that_alone_has_records_is_named(
     # Beside its own segment one has nothing new; nor has, where others are cleaned, one to be deleted.
     beside = home / f"{logs[0].name}.{ending}"
     shutil.copy(logs[0], beside)
-    told(command, tmp_path / "beside", log_dir, code=0)
+    ran = told(command, tmp_path / "beside", log_dir, code=0)
+    assert str(beside) in ran.of("summary")[0]["not_looked_at"]
     if not alone:
         for log in logs[1:]:
             log.unlink()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from segmend.formats.names import file_prefix
+from segmend.formats.offset_checkpoint import RECOVERY_POINT
 from segmend.merge.branch import Branch
 from segmend.merge.packed import Packed
 from segmend.merge.spans import Span, Spans, common, has, united, without
@@ -148,8 +149,9 @@ def _told_beside(
             if branch.left is not None or deleted:
                 continue
             if high >= end or low < first:
+                home = replica.dir if file == RECOVERY_POINT else replica.path
                 yield (
-                    f"{replica.path}/{file} tells of offsets from {low} on, which no log here has; whether "
+                    f"{home}/{file} tells of offsets from {low} on, which no log here has; whether "
                     "they are lost, or were deleted, nothing tells"
                 )
             for begin, last in _taken_by_none(number, (low, high), replicas, branches):

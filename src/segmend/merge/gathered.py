@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from segmend.formats.names import parse_dir_name
+from segmend.formats.names import parse_dir_name, parse_file_name
 from segmend.frozen import frozen
 from segmend.logdir.file_system import or_none, place_of
 from segmend.logdir.tree import LogDir, PartitionDir
@@ -61,7 +61,8 @@ class PassedOver:
     """Paths of what lies beside the replicas and is not looked at.
 
     `aside` are directories that no broker serves: of a replica that is being deleted or moved, or was set
-    aside. `strays` are those of them that may have records that no replica has: what was set aside, and the
+    aside; and logs of replicas that have another ending, for they are being deleted, or a cleaner wrote them.
+    `strays` are those of them that may have records that no replica has: what was set aside, and the
     copy of a move where its broker's own replica is not among these, or got its name and place since they
     were listed. `broken` are links to nothing where a replica should be. `running` are log dirs on which a
     broker runs or ran meanwhile: what it wrote since they were read is not looked at either. `not_here` are
@@ -99,14 +100,26 @@ def passed_over(dirs: Sequence[LogDir], topic: str | None) -> PassedOver:
     for each in (each for log_dir in dirs if aside for each in log_dir.partitions if each.kind == "current"):
         served.setdefault(each.key, []).append(each)
     left = (each for each in aside if each.kind != "delete")
-    current = [each for log_dir in dirs for each in log_dir.partitions if each.kind == "current"]
-    linked = [each for each in current if _is_link(each) and fnmatchcase(each.topic, glob)]
+    current = [
+        each
+        for log_dir in dirs
+        for each in log_dir.partitions
+        if each.kind == "current" and fnmatchcase(each.topic, glob)
+    ]
+    linked = [*filter(_is_link, current)]
     return PassedOver(
         shared=gathered(dirs).shared if linked else (),
-        aside=tuple(each.path for each in aside),
+        aside=(*(each.path for each in aside), *(log for each in current for log in _other_logs(each))),
         strays=tuple(each.path for each in left if _may_have_more(each, served.get(each.key, ()))),
         broken=tuple(broken),
     )
+
+
+def _other_logs(partition: PartitionDir) -> Iterator[str]:
+    layout = partition.layout
+    for name in sorted((*layout.deleted, *layout.swap, *layout.cleaned)):
+        if parse_file_name(name).kind == "log":
+            yield f"{partition.path}/{name}"
 
 
 def _may_have_more(beside: PartitionDir, served: Sequence[PartitionDir]) -> bool:

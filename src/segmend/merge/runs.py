@@ -11,7 +11,12 @@ from segmend.formats import legacy, offset_index, time_index
 from segmend.formats.batch import RecordBatch
 from segmend.formats.java_number import INT_MAX, LONG_MAX
 from segmend.formats.names import file_prefix, parse_file_name
-from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET
+from segmend.formats.offset_checkpoint import (
+    CLEANER_OFFSET,
+    HIGH_WATERMARK,
+    LOG_START_OFFSET,
+    RECOVERY_POINT,
+)
 from segmend.frozen import replace
 from segmend.kernel.types import DECODE_LIMIT, BatchRange, Problem
 from segmend.logdir.file_system import Unreadable, or_none
@@ -152,9 +157,17 @@ def _told_beside(partition: PartitionDir, end: int) -> Iterator[tuple[int, int, 
     for segment in partition.segments:
         if segment.log is not None and not segment.log.known_size:
             yield from _told_between(segment)
+    yield from _told_above(partition, end)
+
+
+def _told_above(partition: PartitionDir, end: int) -> Iterator[tuple[int, int, str]]:
+    """By producer snapshots, and by the recovery point, which never lies beyond the end of its log."""
     for offset, file in partition.snapshots[-1:]:
         if offset > end:
             yield end, offset - 1, file.name
+    recovery_point = partition.log_dir.recovery_points.get(partition.key, 0)
+    if recovery_point > end:
+        yield end, recovery_point - 1, RECOVERY_POINT
 
 
 def _told_between(segment: LogSegment) -> Iterator[tuple[int, int, str]]:

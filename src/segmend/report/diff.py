@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
+from segmend.formats.names import parse_file_name
 from segmend.kernel.types import KINDS
 from segmend.merge.compared import Compared
 from segmend.merge.gathered import PassedOver
@@ -312,10 +313,16 @@ def passed_over_lines(
     shared: Sequence[str] = (),
 ) -> Iterator[str]:
     """What lies beside the replicas and was not looked at, for people."""
-    if aside:
+    logs = [each for each in aside if parse_file_name(each.rpartition("/")[2]).kind == "log"]
+    if homes := [each for each in aside if each not in logs]:
         yield (
-            f"not looked at, for no broker serves them (being deleted, moved, or set aside): {_few(aside)}; "
+            f"not looked at, for no broker serves them (being deleted, moved, or set aside): {_few(homes)}; "
             "give partition directories in place of log dirs to have one read"
+        )
+    if logs:
+        yield (
+            f"not looked at, for no broker reads logs of such an ending (being deleted, or a cleaner's): "
+            f"{_few(logs)}; give a copy of a directory in which such a log has the usual name to have it read"
         )
     if strays:
         yield (
