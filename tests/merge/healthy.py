@@ -20,7 +20,7 @@ from tests.cli.run import run
 from tests.golden.produce import producer
 from tests.golden.topics import Topic, codecs, create, small_segments
 from tests.lab.acknowledged.base import patiently
-from tests.lab.admin import admin
+from tests.lab.admin import admin, wait_until_known
 from tests.lab.base import QUIET
 from tests.lab.cluster import Cluster
 from tests.lab.errors import LabError
@@ -60,6 +60,8 @@ class Story:
 
     def begin(self) -> None:
         self.cluster.start()
+        if self.release.mode != "zookeeper":
+            wait_until_known(self.cluster.bootstrap, len(self.cluster.brokers))
         small = small_segments(self.release, 1 << 14)
         rows = [
             Topic(name, {**small, **(COMPACT if name == "compacted" else {})}, self.draw.randrange(1, 4))

@@ -437,6 +437,9 @@ ELSEWHERE = {
     "What brokers have of which no dir is given": "rescue/test_elsewhere.py no_dir_is_given_are_named",
     "by it none of those that were in sync": "rescue/test_elsewhere.py none_of_which_was_in_sync",
     "reach beyond what the others have, that is told": "rescue/test_elsewhere.py more_than_the_replicas_have",
+    "all of such brokers are of an older copy": "rescue/test_older_copies.py beside_newer_metadata",
+    "it is a doubt if not all in sync are here, else assumed": "rescue/test_older_copies.py as_it_was_left",
+    "a recovery point beyond the end of a log tells": "rescue/test_elsewhere.py ends_before_its_recovery",
     "of another ending (.swap, .cleaned, .deleted) are not read": "merge/test_passed_over.py of_another",
 }
 """The test that has it, by its file and a part of its name."""

@@ -343,10 +343,11 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--only", type=int, action="append", metavar="N")
+    parser.add_argument("--base", type=Path, help="another base than those in the repository")
     parser.add_argument("--told", action="store_true", help="tell each trial")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
-        worlds = {each: opened(each, Path(home, each)) for each in BASES}
+        worlds = {each: opened(each, Path(home, each), options.base) for each in BASES}
         numbers = options.only or range(options.count)
         wrong = play(
             options.seed, numbers, worlds.__getitem__, Path(home), print if options.told else lambda _: None

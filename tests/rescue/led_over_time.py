@@ -73,6 +73,7 @@ class Trial:
         self.transactional = self.draw.random() < 0.6
         self.committed = self.draw.random() < 0.5
         self.open: dict[int, int] = {}
+        self.decided: dict[tuple[int, int], bool] = {}
         self.sequences: dict[int, int] = {}
         self.count, self.did = 0, list[str]()
 
@@ -94,9 +95,11 @@ class Trial:
             kind = self.draw.random()
             if self.transactional and kind < 0.3 and self.open:
                 producer = self.draw.choice(sorted(self.open))
-                self.open.pop(producer)
+                # Its coordinator has decided, and writes no other marker once this one is lost.
+                which = producer, self.open.pop(producer)
+                commits = self.decided.setdefault(which, self.draw.random() < 0.6)
                 batch = build_marker(
-                    offset=self.leader.end, commit=self.draw.random() < 0.6, producer_id=producer,
+                    offset=self.leader.end, commit=commits, producer_id=producer,
                     producer_epoch=0, leader_epoch=self.epoch, timestamp=1_700_000_000_000 + self.count,
                 )  # fmt: skip
             else:

@@ -54,6 +54,7 @@ def test_replicas_none_of_which_was_in_sync(
     doubts = {line["partition"]: line["doubts"] for line in ran.of("partition")}
     assert doubts[0][0].startswith("by the metadata log only brokers 1, 2 were in sync")
     assert doubts[1] == doubts[2] == []
+    assert doubts[0][0] in run("explain", "merge", *dirs, "--topic", "safe", code=0).out
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -70,6 +71,20 @@ def test_a_checkpoint_that_tells_of_more_than_the_replicas_have(
         ran = told((*command, "--topic", "t"), tmp_path / f"o{end}", *dirs, code=code)
         words = [each for line in ran.of("partition") for each in line["doubts"]]
         assert any(f"reach to offset {end}, and no replica is in it" in each for each in words) is (end == 51)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_log_that_ends_before_its_recovery_point(command: tuple[str, ...], tmp_path: Path) -> None:
+    """The end of all of it was lost, with the line of its high watermark; no disk syncs what it has not."""
+    dirs = [broker(tmp_path, number, PLAIN[:5]) for number in (1, 2)]
+    for end, code in ((50, 0), (51, 4)):
+        (dirs[0] / "recovery-point-offset-checkpoint").write_text(f"0\n1\nt 0 {end}\n")
+        ran = told(command, tmp_path / f"o{end}", *dirs, code=code)
+        (line,) = ran.of("partition")
+        words = (
+            f"{dirs[0]}/recovery-point-offset-checkpoint tells of offsets from 50 on, which no log here has"
+        )
+        assert any(each.startswith(words) for each in line["doubts"]) is bool(code)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

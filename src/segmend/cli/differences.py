@@ -89,7 +89,7 @@ def tell(
     progress, compacts = Progress(sys.stderr, sizes=False), compacts_by(dirs, policies_of(args))
     may_be = beyond(dirs, compacts.known)
     try:
-        for partition in (_with_doubts(each, may_be) for each in every(compacts)):
+        for partition in (with_doubts(each, may_be) for each in every(compacts)):
             progress.update(counts["partitions"], number, f"{partition.topic}-{partition.partition}")
             absent = metadata.absent(partition)
             code |= _code(partition, absent)
@@ -112,13 +112,14 @@ def tell(
     return code | ExitCode.of(left=gone or beside.strays or beside.shared, unread=beside.broken)
 
 
-def _with_doubts(partition: Compared, may_be: Beyond) -> Compared:
+def with_doubts(partition: Compared, may_be: Beyond) -> Compared:
     """It, with what may have been beyond the replicas that are here."""
     if partition.merged is None:
         return partition
-    holders = {replica.broker for replica in partition.replicas}
-    more = may_be((partition.topic, partition.partition), holders, partition.merged.next_offset)
-    return replace(partition, merged=replace(partition.merged, doubts=(*partition.merged.doubts, *more)))
+    holders, merged = {replica.dir: replica.broker for replica in partition.replicas}, partition.merged
+    more = may_be((partition.topic, partition.partition), holders, merged.next_offset)
+    doubts, assumed = (*merged.doubts, *more.doubts), (*merged.assumed, *more.assumed)
+    return replace(partition, merged=replace(merged, doubts=doubts, assumed=assumed))
 
 
 def _is_different(partition: Compared, absent: Sequence[int]) -> bool:

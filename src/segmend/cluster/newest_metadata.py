@@ -10,7 +10,9 @@ from segmend.frozen import frozen
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
+from segmend.node.last_run import EarlierDir
 from segmend.node.metadata_image import MetadataImage
+from segmend.node.metadata_log import MetadataLog
 
 
 def by_cluster(dirs: Iterable[LogDir]) -> Collection[Sequence[LogDir]]:
@@ -24,27 +26,45 @@ def by_cluster(dirs: Iterable[LogDir]) -> Collection[Sequence[LogDir]]:
 
 def newest_image(brokers: Iterable[BrokerDirs]) -> MetadataImage | None:
     """What the newest metadata log among the dirs says that has its beginning: else it may lack any topic."""
-    newest: tuple[tuple[int, int], MetadataImage] | None = None
+    newest = _newest(brokers)
+    return newest and newest[0].image
+
+
+def _newest(brokers: Iterable[BrokerDirs]) -> tuple[MetadataLog, BrokerDirs] | None:
+    newest: tuple[MetadataLog, BrokerDirs] | None = None
     for broker in brokers:
         log = broker.own_metadata_log
         if log is not None and log.records and log.whole:
-            found = log.position, log.image
-            newest = max(newest or found, found, key=lambda each: each[0])
-    return newest and newest[1]
+            found = log, broker
+            newest = max(newest or found, found, key=lambda each: each[0].position)
+    return newest
 
 
 @frozen
 class KnownCluster:
-    """The newest metadata of one cluster, and the `brokers` whose `dirs` are here.
+    """The newest metadata of one cluster, the node that `has` it, and the `brokers` whose `dirs` are here.
 
     `is_open` tells that a cleaner was at a topic without a policy of its own, and that nothing tells those of
     the brokers.
     """
 
-    image: MetadataImage
+    log: MetadataLog
+    has: BrokerDirs
     is_open: bool
-    brokers: frozenset[int]
+    brokers: Mapping[int, BrokerDirs]
     dirs: tuple[LogDir, ...]
+
+    @property
+    def image(self) -> MetadataImage:
+        return self.log.image
+
+    def earlier(self) -> Mapping[str, EarlierDir]:
+        """By path, dirs that are not known to be as their brokers left them."""
+        found, home = dict[str, EarlierDir](), self.has.metadata_dir
+        for broker in self.brokers.values():
+            elsewhere = None if broker is self.has else home
+            found |= broker.earlier_by(self.log, elsewhere) if elsewhere else broker.earlier_dirs
+        return {path: each for path, each in found.items() if not each.complete}
 
 
 @frozen
@@ -81,11 +101,12 @@ def compacts_by(dirs: Iterable[LogDir], configs: Sequence[ServerConfig] = ()) ->
     known, given = [], tuple(config.given for config in configs)
     for group in by_cluster(dirs):
         brokers = members(group).brokers
-        image = newest_image(brokers.values())
-        if image is not None:
+        newest = _newest(brokers.values())
+        if newest is not None:
+            log, has = newest
+            image = log.image
             cleaned = {topic for log_dir in group for topic, _ in log_dir.cleaner_offsets}
             theirs = cleaned.intersection(image.ids).difference(COMPACTED_TOPICS)
             is_open = not given and not all(map(image.has_policy, theirs))
-            whose = frozenset(brokers)
-            known.append(KnownCluster(image=image, is_open=is_open, brokers=whose, dirs=tuple(group)))
+            known.append(KnownCluster(log=log, has=has, is_open=is_open, brokers=brokers, dirs=tuple(group)))
     return Policies(known=tuple(known), given=given)

@@ -198,6 +198,11 @@ class BrokerDirs:
         metadata = None if log is None or home is None else (log, home)
         return earlier_dirs(self.dirs, self.release, self.config, metadata, self.node_id)
 
+    def earlier_by(self, log: MetadataLog, home: LogDir) -> Mapping[str, EarlierDir]:
+        """The same by another node's copy of the metadata, in `home`, and those of which nothing tells."""
+        copies = {each.path: own for each in self.dirs if (own := self.metadata_log(each)) is not None}
+        return earlier_dirs(self.dirs, self.release, self.config, (log, home), self.node_id, copies)
+
     @property
     def older_dirs(self) -> Mapping[str, str]:
         """Why nobody knows what it should have: by the path of each of them that was not only away."""

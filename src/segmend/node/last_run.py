@@ -5,6 +5,7 @@ epochs of before are those of an older copy; a dir that is as a stop in order le
 node was killed, what was written in the last seconds before leaves no other trace: of a dir that was away
 since, nobody can tell then whether it is the same. Without metadata the dirs are held against each other
 (`dir_times`). Seen on 1.1.0, 2.8.2, 3.9.2, 4.3.1: the broker takes its logs as they are, killed and stopped.
+The metadata of another node tells the same of its dirs, for whoever reads them without starting it.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ from typing import Final
 from segmend.broker.checkpoints import BROKER_EPOCHS
 from segmend.formats.clean_shutdown import FILE_NAME as MARKER
 from segmend.formats.epoch_checkpoint import FILE_NAME as EPOCHS
+from segmend.formats.java_number import LONG_MAX
 from segmend.formats.meta_properties import FILE_NAME as IDENTITY
+from segmend.formats.names import CLUSTER_METADATA
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from segmend.frozen import frozen, replace
+from segmend.kernel.scan import iter_batches
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.release import Release
@@ -37,6 +41,7 @@ from segmend.node.dir_times import (
     time_of,
     written_earlier,
 )
+from segmend.node.metadata_image import MetadataImage
 from segmend.node.metadata_log import MetadataLog
 from segmend.node.older import newest_of_topic
 from segmend.node.runs import Ended, Use
@@ -63,7 +68,7 @@ FAILED: Final = (
     "the broker went on without this dir (under broker epoch {}): it failed, and is as it was then; a copy "
     "of up to two minutes before looks the same"
 )
-_OLDER: Final = "by the metadata of this node {}: this dir is an older copy (a snapshot?)"
+_OLDER: Final = "by the metadata {}: this dir is an older copy (a snapshot?)"
 _MARKED: Final = "the broker ran with it under broker epoch {}, and the marker is of a stop under {}"
 _LED: Final = "{} was led here in epoch {}, and its log knows of none after {}"
 _RUNNING: Final = (
@@ -75,6 +80,15 @@ _ANEW: Final = (
     "tell of which moment"
 )
 _WRITTEN: Final = "it was in use {:,} s after its checkpoints were last written"
+_BEHIND: Final = (
+    "its own copy of the metadata ends at offset {}, and it was in use {:,} s after more was written: this "
+    "dir is an older copy (a snapshot?)"
+)
+_ANEW_BESIDE: Final = (
+    "all its files are younger than what {} tells of its broker: a copy that kept no times, and nobody can "
+    "tell of which moment"
+)
+_UNTOLD: Final = "no file of it tells of which moment it is"
 
 
 _MS: Final = 1_000_000
@@ -86,6 +100,7 @@ class Kind(StrEnum):
     OLDER = "an older copy, or one of which nobody can tell"
     ANEW = "a copy that kept no times"
     AWAY = "away meanwhile: nothing is known to have been written to its replicas since"
+    UNTOLD = "nothing tells"
 
 
 @frozen
@@ -114,10 +129,12 @@ def earlier_dirs(
     config: ServerConfig,
     metadata: tuple[MetadataLog, LogDir] | None,
     node_id: int | None,
+    copies: Mapping[str, MetadataLog] | None = None,
 ) -> Mapping[str, EarlierDir]:
     """By path, the dirs that were not there when the broker last ran.
 
-    `metadata` is the node's own copy, and the dir in which it lies.
+    `metadata` is the node's own copy, and the dir in which it lies. Of that of another node, `copies` are its
+    own ones by the dirs in which they lie; then those of which nothing tells are given as well.
     """
     interval = max(config.number(INTERVAL) // 1000, 5) * S
     beside: dict[str, EarlierDir] = {}
@@ -139,12 +156,16 @@ def earlier_dirs(
     ahead = _ahead_of_files(log, home)
     for each in dirs:
         served = log.image.runs.of(node_id, each.directory_id)
-        if served is None or not _are_one(_whose(each), _whose(home)):
+        if served is None or not _are_one(_whose(each), (_whose(home)[0], node_id)):
             told = by_others.get(each.path)
+            if told is None and copies is not None:
+                told = EarlierDir(words=_UNTOLD, file=IDENTITY, kind=Kind.UNTOLD, proven=False)
         else:
             group = [other for other in dirs if _are_one(_whose(each), _whose(other))]
             left = _AsLeft(each, log, node_id, *served, ahead=ahead, interval=interval, group=group)
             told = left.told(by_others.get(each.path), beside.get(each.path))
+            if copies is not None and (told is None or told.complete):
+                told = left.beside(home, copies.get(each.path)) or told
         if told is not None:
             found[each.path] = told
     return found
@@ -235,6 +256,33 @@ class _AsLeft:
             return EarlierDir(words=_AWAY_KILLED.format(last, own))
         return EarlierDir(words=AWAY.format(last, own), kind=Kind.AWAY, epochs=epochs)
 
+    def beside(self, home: LogDir, copy: MetadataLog | None) -> EarlierDir | None:
+        """What the metadata of another node in `home` tells more, and the `copy` of it that this dir has.
+
+        That tells of the moment of this dir where its files lost their times.
+        """
+        if not self._dir.current or _marker_epoch(self._dir) == self._service.epoch:
+            return None
+        if copy is not None and copy.whole:
+            return self._metadata_behind(home, copy)
+        if not self._dir.device or not checkpoint_times(self._dir):
+            return EarlierDir(words=_UNTOLD, file=IDENTITY, kind=Kind.UNTOLD, proven=False)
+        if not is_younger(self._dir, self._until + AT_ONCE):
+            return None
+        if _times_were_lost(home, self._image):
+            return EarlierDir(words=_UNTOLD, file=IDENTITY, kind=Kind.UNTOLD, proven=False)
+        words = _ANEW_BESIDE.format(f"the metadata in {home.path}")
+        return EarlierDir(words=words, file=IDENTITY, kind=Kind.ANEW, proven=False)
+
+    def _metadata_behind(self, home: LogDir, copy: MetadataLog) -> EarlierDir | None:
+        if self._until - copy.image.runs.time * _MS <= self._margin:
+            return None
+        end = copy.position[1]
+        late = self._until - _first_behind(home, end) * _MS
+        if late <= self._margin:
+            return None  # Nothing was written to the metadata meanwhile, as up to 3.2 on a quiet cluster.
+        return EarlierDir(words=_BEHIND.format(end, late // S), file=CLUSTER_METADATA)
+
     @property
     def _was_stopped(self) -> bool:
         return self._service.end is Ended.IN_ORDER and not self._failed_since
@@ -319,6 +367,29 @@ def _ahead_of_files(log: MetadataLog, home: LogDir) -> int:
     partition = home.cluster_metadata
     time = time_of(partition.segments[-1].log) if partition is not None and partition.segments else None
     return 0 if time is None else max(0, log.image.runs.time - time // _MS)
+
+
+def _times_were_lost(home: LogDir, image: MetadataImage) -> bool:
+    """Whether the log of the metadata is younger than its last record."""
+    partition = home.cluster_metadata
+    time = time_of(partition.segments[-1].log) if partition is not None and partition.segments else None
+    return not home.device or time is None or time > image.runs.time * _MS + AT_ONCE
+
+
+def _first_behind(home: LogDir, end: int) -> int:
+    """When (ms) the first batch from this offset on was written to the metadata there; "never" is 2^63."""
+    partition = home.cluster_metadata
+    for segment in () if partition is None else partition.segments:
+        if segment.log is None or (segment.next_base_offset or end + 1) <= end:
+            continue
+        try:
+            with segment.log.reader() as reader:
+                for batch in iter_batches(reader):
+                    if batch.last_offset >= end:
+                        return batch.max_timestamp
+        except Unreadable:
+            continue
+    return LONG_MAX
 
 
 def _last_written(partition: PartitionDir) -> int:

@@ -104,8 +104,10 @@ def with_doubts(
     for line in lines:
         if not line.get("refused"):
             key = line["topic"], line["partition"]
-            more = may_be(key, {unread(place).broker for place in wanted[key]}, line["next_offset"])
-            line = {**line, "doubts": [*line["doubts"], *more]}
+            holders = {one.dir: one.broker for one in map(unread, wanted[key])}
+            more = may_be(key, holders, line["next_offset"])
+            told = {"doubts": more.doubts, "assumed": more.assumed}
+            line = {**line, **{name: [*line[name], *words] for name, words in told.items()}}
         yield line
 
 

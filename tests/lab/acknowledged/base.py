@@ -11,8 +11,9 @@ import sys
 import tempfile
 import time
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from confluent_kafka import KafkaException, Producer
@@ -56,6 +57,15 @@ def archive(version: str) -> Path:
 
 class Story:
     """The producers, and what they were told."""
+
+    @staticmethod
+    def prepare(cluster: Cluster) -> None:
+        """Before the first start."""
+
+    @staticmethod
+    def begin(cluster: Cluster) -> None:
+        """Make the topics."""
+        make_topics(cluster)
 
     def __init__(self, cluster: Cluster, seed: int) -> None:
         self.cluster, self.draw = cluster, random.Random(seed)
@@ -155,19 +165,29 @@ def all_in_sync(cluster: Cluster) -> None:
         time.sleep(0.5)
 
 
-def play(cluster: Cluster, seed: int) -> list[Row]:
-    """The whole story; at its end all brokers are dead. What was acknowledged."""
-    cluster.start()
+def make_topics(
+    cluster: Cluster,
+    more: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    *,
+    own_sizes: bool = True,
+) -> None:
+    """Of three replicas each; `more` are settings by topic. Without `own_sizes` brokers say when to roll."""
     small = small_segments(cluster.release)
-    create(
-        cluster.bootstrap,
-        [
-            Topic(name, {**small, **(COMPACT if name == "compacted" else {})}, count)
-            for name, count in TOPICS.items()
-        ],
-        replicas=3,
-    )
-    story = Story(cluster, seed)
+    if not own_sizes:
+        small.pop("segment.bytes", None)
+    rows = [
+        Topic(name, {**small, **(COMPACT if name == "compacted" else {}), **more.get(name, {})}, count)
+        for name, count in TOPICS.items()
+    ]
+    create(cluster.bootstrap, rows, replicas=3)
+
+
+def play(cluster: Cluster, seed: int, kind: type[Story] = Story) -> list[Row]:
+    """The whole story; at its end all brokers are dead. What was acknowledged."""
+    kind.prepare(cluster)
+    cluster.start()
+    kind.begin(cluster)
+    story = kind(cluster, seed)
     all_in_sync(cluster)
     story.burst()
     for turn, broker in enumerate(cluster.brokers):
@@ -189,12 +209,12 @@ def play(cluster: Cluster, seed: int) -> list[Row]:
     return story.told
 
 
-def make(version: str, seed: int = 1, target: Path | None = None) -> None:
+def make(version: str, seed: int = 1, target: Path | None = None, kind: type[Story] = Story) -> None:
     """Play it and pack what is left."""
     with tempfile.TemporaryDirectory(prefix="acknowledged-") as work:
         live, kept = Path(work, "live"), Path(work, "kept")
         with Cluster(version, live, 3, log_dirs=1, settings=SETTINGS) as cluster:
-            told = play(cluster, seed)
+            told = play(cluster, seed, kind)
         for number in (1, 2, 3):
             copy_tree(live / f"b{number}" / "d0", kept / f"b{number}" / "d0")
         told.sort(key=lambda row: (row["topic"], row["partition"], row["offset"]))

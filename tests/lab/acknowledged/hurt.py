@@ -24,6 +24,7 @@ class Place:
     end: int
     offsets: frozenset[int]
     last_offset: int
+    is_control: bool
 
 
 @dataclass
@@ -63,8 +64,9 @@ def surveyed(root: Path) -> Bed:
                 for batch in batches:
                     records, _ = decode(data[batch.position : batch.end], batch)
                     offsets = frozenset(each.offset for each in records)
+                    span = batch.position, batch.end
                     bed.places.append(
-                        Place(node, name, log.name, batch.position, batch.end, offsets, batch.last_offset)
+                        Place(node, name, log.name, *span, offsets, batch.last_offset, batch.is_control)
                     )
     return bed
 

@@ -262,7 +262,7 @@ def hurt(world: World, seed: int, *, overlap: bool = False, wounds: int = 0, onl
     bed = surveyed(root)
     wanted = {name: {row[0] for row in rows} for name, rows in world.truth.items()}
     for place in bed.places:
-        if place.name.startswith("txn"):  # how a transaction ended its marker tells
+        if place.is_control or place.name.startswith("txn"):  # how a transaction ended its marker tells
             wanted[place.name] |= place.offsets
     strike(bed, draw, wounds or draw.choice((3, 12, 40)), wanted, overlap, only)
     return bed

@@ -131,11 +131,16 @@ What cannot be known
     A log of which somebody took the first files away looks like one that lost them: it is said so.
     What brokers have of which no dir is given is not looked at: the metadata log tells which they are. Where
     by it none of those that were in sync (or eligible to lead) has its replica here, or where the checkpoints
-    of a dir that lost a replica reach beyond what the others have, that is told as a doubt. Why: what was
-    acknowledged is on all that were in sync, and perhaps on nobody else.
-    Logs of another ending (.swap, .cleaned, .deleted) are not read. One is named where offsets that it may
-    have are missing, or a cleaner's that waits is alone at its place. Why: a start may put it back, or
-    delete it.
+    of a dir that lost a replica reach beyond what the others have, that is told as a doubt. So is it where
+    all of such brokers are of an older copy of their dir: by the times of its checkpoints, its marker, the
+    leader epochs or its own copy of the metadata, beside when the newest metadata here has it in use. Copies
+    of the last seconds before a kill, or of two minutes before a broker was fenced, look the same. Where
+    nothing tells, as of files without times of their own, it is a doubt if not all in sync are here, else
+    assumed. Why: what was acknowledged is on all that were in sync, and perhaps on nobody else.
+    A producer snapshot or a recovery point beyond the end of a log tells that something is lost.
+    Logs of another ending (.swap, .cleaned, .deleted) are not read, and named. It is a doubt where offsets
+    that one may have are missing, or a cleaner's that waits is alone at its place. Why: a start may put it
+    back, or delete it.
 
 For your directories: segmend explain merge DIR... [--topic T]
 """
@@ -145,8 +150,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from segmend.cli.differences import with_doubts
 from segmend.cli.output import emit_asked, style
 from segmend.cli.replicas import replicas_asked
+from segmend.cluster.elsewhere import beyond
 from segmend.cluster.newest_metadata import compacts_by
 from segmend.errors import ExitCode
 from segmend.logdir.config import ServerConfig
@@ -163,7 +170,10 @@ def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     dirs, groups = replicas_asked(args, paths)
     configs = [] if args.config is None else [ServerConfig.load(args.config)]
     code = ExitCode.NOTHING_WRONG
-    for partition in compared(groups, jobs=1, compacts=compacts_by(dirs, configs)):
+    compacts = compacts_by(dirs, configs)
+    may_be = beyond(dirs, compacts.known)
+    for each in compared(groups, jobs=1, compacts=compacts):
+        partition = with_doubts(each, may_be)
         emit_asked(args, map(merge_json, [partition]), merge_lines(partition, style(args)))
         code |= ExitCode.OPERATIONAL if partition.merged is None else ExitCode.NOTHING_WRONG
     return code
