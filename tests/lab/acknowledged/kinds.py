@@ -23,9 +23,11 @@ from tests.lab.admin import admin
 from tests.lab.cluster import Cluster
 
 TIMES = {"idem": {"message.timestamp.type": "LogAppendTime"}}
-SIZES = ("3000", "4096", "7000")
+SIZES = ("3500", "4096", "7000")
+LARGEST = {"max.message.bytes": "3000"}
+"""Of a batch, so that it fits into everybody's segments."""
 KEYS = (None, b"", b"k", b"\xff\x00" * 40)
-VALUES = (None, b"", b"v", bytes(30_000))
+VALUES = (None, b"", b"v", bytes(1_200))
 HEADERS: tuple[list[tuple[str, bytes | None]], ...] = (
     [], [("", None)], [("n", b"")], [("n", b"1"), ("n", None), ("n", b"1")],
 )  # fmt: skip
@@ -48,7 +50,8 @@ class Kinds(Story):
         for gone in client.delete_topics([*TOPICS], operation_timeout=30).values():
             gone.result(60)
         time.sleep(5)
-        make_topics(cluster, TIMES, own_sizes=False)
+        settings = {name: {**LARGEST, **TIMES.get(name, {})} for name in TOPICS}
+        make_topics(cluster, settings, own_sizes=False)
 
     def __init__(self, cluster: Cluster, seed: int) -> None:
         super().__init__(cluster, seed)
