@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, NoReturn
 
@@ -40,7 +40,14 @@ def columns() -> int:
 class Once(argparse._StoreAction):
     """An option with one value: a second one is refused, the base class would forget the first."""
 
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[object] | None,
+        option_string: str | None = None,
+    ) -> None:
+        assert isinstance(parser, Parser)
         if option_string is not None and self.dest in parser.given:
             raise argparse.ArgumentError(self, "given twice; it takes one value")
         parser.given.add(self.dest)
@@ -61,12 +68,14 @@ class Parser(argparse.ArgumentParser):
         """Say what is wrong with the command line and where help is."""
         raise UsageError(f"{message} (see `{self.prog} --help`)")
 
-    def _print_message(self, message: str, file: Any = None) -> None:  # noqa: ARG002
+    def _print_message(self, message: str, file: object = None) -> None:  # noqa: ARG002
         """Help and version, as all that commands print; the base class is silent where that finds no room."""
         emit(message.splitlines())
         flush()
 
-    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def parse_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> argparse.Namespace:
         """As the base class; of an option that there is not, say which may have been meant."""
         parsed, extra = self.parse_known_args(args, namespace)
         if extra:
@@ -76,7 +85,9 @@ class Parser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {' '.join(extra)}{question}")
         return parsed
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
         """As the base class, and also words that stand behind an option: `check A --deep B`."""
         self.given.clear()
         known, extra = super().parse_known_args(args, namespace)
@@ -128,7 +139,9 @@ class LateParser(Parser):
             if self.fill is not None:
                 self.fill(self)
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
         """As the base class, with all options."""
         self.complete()
         return super().parse_known_args(args, namespace)

@@ -8,23 +8,27 @@ import operator
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
+Kind = Any
+"""A class, or a union or generic of some: Python 3.11 has no type for what an annotation is."""
+Read = Callable[[object], object]
 _PLAIN: Final = (int, str, bool, types.NoneType)
 
 
-def to_text(value: Any) -> str:
+def to_text(value: object) -> str:
     """The JSON; a dataclass, or a named tuple, is the list of its fields."""
     return _ENCODER.encode(value)
 
 
-def _inner(value: Any) -> Sequence[Any]:
-    return _getter(type(value))(value)  # type: ignore[no-any-return,arg-type]
+def _inner(value: object) -> Sequence[object]:
+    kind: Kind = type(value)
+    return _getter(kind)(value)
 
 
 @functools.cache
-def _getter(kind: Any) -> Callable[[Any], Any]:
+def _getter(kind: Kind) -> Callable[[object], Sequence[object]]:
     """What gives the values of the fields of a dataclass."""
     names = [each.name for each in fields(kind)]
     return operator.attrgetter(*names) if len(names) > 1 else lambda each: [getattr(each, n) for n in names]
@@ -35,13 +39,14 @@ _ENCODER: Final = json.JSONEncoder(separators=(",", ":"), check_circular=False, 
 
 def from_text(kind: type[T], text: str) -> T:
     """The value again; ValueError where the text is of something else."""
-    reader: Callable[[Any], T] = _reader(kind)  # type: ignore[arg-type]
-    return reader(json.loads(text))
+    wanted: Kind = kind
+    return cast(T, _reader(wanted)(json.loads(text)))
 
 
 @functools.cache
-def _reader(kind: Any) -> Callable[[Any], Any]:
-    origin, inner = get_origin(kind), get_args(kind)
+def _reader(kind: Kind) -> Read:
+    origin: object = get_origin(kind)
+    inner = get_args(kind)
     if origin is Literal:
         return functools.partial(_one_of, inner)
     if origin in (Union, types.UnionType):
@@ -59,19 +64,19 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
     return _nothing
 
 
-def _exactly(kind: type, value: Any) -> Any:
+def _exactly(kind: type, value: object) -> object:
     if type(value) is not kind:
         raise ValueError(f"{str(value)[:40]!r} is no {kind.__name__}")
     return value
 
 
-def _one_of(words: tuple[Any, ...], value: Any) -> Any:
+def _one_of(words: Sequence[object], value: object) -> object:
     if value not in words:
         raise ValueError(f"{str(value)[:40]!r} is none of {words}")
     return value
 
 
-def _either(readers: tuple[Callable[[Any], Any], ...], value: Any) -> Any:
+def _either(readers: Sequence[Read], value: object) -> object:
     for read in readers:
         try:
             return read(value)
@@ -80,27 +85,28 @@ def _either(readers: tuple[Callable[[Any], Any], ...], value: Any) -> Any:
     raise ValueError(f"{str(value)[:40]!r} is of no type that the field may have")
 
 
-def _many(read: Callable[[Any], Any], value: Any) -> tuple[Any, ...]:
+def _many(read: Read, value: object) -> tuple[object, ...]:
     return tuple(map(read, _list(value)))
 
 
-def _each(readers: Sequence[Callable[[Any], Any]], value: Any) -> tuple[Any, ...]:
-    if len(_list(value)) != len(readers):
-        raise ValueError(f"{len(value)} values, not {len(readers)}")
-    return tuple(read(each) for read, each in zip(readers, value, strict=True))
+def _each(readers: Sequence[Read], value: object) -> tuple[object, ...]:
+    values = _list(value)
+    if len(values) != len(readers):
+        raise ValueError(f"{len(values)} values, not {len(readers)}")
+    return tuple(read(each) for read, each in zip(readers, values, strict=True))
 
 
-def _made(kind: Any, readers: Mapping[str, Callable[[Any], Any]], value: Any) -> Any:
+def _made(kind: Callable[..., object], readers: Mapping[str, Read], value: object) -> object:
     values = _each(tuple(readers.values()), value)
     return kind(**dict(zip(readers, values, strict=True)))
 
 
-def _list(value: Any) -> list[Any]:
+def _list(value: object) -> list[object]:
     if not isinstance(value, list):
         raise ValueError(f"{str(value)[:40]!r} is no list")
     return value
 
 
-def _nothing(value: Any) -> Any:
+def _nothing(value: object) -> object:
     """Of a type that is neither number nor text there is none but in the process that made it."""
     raise ValueError(f"{str(value)[:40]!r} cannot be read back")
