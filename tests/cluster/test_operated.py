@@ -7,7 +7,6 @@ import pytest
 
 import segmend
 from segmend.broker.election import reassigned
-from segmend.broker.leading import NOT_AVAILABLE
 from segmend.cluster.leadership import Outage
 from segmend.cluster.nodes import sight, start, stopped_in
 from segmend.cluster.quorum import quorum
@@ -183,8 +182,7 @@ def test_a_node_that_led_in_a_dir_that_fails_may_make_its_replicas_anew(
 
 def test_a_replica_behind_one_that_failed_may_lead_once_it_is_elected_anew() -> None:
     """As 3.9.2 did where the controller had missed the node before it was back."""
-    behind = NOT_AVAILABLE.format("a-0", "t-0")
-    late = replace(WHOLE, outcome=Service.UNSERVED, after=Extent(), reason=behind)
+    late = replace(WHOLE, outcome=Service.UNSERVED, after=Extent(), not_reached=True)
     seen = Outage(
         release=Release.parse("3.9"), down={2: "left out"}, clean=frozenset(), marks={},
         replicas={("t", 0): {1: late}},

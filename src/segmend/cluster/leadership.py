@@ -22,7 +22,7 @@ from segmend.broker.election import (
     possible_leaders,
     reassigned,
 )
-from segmend.broker.leading import ENDS_AT_OFFLINE, NOT_AVAILABLE
+from segmend.broker.leading import ENDS_AT_OFFLINE
 from segmend.broker.strays import MADE_ANEW, UNLED_HERE
 from segmend.cluster.values import Leadership, Name, Prospect, ReplicaCopy
 from segmend.formats.config_values import boolean, integer
@@ -279,7 +279,7 @@ class Outage:
         copy = ReplicaCopy(
             node_id=node_id, dir=line.dir, outcome=line.outcome, after=line.after, reason=line.reason,
             records_lost=line.records_lost, loses=line.loses, concerns=line.concerns,
-            not_reached=(line.reason or "").startswith(NOT_AVAILABLE.partition("{")[0]),
+            not_reached=line.not_reached,
             unseen=line.outcome == Service.EMPTY and not (line.before.segments or line.records_lost),
         )  # fmt: skip
         directory = self.homeless.get(node_id, {}).get(name)

@@ -163,7 +163,8 @@ def _behind_offline(one: Loaded, first: str, home: DirState, *, again: bool) -> 
         return replace(one, outcome=replace(outcome, effects=(*outcome.effects, effect)))
     if again or outcome.outcome not in (Service.SERVED, Service.EMPTY):
         return one
-    return unserved(one, NOT_AVAILABLE.format(first, outcome.name))
+    late = replace(one, outcome=replace(outcome, not_reached=True))
+    return unserved(late, NOT_AVAILABLE.format(first, outcome.name))
 
 
 def unserved(one: Loaded, reason: str) -> Loaded:

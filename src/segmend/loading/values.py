@@ -123,6 +123,7 @@ class PartitionOutcome:
     """One current replica. `failure` is what ends its load, in the broker's words.
 
     `reason` says why it is not served, or served empty: `after` has then no offsets, or those of a new log.
+    `not_reached`: it would be, but for another one before it over which the broker goes no further.
     """
 
     dir: str
@@ -136,6 +137,7 @@ class PartitionOutcome:
     segments: int = 0
     outcome: Service = Service.SERVED
     reason: str | None = None
+    not_reached: bool = False
     concerns: Concerned | None = None
 
     @property
