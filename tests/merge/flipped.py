@@ -9,21 +9,17 @@ taken for right: it ends with 4 or names what it assumes, and nothing is there t
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import sys
-import tempfile
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from tests.cli.run import Ran, run
-from tests.golden.shared import GOLDEN, Shared, golden
-from tests.memory import swift
-from tests.seeds import SEED
+from tests.golden.shared import GOLDEN, golden
+from tests.surgery.trials import main, playing
 
 from segmend.kernel.batches import iter_batches
 from segmend.logdir.disk import FileReader
@@ -114,8 +110,8 @@ def verdict(truth: Records, ran: Ran, rows: Sequence[tuple[int, tuple[str, ...]]
     return "untold epochs" if epochs else "untold"
 
 
-def trial(seed: int, number: int, folder: Path) -> tuple[str, str]:
-    """(how it ended, what was drawn)."""
+def played(seed: int, number: int, folder: Path) -> str:
+    """How it ended."""
     draw = Random(f"flipped {seed} {number}")
     name = draw.choice(GOLDENS)
     found = partitions(golden(name))
@@ -134,34 +130,12 @@ def trial(seed: int, number: int, folder: Path) -> tuple[str, str]:
         f"{name} {partition}, {count} {'whole' if whole else 'alone'}, {'with' if indexed else 'no'} indexes"
     )
     ended = verdict(dict(before), *rescued(given, topic, folder / "out"))
-    return ended, f"--seed {seed} --only {number}: {what}: {'; '.join(flips)}"
+    assert ended not in WRONG, f"{ended}: {what}: {'; '.join(flips)}"
+    return ended
 
 
-def play(seed: int, numbers: Sequence[int], home: Path) -> tuple[Counter[str], list[str]]:
-    """How many ended how, and those of them that must not."""
-    told, wrong = Counter[str](), []
-    for number in numbers:
-        with swift(home) as folder:
-            ended, what = trial(seed, number, folder)
-        told[ended] += 1
-        if ended in WRONG:
-            wrong.append(f"{ended}: {what}")
-    return told, wrong
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.merge.flipped", description=__doc__)
-    parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--only", type=int, action="append", metavar="N")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as home:
-        Shared.root = Path(home) / "golden"
-        Shared.root.mkdir()
-        told, wrong = play(options.seed, options.only or range(options.count), Path(home))
-    print(f"seed {options.seed}: {dict(told)}", *wrong, sep="\n")
-    return bool(wrong)
+play = playing(played)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:], "tests.merge.flipped", [], play))

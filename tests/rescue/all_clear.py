@@ -1,6 +1,6 @@
 """Losses that hardly show, and whether an all-clear is given: a rescue or a diff that ends with 0.
 
-`python -m tests.rescue.all_clear [--seed N] [--count N] [--only N]`. Three real brokers of
+`python -m tests.rescue.all_clear [--seed N] [--count N] [--only N] [BASE]`. Three brokers of
 `tests.lab.acknowledged` lose what damage would show: files whole, at the same place on all replicas, with
 what lies beside them; replicas, dirs, checkpoints, ids; dirs become links to one another; some of the dirs
 are given. Of a command that ends with 0 every acknowledged record must be there, but for what it says that it
@@ -8,13 +8,12 @@ did not look at: brokers of which no dir was given, and what is being deleted. A
 went with all that tells of them is one that retention was at.
 """
 
-import argparse
 import json
 import os
 import shutil
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,8 +22,7 @@ from tests.cli.run import Ran, run
 from tests.golden.judge import copy_tree
 from tests.lab.acknowledged.hurt import NAMES
 from tests.lab.acknowledged.judge import Record, World, opened, rows_of
-from tests.memory import swift
-from tests.seeds import SEED
+from tests.surgery.trials import agreed, main, playing
 
 from segmend.kernel.batches import iter_batches
 from segmend.logdir.disk import FileReader
@@ -235,10 +233,10 @@ ACTS: tuple[Callable[[Bed], None], ...] = (
 class Trial:
     """One number."""
 
-    def __init__(self, seed: int, number: int, worlds: Callable[[str], World], home: Path) -> None:
+    def __init__(self, seed: int, number: int, worlds: Mapping[str, World], home: Path) -> None:
         self.draw = Random(f"all clear {seed} {number}")
         self.version = self.draw.choice(BASES)
-        self.world, self.home = worlds(self.version), home
+        self.world, self.home = worlds[self.version], home
         self.bed = Bed(home / "root", self.draw)
         for log_dir in self.bed.dirs:
             copy_tree(self.world.root / log_dir.relative_to(self.bed.root), log_dir)
@@ -319,42 +317,18 @@ def _latest(rows: Sequence[Record]) -> dict[str | None, str | None]:
     return {key: value for key, value in last.items() if value is not None}
 
 
-def play(
-    seed: int,
-    numbers: Sequence[int],
-    worlds: Callable[[str], World],
-    home: Path,
-    tell: Callable[[str], None] = print,
-) -> list[str]:
-    """What was wrong."""
-    wrong = []
-    for number in numbers:
-        with swift(home) as folder:
-            trial = Trial(seed, number, worlds, folder)
-            found = [*trial.play()]
-        told = "\n  ".join([f"--seed {seed} --only {number}: {'; '.join(trial.bed.did)}", *found])
-        tell(told)
-        wrong += [told] if found else []
-    return wrong
+def play(numbers: Iterable[int], seed: int, of: Sequence[str], home: Path) -> Counter[str]:
+    """Play them all, of another base if one is named; how many were of which release."""
+    worlds = {each: opened(each, home / each, *map(Path, of)) for each in BASES}
 
+    def played(seed: int, number: int, folder: Path) -> str:
+        trial = Trial(seed, number, worlds, folder)
+        found = [*trial.play()]
+        agreed(found, "; ".join(trial.bed.did))
+        return trial.version
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.rescue.all_clear", description=__doc__)
-    parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--only", type=int, action="append", metavar="N")
-    parser.add_argument("--base", type=Path, help="another base than those in the repository")
-    parser.add_argument("--told", action="store_true", help="tell each trial")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as home:
-        worlds = {each: opened(each, Path(home, each), options.base) for each in BASES}
-        numbers = options.only or range(options.count)
-        wrong = play(
-            options.seed, numbers, worlds.__getitem__, Path(home), print if options.told else lambda _: None
-        )
-    print(*wrong, f"seed {options.seed}: {len(wrong)} wrong", sep="\n")
-    return bool(wrong)
+    return playing(played)(numbers, seed, of, home)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:], "tests.rescue.all_clear", [], play))

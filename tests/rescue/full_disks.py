@@ -7,13 +7,11 @@ to do, also when it is given again at once; with room again the same command goe
 nobody disturbed: with the same exit code, the same files and rows.
 """
 
-import argparse
 import json
 import shutil
 import sys
-import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from random import Random
@@ -21,13 +19,13 @@ from typing import Any
 from unittest.mock import patch
 
 from tests.cli.run import Ran, run
-from tests.golden.shared import Shared, golden
+from tests.golden.shared import golden
 from tests.merge.flipped import GOLDENS
 from tests.removal import remove
 from tests.rescue.drawn import content
 from tests.rescue.test_export import table
-from tests.seeds import SEED
 from tests.surgery.full_disks import TMPFS, fill_up, make_room, mounted
+from tests.surgery.trials import agreed, main, playing
 
 from segmend.surgery.writing.effects import Effects
 
@@ -132,38 +130,19 @@ class Trial:
             yield f"{which}: does not say what to do: {ran.err}"
 
 
-def play(
-    seed: int, numbers: Sequence[int], kinds: Sequence[str], home: Path, tell: Callable[[str], None] = print
-) -> list[str]:
-    """What was wrong."""
-    wrong = []
-    for number in numbers:
+def play(numbers: Iterable[int], seed: int, kinds: Sequence[str], home: Path) -> Counter[str]:
+    """Play them all; how many were on which file system."""
+
+    def played(seed: int, number: int, folder: Path) -> str:
         kind = kinds[number % len(kinds)]
-        folder = home / str(number)
-        folder.mkdir()
         with mounted(kind, folder) as disk:
             trial = Trial(seed, number, disk)
             found = [*trial.play()]
-        remove(folder)
-        told = "\n  ".join([f"--seed {seed} --only {number}: {kind}, {', '.join(trial.did)}", *found])
-        tell(told)
-        wrong += [told] if found else []
-    return wrong
+        agreed(found, f"{kind}, {', '.join(trial.did)}")
+        return kind
 
-
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.rescue.full_disks", description=__doc__)
-    parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--count", type=int, default=30)
-    parser.add_argument("--only", type=int, action="append", metavar="N")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as home:
-        Shared.root = Path(home) / "golden"
-        Shared.root.mkdir()
-        wrong = play(options.seed, options.only or range(options.count), KINDS, Path(home))
-    print(*wrong, f"seed {options.seed}: {len(wrong)} wrong", sep="\n")
-    return bool(wrong)
+    return playing(played)(numbers, seed, kinds, home)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:], "tests.rescue.full_disks", KINDS, play, count=30))

@@ -1,25 +1,23 @@
 """Exports into a Delta table of which something is hurt between two runs: each record once, or one line.
 
-`python -m tests.rescue.hurt_tables [--seed N] [--count N]`. A log grows from run to run; before each run but
-the first something of OUT is hurt, by the seed: lines of a commit dropped or duplicated, a commit emptied,
-cut or removed, a checkpoint or a data file cut or removed, the note cut. Sometimes the run before was killed
-between its commit and its note. What is refused has changed nothing.
+`python -m tests.rescue.hurt_tables [--seed N] [--count N] [--only N]`. A log grows from run to run; before
+each run but the first something of OUT is hurt, by the seed: lines of a commit dropped or duplicated, a
+commit emptied, cut or removed, a checkpoint or a data file cut or removed, the note cut. Sometimes the run
+before was killed between its commit and its note. What is refused has changed nothing.
 """
 
-import argparse
 import json
 import random
 import shutil
 import sys
-import tempfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from deltalake import DeltaTable
-from tests.conftest import GOLDEN
-from tests.golden.unpack import unpack
+from tests.golden.shared import golden
 from tests.rescue.test_export import Growing, offsets
-from tests.seeds import SEED
+from tests.surgery.trials import agreed, each_of, main
 
 from segmend.rescue import committed, notes
 
@@ -139,23 +137,16 @@ def killed(log: Growing, out: Path, draw: random.Random) -> Iterator[str]:
         yield f"killed between commit and note: {ran.err}"
 
 
-def main(words: list[str]) -> int:
-    """Play the seeds; 1 if something was wrong."""
-    parser = argparse.ArgumentParser(prog="python -m tests.rescue.hurt_tables", description=__doc__)
-    parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--count", type=int, default=20)
-    args = parser.parse_args(words)
-    bad = 0
-    with tempfile.TemporaryDirectory(prefix="hurt-tables-") as scratch:
-        log = Growing(unpack(GOLDEN / "4.3.1-killed.tar.xz", Path(scratch, "golden")), Path(scratch))
-        for seed in range(args.seed, args.seed + args.count):
-            out = Path(scratch, f"out-{seed}")
-            if wrong := [*play(log, out, random.Random(f"hurt {seed}"))]:
-                bad += 1
-                print(f"{seed}:", *wrong, sep="\n  ", flush=True)
-    print(f"{args.count} seeds: {bad} wrong")
-    return min(bad, 1)
+def played(numbers: Iterable[int], seed: int, of: Sequence[str], home: Path) -> Counter[str]:
+    """Each seed from the given one on."""
+    log = Growing(golden("4.3.1-killed"), home)
+
+    def trial(number: int, folder: Path) -> list[str]:
+        agreed([*play(log, folder / "out", random.Random(f"hurt {seed + number}"))], f"{seed + number}")
+        return ["ok"]
+
+    return each_of(numbers, home, trial)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:], "tests.rescue.hurt_tables", [], played, count=20))

@@ -6,18 +6,15 @@ up to some segment on one of them, retention takes the first ones. What no run c
 and nothing else is.
 """
 
-import argparse
 import shutil
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 
 from tests.cli.run import run
-from tests.memory import swift
 from tests.rescue.test_export import table
-from tests.seeds import SEED
+from tests.surgery.trials import agreed, main, playing
 
 from segmend.formats.batch import RecordBatch, read_header
 from segmend.formats.build import NewRecord, build_batch, render
@@ -172,31 +169,17 @@ class Trial:
             yield f"exit code {code}, and nothing is gone: {doubts}"
 
 
-def play(seed: int, numbers: Sequence[int], home: Path, tell: Callable[[str], None] = print) -> list[str]:
-    """What was wrong."""
-    wrong = []
-    for number in numbers:
-        with swift(home) as folder:
-            trial = Trial(seed, number, folder)
-            found = [*trial.play()]
-        kind = f"{'compacted' if trial.compacted else 'plain'}{', deleted' if trial.deletes else ''}"
-        told = "\n  ".join([f"--seed {seed} --only {number}: {kind}: {'; '.join(trial.did)}", *found])
-        tell(told)
-        wrong += [told] if found else []
-    return wrong
+def played(seed: int, number: int, folder: Path) -> str:
+    """Which kind of log it was."""
+    trial = Trial(seed, number, folder)
+    found = [*trial.play()]
+    kind = f"{'compacted' if trial.compacted else 'plain'}{', deleted' if trial.deletes else ''}"
+    agreed(found, f"{kind}: {'; '.join(trial.did)}")
+    return kind
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.rescue.over_time", description=__doc__)
-    parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--only", type=int, action="append", metavar="N")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as home:
-        wrong = play(options.seed, options.only or range(options.count), Path(home), lambda _: None)
-    print(*wrong, f"seed {options.seed}: {len(wrong)} wrong", sep="\n")
-    return bool(wrong)
+play = playing(played)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:], "tests.rescue.over_time", [], play))

@@ -14,7 +14,9 @@ from tests.surgery.full_disks import TMPFS, fill_up, make_room, mounted
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_full_disk_stops_a_rescue_that_goes_on_with_room(kind: str, tmp_path: Path) -> None:
+def test_a_full_disk_stops_a_rescue_that_goes_on_with_room(
+    kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root may mount a small file system")
     try:
@@ -22,8 +24,8 @@ def test_a_full_disk_stops_a_rescue_that_goes_on_with_room(kind: str, tmp_path: 
             pass
     except (OSError, subprocess.CalledProcessError) as error:
         pytest.skip(f"no loop mount of {kind} here: {error}")
-    wrong = play(SEED, range(sampled(40, 3)), [kind], tmp_path)
-    assert not wrong, "\n".join(wrong)
+    told = play(range(sampled(40, 3)), SEED, [kind], tmp_path)
+    assert not told["DISAGREES"], capfd.readouterr().out
 
 
 @pytest.mark.parametrize("command", [("export",), ("fleet", "export", "--driver", "local")])

@@ -1,6 +1,6 @@
 """Sources that change under the hands of diff, rescue and export: a doubt or one line, and never too little.
 
-`python -m tests.rescue.under_hands [--seed N] [--count N] [--only N] [--spark]`. Drawn are brokers, whether
+`python -m tests.rescue.under_hands [--seed N] [--count N] [--only N] [spark]`. Drawn are brokers, whether
 they run, a command, alone or of the fleet, and a call to the disk; before that call something becomes of the
 sources: they grow, are cut, deleted, renamed, cleaned, moved to another dir or made anew. What comes out is
 held against what a rescue gives of the sources as they were before and as they are behind; then the same
@@ -9,17 +9,15 @@ command is given again.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import os
 import shutil
 import sys
-import tempfile
 import threading
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from random import Random
@@ -30,10 +28,9 @@ from deltalake import DeltaTable
 from tests.beside import broker_on
 from tests.cli.run import Ran, run
 from tests.fleet.build import TOPICS, plain, write_broker
-from tests.memory import swift
 from tests.rescue.looked_at import Together, heard, in_workers
 from tests.rescue.test_export import table
-from tests.seeds import SEED
+from tests.surgery.trials import agreed, main, playing
 
 from segmend.formats.build import NewRecord, build_batch
 from segmend.kernel.batches import iter_batches
@@ -381,40 +378,17 @@ class Trial:
             yield f"exit code 0, and {len(lack)} lack: {sorted(lack)[:2]}"
 
 
-def play(
-    seed: int,
-    numbers: Sequence[int],
-    home: Path,
-    tell: Callable[[str], None] = print,
-    together: Together | None = None,
-) -> tuple[Counter[str], list[str]]:
-    """How many ended how, and what was wrong."""
-    ends, wrong = Counter[str](), []
-    for number in numbers:
-        with swift(home) as folder:
+def play(numbers: Iterable[int], seed: int, where: Sequence[str], home: Path) -> Counter[str]:
+    """Play them all, on Spark if that is asked for; how many ended how."""
+    with in_workers(home / "hands") if "spark" in where else nullcontext() as together:
+
+        def played(seed: int, number: int, folder: Path) -> str:
             found, what = Trial(seed, number, folder, together).play()
-        ends[what.rpartition("; quiet")[0].rpartition(": ")[2]] += 1
-        told = "\n  ".join([f"--seed {seed} --only {number}: {what}", *found])
-        tell(told)
-        wrong += [told] if found else []
-    return ends, wrong
+            agreed(found, what)
+            return what.rpartition("; quiet")[0].rpartition(": ")[2]
 
-
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.rescue.under_hands", description=__doc__)
-    parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--only", type=int, action="append", metavar="N")
-    parser.add_argument("--told", action="store_true", help="tell each trial")
-    parser.add_argument("--spark", action="store_true", help="the commands of the fleet, on Spark")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as home:
-        tell = print if options.told else lambda _: None
-        with in_workers(Path(home, "hands")) if options.spark else nullcontext() as together:
-            ends, wrong = play(options.seed, options.only or range(options.count), Path(home), tell, together)
-    print(*wrong, f"seed {options.seed}: {len(wrong)} wrong; {dict(ends)}", sep="\n")
-    return bool(wrong)
+        return playing(played)(numbers, seed, where, home)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:], "tests.rescue.under_hands", [], play))

@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from tests.golden.shared import Shared
 from tests.memory import swift
 from tests.removal import remove
 from tests.seeds import SEED
@@ -70,6 +71,12 @@ def each_of(numbers: Iterable[int], home: Path, trial: Callable[[int, Path], Ite
     return told
 
 
+def agreed(found: Sequence[str], said: str) -> None:
+    """Tell what was done; raise if something is wrong with it."""
+    print(said, flush=True)
+    assert not found, "\n  ".join([said, *found])
+
+
 def playing(played: Callable[[int, int, Path], str]) -> Play:
     """Plays all of a seed; how many ended how, and with which words the one that disagrees comes again."""
 
@@ -92,12 +99,13 @@ def main(words: Sequence[str], name: str, of: Sequence[str], play: Play, *, coun
     parser = argparse.ArgumentParser(prog=f"python -m {name}")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--count", type=int, default=count)
-    parser.add_argument("--only", type=int)
+    parser.add_argument("--only", type=int, action="append", metavar="N")
     parser.add_argument("of", nargs="*", default=of, help="of these alone")
     given = parser.parse_args(words)
     begun = time.monotonic()
-    numbers = range(given.count) if given.only is None else [given.only]
     with tempfile.TemporaryDirectory() as scratch:
-        told = play(numbers, given.seed, given.of, Path(scratch))
+        Shared.root = Path(scratch, "golden")
+        Shared.root.mkdir()
+        told = play(given.only or range(given.count), given.seed, given.of, Path(scratch))
     print(f"seed {given.seed}: {dict(told)}, {time.monotonic() - begun:.0f} s", flush=True)
     return min(told["DISAGREES"], 1)

@@ -7,7 +7,7 @@ from concurrent.futures import Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from segmend.errors import SegmendError
 from segmend.fleet.listing import Place
@@ -80,7 +80,7 @@ class LocalDriver:
     def ready(self, places: Sequence[Place], out: str | None = None) -> None:
         """Processes of this machine see what we see."""
 
-    def sql(self, files: Mapping[str, Sequence[str]]) -> AbstractContextManager[Any]:
+    def sql(self, files: Mapping[str, Sequence[str]]) -> AbstractContextManager[Sql]:
         return closing(SQLite(files))
 
 

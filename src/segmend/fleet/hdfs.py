@@ -9,21 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from deltalake._internal import DeltaFileSystemHandler
-from pyarrow.fs import FileType
+from pyarrow.fs import FileInfo, FileType
 
 from segmend.fleet.folder import one_line
 from segmend.fleet.object_store import ObjectStore
 from segmend.logdir.file_system import EntryType, Unreadable
+
+if TYPE_CHECKING:
+    from obstore import ListResult, ObjectMeta
 
 
 class _Calls:
     """obstore's functions, of a handler of delta-rs."""
 
     @staticmethod
-    def list_with_delimiter(store: Any, prefix: str | None) -> dict[str, Any]:
+    def list_with_delimiter(store: DeltaFileSystemHandler, prefix: str | None) -> ListResult:
         with _refusals():
             listed = store.get_file_info_selector(prefix or "", True, False)
         return {
@@ -32,7 +35,7 @@ class _Calls:
         }
 
     @staticmethod
-    def head(store: Any, key: str) -> dict[str, Any]:
+    def head(store: DeltaFileSystemHandler, key: str) -> ObjectMeta:
         with _refusals():
             (told,) = store.get_file_info([key])
         if told.type != FileType.File:
@@ -40,7 +43,9 @@ class _Calls:
         return _meta(told)
 
     @staticmethod
-    def get(store: Any, key: str, *, options: Mapping[str, Any] | None = None) -> SimpleNamespace:
+    def get(
+        store: DeltaFileSystemHandler, key: str, *, options: Mapping[str, tuple[int, int]] | None = None
+    ) -> SimpleNamespace:
         with _refusals():
             file = store.open_input_file(key)
             file.seek((options or {}).get("range", (0,))[0])
@@ -56,7 +61,7 @@ class _Calls:
         return SimpleNamespace(bytes=file.read, stream=stream)
 
     @staticmethod
-    def get_range(store: Any, key: str, *, start: int, length: int) -> bytes:
+    def get_range(store: DeltaFileSystemHandler, key: str, *, start: int, length: int) -> bytes:
         with _refusals():
             file = store.open_input_file(key)
             file.seek(start)
@@ -64,14 +69,14 @@ class _Calls:
         return content
 
     @staticmethod
-    def put(store: Any, key: str, content: bytes) -> None:
+    def put(store: DeltaFileSystemHandler, key: str, content: bytes) -> None:
         with _refusals():
             file = store.open_output_stream(key, None)
             file.write(content)
-            file.close()  # only now it has its name
+            file.close()  # type: ignore[attr-defined]  # only now it has its name
 
     @staticmethod
-    def delete(store: Any, key: str) -> None:
+    def delete(store: DeltaFileSystemHandler, key: str) -> None:
         with _refusals():
             store.delete_file(key)
 
@@ -101,7 +106,7 @@ class Hdfs(ObjectStore):
             raise
 
 
-def _meta(told: Any) -> dict[str, Any]:
+def _meta(told: FileInfo) -> ObjectMeta:
     return {"path": told.path, "size": told.size, "last_modified": told.mtime}
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from operator import attrgetter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,9 @@ from segmend.fleet.ranges import ByteRange
 from segmend.frozen import replace
 from segmend.kernel.arrow import RECORD_FIELDS, batch_headers, record_batches
 from segmend.kernel.types import BatchRange, Problem, Reader
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _HEADER: Final = {
     "timestamp_type": "timestamp_type",
@@ -91,7 +94,9 @@ def _parts(chunk: pa.RecordBatch) -> Iterator[tuple[bool, pa.RecordBatch]]:
     count = chunk["records"].to_numpy()
     plain = (chunk["magic"].to_numpy() == 2) & (count == span) & (count > 0)
     group = np.cumsum(np.where(plain, count, 0)) // _ROWS
-    edges: Any = np.flatnonzero((np.diff(plain.astype(np.int8)) != 0) | (np.diff(group) != 0)) + 1
+    edges: npt.NDArray[np.int64] = (
+        np.flatnonzero((np.diff(plain.astype(np.int8)) != 0) | (np.diff(group) != 0)) + 1
+    )
     bounds = [0, *edges.tolist(), chunk.num_rows]
     for begin, end in pairwise(bounds):
         if end > begin:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import islice
 from threading import Lock
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import obstore
 from obstore.exceptions import (
@@ -37,6 +37,12 @@ from segmend.formats.byte_columns import nonzero_size
 from segmend.formats.names import parse_file_name
 from segmend.frozen import frozen
 from segmend.logdir.file_system import EntryType, Files, FileStat, OpenFile, Unreadable
+
+if TYPE_CHECKING:
+    from obstore import Bytes, ObjectMeta
+
+Calls = Any
+"""The module obstore, or what else has functions of its names."""
 
 BLOCK: Final = 1 << 20
 """Pieces of an answer that goes on to the end of an object; a read of so much is the first of a scan."""
@@ -124,9 +130,9 @@ class _KeptObjects:
 class ObjectStore(Files):
     """All buckets of one scheme; `connect` makes a store of a bucket's URL."""
 
-    def __init__(self, connect: Callable[[str], Any] = from_url) -> None:
+    def __init__(self, connect: Callable[[str], object] = from_url) -> None:
         self._connect = connect
-        self._stores: dict[str, Any] = {}
+        self._stores: dict[str, object] = {}
         self._folders: dict[str, dict[str, _Listed | None]] = {}
         self._large: set[str] = set()
         """Directories with more below them than one answer tells."""
@@ -146,7 +152,7 @@ class ObjectStore(Files):
             self._once -= 1
 
     @property
-    def calls(self) -> Any:
+    def calls(self) -> Calls:
         """What is called with a store: functions of obstore's names."""
         return obstore
 
@@ -187,12 +193,12 @@ class ObjectStore(Files):
         else:
             self._keep(_by_folder(folder, page))
 
-    def _page(self, path: str) -> list[Any] | None:
+    def _page(self, path: str) -> list[ObjectMeta] | None:
         """All objects below a directory; None where one answer does not tell them, or may mislead."""
         store, key = self._split(path)
         with _refusals(path):
             try:
-                page: list[Any] = next(
+                page: list[ObjectMeta] = next(
                     iter(self.calls.list(store, f"{key}/" if key else None, chunk_size=_PAGE)), []
                 )
             except InvalidPathError:  # of some object, wherever it lies
@@ -285,7 +291,7 @@ class RemoteReader(OpenFile):
     """An object, read by range requests."""
 
     def __init__(
-        self, store: Any, key: str, *, path: str, listed: _Listed, kept: _KeptObjects, calls: Any
+        self, store: object, key: str, *, path: str, listed: _Listed, kept: _KeptObjects, calls: Calls
     ) -> None:
         super().__init__(path, listed.status.size)
         self._calls = calls
@@ -294,7 +300,7 @@ class RemoteReader(OpenFile):
         self._store = store
         self._key = key
         self._recent: deque[_Fetched] = deque([kept.get(self._own_name, _LAST) or _Fetched()])
-        self._stream: Iterator[Any] | None = None
+        self._stream: Iterator[bytes] | None = None
         self._stream_at = 0
 
     def read_into(self, buffer: memoryview, position: int) -> int:
@@ -401,12 +407,12 @@ class RemoteReader(OpenFile):
         self._kept.keep(self._md5_name if self._md5_name and told else self._own_name, 0, whole)
         return whole
 
-    def _asked(self, start: int, length: int) -> Any:
+    def _asked(self, start: int, length: int) -> Bytes:
         with _refusals(self.path):
             return self._calls.get_range(self._store, self._key, start=start, length=length)
 
 
-def _by_folder(top: str, page: Iterable[Any]) -> dict[str, dict[str, _Listed | None]]:
+def _by_folder(top: str, page: Iterable[ObjectMeta]) -> dict[str, dict[str, _Listed | None]]:
     """What is in each directory, of all objects below one."""
     scheme, _, rest = top.partition("://")
     bucket = f"{scheme}://{rest.partition('/')[0]}"
@@ -420,13 +426,13 @@ def _by_folder(top: str, page: Iterable[Any]) -> dict[str, dict[str, _Listed | N
     return folders
 
 
-def _may_be_folder(meta: Any) -> bool:
+def _may_be_folder(meta: ObjectMeta) -> bool:
     """Whether an object may stand for a directory, as tools make one: no bytes, and no name of a file."""
     name = meta["path"].rpartition("/")[2]
     return not meta["size"] and name[:1] != "." and parse_file_name(name).kind == "other"
 
 
-def _listed(meta: Any) -> _Listed:
+def _listed(meta: ObjectMeta) -> _Listed:
     modified = int(meta["last_modified"].timestamp() * 1_000_000_000)
     status = _file(stat.S_IFREG | 0o644, int(meta["size"]), modified)
     return _Listed(status=status, etag=meta.get("e_tag"))

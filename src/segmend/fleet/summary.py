@@ -9,7 +9,7 @@ counted where another one has them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,9 @@ from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import BatchRange, Problem
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.transactions import Uncommitted
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 KEYS: Final = ("topic", "partition", "day", "cluster_id")
 SUMMARY: Final = pa.schema(
@@ -234,7 +237,7 @@ class _RangeRows:
             kept &= ~(transactional & (producers == each.producer_id) & inside)
         return chunk.filter(pa.array(kept))
 
-    def _is_told(self, chunk: pa.RecordBatch) -> Any:
+    def _is_told(self, chunk: pa.RecordBatch) -> npt.NDArray[np.bool_]:
         """Whether the header says all of a batch."""
         wanted = self._piece.wanted
         first, last = chunk["base_offset"].to_numpy(), chunk["last_offset"].to_numpy()
@@ -265,7 +268,7 @@ class _RangeRows:
             row.times = int(oldest[rows].min()), int(newest[rows].max())
             yield day, row
 
-    def _grouped(self, times: Any) -> Iterator[tuple[int | None, Any]]:
+    def _grouped(self, times: npt.NDArray[np.int64]) -> Iterator[tuple[int | None, npt.NDArray[np.int64]]]:
         if not self._by_day:
             if len(times):
                 yield None, np.arange(len(times))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,9 @@ from segmend.kernel.columns import BatchRun, Binary, Headers, RecordColumns, Wan
 from segmend.kernel.decode import TARGET, record_columns
 from segmend.kernel.engine import ENGINE
 from segmend.kernel.types import WINDOW, BatchRange, Problem, Reader
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 HEADER_TYPE = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
 HEADERS_TYPE = pa.list_(pa.field("element", HEADER_TYPE))
@@ -144,7 +147,7 @@ class _Makers:
             return _binary(getattr(piece, name), piece.rows, kind)
         return pa.array(np.repeat(self._of_runs(name).astype(kind.to_pandas_dtype()), self._runs[:, 0]))
 
-    def _of_runs(self, name: str) -> Any:
+    def _of_runs(self, name: str) -> NDArray[np.int64 | np.bool_]:
         magic, attributes = self._runs[:, 2], self._runs[:, 3]
         if name in _FLAGS:
             return (attributes & _FLAGS[name] != 0) & (magic >= 2)
@@ -196,7 +199,7 @@ def batch_headers(
         yield pa.RecordBatch.from_arrays(_batch_arrays(numbers), schema=BATCH_SCHEMA)
 
 
-def _batch_arrays(rows: Any) -> list[pa.Array]:
+def _batch_arrays(rows: NDArray[np.int64]) -> list[pa.Array]:
     (position, size, base, last, epoch, magic, crc, attributes, _delta, base_time, max_time, producer,
      producer_epoch, sequence, count, crc_ok) = rows.T  # fmt: skip
     codec = _codecs().take(pa.array(attributes & 7))
@@ -212,7 +215,7 @@ def _batch_arrays(rows: Any) -> list[pa.Array]:
     ]  # fmt: skip
 
 
-def _int32(values: Any) -> pa.Array:
+def _int32(values: NDArray[np.int64]) -> pa.Array:
     return pa.array(values.astype(np.int32))
 
 

@@ -9,6 +9,12 @@ from __future__ import annotations
 import ctypes
 import warnings
 from collections.abc import Mapping
+from typing import Any
+
+Library = Any
+"""A `ctypes.CDLL`, whose functions have no types; None where it cannot be used, and nobody calls one."""
+CType = Any
+"""A class of a C value: what they have in common is private to ctypes."""
 
 
 class _Place(ctypes.Structure):

@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from ctypes import c_int64, c_void_p
 from itertools import chain
 from struct import Struct
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from segmend.crc32c import LIBRARY
 from segmend.formats.batch import RecordBatch, render_header
 from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.formats.txn_index import VERSION, AbortedTxn
 from segmend.kernel.indexes import OFFSET_ENTRY, TIME_ENTRY
-from segmend.kernel.layout import fits, warn
+from segmend.kernel.layout import CType, Library, fits, warn
 from segmend.kernel.native_index import NativeIndex
 from segmend.kernel.types import DECODE_LIMIT, BuiltIndexes, ControlFacts, Problem, ProblemKind, SegmentScan
 from segmend.kernel.walker import DAMAGE, MORE, Deferred, ScanTask, SoFar, Sought, Stop
@@ -124,7 +124,7 @@ _SIZES: Final = {
     "producer_t": _PRODUCER.size,
     "stretch_t": _STRETCH.size,
 }
-_SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
+_SIGNATURES: Final[dict[str, tuple[CType | None, tuple[CType, ...]]]] = {
     "segmend_abi": (c_int64, ()),
     "segmend_walk": (c_int64, (c_void_p, c_void_p, c_int64, c_int64)),
     "segmend_admit": (c_int64, (c_void_p, c_void_p, c_int64, c_int64)),
@@ -141,7 +141,7 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
 }
 
 
-def _bind(library: ctypes.CDLL | None) -> Any:
+def _bind(library: ctypes.CDLL | None) -> Library:
     """The library with its signatures declared; None if there is none, or one of another version."""
     if library is None or not fits(library, "segmend_walk_places", WalkStruct, _SIZES):
         return None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import c_int64, c_void_p
-from typing import Any, Final
+from typing import Final
 
 from segmend.crc32c import LIBRARY
 from segmend.formats.batch import HEADER_SIZE_V0, RecordBatch, render_header
 from segmend.kernel.columns import Allocate, BatchRun, Binary, Buffer, Headers, RecordColumns, WantedRecords
 from segmend.kernel.decoder import DAMAGE, FULL, MORE, NO_MEMORY, RECORDS
-from segmend.kernel.layout import fits
+from segmend.kernel.layout import CType, Library, fits
 from segmend.kernel.native import KINDS, address
 from segmend.kernel.types import DECODE_LIMIT
 from segmend.kernel.walker import Stop
@@ -44,7 +44,7 @@ _FIELDS: Final = (
 )
 
 
-def _type_of(field: str) -> Any:
+def _type_of(field: str) -> CType:
     pointer = field in _POINTERS or field.endswith(("_offsets", "_bytes", "_valid"))
     return c_void_p if pointer and field != "need_bytes" else c_int64
 
@@ -55,7 +55,7 @@ class Columns(ctypes.Structure):
     _fields_ = tuple((field, _type_of(field)) for field in _FIELDS.split())
 
 
-def _bind(library: ctypes.CDLL | None) -> Any:
+def _bind(library: ctypes.CDLL | None) -> Library:
     sizes = {"columns_t": ctypes.sizeof(Columns)}
     if library is None or not fits(library, "segmend_columns_places", Columns, sizes):
         return None

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from struct import Struct
-from typing import Any, Final
+from typing import Final
 
 from segmend.kernel.indexes import (
     AGREES,
@@ -41,7 +41,7 @@ class NativeIndex:
     themselves, the rest goes down sorted; of millions of those only the first are named.
     """
 
-    def __init__(self, library: Any, layout: Struct, data: bytes, base: int) -> None:
+    def __init__(self, library: ctypes.CDLL, layout: Struct, data: bytes, base: int) -> None:
         self._base = base
         self._layout = layout
         self._entries = data
@@ -63,7 +63,7 @@ class NativeIndex:
 
     @classmethod
     def of(
-        cls, library: object, layout: Struct, data: bytes | memoryview | None, base: int
+        cls, library: ctypes.CDLL, layout: Struct, data: bytes | memoryview | None, base: int
     ) -> NativeIndex | None:
         """For the bytes of an index with such entries."""
         return None if data is None else cls(library, layout, bytes(data), base)
@@ -121,5 +121,5 @@ class _Entries(Sequence[Entry]):
     def __len__(self) -> int:
         return len(self._index)
 
-    def __getitem__(self, n: Any) -> Any:
+    def __getitem__(self, n: int) -> Entry:  # type: ignore[override]  # no slices
         return self._index.entry(n)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import c_int64
-from typing import Any, Final
+from typing import Final
 
 from segmend.crc32c import LIBRARY
 from segmend.kernel.engine import ENGINE
-from segmend.kernel.layout import fits
+from segmend.kernel.layout import Library, fits
 
 _BATCH: Final = 15 * 8
 _FIELDS: Final = "first last size crc position epoch below digest batches records run_last end marked"
@@ -26,7 +26,7 @@ class Follow(ctypes.Structure):
         return ctypes.addressof(self)
 
 
-def _bind(library: ctypes.CDLL | None) -> Any:
+def _bind(library: ctypes.CDLL | None) -> Library:
     sizes = {"follow_t": ctypes.sizeof(Follow), "row_t": _BATCH + 8}
     if (
         library is None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
-from typing import Any, Final, Generic, TypeVar, overload
+from typing import Final, Generic, TypeVar, overload
 
 from segmend.formats.java_number import LONG_MIN
 from segmend.frozen import fields
@@ -26,7 +26,7 @@ class Packed(Sequence[Value], Generic[Value]):
     __slots__ = ("_columns", "_kind", "_names", "_others", "_shared")
 
     def __init__(self, kind: Callable[..., Value], values: Iterable[Value] = ()) -> None:
-        self._kind: Any = kind
+        self._kind = kind
         self._names = tuple(fields(kind))
         hints = [kind.__annotations__[name] for name in self._names]
         kinds = [
@@ -86,9 +86,10 @@ class Packed(Sequence[Value], Generic[Value]):
         return self._value(column[at] for column in self._columns)
 
     def _value(self, numbers: Iterable[int]) -> Value:
-        given: list[Any] = [*numbers]
+        plain = [*numbers]
+        given: list[object] = [*plain]
         for at in self._others:
-            shared, number = self._shared[at], given[at]
+            shared, number = self._shared[at], plain[at]
             given[at] = shared.values[number] if shared else None if number == LONG_MIN else number
         value: Value = self._kind(**dict(zip(self._names, given, strict=True)))
         return value
@@ -108,8 +109,8 @@ class _Shared:
     __slots__ = ("_numbers", "values")
 
     def __init__(self) -> None:
-        self.values: list[Any] = []
-        self._numbers: dict[Any, int] = {}
+        self.values: list[object] = []
+        self._numbers: dict[object, int] = {}
 
     def number(self, value: object) -> int:
         """Of what is no value of Python itself, each object is one."""

@@ -143,7 +143,7 @@ def _write_files(job: Job, outlet: Folder, attempt: str) -> tuple[list[dict[str,
 def _by_day(batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBatch]]:
     """The records of each day (UTC), in order; a record without a time, or none of a calendar, has no day."""
     times = batch["timestamp"].cast(pa.int64()).to_numpy()
-    days: Any = times // _DAY_US
+    days = times // _DAY_US
     days[(times == -1000) | (days < _DAYS[0]) | (days > _DAYS[1])] = _NO_DAY
     inside = batch.select([each for each in batch.schema.names if each not in _BY])
     days_seen = days[:1] if days.min() == days.max() else np.unique(days)

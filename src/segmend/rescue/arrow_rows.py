@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,9 @@ from segmend.rescue.parquet_file import ParquetFile, stored
 from segmend.rescue.request import Job, Written
 from segmend.rescue.rows import Row, Tally, salvaged_rows, wanted_of
 from segmend.rescue.rows import columns as row_columns
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _TYPES: Final = {
     "topic": pa.string(),
@@ -181,15 +184,15 @@ def _aborted(batch: pa.RecordBatch, job: Job) -> pa.Array:
     if not pc.any(batch["is_transactional"]).as_py() or not job.fates().any:
         return pa.array(np.zeros(rows, np.bool_))
     positions = batch["batch_position"].to_numpy()
-    starts: Any = np.flatnonzero(np.concatenate(([True], positions[1:] != positions[:-1])))
+    starts = np.flatnonzero(np.concatenate(([True], positions[1:] != positions[:-1])))
     producers, offsets = batch["producer_id"].to_numpy(), batch["offset"].to_numpy()
     transactional = batch["is_transactional"].to_numpy(zero_copy_only=False)
     fates = [
         job.fates().of(int(producers[at]), int(offsets[at])) if transactional[at] else False for at in starts
     ]
-    lengths: Any = np.diff(np.append(starts, rows))
-    values: Any = np.repeat(np.array([fate is True for fate in fates], np.bool_), lengths)
-    unknown: Any = np.repeat(np.array([fate is None for fate in fates], np.bool_), lengths)
+    lengths: NDArray[np.int64] = np.diff(np.append(starts, rows))
+    values: NDArray[np.bool_] = np.repeat(np.array([fate is True for fate in fates], np.bool_), lengths)
+    unknown: NDArray[np.bool_] = np.repeat(np.array([fate is None for fate in fates], np.bool_), lengths)
     return pa.array(values, mask=unknown)
 
 

@@ -8,10 +8,17 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
+from confluent_kafka.admin import (
+    AdminClient,
+    ClusterMetadata,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
 
 from segmend.broker.election import MIN_INSYNC
 from segmend.errors import SegmendError
@@ -56,7 +63,11 @@ class LiveCluster:
 
     def __init__(self, bootstrap: str, settings: Mapping[str, str]) -> None:
         self.bootstrap = bootstrap
-        self._settings: dict[str, Any] = {**settings, "bootstrap.servers": bootstrap, "error_cb": self._told}
+        self._settings: dict[str, object] = {
+            **settings,
+            "bootstrap.servers": bootstrap,
+            "error_cb": self._told,
+        }
         self._last = ""
         # It never joins that group nor commits; a consumer's questions make no topics, a producer's do.
         reading = {
@@ -81,7 +92,7 @@ class LiveCluster:
         """How many brokers are up."""
         return len(self._metadata("").brokers)
 
-    def _metadata(self, topic: str) -> Any:
+    def _metadata(self, topic: str) -> ClusterMetadata:
         # Not of all topics: librdkafka cannot parse the answer of a 1.1.0 about a hundred of them.
         try:
             return self._consumer.list_topics(topic or "__segmend_none", timeout=_ANSWER)
@@ -113,11 +124,11 @@ class LiveCluster:
             retention_ms=int(said["retention.ms"].value),
         )
 
-    def _settings_of(self, topic: str) -> Mapping[str, Any]:
+    def _settings_of(self, topic: str) -> Mapping[str, ConfigEntry]:
         resource = ConfigResource(ResourceType.TOPIC, topic)
         try:
             asked = self._admin.describe_configs([resource], request_timeout=_ANSWER)
-            said: Mapping[str, Any] = asked[resource].result(2 * _ANSWER)
+            said: Mapping[str, ConfigEntry] = asked[resource].result(2 * _ANSWER)
         except KafkaException as error:
             raise SegmendError(f"{self.bootstrap}: settings of topic {topic}: {words_of(error)}") from None
         return said
@@ -207,7 +218,7 @@ class Sender:
     def __init__(
         self,
         bootstrap: str,
-        settings: Mapping[str, Any],
+        settings: Mapping[str, object],
         to: tuple[str, int, int],
         done: Callable[[int, int], None],
         why_silent: Callable[..., str],

@@ -15,9 +15,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Final
 from weakref import WeakSet
 
+from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import ensure_callback_server_started
@@ -75,11 +76,11 @@ class _Teller:
         self._asker = 0
         self._soon: threading.Timer | None = None
 
-    def onSuccess(self, _action: str, execution: Any, _nanos: int) -> None:
+    def onSuccess(self, _action: str, execution: JavaObject, _nanos: int) -> None:
         if _OURS.search(execution.optimizedPlan().toString()):
             self._tell_soon()
 
-    def onFailure(self, _action: str, _execution: Any, _error: Any) -> None:
+    def onFailure(self, _action: str, _execution: JavaObject, _error: JavaObject) -> None:
         """The error says what is wrong."""
 
     def __call__(self, *, done: bool, **_progress: object) -> None:

@@ -34,7 +34,7 @@ from segmend.merge.look import Second
 from segmend.merge.replicas import read_replica
 from segmend.merge.rule import merge as merged_by_the_rule
 from segmend.merge.rule import refuse_strangers
-from segmend.merge.values import Replica
+from segmend.merge.values import Conflict, Diverged, Range, Replica
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue.arrow_rows import batches, schema
 from segmend.rescue.request import RescueRequest
@@ -179,7 +179,7 @@ def _ranges(
             yield {"outcome": "doubt", "broker": replica.broker, "dir": replica.dir, "why": words}
 
 
-def _offsets(each: Any) -> dict[str, int]:
+def _offsets(each: Range | Diverged | Conflict) -> dict[str, int]:
     return {"first_offset": each.first_offset, "last_offset": each.last_offset}
 
 

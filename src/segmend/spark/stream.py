@@ -11,8 +11,8 @@ may still cut off.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -27,9 +27,14 @@ from segmend.spark.left_out import aloud
 from segmend.spark.tasks import in_a_line
 
 try:
-    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
+    from pyspark.sql.streaming.datasource import (
+        ReadAllAvailable,
+        ReadLimit,
+        ReadMaxRows,
+        SupportsTriggerAvailableNow,
+    )
 except ImportError:  # Spark 4.1 asks how far a log reaches, and for all of it
-    ReadAllAvailable = ReadMaxRows = None
+    ReadAllAvailable = ReadLimit = ReadMaxRows = None
     SupportsTriggerAvailableNow = object
 
 Offsets = dict[str, dict[str, int]]
@@ -79,7 +84,7 @@ class KafkaLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # ty
             {key: found.ends[key] if key in latest else at for key, at in found.firsts.items()}, found
         )
 
-    def getDefaultReadLimit(self) -> Any:
+    def getDefaultReadLimit(self) -> ReadLimit:
         """How many offsets a batch may have (`maxOffsetsPerTrigger`)."""
         most = self._options.max_offsets_per_trigger
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
@@ -91,11 +96,13 @@ class KafkaLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # ty
 
     @in_a_line()
     @aloud()
-    def latestOffset(self, start: Offsets | None = None, limit: Any = None) -> Offsets:
+    def latestOffset(self, start: Offsets | None = None, limit: ReadLimit | None = None) -> Offsets:
         """How far the logs reach now, or a batch of no more offsets than `limit`."""
         found = self._reached(self._options) if self._last is None else self._last
-        limited = start is not None and isinstance(limit, ReadMaxRows or ())
-        ends = _within(limit.max_rows, _flat(start or {}), found) if limited else found.ends
+        asked = limit if isinstance(limit, ReadMaxRows or ()) else None
+        ends = found.ends
+        if start is not None and asked is not None:
+            ends = _within(asked.max_rows, _flat(start), found)
         self._said = _nested(ends, found)
         return self._said
 
@@ -175,10 +182,10 @@ def _nested(offsets: Mapping[Key, int], found: Reach) -> Offsets:
     return nested | {f"{topic}:{found.topic_ids[topic]}": {} for topic in nested if topic in found.topic_ids}
 
 
-def _ids(offsets: Mapping[str, Any]) -> dict[str, str]:
+def _ids(offsets: Iterable[str]) -> dict[str, str]:
     """Of each topic; no name of one has a colon."""
     return dict(name.split(":", 1) for name in offsets if ":" in name)
 
 
-def _flat(offsets: Mapping[str, Mapping[str, Any]]) -> dict[Key, int]:
+def _flat(offsets: Mapping[str, Mapping[str, int]]) -> dict[Key, int]:
     return {(topic, int(p)): offset for topic, given in offsets.items() for p, offset in given.items()}

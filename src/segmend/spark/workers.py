@@ -101,7 +101,7 @@ def ask_workers(
 def _ask_store(spark: SparkSession, out: str) -> None:
     """SegmendError where a worker may not write into the store; by now it is known to have segmend."""
 
-    def ask(_number: Any) -> str:
+    def ask(_number: object) -> str:
         try:
             make_folder(out)
         except SegmendError as error:
@@ -150,7 +150,7 @@ def _question(
             return None, f"cannot write there: {error.strerror}"
         return name, None
 
-    def ask(_number: Any) -> str:
+    def ask(_number: object) -> str:
         host = socket.gethostname()
         name, refusal = shared(host)
         return json.dumps(

@@ -6,9 +6,11 @@ Protobuf's JSON, with the names of the fields as they are in the schema.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message, message_factory
+from google.protobuf.descriptor import Descriptor, FileDescriptor
+from google.protobuf.descriptor_pool import DescriptorPool
 
 from segmend.errors import UsageError
 from segmend.frozen import frozen
@@ -23,8 +25,8 @@ _ADVICE = "protoc --include_imports --descriptor_set_out=FILE"
 class Schema:
     """A descriptor set: its types, and those of its last file, which is what was asked for."""
 
-    pool: Any = None
-    main: Any = None
+    pool: DescriptorPool | None = None
+    main: FileDescriptor | None = None
     reason: str = ""
 
 
@@ -41,6 +43,8 @@ def make(path: str | None) -> Protobuf:
     schema = _schema(file)
     if schema.reason:
         raise UsageError(f"{file}: {schema.reason}")
+    assert schema.pool is not None
+    assert schema.main is not None
     try:
         kind = schema.pool.FindMessageTypeByName(name)
     except KeyError:
@@ -52,7 +56,7 @@ def make(path: str | None) -> Protobuf:
 class Protobuf:
     """Messages of one type, or, with a directory, of the one that each names."""
 
-    def __init__(self, path: str, schema: Schema | None, one: Any) -> None:
+    def __init__(self, path: str, schema: Schema | None, one: type[message.Message] | None) -> None:
         self._path, self._one = path, one
         self._schemas: dict[int, Schema] = {}
         self._pool = None if schema is None else schema.pool
@@ -97,9 +101,9 @@ def _schema(path: str) -> Schema:
         return Schema(reason=f"is no descriptor set ({_ADVICE}): {failed(error).reason}")
 
 
-def _message(main: Any, indexes: tuple[int, ...]) -> Any:
+def _message(main: FileDescriptor, indexes: tuple[int, ...]) -> Descriptor | None:
     """The message of a file by its place in it, and in the message around it; None if there is none."""
-    within: Any = [*main.message_types_by_name.values()]
+    within: Sequence[Descriptor] = [*main.message_types_by_name.values()]
     reached = None
     for index in indexes:
         if not 0 <= index < len(within):
@@ -109,7 +113,9 @@ def _message(main: Any, indexes: tuple[int, ...]) -> Any:
     return reached
 
 
-def _decoded(data: bytes, kind: Any, pool: Any, number: int | None) -> Decoded:
+def _decoded(
+    data: bytes, kind: type[message.Message], pool: DescriptorPool | None, number: int | None
+) -> Decoded:
     try:
         parsed = kind()
         parsed.ParseFromString(data)
