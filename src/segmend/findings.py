@@ -7,10 +7,11 @@ them, and travel as JSON lines (`--json`) and as rows of the fleet's `findings` 
 from __future__ import annotations
 
 import enum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from segmend.formats.names import parse_file_name
 from segmend.frozen import as_dict, field, frozen
+from segmend.long_json import JsonObject
 
 
 class Severity(enum.StrEnum):
@@ -81,7 +82,7 @@ class BrokerEffect:
     text: str
     basis: Basis = Basis.FORECAST
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The object `broker_effect` of a finding."""
         return as_dict(self)
 
@@ -92,7 +93,7 @@ class Cause:
     dir: str
     file: str | None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The object `cause` of a finding."""
         return as_dict(self)
 
@@ -121,7 +122,7 @@ class Finding:
     broker_effect: BrokerEffect | None = None
     remedy: Remedy | None = None
     cause: Cause | None = None
-    detail: dict[str, Any] = field(default_factory=dict)
+    detail: JsonObject = field(default_factory=dict)
 
     @property
     def folder(self) -> str:
@@ -136,7 +137,7 @@ class Finding:
     def segment(self) -> int | None:
         return parse_file_name(self.name).base_offset
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The object of `check --json`; keys are never renamed, only added."""
         remedy = self.remedy
         return {

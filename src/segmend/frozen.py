@@ -70,7 +70,7 @@ def as_dict(value: object) -> dict[str, Any]:
     return {name: getattr(value, name) for name in fields(value)}
 
 
-def replace(value: Value, /, **changes: Any) -> Value:
+def replace(value: Value, /, **changes: object) -> Value:
     """As `dataclasses.replace`."""
     kind: Any = type(value)
     names = kind.__given__
@@ -94,7 +94,7 @@ def dataclass(
     return lambda cls: _made(cls, methods, kw_only=kw_only)
 
 
-def _made(cls: Class, methods: dict[str, Any], *, kw_only: bool) -> Class:
+def _made(cls: Class, methods: dict[str, object], *, kw_only: bool) -> Class:
     """The class anew, for slots cannot be added to one."""
     every: dict[str, Field] = {}
     for base in reversed(cls.__mro__[1:]):
@@ -167,7 +167,9 @@ class _Fields:
 _FIELDS: Final = _Fields()
 
 
-def _filled(value: Any, every: Mapping[str, Field], given: tuple[Any, ...], named: dict[str, Any]) -> bool:
+def _filled(
+    value: object, every: Mapping[str, Field], given: tuple[object, ...], named: dict[str, object]
+) -> bool:
     """Set all fields; whether that can be done with what is given."""
     fields = {name: each for name, each in every.items() if each.init}
     in_order = [name for name, each in fields.items() if not each.kw_only]
@@ -241,15 +243,15 @@ def _hash(self: Any) -> int:
     return hash(self.__class__.__compared__(self))
 
 
-def _keep(_self: Any, name: str, _value: object = None) -> None:
+def _keep(_self: object, name: str, _value: object = None) -> None:
     raise import_module("dataclasses").FrozenInstanceError(f"cannot assign to or delete field {name!r}")
 
 
-def _state(self: Any) -> list[Any]:
+def _state(self: object) -> list[object]:
     return [*as_dict(self).values()]
 
 
-def _restore(self: Any, state: list[Any]) -> None:
+def _restore(self: object, state: list[object]) -> None:
     for name, kept in zip(fields(self), state, strict=True):
         object.__setattr__(self, name, kept)
 

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from segmend.broker.recovery import first_recovered
 from segmend.findings import NOWHERE, Finding, Remedy, Safety, Severity, Where
@@ -21,6 +21,7 @@ from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.frozen import frozen
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.user import User
+from segmend.long_json import JsonObject
 from segmend.node.process_limits import MAX_MAP_COUNT
 
 from . import metadata_mends, remedies
@@ -232,8 +233,8 @@ class DirContext:
         broker_says: str | None = None,
         remedy: Remedy | None = None,
         severity: Severity | None = None,
-        detail: Mapping[str, Any] | None = None,
-        **more: Any,
+        detail: JsonObject | None = None,
+        **more: object,
     ) -> Finding:
         """A finding in this dir, perhaps `of` a topic's partition; `severity` defaults to the code's.
 
@@ -346,8 +347,8 @@ class PartitionContext:
         broker_says: str | None = None,
         remedy: Remedy | None = None,
         severity: Severity | None = None,
-        detail: Mapping[str, Any] | None = None,
-        **more: Any,
+        detail: JsonObject | None = None,
+        **more: object,
     ) -> Finding:
         """A finding in this partition; `where.file` is a name inside its directory."""
         name = self.partition.name

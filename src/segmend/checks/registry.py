@@ -28,7 +28,7 @@ class Check:
     scope: Scope
     level: Level
     run: Callable[[Any, Any], Iterator[Finding]]
-    applies: Callable[[Any], bool]
+    applies: Callable[[object], bool]
     of_problems: bool = False
 
 
@@ -54,7 +54,7 @@ def _modules() -> tuple[ModuleType, ...]:
     return tuple(module for module in modules if hasattr(module, "CODES"))
 
 
-def _always(_context: Any) -> bool:
+def _always(_context: object) -> bool:
     return True
 
 

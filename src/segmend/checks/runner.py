@@ -107,7 +107,7 @@ class Summary:
         still = tuple(f"{path}/" for path, running in self.running.items() if not running)
         return [path for path in gone if path.startswith(still)]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The last object of `check --json`."""
         return {
             "type": "summary",
@@ -428,7 +428,7 @@ def _not_given(broker: BrokerDirs) -> int:
 
 
 def _guarded(
-    checks: Sequence[Check], subject: Any, context: Any, failures: list[ReadFailure]
+    checks: Sequence[Check], subject: object, context: Any, failures: list[ReadFailure]
 ) -> Iterator[Finding]:
     """Run the checks; what cannot be read is noted, and the other checks go on."""
     for check in checks:

@@ -48,6 +48,7 @@ class SegmentView:
     log: FileEntry
     next_base: int | None
     _kept: dict[str, Any] = field(default_factory=dict)
+    """What was asked for, by what `once` calls it."""
     _files: dict[str, FileEntry | None] = field(default_factory=dict)
     index_unread: bool = False
     """Whether an index could not be read: then the scan was not compared with it."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from segmend.cli.options import policies_of
 from segmend.cli.output import emit_asked, style
 from segmend.errors import Cancelled, ExitCode, UsageError
+from segmend.long_json import JsonObject
 from segmend.report.diff import passed_over_lines, vanished_lines
 from segmend.report.progress import Progress
 from segmend.report.rescue import again_line, lines_of, summary_line, untold_lines
@@ -70,7 +71,7 @@ def _is_committed(args: argparse.Namespace) -> bool:
     return bool(args.form == "kafka" or args.isolation == "read_committed")
 
 
-def _live(args: argparse.Namespace) -> dict[str, Any]:
+def _live(args: argparse.Namespace) -> JsonObject:
     """What is asked of a live cluster; raises `UsageError`. `fleet export` has none of it."""
     asked = {name: getattr(args, name, None) for name in _LIVE}
     given = [name for name, value in asked.items() if value]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
 
 from segmend.frozen import frozen
 from segmend.loading import BrokerOutcome, Extent, Service
@@ -23,7 +22,7 @@ class QuorumVoter:
     epoch: int | None = None
     reason: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "node_id": self.node_id,
             "up": self.up,
@@ -57,7 +56,7 @@ class Quorum:
         """Whether one of the voters can be elected."""
         return bool(self.leaders_possible)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "type": "quorum",
             "outcome": "unknown" if not self.voters else "comes-up" if self.comes_up else "does-not",
@@ -91,7 +90,7 @@ class NodeOutcome:
         """What is not known of it, whoever else is up."""
         return *self.broker.unknown, *self.undue, *self.may_end
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             **self.broker.to_json(),
             "unknown": list(self.unknown),
@@ -129,7 +128,7 @@ class ReplicaCopy:
     def serves(self) -> bool:
         return self.outcome in (Service.SERVED, Service.EMPTY)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "node_id": self.node_id,
             "dir": self.dir,
@@ -210,7 +209,7 @@ class Leadership:
         """The nodes that may be elected without loss, as the controller believes."""
         return frozenset(self.isr or ()) | frozenset(self.elr or ())
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "type": "partition",
             "topic": self.topic,
@@ -265,7 +264,7 @@ class ClusterOutcome:
         led = self.fates.get(Prospect.LED, 0) == self.partitions
         return self.all_start and self.all_whole and self.quorum_comes_up and led and not self.unknown
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "type": "cluster",
             "outcome": "comes-up" if self.quorum_comes_up and self.all_start else "does-not",

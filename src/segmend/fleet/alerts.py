@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 from segmend.fleet.audit import AuditOutcome
 from segmend.frozen import frozen
+from segmend.long_json import JsonObject
 
 _HELP: Final = {
     "segmend_audit_started_timestamp_seconds": "When the audit began.",
@@ -53,7 +54,7 @@ def samples(outcome: AuditOutcome, dirs: Iterable[Mapping[str, object]]) -> list
     return sorted(known, key=lambda sample: (sample.name, sorted(sample.labels.items())))
 
 
-def _of_dirs(dirs: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
+def _of_dirs(dirs: Iterable[JsonObject]) -> Iterator[Metric]:
     for each in dirs:
         cluster = {"cluster": each["cluster_id"]} if each["cluster_id"] else {}
         labels = cluster | {"broker": str(each["broker"]), "dir": each["path"]}

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import accumulate, groupby
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from segmend.checks import Level
 from segmend.errors import ExitCode
@@ -36,6 +36,7 @@ from segmend.fleet.sql import PARTITION, Row, suspects
 from segmend.fleet.task import AuditJob, Result, run_task
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
+from segmend.long_json import JsonObject
 from segmend.wording import plural
 
 SCANNED = ("log_dirs", "partitions", "segments", "checkpoints", "findings", "digests", "scans")
@@ -78,7 +79,7 @@ class AuditOutcome:
     """The `runs` row, findings by code, and what could not be read."""
 
     run: AuditRun
-    row: Mapping[str, Any]
+    row: JsonObject
     codes: Mapping[str, int]
     unreadable: tuple[str, ...]
 
@@ -249,7 +250,7 @@ def _is_unread(row: Row, told: _BesideRows, places: Mapping[int, Place]) -> bool
     return f"{places[row['log_dir_id']].path}/{row['dir_name']}" in told.unread
 
 
-def _replica_row(row: Row, diverged: Diverged, *, unread: bool) -> dict[str, Any]:
+def _replica_row(row: Row, diverged: Diverged, *, unread: bool) -> rows.Row:
     difference = diverged.get((row["log_dir_id"], row["topic"], row["partition"]))
     status = "diverged" if difference else "behind" if row["behind"] else "unread" if unread else "in-step"
     shown = {name: row[name] for name in REPLICAS.names if name in row}
@@ -263,7 +264,7 @@ def _run_row(
     results: Sequence[Result],
     joined: Counter[tuple[str, str]],
     changes: tuple[int | None, int | None],
-) -> dict[str, Any]:
+) -> rows.Row:
     counts = _add_up(result.counts for result in results)
     codes = _add_up(result.codes for result in results) + joined
     severities: Counter[str] = Counter()
@@ -296,7 +297,7 @@ def _carried(
     results: Sequence[Result],
     earlier: Sequence[str],
     seconds: float,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Of the run's row: how long it took, and what was not read again."""
     by_run = _add_up(result.carried for result in results)
     segments, size = sum(by_run.values()), _add_up(result.counts for result in results)["carried_bytes"]

@@ -16,7 +16,7 @@ import os
 import time
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -40,6 +40,7 @@ from segmend.kernel.types import SegmentScan
 from segmend.logdir.file_system import FileStat, Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.second_looks import TICK_NS
+from segmend.long_json import JsonObject
 
 LAST: Final = "last"
 """Names the newest finished run, if there is one."""
@@ -192,7 +193,7 @@ class Readings:
         scans: Sequence[SegmentScan | None],
         digest: PartitionDigest,
         settled: Settled,
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Iterator[dict[str, object]]:
         """Rows of `scans` for the segments whose files did not change while they were read."""
         partition = context.partition
         log_dir = absolute([context.dir.path])[0]
@@ -231,16 +232,16 @@ def known(
     return by_dir
 
 
-def _known(row: Mapping[str, Any]) -> EarlierScan:
+def _known(row: JsonObject) -> EarlierScan:
     return EarlierScan(
         mark=row["mark"], read_by=row["read_by"], scan=row["scan"], has_holes=row["has_holes"],
         parts=row["buckets"],
     )  # fmt: skip
 
 
-def _rows(path: str) -> list[dict[str, Any]]:
+def _rows(path: str) -> list[JsonObject]:
     try:
-        rows: list[dict[str, Any]] = pq.read_table(source(path), schema=SCANS, partitioning=None).to_pylist()
+        rows: list[JsonObject] = pq.read_table(source(path), schema=SCANS, partitioning=None).to_pylist()
     except (OSError, pa.ArrowInvalid, Unreadable):
         # Vacuumed meanwhile, or torn: all of it is read again.
         return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from struct import Struct
-from typing import Any, Final
+from typing import Final
 
 from segmend.fleet.schemas import DIGEST_OFFSETS
 from segmend.formats.batch import RecordBatch
@@ -73,7 +73,7 @@ class PartitionDigest:
         old.end_offset = max(old.end_offset, end_offset)
         old.digest += digest
 
-    def rows(self, keys: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    def rows(self, keys: dict[str, object]) -> Iterable[dict[str, object]]:
         """Rows of the `digests` table; `keys` are the columns that say whose they are."""
         for number, bucket in sorted(self._buckets.items()):
             yield keys | {

@@ -11,7 +11,7 @@ import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from segmend.errors import SegmendError, UsageError, system_words
 from segmend.fleet.remote import store_of
 from segmend.frozen import frozen
-from segmend.logdir.file_system import Unreadable
+from segmend.logdir.file_system import FileStat, Unreadable
 
 MARK: Final = ".segmend-probe-"
 """Files of this beginning are there for a moment, to see who sees them."""
@@ -121,7 +121,7 @@ def save_bytes(path: str, content: bytes) -> None:
             raise
 
 
-def source(path: str) -> Any:
+def source(path: str) -> object:
     """What pyarrow reads the file from: it would take a relative path such as `a:1/x` for a URI."""
     return pa.BufferReader(content(path)) if is_remote(path) else os.path.abspath(path)
 
@@ -166,7 +166,7 @@ def entries(folder: str) -> Iterator[StoredFile]:
         raise SegmendError(f"{folder}: {system_words(error)}") from error
 
 
-def _listed(folder: str) -> Iterator[tuple[str, Any]]:
+def _listed(folder: str) -> Iterator[tuple[str, FileStat]]:
     store = store_of(folder)
     try:
         names = store.listing(folder)

@@ -7,12 +7,13 @@ may share it. The rate of a log dir or topic is what its files gained, all repli
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from segmend.errors import UsageError
 from segmend.fleet import delta
 from segmend.frozen import frozen
+from segmend.long_json import JsonObject
 
 DAY_SECONDS: Final = 86_400
 LEAST_SECONDS: Final = 3600
@@ -58,7 +59,7 @@ class TopicGrowth:
     logs: ByteChange
 
 
-def earlier_of(rows: Sequence[Mapping[str, Any]], wanted: str | None) -> Mapping[str, Any]:
+def earlier_of(rows: Sequence[JsonObject], wanted: str | None) -> JsonObject:
     """The row of `runs` to compare the newest with; UsageError where there is none, or not one."""
     newest = rows[-1]
     named = [row for row in rows[:-1] if wanted is None or row["run_id"].startswith(wanted)]
@@ -68,12 +69,12 @@ def earlier_of(rows: Sequence[Mapping[str, Any]], wanted: str | None) -> Mapping
     return next(recent, named[-1])
 
 
-def seconds_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> float:
+def seconds_between(before: JsonObject, after: JsonObject) -> float:
     """From the beginning of one run to that of the other."""
     return float((after["started"] - before["started"]).total_seconds())
 
 
-def dirs(out: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[DirGrowth]:
+def dirs(out: str, before: JsonObject, after: JsonObject) -> list[DirGrowth]:
     """The log dirs that both audits could list, the disk that is full soonest in front."""
     seconds = seconds_between(before, after)
     then, now = (_listed(out, row["run_id"]) for row in (before, after))
@@ -88,7 +89,7 @@ def dirs(out: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[
     return sorted(grown, key=_soonest_full)
 
 
-def in_one_only(out: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+def in_one_only(out: str, before: JsonObject, after: JsonObject) -> list[str]:
     """The log dirs that only one of the audits could list: what topics gained or lost has theirs in it."""
     then, now = (_listed(out, row["run_id"]) for row in (before, after))
     return sorted(then.keys() ^ now.keys())
@@ -99,12 +100,12 @@ def _soonest_full(each: DirGrowth) -> tuple[float, int, str]:
     return float("inf") if days is None else days, each.broker, each.path
 
 
-def _listed(out: str, run_id: str) -> dict[str, Mapping[str, Any]]:
+def _listed(out: str, run_id: str) -> dict[str, JsonObject]:
     rows = delta.read(out, "log_dirs", run_id=run_id).to_pylist()
     return {row["path"]: row for row in rows if row["partitions"] is not None}
 
 
-def _taken(then: Mapping[str, Any], now: Mapping[str, Any], seconds: float) -> float | None:
+def _taken(then: JsonObject, now: JsonObject, seconds: float) -> float | None:
     """What the disk loses of its free space a day; None where it is unknown, or another disk by now."""
     names = ("disk_free_bytes", "disk_total_bytes")
     if any(row[name] is None for row in (then, now) for name in names):
@@ -119,7 +120,7 @@ def _change(before: int, now: int, seconds: float) -> ByteChange:
     return ByteChange(before=before, now=now, per_day=rate)
 
 
-def topics(out: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[TopicGrowth]:
+def topics(out: str, before: JsonObject, after: JsonObject) -> Iterator[TopicGrowth]:
     """Every topic of either audit, the one that gained most in front."""
     seconds = seconds_between(before, after)
     then, now = (_sums(out, row["run_id"]) for row in (before, after))

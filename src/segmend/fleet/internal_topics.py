@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
@@ -16,10 +16,11 @@ from segmend.fleet.rows import Row, table
 from segmend.fleet.schemas import DECODED
 from segmend.frozen import replace
 from segmend.logdir.file_system import OpenFile
+from segmend.long_json import JsonObject
 from segmend.topics import decoder_for
 
 _READ: Final = ("offset", "timestamp", "key", "value")
-_Data = Mapping[str, Any]
+_Data = JsonObject
 
 
 def decoded_records(

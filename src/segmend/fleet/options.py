@@ -184,7 +184,7 @@ class ReadOption:
     values: str
     meaning: str
     tables: frozenset[str]
-    parse: Callable[[str], dict[str, Any]]
+    parse: Callable[[str], Mapping[str, object]]
 
 
 def _read(
@@ -314,7 +314,7 @@ def parse_options(given: Mapping[str, str]) -> ReadOptions:
     mine = {
         name.lower(): (name, text) for name, text in given.items() if name.lower() not in ("path", "paths")
     }
-    parsed: dict[str, Any] = {}
+    parsed: dict[str, Any] = {}  # each value is of its field: its option parsed it
     lost = {loser for winner in mine for loser in _WINS_OVER.get(winner, ())}
     for key, (name, text) in mine.items():
         if key not in _BY_NAME:

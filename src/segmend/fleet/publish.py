@@ -6,9 +6,8 @@ import json
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +18,7 @@ from segmend.errors import SegmendError
 from segmend.fleet import alerts, delta, folder, history
 from segmend.fleet.audit import AuditOutcome
 from segmend.fleet.schemas import AUDIT_TABLES, STORED, SUMMARY_KEYS
+from segmend.long_json import JsonObject
 
 _ORDER = ("error", "warning", "info")
 _ORDERED_BY = ("code", "broker", "dir", "file")
@@ -27,7 +27,7 @@ _AT_ONCE = 2000
 _ROWS_AT_ONCE = 20_000
 
 
-def finding_objects(out: str, run_id: str, kept: history.Kept | None = None) -> Iterator[dict[str, Any]]:
+def finding_objects(out: str, run_id: str, kept: history.Kept | None = None) -> Iterator[JsonObject]:
     """The findings of a run, the worst first, as `segmend check --json` writes them, and whose they are.
 
     Where `kept` says of each row whether it is, those alone. They are in memory only some at a time.
@@ -56,9 +56,9 @@ def _sorted(keys: pa.Table) -> pa.Array:
     return pc.sort_indices(keys, [(name, "ascending") for name in keys.column_names])
 
 
-def leading(out: str, run_id: str) -> list[tuple[dict[str, Any], int]]:
+def leading(out: str, run_id: str) -> list[tuple[JsonObject, int]]:
     """Of each severity and code the first finding, if possible one that nothing explains; and how many."""
-    first: dict[tuple[int, str], tuple[tuple[Any, ...], dict[str, Any]]] = {}
+    first: dict[tuple[int, str], tuple[tuple[object, ...], JsonObject]] = {}
     counts: Counter[tuple[int, str]] = Counter()
     names = STORED["findings"].names
     for part in delta.parts(out, "findings", run_id=run_id, columns=names, at_once=_ROWS_AT_ONCE):
@@ -78,7 +78,7 @@ def leading(out: str, run_id: str) -> list[tuple[dict[str, Any], int]]:
     return [(first[key][1], counts[key]) for key in sorted(first)]
 
 
-def _finding_object(row: Mapping[str, Any]) -> dict[str, Any]:
+def _finding_object(row: JsonObject) -> JsonObject:
     names = ("code", "severity", "dir", "topic", "partition", "file", "position", "offset", "message")
     command, detail = row["remedy_command"], dict(row["detail"] or ())
     cause = detail.pop("cause", None)
@@ -128,7 +128,7 @@ def tables_of(out: str, run_id: str) -> dict[str, Stored]:
     return {name: Stored(out, name, run_id) for name in names}
 
 
-def summary(outcome: AuditOutcome, out: str, report: str | None) -> dict[str, Any]:
+def summary(outcome: AuditOutcome, out: str, report: str | None) -> dict[str, object]:
     """The object of OUT/summary.json, and the last line of `--json`."""
     values = dict(outcome.row) | {
         "type": "summary",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from itertools import chain
 from operator import attrgetter
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -433,4 +433,4 @@ def _null_if_empty(headers: pa.Array) -> pa.Array:
     return pc.if_else(empty, pa.scalar(None, headers.type), headers) if pc.any(empty).as_py() else headers
 
 
-_MADE: Final[dict[str, Callable[[Any], Any]]] = {"timestamp": _instant, "headers": _null_if_empty}
+_MADE: Final[dict[str, Callable[[object], object]]] = {"timestamp": _instant, "headers": _null_if_empty}

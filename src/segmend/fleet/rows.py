@@ -23,6 +23,7 @@ from segmend.logdir.files import FileEntry
 from segmend.logdir.tree import LogDir, PartitionDir
 
 Row = dict[str, Any]
+"""By the columns of its table, which say what each holds."""
 
 _OWN_CHECKPOINTS = ("current", "cluster-metadata")
 
@@ -232,7 +233,7 @@ def _text(value: object) -> str:
 
 def _fingerprint(finding: Finding, place: Place) -> str:
     """The same for the same fault in another run, also when the disks are mounted elsewhere."""
-    where: Mapping[str, Any] = {
+    where = {
         "code": finding.code,
         "cluster": place.cluster_id,
         "broker": place.broker,

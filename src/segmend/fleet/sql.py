@@ -10,12 +10,13 @@ with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, Protocol, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Final, Protocol, TypeVar
 
 from segmend.fleet.schemas import DIGEST_OFFSETS
+from segmend.long_json import JsonObject
 
-Row = Mapping[str, Any]
+Row = JsonObject
 
 COLUMNS: Final = {
     "partitions": (

@@ -6,15 +6,15 @@ are generated messages in the flexible encoding. Damage kinds: `bad-key`, `bad-v
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from segmend.formats.cursor import Cursor, Malformed, write_uvarint
 from segmend.formats.damage import Damage
 from segmend.formats.kafka_uuid import parse_uuid
 from segmend.formats.schema import Message, read
 from segmend.frozen import frozen
+from segmend.long_json import JsonObject
 
 ABORT, COMMIT, LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_VERSION, KRAFT_VOTERS = range(7)
 TYPE_NAMES = (
@@ -172,7 +172,7 @@ def _read(kind: int, cursor: Cursor) -> ControlValue:
     return Voters(version, tuple(map(_voter_set_entry, data["voters"] or ())))
 
 
-def _voter_set_entry(data: Mapping[str, Any]) -> VoterSetEntry:
+def _voter_set_entry(data: JsonObject) -> VoterSetEntry:
     endpoints = tuple(Endpoint(e["name"], e["host"], e["port"]) for e in data["endpoints"] or ())
     supported = data["supported"]
     return VoterSetEntry(data["id"], data["directory"], endpoints, supported["min"], supported["max"])

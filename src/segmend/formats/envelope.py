@@ -8,15 +8,14 @@ cannot be read is `{"error", "hex"}`.
 
 from __future__ import annotations
 
-from typing import Any
-
 from segmend.formats.cursor import Cursor, Malformed
 from segmend.formats.schema import base64, messages, read
+from segmend.long_json import JsonObject
 
 FRAME_VERSION = 1
 
 
-def keyed(key: bytes | None, value: bytes | None, keys: str, values: str) -> dict[str, Any]:
+def keyed(key: bytes | None, value: bytes | None, keys: str, values: str) -> JsonObject:
     """`{"key": {"type", "data"}, "value": {"version", "data"}}`; a tombstone's value is None.
 
     `keys` and `values` are the tables (`schema.messages`) by record type. Numbers are strings
@@ -44,7 +43,7 @@ def _part(
         return _unread(error, data)
 
 
-def framed(key: bytes | None, value: bytes | None, records: str) -> dict[str, Any]:
+def framed(key: bytes | None, value: bytes | None, records: str) -> JsonObject:
     """`{"key": None, "value": {"type", "version", "data"}}` by the table `records`.
 
     A record of a later release has its api key for a type and its bytes (base64) for data.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from segmend.formats.cursor import Malformed
 
@@ -39,7 +40,7 @@ def no_constant(name: str) -> None:
 _DECODER = json.JSONDecoder(parse_constant=no_constant)
 
 
-def integer(json_object: dict[str, object], key: str, bits: int) -> int | None:
+def integer(json_object: Mapping[str, object], key: str, bits: int) -> int | None:
     """The whole number under `key` that fits `bits`, else None."""
     number = json_object.get(key)
     if (

@@ -7,6 +7,7 @@ and 1. Any damage stops the process; the kinds are `empty`, `malformed`, `bad-ve
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from segmend.formats import json_text
@@ -79,7 +80,7 @@ def _data_version(value: object) -> int:
     return (int(value) + 0x8000 & 0xFFFF) - 0x8000
 
 
-def _read(state: dict[str, Any], version: int) -> tuple[QuorumState, tuple[Damage, ...]]:
+def _read(state: Mapping[str, object], version: int) -> tuple[QuorumState, tuple[Damage, ...]]:
     damages = []
     values: dict[str, Any] = {}
     for name, attribute, bits in _FIELDS[version]:

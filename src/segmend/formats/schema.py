@@ -20,11 +20,11 @@ import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from struct import Struct
-from typing import Any
 
 from segmend.formats.cursor import Cursor, Malformed, Truncated
 from segmend.formats.kafka_uuid import SIZE, uuid_text
 from segmend.frozen import frozen, replace
+from segmend.long_json import JsonObject
 
 NEVER = 1 << 30
 MAX_DEPTH = 16
@@ -75,7 +75,7 @@ def messages(text: str) -> Mapping[int, Message]:
     return by_number
 
 
-def read(message: Message, cursor: Cursor, version: int) -> dict[str, Any]:
+def read(message: Message, cursor: Cursor, version: int) -> JsonObject:
     """The message at the cursor; raises `Malformed`, also for a version that has no table."""
     if not 0 <= version <= message.highest:
         raise Malformed(cursor.position, f"version {version} of {message.name} is not known")
@@ -144,23 +144,26 @@ def _structure(
 
 
 def _read_tags(
-    value: dict[str, Any], tagged: Mapping[int, SchemaField], cursor: Cursor, version: int, depth: int
+    value: dict[str, object], tagged: Mapping[int, SchemaField], cursor: Cursor, version: int, depth: int
 ) -> None:
     for tag, data in cursor.tagged_fields():
         field = tagged.get(tag)
         if field is None:
-            value.setdefault("_unknownTaggedFields", []).append({"tag": tag, "data": base64(data)})
+            unknown = value.setdefault("_unknownTaggedFields", [])
+            assert isinstance(unknown, list)
+            unknown.append({"tag": tag, "data": base64(data)})
         else:
             value[field.name] = _value(field, Cursor(data), version, True, depth)
 
 
-def _value(field: SchemaField, cursor: Cursor, version: int, flexible: bool, depth: int) -> Any:
+def _value(field: SchemaField, cursor: Cursor, version: int, flexible: bool, depth: int) -> object:
     nullable = field.nullable[0] <= version <= field.nullable[1]
     if not field.array:
         return _single(field, cursor, version, flexible, nullable, depth)
     count = _length(cursor, flexible, 4)
     if count < 0:
-        return _null(field, cursor, nullable)
+        _require_nullable(field, cursor, nullable)
+        return None
     if count > cursor.remaining:
         raise Truncated(cursor.position, f"{count} elements declared, {cursor.remaining} bytes left")
     return [_single(field, cursor, version, flexible, False, depth) for _ in range(count)]
@@ -168,7 +171,7 @@ def _value(field: SchemaField, cursor: Cursor, version: int, flexible: bool, dep
 
 def _single(
     field: SchemaField, cursor: Cursor, version: int, flexible: bool, nullable: bool, depth: int
-) -> Any:
+) -> object:
     if field.type == "struct":
         # Only a structure that may be null carries a byte that says whether it is.
         if nullable and cursor.take(1) >= b"\x80":
@@ -177,7 +180,8 @@ def _single(
     if field.type in ("string", "bytes"):
         size = _length(cursor, flexible, 2 if field.type == "string" else 4)
         if size < 0:
-            return _null(field, cursor, nullable)
+            _require_nullable(field, cursor, nullable)
+            return None
         data = cursor.take(size)
         return data.decode("utf-8", "replace") if field.type == "string" else base64(data)
     return _NUMBERS[field.type](cursor)
@@ -190,7 +194,7 @@ def _length(cursor: Cursor, flexible: bool, width: int) -> int:
     return cursor.i16() if width == 2 else cursor.i32()
 
 
-def _null(field: SchemaField, cursor: Cursor, nullable: bool) -> None:
+def _require_nullable(field: SchemaField, cursor: Cursor, nullable: bool) -> None:
     if not nullable:
         raise Malformed(cursor.position, f"non-nullable field {field.name} was serialized as null")
 
@@ -217,7 +221,7 @@ def _f64(cursor: Cursor) -> float:
     return number
 
 
-_NUMBERS: dict[str, Callable[[Cursor], Any]] = {
+_NUMBERS: dict[str, Callable[[Cursor], object]] = {
     "i8": _i8,
     "i16": Cursor.i16,
     "u16": Cursor.u16,

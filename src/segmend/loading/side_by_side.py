@@ -19,7 +19,7 @@ from functools import partial
 from importlib import import_module
 from itertools import zip_longest
 from operator import attrgetter
-from typing import Any, Final
+from typing import Final
 
 from segmend.frozen import dataclass, field, frozen, replace
 from segmend.loading.beside_a_broker import load_settled
@@ -62,7 +62,7 @@ class _Asked(Budget):
 class _Told:
     """One load in another process: the values of `Loaded`, and what it changed besides."""
 
-    values: tuple[Any, ...]
+    values: tuple[object, ...]
     job: LoadJob
     asked: tuple[int, ...]
     attributes: tuple[int, int, int]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from segmend.broker.retention import RetentionLimit
 from segmend.formats.names import DirKind
@@ -97,7 +97,7 @@ class Effect:
         unwritten = self.effect == "tail-truncated" and not self.bytes_lost  # zeros of a preallocated log
         return self.records_lost > 0 or not (unwritten or self.effect in HARMLESS)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return as_dict(self)
 
 
@@ -114,7 +114,7 @@ class Concerned:
     stays: tuple[str, ...]
     whole: bool
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return as_dict(self)
 
 
@@ -162,7 +162,7 @@ class PartitionOutcome:
     def bytes_lost(self) -> int:
         return sum(effect.bytes_lost for effect in self.effects)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "type": "partition",
             "dir": self.dir,
@@ -202,7 +202,7 @@ class DirectoryOutcome:
         """Whether a reader misses something after the start."""
         return any(effect.loses for effect in self.effects)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "type": "directory",
             "dir": self.dir,
@@ -227,7 +227,7 @@ class DirOutcome:
     effects: tuple[Effect, ...] = ()
     metadata_alone: bool = False
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "type": "dir",
             "dir": self.dir,
@@ -267,7 +267,7 @@ class Later:
     undue: bool = False
     fails: bool = False
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "type": "later",
             "dir": self.dir,
@@ -330,7 +330,7 @@ class BrokerOutcome:
         lost = self.lost.partitions or self.metadata_lost.partitions
         return self.starts and not (lost or self.unserved or self.unknown or self.offline)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "type": "broker",
             "outcome": "starts" if self.starts else "refuses",

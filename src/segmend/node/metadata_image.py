@@ -7,16 +7,16 @@ Built as `MetadataImage` is, record by record; where the records come from is th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from segmend.broker.authorizer import StandardAcl
 from segmend.broker.cleanup_policy import POLICY, compacted
 from segmend.frozen import dataclass, field, frozen, replace
+from segmend.long_json import JsonObject
 from segmend.node.runs import Runs
 
 _TOPIC_RESOURCE, _BROKER_RESOURCE = 2, 4
 
-Data = Mapping[str, Any]
+Data = JsonObject
 _NO_CHANGE = -2
 
 
@@ -170,7 +170,7 @@ class MetadataImage:
             "isr": "isr", "elr": "eligibleLeaderReplicas", "last_known": "lastKnownElr",
             "removing": "removingReplicas",
         }  # fmt: skip
-        changed: dict[str, Any] = {
+        changed: dict[str, object] = {
             name: tuple(data[told]) for name, told in lists.items() if data.get(told) is not None
         }
         if leader != _NO_CHANGE:

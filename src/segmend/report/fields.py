@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from segmend.formats.damage import Damage
 from segmend.frozen import dataclass
+from segmend.long_json import JsonObject
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 from segmend.report.table import Column, table
 from segmend.wording import plural
 
-Row = Mapping[str, Any]
+Row = JsonObject
 
 
-def plain(value: Any) -> str:
+def plain(value: object) -> str:
     """Any value of a row in a cell; `-` for None."""
     if type(value) is int:
         return str(value)
@@ -33,7 +34,7 @@ class ShownField:
 
     key: str
     title: str
-    show: Callable[[Any], str] = plain
+    show: Callable[[Any], str] = plain  # as the column it is for
     right: bool = True
     style: str | None = None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from segmend.formats import control
@@ -10,13 +10,14 @@ from segmend.formats.batch import CODEC_NAMES, LOG_APPEND_TIME, RecordBatch
 from segmend.formats.record import Record
 from segmend.frozen import frozen
 from segmend.logdir.walk import BatchItem, DamageItem, Item, RecordItem
+from segmend.long_json import JsonObject
 from segmend.report import text
 from segmend.report.fields import damage_line
 from segmend.report.payload import Payload
 from segmend.report.style import PLAIN, Style
 from segmend.report.table import columns, table
 
-Decoder = Callable[[bytes | None, bytes | None], Mapping[str, Any]]
+Decoder = Callable[[bytes | None, bytes | None], JsonObject]
 _TIMESTAMP_TYPES = {-1: "NoTimestampType", 0: "CreateTime", 1: "LogAppendTime"}
 
 
@@ -87,9 +88,9 @@ def record_row(item: RecordItem, view: RecordView) -> dict[str, object]:
     return row
 
 
-def control_facts(record: Record) -> dict[str, Any]:
+def control_facts(record: Record) -> dict[str, object]:
     parsed, damages = control.parse(record.key, record.value)
-    facts: dict[str, Any] = {"type": parsed.type_name}
+    facts: dict[str, object] = {"type": parsed.type_name}
     if parsed.value is not None:
         facts |= _plain(parsed.value)
     if damages:
@@ -117,7 +118,7 @@ def damage_item_row(item: DamageItem) -> dict[str, object]:
     }
 
 
-def rows(items: Iterable[Item], view: RecordView) -> Iterator[dict[str, Any]]:
+def rows(items: Iterable[Item], view: RecordView) -> Iterator[JsonObject]:
     """The JSON objects, in file order."""
     for item in items:
         if isinstance(item, BatchItem):
@@ -239,13 +240,13 @@ def _cells(item: RecordItem, view: RecordView) -> list[str]:
 def _key_and_value(batch: RecordBatch, record: Record, view: RecordView) -> tuple[str, str]:
     if batch.is_control:
         facts = control_facts(record)
-        return facts.pop("type"), view.payload.compact(facts)
+        return str(facts.pop("type")), view.payload.compact(facts)
     if view.decoder is not None:
         return _decoded(view.decoder(record.key, record.value), view.payload)
     return view.payload.text(record.key), view.payload.text(record.value)
 
 
-def _decoded(decoded: Mapping[str, Any], payload: Payload) -> tuple[str, str]:
+def _decoded(decoded: JsonObject, payload: Payload) -> tuple[str, str]:
     """The data of a decoded record; a record without key is named by its type in the key's place."""
     key, value = decoded["key"], decoded["value"]
     name = str(value["type"]) if key is None and value and "type" in value else payload.compact(_data(key))

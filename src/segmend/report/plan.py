@@ -6,9 +6,10 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 from segmend.frozen import replace
+from segmend.long_json import JsonObject
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 from segmend.report.table import columns, table
@@ -132,7 +133,7 @@ def _forecast(plan: Plan, look: Style) -> Iterator[str]:
             yield f"a broker {plan.release} started {when} it {_start(outcome, look)}"
 
 
-def _start(outcome: Mapping[str, Any], look: Style) -> str:
+def _start(outcome: JsonObject, look: Style) -> str:
     if outcome["outcome"] != "starts":
         return look("red", f"refuses: {text.clean(outcome['reason'] or '')}")
     lost, unserved, unknown = outcome.get("lost", {}), outcome.get("unserved", 0), outcome.get("unknown", [])
@@ -153,7 +154,7 @@ def _start(outcome: Mapping[str, Any], look: Style) -> str:
     return f"{words}; {look('red', 'not known')}: {text.clean('; '.join(unknown))}" if unknown else words
 
 
-def _looked_at(outcome: Mapping[str, Any]) -> str:
+def _looked_at(outcome: JsonObject) -> str:
     """What of a broker with very many partitions the sentence before is about; the others are not known."""
     count = outcome.get("looked_at")
     return "" if count is None else f" of {plural(count, 'partition')} that it touches"

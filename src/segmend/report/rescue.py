@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from segmend.kernel.types import DECODE_LIMIT, KINDS, WINDOW_LIMIT
+from segmend.long_json import JsonObject
 from segmend.report import text
 from segmend.report.producers import written_by
 from segmend.report.style import Style
@@ -29,7 +30,7 @@ _AS_IT_IS = (
 )
 
 
-def lines_of(line: Mapping[str, Any], look: Style) -> Iterator[str]:
+def lines_of(line: JsonObject, look: Style) -> Iterator[str]:
     """One line for a partition, and one for everything that is not as it should be."""
     name = f"{line['topic']}-{line['partition']}"
     if line.get("refused"):
@@ -42,7 +43,7 @@ def lines_of(line: Mapping[str, Any], look: Style) -> Iterator[str]:
     yield from (f"    {each}" for each in _remarks(line))
 
 
-def _remarks(line: Mapping[str, Any]) -> Iterator[str]:
+def _remarks(line: JsonObject) -> Iterator[str]:
     lost = line["missing"]
     if lost:
         offsets = sum(last - first + 1 for first, last in lost)
@@ -100,7 +101,7 @@ def _salvaged(spans: Sequence[Sequence[int]], of: str) -> Iterator[str]:
         )
 
 
-def _compacted(counts: Mapping[str, Any] | None) -> Iterator[str]:
+def _compacted(counts: JsonObject | None) -> Iterator[str]:
     if counts and "superseded" in counts:
         aborted = f", and {counts['aborted']:,} of aborted transactions" if counts["aborted"] else ""
         yield f"compacted: {plural(counts['superseded'], 'record')} whose key came again left out{aborted}"
@@ -108,7 +109,7 @@ def _compacted(counts: Mapping[str, Any] | None) -> Iterator[str]:
         yield f"not compacted: {text.clean(counts['not'])}"
 
 
-def _decoded(side: str, counts: Mapping[str, Any]) -> Iterator[str]:
+def _decoded(side: str, counts: JsonObject) -> Iterator[str]:
     null = f", {counts['null']:,} null" if counts["null"] else ""
     yield f"{side}: {counts['decoded']:,} decoded as {counts['as']}, {counts['raw']:,} left raw{null}"
     for reason, count in [*counts["reasons"].items()][:_SHOWN]:
@@ -122,7 +123,7 @@ def _ranges(spans: Sequence[Sequence[int]]) -> str:
     return shown + (f" and {len(spans) - _SHOWN} more" if len(spans) > _SHOWN else "")
 
 
-def summary_line(line: Mapping[str, Any], out: str) -> str:
+def summary_line(line: JsonObject, out: str) -> str:
     counted = f"{plural(line['records'], 'record')} of {plural(line['partitions'], 'partition')}"
     lost = plural(line["missing"], "offset") if line["missing"] else "no offset"
     salvaged = f", {line['salvaged']:,} of them salvaged" if line.get("salvaged") else ""
@@ -133,7 +134,7 @@ def summary_line(line: Mapping[str, Any], out: str) -> str:
     return said + (f"; {plural(refused, 'partition')} not written" if refused else "")
 
 
-def again_line(line: Mapping[str, Any]) -> Iterator[str]:
+def again_line(line: Mapping[str, object]) -> Iterator[str]:
     """That a report is an old one."""
     if line.get("again"):
         yield (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from segmend.formats import (
     clean_shutdown,
@@ -19,6 +19,7 @@ from segmend.formats import (
 )
 from segmend.formats.damage import Damage
 from segmend.frozen import as_dict
+from segmend.long_json import JsonObject
 from segmend.report import text
 from segmend.report.fields import Row, ShownField, preallocated, short
 
@@ -89,7 +90,7 @@ def _topic_id(data: bytes, _base: int) -> Rows:
 def _quorum(data: bytes, _base: int) -> Rows:
     """Fields that are there."""
     state, damages = quorum_state.parse(data)
-    fields: Mapping[str, Any] = {} if state is None else as_dict(state)
+    fields: JsonObject = {} if state is None else as_dict(state)
     rows = ({"type": "field", "key": key, "value": value} for key, value in fields.items())
     return (row for row in rows if row["value"] is not None), damages
 

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from datetime import date, timedelta
 from hashlib import sha256
 from secrets import token_hex
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,7 @@ from deltalake.transaction import AddAction
 from segmend.errors import UsageError
 from segmend.formats.names import is_legal_topic
 from segmend.frozen import frozen
+from segmend.long_json import JsonObject
 from segmend.rescue.arrow_rows import batches, schema
 from segmend.rescue.committed import Committed, refuse_lost_files
 from segmend.rescue.delta_log import delta_in_words
@@ -129,7 +130,7 @@ def _application(name: str, what: str) -> str:
     return f"segmend-export/{name}/{what}"
 
 
-def _write_files(job: Job, outlet: Folder, attempt: str) -> tuple[list[dict[str, Any]], Tally, int | None]:
+def _write_files(job: Job, outlet: Folder, attempt: str) -> tuple[list[JsonObject], Tally, int | None]:
     """The new records in files, what they are, and the offset of the last one."""
     tally, files, last = Tally(job.request.decode), _Files(job, outlet, attempt), None
     with files:
@@ -168,7 +169,7 @@ class _Files:
         self._outlet = outlet
         self._open: dict[str | None, _TableFile] = {}
         self._count = 0
-        self.written: list[dict[str, Any]] = []
+        self.written: list[JsonObject] = []
 
     def add(self, day: str | None, part: pa.RecordBatch) -> None:
         file = self._open.pop(day, None)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,6 +23,7 @@ from segmend.errors import SegmendError
 from segmend.fleet.folder import source
 from segmend.logdir import disk
 from segmend.logdir.files import FileEntry
+from segmend.long_json import JsonObject
 from segmend.rescue import notes
 from segmend.rescue.outlet import Folder
 from segmend.surgery.writing.atomic import TEMPORARY
@@ -144,7 +145,7 @@ class Committed:
         return not ours or not self._noted or _sum(ours) == self._coming
 
 
-def _told_by(actions: Iterable[Mapping[str, Any]]) -> Iterator[_Told]:
+def _told_by(actions: Iterable[JsonObject]) -> Iterator[_Told]:
     """The files that actions add, and the app transactions that they hold."""
     for each in actions:
         add, txn = each.get("add"), each.get("txn")

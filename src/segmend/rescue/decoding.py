@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from segmend.rescue.decoders import Decode, Decoded, Decoder, decoder
 
@@ -38,7 +38,7 @@ class _Side:
             self._reasons[decoded.reason if known else "other reasons"] += 1
         return decoded
 
-    def told(self) -> dict[str, Any]:
+    def told(self) -> dict[str, object]:
         return {
             "as": self.of.kind, "decoded": self._count, "raw": self._raw, "null": self._nulls,
             "reasons": dict(self._reasons.most_common()), "schema": self._decoder.schema(),
@@ -56,6 +56,6 @@ class Decoding:
         """The values of the columns; `raw` has key and value."""
         return [word for side in self._sides for word in side.decode(raw[side.of.side])]
 
-    def told(self) -> dict[str, Any]:
+    def told(self) -> dict[str, object]:
         """How many of each side were decoded, and why others were not."""
         return {side.of.side: side.told() for side in self._sides}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from segmend.long_json import JsonObject
+
 _FIELDS: Final = 1000
 """So many fields are told apart in all, and so many levels; what is beyond is a string (of JSON)."""
 _LEVELS: Final = 32
@@ -16,6 +18,8 @@ _ATOMS: Final[Mapping[str, tuple[type, ...]]] = {
 }  # fmt: skip
 _BITS: Final = {"long": 63, "integer": 31, "short": 15, "byte": 7}
 
+Type = str | JsonObject
+"""As Spark writes it: an atom's name, or an object with `type`."""
 Shape = str | dict[str, Any]
 """An atom's name; or `{"fields": {name: shape}}`, or `{"items": shape}`."""
 
@@ -27,7 +31,7 @@ class Inferred:
         self._shape: Shape = "void"
         self._fields = 0
 
-    def add(self, value: Any) -> None:
+    def add(self, value: object) -> None:
         """Take one more value into account."""
         self._shape = self._with(self._shape, value, 0)
 
@@ -61,7 +65,7 @@ class Inferred:
             fields[name] = self._with(fields.get(name, "void"), each, level + 1)
         return shape
 
-    def schema(self) -> Any:
+    def schema(self) -> Type | None:
         """As Spark's `df.schema.json()`; None if no value was there but null."""
         return None if self._shape == "void" else _spark(self._shape)
 
@@ -78,7 +82,7 @@ def _joined(shape: Shape, atom: str) -> Shape:
     return "double" if {str(shape), atom} == {"long", "double"} else _ANY
 
 
-def _spark(shape: Shape) -> object:
+def _spark(shape: Shape) -> Type:
     if isinstance(shape, str):
         return _ANY if shape == "void" else shape
     if "items" in shape:
@@ -90,19 +94,20 @@ def _spark(shape: Shape) -> object:
     return {"type": "struct", "fields": fields}
 
 
-def well_formed(schema: Any) -> str | None:
+def well_formed(schema: object) -> str | None:
     """What is wrong with a schema, in words; None if it is one of Spark's."""
     if isinstance(schema, str):
         known = schema in _ATOMS or schema.startswith("decimal")
         return None if known else f"no type {schema[:40]!r}"
-    kind = schema.get("type") if isinstance(schema, dict) else None
+    given: JsonObject = schema if isinstance(schema, dict) else {}
+    kind = given.get("type")
     if kind == "array":
-        return well_formed(schema.get("elementType"))
+        return well_formed(given.get("elementType"))
     if kind == "map":
-        return well_formed(schema.get("valueType"))
-    if kind != "struct" or not isinstance(schema.get("fields"), list):
+        return well_formed(given.get("valueType"))
+    if kind != "struct" or not isinstance(given.get("fields"), list):
         return "a type is neither a name nor a struct, an array or a map"
-    for field in schema["fields"]:
+    for field in given["fields"]:
         if not isinstance(field, dict) or not isinstance(field.get("name"), str):
             return "a field has no name"
         if wrong := well_formed(field.get("type")):
@@ -110,7 +115,7 @@ def well_formed(schema: Any) -> str | None:
     return None
 
 
-def misfit(value: Any, schema: Any, path: str = "value") -> str | None:
+def misfit(value: object, schema: Type, path: str = "value") -> str | None:
     """Where a value does not fit a schema, in words; fields that the schema does not have may be there."""
     if value is None:
         return None
@@ -129,14 +134,14 @@ def misfit(value: Any, schema: Any, path: str = "value") -> str | None:
     return next((each for each in misfits if each), None)
 
 
-def _misfit_of(value: dict[str, Any], field: dict[str, Any], path: str) -> str | None:
+def _misfit_of(value: JsonObject, field: JsonObject, path: str) -> str | None:
     name = field["name"]
     if value.get(name) is None:
         return None if field.get("nullable", True) else f"{path[:80]}.{name[:40]} is not there"
     return misfit(value[name], field["type"], f"{path}.{name}")
 
 
-def _is(value: Any, atom: str) -> bool:
+def _is(value: object, atom: str) -> bool:
     if isinstance(value, bool):
         return atom == "boolean"
     if atom.startswith("decimal"):

@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any, Final
+from typing import Final
 
 from segmend.errors import SegmendError
 from segmend.logdir.files import FileEntry
+from segmend.long_json import JsonObject
 from segmend.rescue.outlet import Folder
 
 _SUM: Final = "sum"
 
 
-def put(outlet: Folder, name: str, told: Mapping[str, Any]) -> None:
+def put(outlet: Folder, name: str, told: JsonObject) -> None:
     """Write a note anew, whole and synced."""
     outlet.put(name, json.dumps({**told, _SUM: _sum(told)}).encode())
 
 
-def held(path: str, instead: str) -> dict[str, Any]:
+def held(path: str, instead: str) -> JsonObject:
     """What the note says; raises `SegmendError`, which tells what to do `instead`, where it is damaged.
 
     Those of earlier releases have no sum.
@@ -33,5 +34,5 @@ def held(path: str, instead: str) -> dict[str, Any]:
     return told
 
 
-def _sum(told: Mapping[str, Any]) -> str:
+def _sum(told: Mapping[str, object]) -> str:
     return sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:32]

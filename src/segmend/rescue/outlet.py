@@ -12,14 +12,14 @@ import json
 import os
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 from segmend.errors import PartitionError, SegmendError, UsageError, system_words
 from segmend.logdir import disk
 from segmend.logdir.above import log_dir_around
 from segmend.logdir.disk import FileReader
 from segmend.logdir.files import FileEntry
-from segmend.long_json import pieces
+from segmend.long_json import JsonObject, pieces
 from segmend.rescue.long_names import while_written
 from segmend.surgery.writing.atomic import TEMPORARY, part_of
 from segmend.surgery.writing.copying import PIECE, shared
@@ -28,7 +28,7 @@ from segmend.surgery.writing.work import Workplace
 from segmend.threads import done_by
 
 JOURNAL: Final = "_rescue.jsonl"
-Line = Mapping[str, Any]
+Line = JsonObject
 _BUFFER: Final = 1 << 20
 _HURRY: Final = 4 << 20
 """After so many bytes the disk is set to work, so that little is left for the sync at the end."""
@@ -56,7 +56,7 @@ class Stream:
         self._at = at
         self.closed = False
 
-    def write(self, data: Any) -> int:
+    def write(self, data: bytes | memoryview) -> int:
         view = memoryview(data).cast("B")
         if len(self._held) + len(view) < _BUFFER:
             self._held += view

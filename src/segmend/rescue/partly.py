@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from segmend.frozen import replace
 from segmend.logdir import disk
 from segmend.logdir.files import FileEntry
+from segmend.long_json import JsonObject
 from segmend.merge.packed import Packed
 from segmend.merge.pieces import Piece
 from segmend.rescue.outlet import Folder, Stream
@@ -72,12 +73,12 @@ def part(job: Job, outlet: Folder, name: str) -> Iterator[PartlyWritten]:
     outlet.drop(notes)
 
 
-def _read(outlet: Folder, name: str) -> dict[str, Any] | None:
+def _read(outlet: Folder, name: str) -> JsonObject | None:
     path = f"{outlet.path}/{name}"
     if disk.path_type(path) is None:
         return None
     try:
-        note: dict[str, Any] = json.loads(FileEntry.at(path).read())
+        note: JsonObject = json.loads(FileEntry.at(path).read())
     except ValueError:
         return None
     return note if isinstance(note, dict) and note.keys() == {"of", "size", "next_offset", "tally"} else None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal
 
 from segmend.broker.cleanup_policy import POLICY
 from segmend.errors import UsageError
@@ -12,6 +12,7 @@ from segmend.frozen import field, frozen, replace
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.long_json import JsonObject
 from segmend.merge.fates import Fates
 from segmend.merge.packed import Packed
 from segmend.merge.pieces import Piece, pieces
@@ -39,7 +40,7 @@ class CompactionResult:
         """Whether the log is compacted."""
         return not (self.skipped or self.refused)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """As it stands in the report."""
         if self.done:
             return {"superseded": self.superseded, "aborted": self.aborted}
@@ -88,7 +89,7 @@ class RescueRequest:
         return tuple(each.side for each in self.decode)
 
     @property
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         """All by which one rescue is told from another: the first line of the journal."""
         return {
             "type": "rescue",
@@ -211,5 +212,5 @@ class Written:
     salvaged: int = 0
     marked: int = 0
     undecodable: tuple[Undecodable, ...] = ()
-    decoded: Mapping[str, Any] = field(default_factory=dict)
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    decoded: JsonObject = field(default_factory=dict)
+    facts: JsonObject = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from segmend.formats.batch import SMALLEST_RECORD, RecordBatch
@@ -13,6 +13,7 @@ from segmend.kernel.types import DECODE_LIMIT, BatchRange, Problem
 from segmend.logdir.files import FileEntry
 from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.tree import PartitionDir
+from segmend.long_json import JsonObject
 from segmend.merge.pieces import Piece, require_whole
 from segmend.merge.rows import iter_rows
 from segmend.merge.salvage import MOST_RECORDS, records_of
@@ -92,11 +93,11 @@ class Tally:
 
         return take
 
-    def counts(self) -> dict[str, Any]:
+    def counts(self) -> JsonObject:
         """What `go_on` takes in another process; not what was decoded."""
         return {name: getattr(self, name) for name in (*_COUNTS, "undecodable")}
 
-    def go_on(self, counts: Mapping[str, Any]) -> None:
+    def go_on(self, counts: JsonObject) -> None:
         """Stand where another one stood; what it was told already does not count twice."""
         for name in _COUNTS:
             setattr(self, name, counts[name])
@@ -183,7 +184,7 @@ def _sample(place: PartitionDir, log: FileEntry, batch: RecordBatch) -> Iterator
         )  # fmt: skip
 
 
-def _told(batch: RecordBatch, each: Record) -> dict[str, Any]:
+def _told(batch: RecordBatch, each: Record) -> JsonObject:
     """What a record and its batch say, by the names of the columns."""
     return {
         "offset": each.offset, "timestamp": each.timestamp, "timestamp_type": each.timestamp_type,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache, partial
 from operator import attrgetter
-from typing import Any, Final
+from typing import Final
 
 from segmend.cluster.elsewhere import Beyond, beyond, not_here
 from segmend.cluster.newest_metadata import Policies, compacts_by
@@ -17,6 +17,7 @@ from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import frozen, replace
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.long_json import JsonObject
 from segmend.merge.cut import count_of
 from segmend.merge.fates import fates
 from segmend.merge.gathered import Key, PassedOver, gathered, passed_over, running_on
@@ -324,7 +325,7 @@ def _salvaged(salvaged_pieces: Sequence[Piece]) -> list[list[int]]:
     return [list(span) for span in united(span for piece in salvaged_pieces for span in piece.salvaged)]
 
 
-def _diverged(span: Diverged, replicas: Sequence[Replica]) -> dict[str, Any]:
+def _diverged(span: Diverged, replicas: Sequence[Replica]) -> JsonObject:
     return {
         "broker": replicas[span.replica].broker,
         "dir": replicas[span.replica].dir,
@@ -336,7 +337,7 @@ def _diverged(span: Diverged, replicas: Sequence[Replica]) -> dict[str, Any]:
     }
 
 
-def _sources(taken_pieces: Sequence[Piece]) -> Iterator[dict[str, Any]]:
+def _sources(taken_pieces: Sequence[Piece]) -> Iterator[JsonObject]:
     """Which replica gave how much."""
     sums: dict[tuple[int | None, str], list[int]] = {}
     for piece in (each for each in taken_pieces if not each.salvaged):

@@ -14,7 +14,7 @@ import pickle
 import zlib
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -30,6 +30,7 @@ from segmend.fleet.options import PERMISSIVE
 from segmend.frozen import replace
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.long_json import JsonObject
 from segmend.merge.look import Second
 from segmend.merge.replicas import read_replica
 from segmend.merge.rule import merge as merged_by_the_rule
@@ -156,7 +157,7 @@ def _merge(table: pa.Table) -> pa.Table:
 
 def _ranges(
     replicas: Sequence[Replica], places: Sequence[PartitionDir], compacted: bool | None
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[JsonObject]:
     try:
         merged = merged_by_the_rule(replicas, Second(places, replicas), compacted=compacted)
     except UsageError as error:

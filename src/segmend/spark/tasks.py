@@ -13,7 +13,7 @@ from itertools import chain
 from socket import MSG_PEEK, socket
 from traceback import walk_stack, walk_tb
 from types import FrameType
-from typing import Any, TypeVar
+from typing import TypeVar
 from weakref import ref
 
 import pyarrow as pa
@@ -85,7 +85,7 @@ def _unless_idle(worker: Callable[[socket, bool], int], sock: socket, authentica
     return worker(sock, authenticated)
 
 
-def _infile(frames: Iterable[FrameType]) -> Any:
+def _infile(frames: Iterable[FrameType]) -> object:
     """What PySpark's worker reads from, as its own functions call it: the outermost of these frames."""
     return next((frame.f_locals["infile"] for frame in frames if "infile" in frame.f_locals), None)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from segmend.formats import clean_shutdown, meta_properties, offset_checkpoint
 from segmend.frozen import frozen
 from segmend.logdir import disk
+from segmend.long_json import JsonObject
 from segmend.surgery.fingerprint import Fingerprint, changed, look
 
 FILES: Final = (meta_properties.FILE_NAME, clean_shutdown.FILE_NAME, *offset_checkpoint.FILE_NAMES)
@@ -28,12 +29,12 @@ class DirFingerprint:
         path = disk.real_path(given)
         return cls(given=given, path=path, files={name: look(f"{path}/{name}") for name in FILES})
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         files = {name: fingerprint.to_json() for name, fingerprint in self.files.items()}
         return {"dir": self.given, "path": self.path, "files": files}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: JsonObject) -> Self:
         """The reverse; `KeyError`, `TypeError`, `ValueError` for what is none."""
         files = {name: Fingerprint.from_json(data["files"][name]) for name in FILES}
         return cls(given=data["dir"], path=data["path"], files=files)

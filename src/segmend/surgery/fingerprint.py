@@ -8,12 +8,13 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from segmend.frozen import as_dict, frozen, replace
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.logdir.file_system import FileStat, Unreadable
+from segmend.long_json import JsonObject
 from segmend.surgery.typed_json import require_types
 
 _PIECE: Final = 1 << 20
@@ -50,7 +51,7 @@ class Fingerprint:
     sha256: str | None = None
     xattrs: tuple[tuple[str, str], ...] | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The object in a plan, without what is None."""
         data = as_dict(self)
         if self.xattrs is not None:
@@ -58,7 +59,7 @@ class Fingerprint:
         return {name: value for name, value in data.items() if value is not None}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: JsonObject) -> Self:
         """The reverse of `to_json`; raises `TypeError` and `ValueError` for what is none."""
         xattrs = data.get("xattrs")
         fingerprint = cls(**{**data, "xattrs": None if xattrs is None else tuple(sorted(xattrs.items()))})
@@ -110,7 +111,7 @@ class Fingerprint:
         if self.kind != kind:
             raise ValueError(f"it would leave {_a(self.kind)}, not {_a(kind)}")
 
-    def but(self, **changes: Any) -> Self:
+    def but(self, **changes: object) -> Self:
         """The same with other values."""
         return replace(self, **changes)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Mapping
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from segmend.errors import SegmendError
 from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.logdir.file_system import Unreadable
+from segmend.long_json import JsonObject
 from segmend.surgery.fingerprint import hash_bytes, hash_of
 from segmend.surgery.typed_json import require_types
 from segmend.surgery.writing import copying
@@ -48,14 +48,14 @@ class NewBytes:
         sha256 = hash_of(source, position, length)
         return cls(sha256=sha256, length=length, source=source, position=position, made_of=made_of)
 
-    def to_json(self) -> dict[str, Any]:
-        data: dict[str, Any] = {"sha256": self.sha256, "length": self.length}
+    def to_json(self) -> dict[str, object]:
+        data: dict[str, object] = {"sha256": self.sha256, "length": self.length}
         if self.data is not None:
             return {**data, "base64": base64.b64encode(self.data).decode("ascii")}
         return {**data, "source": self.source, "position": self.position, "made_of": self.made_of}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: JsonObject) -> Self:
         """The reverse; `KeyError`, `TypeError`, `ValueError` for what is none."""
         if "base64" in data:
             whole = cls.inline(base64.b64decode(data["base64"], validate=True))

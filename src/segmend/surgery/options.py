@@ -23,15 +23,15 @@ class OptionWords:
 
     help: str
     metavar: str
-    parse: Callable[[str], Any]
+    parse: Callable[[str], object]
 
 
-def required(help: str, metavar: str, parse: Callable[[str], Any] = str) -> Any:
+def required(help: str, metavar: str, parse: Callable[[str], object] = str) -> Any:
     """A field that must be given."""
     return field(metadata={_ASKED: OptionWords(help=help, metavar=metavar, parse=parse)})
 
 
-def option(help: str, metavar: str, parse: Callable[[str], Any] = str, *, default: object = None) -> Any:
+def option(help: str, metavar: str, parse: Callable[[str], object] = str, *, default: object = None) -> Any:
     """A field that may be given."""
     return field(default=default, metadata={_ASKED: OptionWords(help=help, metavar=metavar, parse=parse)})
 
@@ -47,12 +47,12 @@ class Option:
     flag: str
     asked: OptionWords
     required: bool
-    default: Any
+    default: object
     is_flag: bool
     repeatable: bool
 
     @classmethod
-    def of(cls, name: str, declared: Field, kind: Any) -> Option:
+    def of(cls, name: str, declared: Field, kind: object) -> Option:
         """`kind` is the type of the field."""
         needed = declared.default is MISSING
         return cls(
@@ -61,14 +61,14 @@ class Option:
             repeatable=get_origin(kind) is tuple,
         )  # fmt: skip
 
-    def read(self, words: str) -> Any:
+    def read(self, words: str) -> object:
         """The value of what a person wrote; raises `UsageError`."""
         try:
             return self.asked.parse(words)
         except ValueError:
             raise UsageError(f"invalid {self.asked.parse.__name__} value: {words!r}") from None
 
-    def value(self, given: object) -> Any:
+    def value(self, given: object) -> object:
         """The value of a keyword: what stands for itself is read as if it were written; `UsageError`."""
         if self.is_flag:
             if not isinstance(given, bool):
@@ -84,7 +84,7 @@ class Option:
         return self.read(str(several[0]))
 
 
-def options_of(kind: type[Any]) -> list[Option]:
+def options_of(kind: type[object]) -> list[Option]:
     """All that an operation with these `Options` may be asked, in order."""
     hints = get_type_hints(kind)
     return [Option.of(name, each, hints[name]) for name, each in fields(kind).items()]

@@ -10,12 +10,13 @@ import hashlib
 import json
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from segmend.errors import SegmendError, UsageError
 from segmend.frozen import as_dict, field, frozen
 from segmend.logdir import disk
 from segmend.logdir.release import Release
+from segmend.long_json import JsonObject
 from segmend.surgery.dir_fingerprint import DirFingerprint
 from segmend.surgery.step import Step
 from segmend.surgery.steps import step_of, step_to_json
@@ -60,7 +61,7 @@ class Loss:
     def is_unknown(self) -> bool:
         return not self.records and self.first_offset is not None and self.last_offset is None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return as_dict(self)
 
 
@@ -79,7 +80,7 @@ class Left:
     wanted: str | None = None
     next: str | None = None
 
-    def parts(self) -> dict[str, Any]:
+    def parts(self) -> JsonObject:
         """All that is not None."""
         return {name: value for name, value in as_dict(self).items() if value is not None}
 
@@ -106,15 +107,15 @@ class Plan(_Remembering):
     """
 
     operation: str
-    arguments: Mapping[str, Any]
+    arguments: JsonObject
     release: Release
     dirs: tuple[DirFingerprint, ...]
     steps: tuple[Step, ...] = ()
     losses: tuple[Loss, ...] = ()
     notes: tuple[str, ...] = ()
     left: tuple[Left, ...] = ()
-    forecast: Mapping[str, Any] = field(default_factory=dict)
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    forecast: JsonObject = field(default_factory=dict)
+    extra: JsonObject = field(default_factory=dict)
 
     @property
     def records_lost(self) -> int:
@@ -133,14 +134,14 @@ class Plan(_Remembering):
             taken_up[need.where] = taken_up.get(need.where, 0) + need.bytes
         return taken_up
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The object of the file; `sha256` is that of all the rest."""
         body = self._body()
         self.__dict__.setdefault("sha256", _hash(body))  # or it would be put together twice
         return {**body, "sha256": self.sha256}
 
-    def _body(self) -> dict[str, Any]:
-        data: dict[str, Any] = {
+    def _body(self) -> dict[str, object]:
+        data: dict[str, object] = {
             "type": "plan",
             "version": VERSION,
             "operation": self.operation,
@@ -173,7 +174,7 @@ class Plan(_Remembering):
         return json.dumps(self.to_json(), indent=1).encode("ascii") + b"\n"
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: JsonObject) -> Self:
         """The reverse; `KeyError`, `TypeError`, `ValueError` for what is none."""
         plan = cls(
             operation=data["operation"], arguments=data["arguments"], release=Release.parse(data["kafka"]),

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Protocol, Self
+from typing import ClassVar, Protocol, Self
 
 from segmend.errors import SegmendError
 from segmend.frozen import dataclass, frozen
@@ -78,11 +78,11 @@ class Step(Protocol):
     def before(self) -> Fingerprint:
         """What must be at the first of `paths` before it."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """All fields as plain JSON values."""
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: Mapping[str, object]) -> Self:
         """The reverse; `TypeError`, `KeyError` or `ValueError` for what is no such step."""
 
     def words(self) -> str:
@@ -122,11 +122,11 @@ class StepValue:
     __slots__ = ()
     AT_ONCE: ClassVar[bool] = False
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return fields_to_json(self)
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: Mapping[str, object]) -> Self:
         return fields_from_json(cls, data)
 
     def not_ours(self) -> str | None:

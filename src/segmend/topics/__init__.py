@@ -6,13 +6,13 @@ as plain JSON values, and never raise on content.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
-from typing import Any
 
 from segmend.discovery import modules_in
+from segmend.long_json import JsonObject
 
-Decoder = Callable[[bytes | None, bytes | None], Mapping[str, Any]]
+Decoder = Callable[[bytes | None, bytes | None], JsonObject]
 
 
 def decoder_for(topic: str) -> Decoder | None:

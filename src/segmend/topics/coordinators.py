@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import binascii
 from collections.abc import Mapping
-from typing import Any
 
 from segmend.formats.cursor import Cursor, Malformed
 from segmend.formats.envelope import keyed
 from segmend.formats.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from segmend.formats.schema import messages, read
+from segmend.long_json import JsonObject
 
 _SUBSCRIPTION, _ASSIGNMENT = 0, 1
 
 
-def decode_offsets(key: bytes | None, value: bytes | None) -> Mapping[str, Any]:
+def decode_offsets(key: bytes | None, value: bytes | None) -> JsonObject:
     """A record of `__consumer_offsets`; see `keyed`. Members' subscriptions are read as well."""
     decoded = keyed(key, value, OFFSET_KEYS, OFFSET_VALUES)
     data = decoded["value"] and decoded["value"].get("data")

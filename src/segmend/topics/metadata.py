@@ -6,14 +6,12 @@ Values have the shapes of `kafka-dump-log --cluster-metadata-decoder`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from segmend.formats.envelope import framed
 from segmend.formats.names import CLUSTER_METADATA_TOPIC
+from segmend.long_json import JsonObject
 
 
-def decode(key: bytes | None, value: bytes | None) -> Mapping[str, Any]:
+def decode(key: bytes | None, value: bytes | None) -> JsonObject:
     """A record of `__cluster_metadata`; see `framed`."""
     return framed(key, value, RECORDS)
 

@@ -7,13 +7,11 @@ besides the number of a state its name, as `state`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from segmend.formats.envelope import framed
+from segmend.long_json import JsonObject
 
 
-def decode(key: bytes | None, value: bytes | None) -> Mapping[str, Any]:
+def decode(key: bytes | None, value: bytes | None) -> JsonObject:
     """A record of `__remote_log_metadata`; see `framed`."""
     decoded = framed(key, value, RECORDS)
     data = decoded["value"] and decoded["value"].get("data")

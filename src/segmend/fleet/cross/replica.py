@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Literal
+from typing import Literal
 
 from segmend.findings import NOWHERE, Finding, Remedy, Severity, Where
 from segmend.frozen import field, frozen
@@ -52,7 +52,7 @@ class ListedReplica:
         *,
         broker_says: str | None = None,
         remedy: Remedy | None = None,
-        **detail: Any,
+        **detail: object,
     ) -> Finding:
         """A finding in this replica's directory."""
         return Finding(

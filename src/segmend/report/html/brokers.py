@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from segmend.checks.manual import Consequence
 from segmend.frozen import frozen
+from segmend.long_json import JsonObject
 from segmend.wording import plural
 
 from .columns import Row, Tables, broker_id, broker_name, broker_order, folded, number, parts, sums
@@ -158,8 +159,8 @@ def _broker(
     name: str,
     places: Places,
     by_dir: Mapping[int | None, list[_Found]],
-    partitions: Mapping[str, Any],
-    segments: Mapping[str, Any],
+    partitions: JsonObject,
+    segments: JsonObject,
     most: int,
 ) -> BrokerRow:
     dirs = places.by_broker.get(name, ())

@@ -9,12 +9,13 @@ or as null, so that a report can be made of whatever there is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeAlias, TypeGuard
+from typing import Final, Protocol, TypeAlias, TypeGuard
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from segmend.frozen import frozen
+from segmend.long_json import JsonObject
 
 
 class TableColumns(Protocol):
@@ -40,7 +41,7 @@ class InParts(TableColumns, Protocol):
 
 
 Tables: TypeAlias = Mapping[str, TableColumns]
-Row: TypeAlias = dict[str, Any]
+Row: TypeAlias = JsonObject
 NUMBER: Final = "rows"
 """What `folded` calls the number of rows."""
 _FEW: Final = 100_000

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -74,7 +74,7 @@ class FindingRow:
         texts = (self.message, self.effect, self.broker_says, self.dir, self.file, self.place, self.topic)
         return _ROW_OVERHEAD + sum(len(escape(t)) for t in texts) + 3 * len(escape(self.command))
 
-    def packed(self, group: FindingGroup) -> list[Any]:
+    def packed(self, group: FindingGroup) -> list[object]:
         """Its values in the order that 20-filters.js unpacks; what stands above all rows is left out."""
         return [
             *(self.severity, self.broker, self.topic, self.place, self.dir, self.file, self.facts),

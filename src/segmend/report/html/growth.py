@@ -6,11 +6,12 @@ fleet that was seen in part did not shrink.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from segmend.frozen import frozen
+from segmend.long_json import JsonObject
 from segmend.wording import plural
 
 from .columns import broker_name, several
@@ -31,9 +32,9 @@ _SOON_DAYS: Final = 30
 class Past:
     """Rows of `runs`, the oldest first and this audit last; how its log dirs grew since one of them."""
 
-    runs: Sequence[Mapping[str, Any]]
+    runs: Sequence[JsonObject]
     dirs: Sequence[DirGrowth] = ()
-    since: Mapping[str, Any] | None = None
+    since: JsonObject | None = None
 
 
 @frozen
@@ -126,7 +127,7 @@ def _ticks(low: float, high: float) -> Iterator[tuple[float, str]]:
         yield place, f"+{size(round(value - low))}" if alike and place else size(round(value))
 
 
-def _point(run: Mapping[str, Any], drawn: Sequence[Mapping[str, Any]], low: float, high: float) -> Point:
+def _point(run: JsonObject, drawn: Sequence[JsonObject], low: float, high: float) -> Point:
     first, last = drawn[0]["started"], drawn[-1]["started"]
     lines = [
         run["started"].astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC"),

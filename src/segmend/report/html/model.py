@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from segmend.checks.manual import Entry
 from segmend.frozen import frozen
@@ -56,7 +56,7 @@ class Report:
     explorer: Explorer
     growth: GrowthSection
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         """The JSON that travels in the page: for its filters, and for programs that read reports."""
         return {
             "title": self.title,

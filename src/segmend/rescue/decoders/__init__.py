@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from importlib import import_module
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from segmend.discovery import modules_in
 from segmend.errors import MissingExtra, SegmendError, UsageError, system_words
@@ -41,7 +41,7 @@ class Decoder(Protocol):
     def decode(self, data: bytes) -> Decoded:
         """Never raises."""
 
-    def schema(self) -> Any:
+    def schema(self) -> object:
         """What was found out about the schema, or was given; None where nothing was."""
 
 

@@ -7,7 +7,7 @@ without a bound, and believes how many items an array has; so what is read by a 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date, time
 from decimal import Decimal
 from io import BytesIO
@@ -20,6 +20,7 @@ from fastavro import _read_py as plain
 from segmend.errors import UsageError
 from segmend.frozen import frozen
 from segmend.logdir import disk
+from segmend.long_json import JsonObject
 from segmend.rescue.confluent import HEADER, schema_id
 from segmend.rescue.decoders import FAULTS, Decoded, failed, read_schema, too_large
 from segmend.rescue.texts import base64
@@ -41,12 +42,16 @@ _MOST_WIDTH: Final = 4
 _MOST_TEXT: Final = 32 << 20
 
 
+AvroSchema = list[Any] | JsonObject | str
+"""As Avro writes it in JSON: a union, an object with `type`, or a name."""
+
+
 @frozen
 class SchemaReader:
     """How values of one schema are read; `reason` if they are not."""
 
-    parsed: Any = None
-    call: Callable[[BytesIO, Any], Any] | None = None
+    parsed: AvroSchema | None = None
+    call: Callable[[BytesIO, AvroSchema | None], object] | None = None
     reason: str = ""
 
 
@@ -119,7 +124,7 @@ def _reader(path: str) -> SchemaReader:
                     reason=f"its schema is of type {kind}" if kind != "AVRO" else "has references"
                 )
             schema = json.loads(schema["schema"])
-        named: dict[str, object] = {}
+        named: dict[str, JsonObject] = {}
         parsed = fastavro.parse_schema(schema, named_schemas=named)
         look = _Look(named)
         look.size(parsed)
@@ -137,13 +142,13 @@ def _reader(path: str) -> SchemaReader:
 class _Look:
     """What a schema lets bytes do: recursion, and arrays out of nothing."""
 
-    def __init__(self, named: dict[str, Any]) -> None:
+    def __init__(self, named: Mapping[str, JsonObject]) -> None:
         self._named = named
         self._sizes: dict[str, tuple[int, int]] = {}
         self._open: set[str] = set()
         self.recursive = self.endless = False
 
-    def size(self, schema: Any) -> tuple[int, int]:
+    def size(self, schema: AvroSchema) -> tuple[int, int]:
         """The bytes of a value, and how many values are in it: arrays and maps are one, and have one byte."""
         if isinstance(schema, list):
             sizes = [(1 + least, wide) for least, wide in map(self.size, schema)]
@@ -158,7 +163,7 @@ class _Look:
             return 1, 1
         return self._of_name(schema["name"], schema) if "name" in schema else self.size(kind)
 
-    def _of_name(self, name: str, schema: dict[str, Any]) -> tuple[int, int]:
+    def _of_name(self, name: str, schema: JsonObject) -> tuple[int, int]:
         if name in self._open:
             self.recursive = True
             return _NEVER, 1
@@ -182,7 +187,7 @@ def _text(value: object) -> str:
         )
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> str | None:
     if isinstance(value, bytes):
         return base64(value)
     if isinstance(value, date | time):

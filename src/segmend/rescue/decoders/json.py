@@ -7,12 +7,12 @@ fit it; else one is found out from all values.
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import Final
 
 from segmend.errors import UsageError
 from segmend.rescue.confluent import HEADER, schema_id
 from segmend.rescue.decoders import Decoded, read_schema, too_large
-from segmend.rescue.json_types import Inferred, misfit, well_formed
+from segmend.rescue.json_types import Inferred, Type, misfit, well_formed
 
 _LONG: Final = 1 << 63
 _LARGEST: Final = 4 << 20
@@ -36,7 +36,7 @@ def make(path: str | None) -> Json:
 class Json:
     """Checks values, and finds out their schema if none is given."""
 
-    def __init__(self, given: Any) -> None:
+    def __init__(self, given: Type | None) -> None:
         self._given = given
         self._inferred = Inferred()
 
@@ -62,7 +62,7 @@ class Json:
             return Decoded(schema_id=number, reason=wrong)
         return Decoded(text=text, schema_id=number)
 
-    def schema(self) -> Any:
+    def schema(self) -> Type | None:
         """That of Spark: given, or found out."""
         return self._given if self._given is not None else self._inferred.schema()
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from confluent_kafka import Message
 
@@ -20,6 +20,7 @@ from segmend.errors import SegmendError, UsageError
 from segmend.formats.java_properties import parse
 from segmend.logdir import disk
 from segmend.logdir.files import FileEntry
+from segmend.long_json import JsonObject
 from segmend.node.metadata_image import MetadataImage
 from segmend.rescue import notes
 from segmend.rescue.forms import finish as finish
@@ -425,7 +426,7 @@ def _content(message: Message) -> bytes:
     return blake2b(repr(told).encode(), digest_size=16).digest()
 
 
-def _more(row: Row) -> dict[str, Any]:
+def _more(row: Row) -> JsonObject:
     # librdkafka takes 0 for "now".
     return {"timestamp": row.timestamp or 1, "headers": row.headers}
 

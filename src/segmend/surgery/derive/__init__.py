@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from segmend.long_json import JsonObject
 
-Arguments = Mapping[str, Any]
+Arguments = JsonObject
 """What a plan gives to a recipe: JSON values."""

@@ -6,10 +6,12 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum, StrEnum
-from typing import Any, Final
+from typing import Final
 
-Event = dict[str, Any]
-LogEnd = list[Any]
+from segmend.long_json import JsonObject
+
+Event = JsonObject
+LogEnd = list[str | int | None]
 """The name of the last log of a directory, "" for none; its size where no step is on it, else None."""
 
 
@@ -56,7 +58,7 @@ def _is_list(kind: type[object]) -> Callable[[object], bool]:
     return lambda value: isinstance(value, list) and all(isinstance(each, kind) for each in value)
 
 
-_SHAPES: Final[Mapping[str, Mapping[str, Callable[[Any], bool]]]] = {
+_SHAPES: Final[Mapping[str, Mapping[str, Callable[[object], bool]]]] = {
     "begun": {
         "vaults": lambda value: isinstance(value, str), "folders": _is_times, "locks": _is_list(str),
         "turn": lambda value: value is None or _is_step(value), "log_ends": _are_ends,

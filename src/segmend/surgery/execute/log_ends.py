@@ -7,7 +7,7 @@ would lie behind damage, where a recovery cuts it off, or beside other records o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from segmend.formats.names import parse_file_name
@@ -73,7 +73,7 @@ def behind(run: PlanRun) -> dict[str, Behind]:
     """By directory of the plan's steps: what a broker appended behind the log's end since it was applied."""
     if run.state is not RunState.APPLIED or run.last_begun is None:
         return {}
-    ends: dict[str, LogEnd] = run.last_begun.get("log_ends") or {}
+    ends: Mapping[str, tuple[str, int | None]] = run.last_begun.get("log_ends") or {}
     went = {step.source: step.target for step in run.plan.steps if isinstance(step, MoveDir)}
     return {path: new for path, end in ends.items() for new in _behind(went.get(path, path), *end)}
 

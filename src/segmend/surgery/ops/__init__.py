@@ -23,7 +23,7 @@ class Operation(Protocol):
 
     NAME: str
     EXAMPLES: str
-    Options: type[Any]
+    Options: type[object]
     plan: Callable[[Request[Any]], Plan]
 
 

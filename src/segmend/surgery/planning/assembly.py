@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from segmend.checks import remedies
 from segmend.errors import SegmendError, UsageError
@@ -13,6 +13,7 @@ from segmend.frozen import field, frozen, replace
 from segmend.logdir import disk
 from segmend.logdir.release import AS_GIVEN, Release
 from segmend.logdir.tree import LogDir
+from segmend.long_json import JsonObject
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.boundaries import links
 from segmend.surgery.dir_fingerprint import DirFingerprint
@@ -55,11 +56,11 @@ class Draft:
     losses: Sequence[Loss] = ()
     notes: Sequence[str] = ()
     left: Sequence[Left] = ()
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: JsonObject = field(default_factory=dict)
 
 
 def make(
-    operation: str, arguments: Mapping[str, Any], request: Request[object], draft: Draft, *,
+    operation: str, arguments: JsonObject, request: Request[object], draft: Draft, *,
     spare: bool = False, only: frozenset[str] | None = None,
 ) -> Plan:  # fmt: skip
     """The plan; raises `Unreadable`. Without steps nothing is forecast.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from segmend.errors import SegmendError, UsageError
 from segmend.formats import offset_checkpoint
@@ -160,11 +160,12 @@ def _extra(plans: Sequence[Plan]) -> Mapping[str, object]:
     return {name: _together(values) for name, values in extra.items()}
 
 
-def _together(values: Sequence[Any]) -> Any:
+def _together(values: Sequence[object]) -> object:
     first = values[0]
     if len(values) == 1:
         return first
-    if not all(isinstance(value, dict) and "partitions" in value for value in values):
+    plans = [value for value in values if isinstance(value, dict) and "partitions" in value]
+    if len(plans) < len(values):
         return list(values)
-    rows = {(row["topic"], row["partition"]): row for value in values for row in value["partitions"]}
-    return {**first, "partitions": [*rows.values()]}
+    rows = {(row["topic"], row["partition"]): row for value in plans for row in value["partitions"]}
+    return {**plans[0], "partitions": [*rows.values()]}

@@ -8,12 +8,12 @@ cuts less; a right index alone then makes it worse.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from segmend.formats.names import parse_dir_name
 from segmend.frozen import field, frozen, replace
 from segmend.loading import ForecastOptions, forecast
 from segmend.loading.values import WHOLE, PartitionOutcome
+from segmend.long_json import JsonObject
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.plan import Left, Plan
 from segmend.surgery.step import Step
@@ -52,7 +52,7 @@ class Harm:
 class HarmOfStart:
     """What a start would do: the last line of a forecast, and the harm to each partition."""
 
-    line: Mapping[str, Any]
+    line: JsonObject
     harm: Mapping[Place, Harm] = field(default_factory=dict)
 
     @classmethod
@@ -74,8 +74,8 @@ class HarmOfStart:
         line = {} if run.broker is None else {**run.broker.to_json(), "kafka_because": "as the plan"}
         names = (each.name for log_dir in broker.dirs for each in log_dir.current)
         others = 0 if only is None else sum(name not in only for name in names)
-        if only is not None and others:
-            unknown = [*line["unknown"], f"{plural(others, 'partition')} that the plan does not touch"]
+        if run.broker is not None and only is not None and others:
+            unknown = [*run.broker.unknown, f"{plural(others, 'partition')} that the plan does not touch"]
             line |= {"looked_at": len(only), "unknown": unknown, "seconds": None, "breakdown": None}
         return cls(line=line, harm=harm)
 

@@ -17,7 +17,7 @@ import functools
 import importlib
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from segmend.discovery import modules_in
 from segmend.errors import SegmendError
@@ -59,7 +59,7 @@ class Rebuild:
     note: str = ""
 
     @classmethod
-    def within(cls, partition: PartitionDir, name: str, recipe: str, **arguments: Any) -> Self:
+    def within(cls, partition: PartitionDir, name: str, recipe: str, **arguments: object) -> Self:
         """A file in the directory of a partition."""
         return cls(
             log_dir=partition.log_dir, partition=partition.name, file=f"{partition.name}/{name}",

@@ -12,7 +12,6 @@ import functools
 from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any
 
 from segmend.discovery import modules_in
 from segmend.errors import SegmendError
@@ -25,7 +24,7 @@ def kinds() -> Mapping[str, type[Step]]:
     return MappingProxyType({step.KIND: step for step in classes})
 
 
-def step_of(data: Mapping[str, Any]) -> Step:
+def step_of(data: Mapping[str, object]) -> Step:
     """A step out of a plan; raises `SegmendError` for what is none."""
     kind = data.get("kind")
     step_class = kinds().get(str(kind))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Final, Self
+from collections.abc import Iterator
+from typing import ClassVar, Final, Self
 
 from segmend.errors import SegmendError
 from segmend.formats.names import file_prefix
@@ -13,6 +13,7 @@ from segmend.logdir import disk
 from segmend.logdir.file_system import Files, Unreadable
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
+from segmend.long_json import JsonObject
 from segmend.surgery import recipes
 from segmend.surgery.fingerprint import MISSING, Fingerprint, changed, hash_bytes, look
 from segmend.surgery.new_bytes import NewBytes
@@ -54,7 +55,7 @@ class ReplaceFile(OnePath):
     after: Fingerprint
     content: NewBytes | None = None
     recipe: str | None = None
-    arguments: Mapping[str, Any] = field(default_factory=dict)
+    arguments: JsonObject = field(default_factory=dict)
     log_dir: str | None = None
     partition: str = ""
     made_of: str | None = None
@@ -102,7 +103,7 @@ class ReplaceFile(OnePath):
             return self
         return replace(self, content=NewBytes.inline(data), made_of=made_of)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """All fields; without a recipe what it is given is left out."""
         data = fields_to_json(self)
         return data if self.recipe else {name: data[name] for name in data if name not in _OF_RECIPES}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from functools import partial
 from importlib import import_module
-from typing import Any, Final
+from typing import Final
 
 from segmend.cli.parser import Formatter, LateParser
 from segmend.surgery import ops
@@ -42,8 +42,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         _sub(commands, name, help, name)
 
 
-def _sub(commands: Any, name: str, help: str, module: str) -> None:
-    sub_parser: LateParser = commands.add_parser(
+def _sub(commands: argparse._SubParsersAction[LateParser], name: str, help: str, module: str) -> None:
+    sub_parser = commands.add_parser(
         name, help=help, description=f"{help[:1].upper()}{help[1:]}.", formatter_class=Formatter
     )
     sub_parser.fill = partial(_fill, name, module)

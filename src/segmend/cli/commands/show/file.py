@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain
-from typing import Any
 
 from segmend.cli.commands.show.select import selection
 from segmend.cli.output import emit_asked, style
@@ -19,6 +18,7 @@ from segmend.logdir.file_system import DEFAULT_LIMIT, OpenFile
 from segmend.logdir.files import FileEntry
 from segmend.logdir.seek import start_of
 from segmend.logdir.walk import Item, walk
+from segmend.long_json import JsonObject
 from segmend.report import fields, log, text
 from segmend.report.log import RecordView
 from segmend.report.partitions import Choice
@@ -133,7 +133,7 @@ def _show_rows(opened: Opened, reader: OpenFile, args: argparse.Namespace) -> No
     emit_asked(args, objects, fields.lines(viewer.fields, rows, style(args)))
 
 
-def _wanted_row(row: Mapping[str, Any], args: argparse.Namespace) -> bool:
+def _wanted_row(row: JsonObject, args: argparse.Namespace) -> bool:
     """Whether a row fits the selection, as far as it has what is selected by."""
     if "remark" in row:
         return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from segmend.formats.batch import RecordBatch
 from segmend.formats.build import seal
@@ -37,7 +37,7 @@ class Blank:
     last_offset: int
     records: int
 
-    def argument(self) -> dict[str, Any]:
+    def argument(self) -> dict[str, object]:
         """For the recipe `log-with-blanks`."""
         region = self.region
         content = b64encode(self.batch).decode("ascii")

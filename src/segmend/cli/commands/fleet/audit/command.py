@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import chain
-from typing import Any
 
 from segmend import __version__
 from segmend.checks import Level
@@ -16,6 +15,7 @@ from segmend.fleet import carried, delta, folder, publish
 from segmend.fleet.audit import SKIPPED, AuditOutcome, AuditRequest, audit
 from segmend.fleet.healing import heal
 from segmend.fleet.listing import find_places
+from segmend.long_json import JsonObject
 from segmend.report import text
 from segmend.report.progress import Progress
 from segmend.report.style import Style
@@ -75,7 +75,7 @@ def _publish(args: argparse.Namespace, outcome: AuditOutcome) -> None:
         emit([f"tables: {args.out}", *([f"report: {report}"] if report else [])])
 
 
-def lines(groups: Sequence[tuple[dict[str, Any], int]], outcome: AuditOutcome, look: Style) -> Iterator[str]:
+def lines(groups: Sequence[tuple[JsonObject, int]], outcome: AuditOutcome, look: Style) -> Iterator[str]:
     """One line a code with its first place, the worst first, and what was looked at."""
     for first, count in groups[:_SHOWN]:
         severity, code = first["severity"], first["code"]
@@ -100,12 +100,12 @@ def _told_by(finding: Mapping[str, object]) -> str:
     return "" if reader is None else f" (as {reader} read it; not read again)"
 
 
-def _where(finding: Mapping[str, Any]) -> str:
+def _where(finding: JsonObject) -> str:
     place = text.clean(f"{finding['dir'].rstrip('/')}/{finding['file'] or ''}".rstrip("/"))
     return f"broker {finding['broker']}  {place}"
 
 
-def _totals(row: Mapping[str, Any], within: str) -> Iterator[str]:
+def _totals(row: JsonObject, within: str) -> Iterator[str]:
     counts = [
         plural(row["errors"], "error"),
         plural(row["warnings"], "warning"),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Mapping
 from itertools import chain, islice
-from typing import Any
 
 from segmend.cli.output import emit, emit_json, style
 from segmend.errors import ExitCode
 from segmend.fleet import delta
 from segmend.fleet.history import changes, finished, pick, sight
 from segmend.fleet.publish import finding_objects
+from segmend.long_json import JsonObject
 from segmend.report import text
 from segmend.report.style import Style
 
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     summary |= {name: int(kept.sum()) for name, (_, kept) in rows.items()}
     if args.json:
         each = ((name, finding) for name in told for finding in chain(first[name], told[name]))
-        emit_json(finding | {"change": name} for name, finding in each)
+        emit_json({**finding, "change": name} for name, finding in each)
         emit_json([summary])
     else:
         emit(_lines(first, summary, style(args)))
@@ -40,9 +40,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     return ExitCode.FINDINGS if worse else ExitCode.NOTHING_WRONG
 
 
-def _lines(
-    told: Mapping[str, list[dict[str, Any]]], summary: Mapping[str, Any], look: Style
-) -> Iterator[str]:
+def _lines(told: Mapping[str, list[JsonObject]], summary: JsonObject, look: Style) -> Iterator[str]:
     for name, findings in told.items():
         for finding in findings:
             place = text.clean(f"{finding['dir'].rstrip('/')}/{finding['file'] or ''}".rstrip("/"))

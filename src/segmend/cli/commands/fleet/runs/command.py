@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from segmend.cli.output import emit_asked, style
 from segmend.errors import ExitCode
 from segmend.fleet.history import finished
+from segmend.long_json import JsonObject
 from segmend.report import text
 from segmend.report.table import columns, table
 
@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     return ExitCode.NOTHING_WRONG
 
 
-def _cells(row: Mapping[str, Any]) -> Sequence[str]:
+def _cells(row: JsonObject) -> Sequence[str]:
     counts = [row[name] for name in ("brokers", "partitions")]
     ends = [row[name] for name in ("errors", "warnings", "new_findings", "gone_findings")]
     shown = [text.number(value) for value in (*counts, *ends)]
