@@ -10,7 +10,7 @@ import enum
 from typing import NamedTuple
 
 from segmend.formats.names import parse_file_name
-from segmend.frozen import as_dict, field, frozen
+from segmend.frozen import AsJson, field, frozen
 from segmend.long_json import JsonObject
 
 
@@ -66,8 +66,8 @@ class Basis(enum.StrEnum):
 
 
 @frozen
-class BrokerEffect:
-    """What the next start of the broker does about one finding, by the rules of its release.
+class BrokerEffect(AsJson):
+    """What the next start of the broker does about one finding, by the rules of its release: `broker_effect`.
 
     `effect` is the worst of it: a name of `segmend.loading.EFFECTS`, `broker-refuses` (it does not
     start), `dir-offline`, `none` (the start does nothing about it), or None where only the
@@ -82,20 +82,14 @@ class BrokerEffect:
     text: str
     basis: Basis = Basis.FORECAST
 
-    def to_json(self) -> dict[str, object]:
-        """The object `broker_effect` of a finding."""
-        return as_dict(self)
-
 
 @frozen
-class Cause:
+class Cause(AsJson):
+    """The object `cause` of a finding."""
+
     code: str
     dir: str
     file: str | None
-
-    def to_json(self) -> dict[str, object]:
-        """The object `cause` of a finding."""
-        return as_dict(self)
 
 
 @frozen

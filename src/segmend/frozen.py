@@ -70,6 +70,15 @@ def as_dict(value: object) -> dict[str, Any]:
     return {name: getattr(value, name) for name in fields(value)}
 
 
+class AsJson:
+    """A base of values whose JSON object has their fields as they are."""
+
+    __slots__ = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return as_dict(self)
+
+
 def replace(value: Value, /, **changes: object) -> Value:
     """As `dataclasses.replace`."""
     kind: Any = type(value)

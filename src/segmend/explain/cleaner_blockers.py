@@ -7,7 +7,7 @@ from typing import Literal
 
 from segmend.broker.cleaner import UNCLEANABLE, Bound, CleanerLimits, CleanerVerdict, CleanerView
 from segmend.formats.producer_snapshot import ProducerStateEntry
-from segmend.frozen import as_dict, frozen
+from segmend.frozen import AsJson, frozen
 from segmend.kernel.scan import iter_batches
 from segmend.loading.cleaner_reads import Spoiled
 from segmend.loading.load import LoadedLog
@@ -19,7 +19,7 @@ _MOST = 20
 
 
 @frozen
-class Blocker:
+class Blocker(AsJson):
     """`offset` is the first that it holds; it is there `since_ms`, stays `until_ms` (None: not known).
 
     `file` and `position` are where something cannot be read; `detail` tells it in words.
@@ -35,9 +35,6 @@ class Blocker:
     position: int | None = None
     detail: str | None = None
     broker_says: str | None = None
-
-    def to_json(self) -> dict[str, object]:
-        return as_dict(self)
 
 
 @frozen

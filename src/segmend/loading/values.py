@@ -7,7 +7,7 @@ from typing import Final
 
 from segmend.broker.retention import RetentionLimit
 from segmend.formats.names import DirKind
-from segmend.frozen import as_dict, field, frozen
+from segmend.frozen import AsJson, field, frozen
 from segmend.loading.timing.estimate import Estimate
 
 EFFECTS: Final = {
@@ -62,7 +62,7 @@ class Service(StrEnum):
 
 
 @frozen
-class Extent:
+class Extent(AsJson):
     """What there is of a partition: offsets, number of segments, bytes of its logs. None: not served."""
 
     log_start_offset: int | None = None
@@ -70,12 +70,9 @@ class Extent:
     segments: int | None = None
     bytes: int | None = None
 
-    def to_json(self) -> dict[str, int | None]:
-        return as_dict(self)
-
 
 @frozen
-class Effect:
+class Effect(AsJson):
     """One thing that the start does; `file` is relative to the log dir.
 
     `records_lost` counts what readers had and will not get any more (control records not
@@ -97,12 +94,9 @@ class Effect:
         unwritten = self.effect == "tail-truncated" and not self.bytes_lost  # zeros of a preallocated log
         return self.records_lost > 0 or not (unwritten or self.effect in HARMLESS)
 
-    def to_json(self) -> dict[str, object]:
-        return as_dict(self)
-
 
 @frozen
-class Concerned:
+class Concerned(AsJson):
     """Whose state a partition of an internal topic holds (`what` they are), as far as its records tell.
 
     Who is named in records that a start takes away or out of reach (`gone`), and in those that it leaves.
@@ -113,9 +107,6 @@ class Concerned:
     gone: tuple[str, ...]
     stays: tuple[str, ...]
     whole: bool
-
-    def to_json(self) -> dict[str, object]:
-        return as_dict(self)
 
 
 @frozen
@@ -286,15 +277,12 @@ class Later:
 
 
 @frozen
-class Losses:
+class Losses(AsJson):
     """What readers had and miss after a start: partitions that lose anything, records and bytes counted."""
 
     partitions: int = 0
     records: int = 0
     bytes: int = 0
-
-    def to_json(self) -> dict[str, int]:
-        return as_dict(self)
 
 
 @frozen

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Final, Self
 
 from segmend.errors import SegmendError, UsageError
-from segmend.frozen import as_dict, field, frozen
+from segmend.frozen import AsJson, as_dict, field, frozen
 from segmend.logdir import disk
 from segmend.logdir.release import Release
 from segmend.long_json import JsonObject
@@ -35,7 +35,7 @@ _LIMIT: Final = 1 << 30
 
 
 @frozen
-class Loss:
+class Loss(AsJson):
     """What readers of one partition will not get any more; `last_offset` inclusive, None if not known.
 
     Without records, from a first offset to one that is not known: how much it is, if anything, nothing tells.
@@ -60,9 +60,6 @@ class Loss:
     @property
     def is_unknown(self) -> bool:
         return not self.records and self.first_offset is not None and self.last_offset is None
-
-    def to_json(self) -> dict[str, object]:
-        return as_dict(self)
 
 
 @frozen
