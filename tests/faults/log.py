@@ -66,21 +66,20 @@ def without_index(role: str) -> Hurt:
     return both(on(role, flipped(2)), removed("index", role=role))
 
 
-def with_batch(make: Callable[[PartitionWriter], object], *, rolled: bool = True) -> Base:
+def with_batch(make: Callable[[PartitionWriter], object]) -> Base:
     """A log dir with a partition of which `make` writes a batch into the middle of a segment."""
-    return one(lambda: _with_batch(make, rolled))
+    return one(lambda: _with_batch(make))
 
 
-def _with_batch(make: Callable[[PartitionWriter], object], rolled: bool) -> PartitionWriter:
+def _with_batch(make: Callable[[PartitionWriter], object]) -> PartitionWriter:
     writer = PartitionWriter("t")
     for _ in range(4):
         writer.append(3)
     make(writer)
     for _ in range(4):
         writer.append(3)
-    if rolled:
-        writer.roll()
-        writer.append(2)
+    writer.roll()
+    writer.append(2)
     return writer
 
 

@@ -175,11 +175,11 @@ def checkpoint(name: str, *lines: str) -> Callable[[Dirs], None]:
     return written(name, "\n".join(["0", str(len(lines)), *lines, ""]))
 
 
-def in_place(name: str, change: Callable[[bytes], bytes], log_dir: int = 0) -> Callable[[Dirs], None]:
-    """Rewrite a file of a log dir with what `change` makes of it."""
+def in_place(name: str, change: Callable[[bytes], bytes]) -> Callable[[Dirs], None]:
+    """Rewrite a file of the first log dir with what `change` makes of it."""
 
     def hurt(dirs: Dirs) -> None:
-        path = dirs[log_dir] / name
+        path = dirs[0] / name
         path.write_bytes(change(path.read_bytes()))
 
     return hurt

@@ -51,11 +51,11 @@ from segmend.logdir.tree import LogDir
 HOUR, DAY = 3_600_000, 86_400_000
 
 
-def hourly(topic: str, hours: int, *, partition: int = 0, segment_hours: int = 20) -> PartitionWriter:
+def hourly(topic: str, hours: int, *, partition: int = 0) -> PartitionWriter:
     """A batch an hour, all of one size."""
     writer = PartitionWriter(topic, partition)
     for hour in range(hours):
-        if hour and hour % segment_hours == 0:
+        if hour and hour % 20 == 0:
             writer.roll()
         writer.append(3)
         writer.clock += HOUR - 1000

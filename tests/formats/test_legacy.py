@@ -36,9 +36,9 @@ def read(raw: bytes) -> tuple[list[Record], tuple[Damage, ...]]:
     return decode(raw, batch)
 
 
-def wrap(inner: bytes, offset: int, *, magic: int, codec: int = 1, append: bool = False) -> bytes:
+def wrap(inner: bytes, offset: int, *, magic: int, codec: int = 1) -> bytes:
     value = compress(codec, inner, magic=magic)
-    return message(offset, value, magic=magic, attributes=codec | append << 3, timestamp=99)
+    return message(offset, value, magic=magic, attributes=codec, timestamp=99)
 
 
 @MAGICS

@@ -60,7 +60,7 @@ def compacted_transactions(bootstrap: str, topic: str) -> None:
                 client.abort_transaction(60)
 
 
-def commit_group(bootstrap: str, group: str, topics: list[str], seconds: float = 30) -> None:
+def commit_group(bootstrap: str, group: str, topics: list[str]) -> None:
     """Join a group, read a little, commit twice, leave: member metadata, commits and a tombstone."""
     consumer = Consumer(
         {
@@ -73,7 +73,7 @@ def commit_group(bootstrap: str, group: str, topics: list[str], seconds: float =
         }
     )
     consumer.subscribe(topics)
-    deadline, seen = time.monotonic() + seconds, 0
+    deadline, seen = time.monotonic() + 30, 0
     while seen < 20 and time.monotonic() < deadline:
         message = consumer.poll(0.5)
         if message is not None and not message.error():

@@ -31,10 +31,9 @@ def times(built: BuiltIndexes) -> list[tuple[int, ...]]:
     return list(struct.iter_unpack(">qi", built.time_index))
 
 
-def plain_log(batches: int, *, records: int = 3, time: int = 5) -> bytes:
+def plain_log(batches: int) -> bytes:
     return b"".join(
-        batch_bytes(BASE + n * records, [Message(d) for d in range(records)], time=1000 + n * time)
-        for n in range(batches)
+        batch_bytes(BASE + n * 3, [Message(d) for d in range(3)], time=1000 + n * 5) for n in range(batches)
     )
 
 

@@ -8,8 +8,9 @@ import pytest
 
 from tests.cli.run import run
 from tests.lab.disasters.draw import Disaster
-from tests.lab.disasters.judge import Judge, wait_until_free
+from tests.lab.disasters.judge import Judge
 from tests.lab.disasters.run import hurt_copy
+from tests.lab.ports import wait_until_free
 
 KEPT, GOES = "offsets.retention.minutes", "nobody needs what groups without members have committed"
 
@@ -55,8 +56,7 @@ def test_a_broker_takes_it_away(version: str, tmp_path: Path) -> None:
     broker = node(version, tmp_path)
     assert [each for each in assumed(broker, tmp_path) if each.startswith(GOES)]
     assert None not in committed(broker)
-    for port in (broker.seat.port, broker.seat.controller_port):
-        wait_until_free(port)
+    wait_until_free([broker.seat.port, broker.seat.controller_port])
     with broker:
         broker.write_config()
         broker.launch()

@@ -17,7 +17,7 @@ from tests.lab.disasters.scene import Scene, listed
 from tests.lab.errors import LabError
 from tests.lab.jars import cache_dir
 from tests.lab.places.record import UserBroker
-from tests.lab.ports import is_free
+from tests.lab.ports import wait_until_free
 from tests.lab.process import SMALL_JVM, stamp
 from tests.lab.releases import release
 from tests.lab.trial import fatal_of, offline_dirs, shortened
@@ -80,21 +80,11 @@ def shared_classes(version: str, uid: int | None = None) -> list[str]:
 def judged(version: str, scene: Scene, uid: int | None = None) -> dict[str, Any]:
     """Start the broker, look at it, kill it; `order` is how its log dirs are listed."""
     before, order = look(scene.root), listed(scene)
-    for port in scene.node.ports:
-        wait_until_free(port)
+    wait_until_free(scene.node.ports)
     with Judge(version, scene, uid) as broker:
         broker.write_config()
         broker.launch()
         return {**seen(broker, scene, before), "order": order}
-
-
-def wait_until_free(port: int) -> None:
-    """The ports are part of what the base's metadata says."""
-    until = time.monotonic() + 30
-    while not is_free(port):
-        if time.monotonic() > until:
-            raise LabError(f"port {port} is taken")
-        time.sleep(0.2)
 
 
 def seen(broker: Broker, scene: Scene, before: Tree) -> dict[str, Any]:
