@@ -74,10 +74,9 @@ def _cluster_of(dirs: Iterable[LogDir], strangers: bool) -> str | None:
     first: dict[str, str] = {}
     counts: Counter[str] = Counter()
     for log_dir in dirs:
-        identity = log_dir.meta_properties.value
-        if identity is not None and identity.cluster is not None:
-            first.setdefault(identity.cluster, log_dir.path)
-            counts[identity.cluster] += 1
+        if (cluster := log_dir.cluster) is not None:
+            first.setdefault(cluster, log_dir.path)
+            counts[cluster] += 1
     if len(first) > 1 and not strangers:
         told = "; ".join(f"{path} is of {cluster}" for cluster, path in first.items())
         raise UsageError(f"these are {len(first)} clusters: {told}")
@@ -85,8 +84,7 @@ def _cluster_of(dirs: Iterable[LogDir], strangers: bool) -> str | None:
 
 
 def _is_strange(log_dir: LogDir, cluster: str | None) -> bool:
-    identity = log_dir.meta_properties.value
-    return identity is not None and identity.cluster not in (None, cluster)
+    return log_dir.cluster not in (None, cluster)
 
 
 def _parent(log_dir: LogDir) -> str:
@@ -97,9 +95,8 @@ def _only_ones(dirs: Iterable[LogDir]) -> dict[str, int]:
     """The nodes whose dirs alone lie in a directory: what lies there, too, and names nobody is theirs."""
     nodes: dict[str, set[int]] = {}
     for log_dir in dirs:
-        identity = log_dir.meta_properties.value
-        if identity is not None and identity.node_id is not None:
-            nodes.setdefault(_parent(log_dir), set()).add(identity.node_id)
+        if log_dir.node_id is not None:
+            nodes.setdefault(_parent(log_dir), set()).add(log_dir.node_id)
     return {parent: found.pop() for parent, found in nodes.items() if len(found) == 1}
 
 

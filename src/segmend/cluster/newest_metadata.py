@@ -19,8 +19,7 @@ def by_cluster(dirs: Iterable[LogDir]) -> Collection[Sequence[LogDir]]:
     """The dirs of each cluster; those that do not say are a group, too."""
     clusters: dict[str | None, list[LogDir]] = {}
     for log_dir in dirs:
-        identity = log_dir.meta_properties.value
-        clusters.setdefault(None if identity is None else identity.cluster, []).append(log_dir)
+        clusters.setdefault(log_dir.cluster, []).append(log_dir)
     return clusters.values()
 
 

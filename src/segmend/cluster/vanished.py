@@ -58,8 +58,7 @@ def _has_home(image: MetadataImage, topic_id: str, partition: int, node: int, di
 
 def in_checkpoints(log_dir: LogDir, image: MetadataImage | None) -> Iterator[tuple[Key, int]]:
     """What its lines have, and up to which offset, as far as the metadata has it there, if there is any."""
-    identity = log_dir.meta_properties.value
-    node = None if identity is None else identity.node_id
+    node = log_dir.node_id
     ends = {
         key: max(log_dir.recovery_points.get(key, 0), log_dir.high_watermarks.get(key, 0))
         for key in log_dir.recovery_points.keys() | log_dir.high_watermarks.keys()

@@ -69,7 +69,7 @@ def log_dir_row(place: Place, log_dir: LogDir | None, *, release: str, bytes: in
     meta = log_dir.meta_properties.value
     space = or_none(log_dir.space)
     return row | {
-        "directory_id": meta.directory_id if meta else None,
+        "directory_id": log_dir.directory_id,
         "meta_version": meta.version if meta else None,
         "clean_shutdown": log_dir.is_clean,
         "partitions": len(log_dir.partitions),

@@ -61,8 +61,7 @@ def left_out(dirs: Iterable[LogDir]) -> Iterator[tuple[str, str]]:
 
 
 def _owner(log_dir: LogDir) -> tuple[str | None, int | None]:
-    value = log_dir.meta_properties.value
-    return (None, None) if value is None or value.node_id is None else (value.cluster, value.node_id)
+    return (None, None) if log_dir.node_id is None else (log_dir.cluster, log_dir.node_id)
 
 
 def _by_log(path: str, dirs: Iterable[str]) -> Told | None:

@@ -96,9 +96,9 @@ def dir_overview(log_dir: LogDir) -> DirOverview:
     status = or_none(log_dir.files.file_stat, log_dir.path)
     return DirOverview(
         dir=log_dir.path,
-        node_id=meta.node_id if meta else None,
+        node_id=log_dir.node_id,
         cluster_id=meta.cluster_id if meta else None,
-        directory_id=meta.directory_id if meta else None,
+        directory_id=log_dir.directory_id,
         clean_shutdown=log_dir.is_clean,
         broker_running=log_dir.broker_running(),
         partitions=len(log_dir.partitions),

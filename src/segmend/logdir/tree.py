@@ -254,6 +254,18 @@ class LogDir:
         return LoadedFile() if gone else loaded
 
     @property
+    def node_id(self) -> int | None:
+        """Whose it is by its own meta.properties, None if none can be read; `BrokerDirs` weighs all dirs."""
+        value = self.meta_properties.value
+        return None if value is None else value.node_id
+
+    @property
+    def cluster(self) -> str | None:
+        """The id of its cluster, None if none can be read."""
+        value = self.meta_properties.value
+        return None if value is None else value.cluster
+
+    @property
     def directory_id(self) -> str | None:
         """Its own id (KIP-858), None if none can be read."""
         value = self.meta_properties.value

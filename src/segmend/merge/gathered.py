@@ -139,6 +139,4 @@ def _may_have_more(beside: PartitionDir, served: Sequence[PartitionDir]) -> bool
 
 
 def _whose(log_dir: LogDir) -> tuple[float, str]:
-    identity = log_dir.meta_properties.value
-    broker = None if identity is None else identity.node_id
-    return float("inf") if broker is None else broker, log_dir.real_path
+    return float("inf") if log_dir.node_id is None else log_dir.node_id, log_dir.real_path

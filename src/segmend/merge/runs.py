@@ -80,7 +80,6 @@ def _replica(
     watermark = log_dir.high_watermarks.get(key)
     if not cleaned and not reading.removed_below:
         reading.damaged.extend(reading.leaping(runs, watermark, partition))
-    identity = log_dir.meta_properties.value
     start = log_dir.log_start_offsets.get(key)
     claimed = (each.last_offset for each in reading.damaged if each.last_offset is not None)
     ends = chain((run.last_offset for run in runs[-1:]), claimed)
@@ -98,13 +97,13 @@ def _replica(
         damage_at(max(a, thinned), b, name, 0, 0, "missing") for a, b, name in gaps if b >= thinned
     )
     return Replica(
-        broker=None if identity is None else identity.node_id,
+        broker=log_dir.node_id,
         dir=log_dir.path,
         name=partition.name,
         topic=partition.topic,
         partition=partition.partition,
         topic_id=partition.topic_id,
-        cluster_id=None if identity is None else identity.cluster_id,
+        cluster_id=log_dir.cluster,
         log_start_offset=max([start or 0, *partition.base_offsets[:1]]),
         log_end_offset=end,
         deleted_below=start,

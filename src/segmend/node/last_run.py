@@ -173,8 +173,7 @@ def earlier_dirs(
 
 def _whose(log_dir: LogDir) -> tuple[str | None, int | None]:
     """Of which cluster and node its meta.properties says that it is."""
-    value = log_dir.meta_properties.value
-    return (None, None) if value is None else (value.cluster, value.node_id)
+    return log_dir.cluster, log_dir.node_id
 
 
 def _are_one(one: tuple[str | None, int | None], other: tuple[str | None, int | None]) -> bool:

@@ -195,11 +195,10 @@ def replicas_wanted(
 
 def unread(place: PartitionDir) -> Replica:
     """A replica by what is beside its logs: enough to tell those of another topic or cluster, at once."""
-    identity = place.log_dir.meta_properties.value
     return Replica(
-        broker=None if identity is None else identity.node_id, dir=place.log_dir.path, name=place.name,
+        broker=place.log_dir.node_id, dir=place.log_dir.path, name=place.name,
         topic=place.topic, partition=place.partition, topic_id=place.topic_id,
-        cluster_id=None if identity is None else identity.cluster,
+        cluster_id=place.log_dir.cluster,
         log_start_offset=0, log_end_offset=0, runs=Packed(Run), damaged=Packed(Damaged),
     )  # fmt: skip
 

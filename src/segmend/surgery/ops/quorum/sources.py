@@ -67,9 +67,7 @@ def _source(given: str, broker: BrokerDirs, home: str, *, live: bool) -> Source:
     _refuse_other_cluster(given, log_dir, broker)
     if not live and (log_dir.broker_running() or any(writers([real]))):
         raise BrokerRunning(f"{real}: a node runs on it; stop it, or read it as it is now: --live-source")
-    identity = log_dir.meta_properties.value
-    node_id = None if identity is None else identity.node_id
-    return Source(given=given, copy=MetadataCopy.of(partition), node_id=node_id)
+    return Source(given=given, copy=MetadataCopy.of(partition), node_id=log_dir.node_id)
 
 
 def _refuse_other_cluster(given: str, log_dir: LogDir, broker: BrokerDirs) -> None:

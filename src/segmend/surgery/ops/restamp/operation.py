@@ -158,9 +158,9 @@ def _proven(request: Request[Options], each: _Stamp) -> set[int]:
     ids = [topic_id for topic_id in (each.before.topic_id, each.after.topic_id) if topic_id is not None]
     own, found = ReplicaLog.of(each.partition), set()
     for other in given_replicas(each.partition, request.options.replica, ids):
-        identity = other.log_dir.meta_properties.value
-        if identity is not None and identity.node_id is not None and has_all(own, ReplicaLog.of(other)):
-            found.add(identity.node_id)
+        node_id = other.log_dir.node_id
+        if node_id is not None and has_all(own, ReplicaLog.of(other)):
+            found.add(node_id)
     return found
 
 
