@@ -27,7 +27,7 @@ class Check:
     codes: tuple[Code, ...]
     scope: Scope
     level: Level
-    run: Callable[[Any, Any], Iterator[Finding]]
+    run: Callable[[Any, Any], Iterator[Finding]]  # what its scope has, and the context of that
     applies: Callable[[object], bool]
     of_problems: bool = False
 

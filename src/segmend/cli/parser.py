@@ -57,6 +57,7 @@ class Once(argparse._StoreAction):
 class Parser(argparse.ArgumentParser):
     """An argument parser whose complaints are `UsageError`s (exit 16, one line)."""
 
+    # As many arguments as the base class may have: here and below they are only handed on.
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._negative_number_matcher = _BELOW_NOTHING

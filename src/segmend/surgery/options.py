@@ -26,6 +26,7 @@ class OptionWords:
     parse: Callable[[str], object]
 
 
+# As `frozen.field`, these stand for a value of the field's type.
 def required(help: str, metavar: str, parse: Callable[[str], object] = str) -> Any:
     """A field that must be given."""
     return field(metadata={_ASKED: OptionWords(help=help, metavar=metavar, parse=parse)})
