@@ -62,11 +62,6 @@ def test_directories_on_which_the_broker_dies(name: str) -> None:
     assert parse_dir_name(name) == DirName(name, "foreign")
 
 
-def test_the_unique_id_of_a_renamed_directory() -> None:
-    assert parse_dir_name(f"t-1.{HEX}-stray").unique_id == HEX
-    assert parse_dir_name("t-1").unique_id is None
-
-
 ZERO = "0" * 20
 
 

@@ -35,15 +35,13 @@ FileState = Literal["live", "deleted", "cleaned", "swap", "part", "tmp"]
 class DirName(NamedTuple):
     """A sub-directory's name. `foreign` is a name on which the broker refuses to start.
 
-    `topic` is "" and `partition` -1 where the name has none; `unique_id` is the part
-    between the last dot and `-delete`, `-future` or `-stray`.
+    `topic` is "" and `partition` -1 where the name has none.
     """
 
     name: str
     kind: DirKind
     topic: str = ""
     partition: int = -1
-    unique_id: str | None = None
 
 
 class FileName(NamedTuple):
@@ -84,15 +82,13 @@ def parse_dir_name(name: str) -> DirName:
     if name == REMOTE_INDEX_CACHE:
         return DirName(name, "remote-index-cache")
     kind: DirKind = "current"
-    unique_id = None
     topic_partition = name
     for renamed in RENAMED_KINDS:
         if name.endswith(f"-{renamed}"):
             if not _RENAMED.fullmatch(name):
                 return DirName(name, "foreign")
             kind = renamed
-            topic_partition, _, rest = name.rpartition(".")
-            unique_id = rest[: -len(renamed) - 1]
+            topic_partition = name.rpartition(".")[0]
             break
     topic, dash, number = topic_partition.rpartition("-")
     partition = parse_int(number)
@@ -100,7 +96,7 @@ def parse_dir_name(name: str) -> DirName:
         return DirName(name, "foreign")
     if topic == CLUSTER_METADATA_TOPIC:
         kind = "cluster-metadata"
-    return DirName(name, kind, topic, partition, unique_id)
+    return DirName(name, kind, topic, partition)
 
 
 INDEX_SUFFIXES: Final = (".index", ".timeindex", ".txnindex")
