@@ -13,6 +13,7 @@ def build_marker(
     producer_epoch: int,
     coordinator_epoch: int = 0,
     timestamp: int = 0,
+    leader_epoch: int = 0,
 ) -> bytes:
     """The 78 bytes of a transaction marker."""
     key, value = struct.pack(">hh", 0, commit), struct.pack(">hi", 0, coordinator_epoch)
@@ -21,4 +22,5 @@ def build_marker(
         base_offset=offset,
         producer=BatchProducer(producer_id, producer_epoch, transactional=True),
         is_control=True,
+        leader_epoch=leader_epoch,
     )

@@ -7,21 +7,18 @@ each record once, and no other; one of committed records up to the first open tr
 wrote over what an earlier run took, nothing may be added any more, and it must be said.
 """
 
-import argparse
 import shutil
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
 from tests.cli.run import Ran, run
 from tests.markers import build_marker
-from tests.memory import swift
 from tests.rescue.over_time import ROLL, header, records
 from tests.rescue.test_export import table
-from tests.seeds import SEED
+from tests.surgery.trials import agreed, main, playing
 
 from segmend.formats.build import BatchProducer, NewRecord, build_batch
 
@@ -210,32 +207,18 @@ class Trial:
             yield f"{len(strange)} of nowhere: {strange[:5]}"
 
 
-def play(seed: int, numbers: Sequence[int], home: Path, tell: Callable[[str], None] = print) -> list[str]:
-    """What was wrong."""
-    wrong = []
-    for number in numbers:
-        with swift(home) as folder:
-            trial = Trial(seed, number, folder)
-            found = [*trial.play()]
-        kind = "transactions" if trial.transactional else "plain"
-        kind += ", committed" if trial.committed else ""
-        told = "\n  ".join([f"--seed {seed} --only {number}: {kind}: {'; '.join(trial.did)}", *found])
-        tell(told)
-        wrong += [told] if found else []
-    return wrong
+def played(seed: int, number: int, folder: Path) -> str:
+    """Which kind of log it was."""
+    trial = Trial(seed, number, folder)
+    found = [*trial.play()]
+    kind = "transactions" if trial.transactional else "plain"
+    kind += ", committed" if trial.committed else ""
+    agreed(found, f"{kind}: {'; '.join(trial.did)}")
+    return kind
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.rescue.led_over_time", description=__doc__)
-    parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--only", type=int, action="append", metavar="N")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as home:
-        wrong = play(options.seed, options.only or range(options.count), Path(home), lambda _: None)
-    print(*wrong, f"seed {options.seed}: {len(wrong)} wrong", sep="\n")
-    return bool(wrong)
+play = playing(played)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:], "tests.rescue.led_over_time", [], play))

@@ -5,7 +5,7 @@ come in all codecs, without key, value or both, empty or large, with headers tha
 there, and old times. `idem` has the time of the log. `txn` is written by one transactional id, which is
 fenced in the middle of transactions; `compacted` in transactions, too, some of them aborted, with tombstones.
 
-`python -m tests.lab.acknowledged 4.3.1 --base FILE` and `tests.rescue.all_clear --base FILE` take it.
+`python -m tests.lab.acknowledged 4.3.1 --base FILE` and `tests.rescue.all_clear FILE` take it.
 """
 
 import sys
