@@ -13,8 +13,8 @@ from segmend.fleet.damaged import DamagedPlace, Report
 from segmend.fleet.internal_topics import decoded_records
 from segmend.fleet.options import ReadOptions
 from segmend.fleet.ranges import INDEX_LIMIT, ByteRange, verified
-from segmend.fleet.records import decoded, records
-from segmend.fleet.rows import Row, dir_keys, table
+from segmend.fleet.records import decoded, range_keys, records
+from segmend.fleet.rows import Row, table
 from segmend.fleet.schemas import DECODED
 from segmend.formats import offset_index, time_index, txn_index
 from segmend.kernel.arrow import batch_headers
@@ -32,7 +32,7 @@ def batches(
 ) -> Iterator[pa.RecordBatch]:
     """The batches of a range that overlap the wanted offsets and times."""
     start, stop = verified(piece, reader)
-    keys, schema = _keys(piece), options.schema
+    keys, schema = range_keys(piece), options.schema
     among = BatchRange(base_offset=piece.base_offset, start=start, stop=stop, crc=bool(options.crc))
     for chunk in batch_headers(reader, among):
         limits = piece.wanted
@@ -67,7 +67,7 @@ def damage(
 
 
 def damage_row(damage: DamagedPlace) -> Row:
-    return _keys(damage.piece) | {
+    return range_keys(damage.piece) | {
         "dir": damage.piece.place.path,
         "file": damage.piece.log_name,
         "kind": damage.kind,
@@ -83,7 +83,7 @@ def index_entries(
     piece: ByteRange, _reader: OpenFile, options: ReadOptions, _report: Report
 ) -> Iterator[pa.RecordBatch]:
     """The entries of the three indexes of a segment, without the preallocated zeros."""
-    keys, names = _keys(piece), options.schema.names
+    keys, names = range_keys(piece), options.schema.names
     for suffix, entries in _ENTRIES.items():
         try:
             data = piece.file(suffix).read(INDEX_LIMIT)
@@ -120,11 +120,3 @@ READERS: Final[dict[str, Callable[[ByteRange, OpenFile, ReadOptions, Report], It
     "index_entries": index_entries,
     **dict.fromkeys(DECODED, decoded_records),
 }
-
-
-def _keys(piece: ByteRange) -> Row:
-    return dir_keys(piece.place) | {
-        "topic": piece.topic,
-        "partition": piece.partition,
-        "segment": piece.base_offset,
-    }

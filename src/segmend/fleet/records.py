@@ -395,16 +395,19 @@ def _without(chunk: pa.RecordBatch, uncommitted: list[Uncommitted]) -> pa.Record
     return chunk.filter(pa.array(~dropped)) if dropped.any() else chunk
 
 
-def constants(piece: ByteRange) -> Row:
-    """The columns that are the same for all rows of a range."""
+def range_keys(piece: ByteRange) -> Row:
+    """Whose a range is."""
     return dir_keys(piece.place) | {
-        "dir": piece.place.path,
-        "file": piece.log_name,
         "topic": piece.topic,
         "partition": piece.partition,
         "segment": piece.base_offset,
-        DAMAGE_COLUMN: None,
     }
+
+
+def constants(piece: ByteRange) -> Row:
+    """The columns that are the same for all rows of a range."""
+    where = {"dir": piece.place.path, "file": piece.log_name, DAMAGE_COLUMN: None}
+    return range_keys(piece) | where
 
 
 def _finished(chunk: pa.RecordBatch, piece: ByteRange, options: ReadOptions) -> pa.RecordBatch:

@@ -7,6 +7,7 @@ from typing import Any
 
 from segmend.formats.damage import Damage
 from segmend.frozen import dataclass
+from segmend.logdir.walk import DamageItem
 from segmend.long_json import JsonObject
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
@@ -59,12 +60,12 @@ def damage_line(row: Row, style: Style = PLAIN) -> str:
     return style("red", f"! byte {row['position']}{end}: {row['kind']}: {text.clean(str(row['reason']))}")
 
 
-def damage_row(damage: Damage) -> dict[str, object]:
-    """The JSON object of a parser's damage."""
+def damage_row(damage: Damage | DamageItem, end: int | None = None) -> dict[str, object]:
+    """The JSON object of what a parser, or a walk through a log, found damaged."""
     return {
         "type": "damage",
         "position": damage.position,
-        "end": None,
+        "end": end,
         "kind": damage.kind,
         "reason": damage.reason,
     }

@@ -12,7 +12,7 @@ from segmend.frozen import frozen
 from segmend.logdir.walk import BatchItem, DamageItem, Item, RecordItem
 from segmend.long_json import JsonObject
 from segmend.report import text
-from segmend.report.fields import damage_line
+from segmend.report.fields import damage_line, damage_row
 from segmend.report.payload import Payload
 from segmend.report.style import PLAIN, Style
 from segmend.report.table import columns, table
@@ -108,16 +108,6 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def damage_item_row(item: DamageItem) -> dict[str, object]:
-    return {
-        "type": "damage",
-        "position": item.position,
-        "end": item.end,
-        "kind": item.kind,
-        "reason": item.reason,
-    }
-
-
 def rows(items: Iterable[Item], view: RecordView) -> Iterator[JsonObject]:
     """The JSON objects, in file order."""
     for item in items:
@@ -126,7 +116,7 @@ def rows(items: Iterable[Item], view: RecordView) -> Iterator[JsonObject]:
         elif isinstance(item, RecordItem):
             yield record_row(item, view)
         else:
-            yield damage_item_row(item)
+            yield damage_row(item, item.end)
 
 
 def _flags(item: BatchItem) -> str:
@@ -170,7 +160,7 @@ def batch_lines(items: Iterable[Item], style: Style = PLAIN) -> Iterator[str]:
 
 def _batch_cells(item: BatchItem | DamageItem, style: Style) -> Sequence[str]:
     if isinstance(item, DamageItem):
-        return [damage_line(damage_item_row(item), style)]
+        return [damage_line(damage_row(item, item.end), style)]
     batch, flags = item.batch, _flags(item)
     return (
         str(batch.position),
@@ -203,7 +193,7 @@ def _record_cells(items: Iterable[Item], view: RecordView, style: Style) -> Iter
         if isinstance(item, BatchItem):
             yield [_batch_remark(item, style)]
         elif isinstance(item, DamageItem):
-            yield [damage_line(damage_item_row(item), style)]
+            yield [damage_line(damage_row(item, item.end), style)]
         else:
             yield _cells(item, view)
 

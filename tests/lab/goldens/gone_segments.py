@@ -21,6 +21,7 @@ from tests.lab.broker import Broker, Seat
 from tests.lab.disasters import protocol
 from tests.lab.goldens.record import settings
 from tests.lab.trial import save
+from tests.lab.verdict import ranges
 from tests.lab.zookeeper import ZooKeeper
 from tests.surgery.shows.server import tell
 
@@ -39,17 +40,6 @@ def hurt(home: Path) -> dict[str, tuple[int, int]]:
                 path.unlink()
             gone[folder.name] = bases[2], bases[3]
     return gone
-
-
-def ranges(offsets: list[int]) -> list[list[int]]:
-    """First and last of each run."""
-    found: list[list[int]] = []
-    for offset in sorted(offsets):
-        if found and found[-1][1] == offset - 1:
-            found[-1][1] = offset
-        else:
-            found.append([offset, offset])
-    return found
 
 
 def consumed(bootstrap: str, names: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
@@ -90,7 +80,7 @@ def tried(golden: str, started: str) -> dict[str, Any]:
             while not led(broker.seat.port, wanted) and time.monotonic() < until:
                 time.sleep(1)
             seen = consumed(broker.bootstrap, wanted)
-    return {name: ranges([row["offset"] for row in seen[name]]) for name in wanted}
+    return {name: ranges(sorted(row["offset"] for row in seen[name])) for name in wanted}
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
@@ -107,7 +107,7 @@ def play(kind: Release, root: Path, trial: Trial, recorded: object = None) -> ob
         time.sleep(SECONDS)
         deadline = time.monotonic() + PATIENCE
         while True:
-            seen = {topic: _offsets(broker.bootstrap, topic) for topic in TOPICS}
+            seen = {topic: offsets(broker.bootstrap, topic) for topic in TOPICS}
             if recorded in (None, seen) or time.monotonic() > deadline:
                 return seen
             time.sleep(1)
@@ -118,12 +118,13 @@ def play(kind: Release, root: Path, trial: Trial, recorded: object = None) -> ob
         shutil.rmtree(root / "b1")
 
 
-def _offsets(bootstrap: str, topic: str) -> list[int] | str:
+def offsets(bootstrap: str, topic: str, words: Callable[[KafkaException], str] = str) -> list[int] | str:
+    """The log start and end offset, or why they are not told."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "lab", "log_level": 2})
     try:
         return list(consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=20))
     except KafkaException as error:
-        return str(error)
+        return words(error)
     finally:
         consumer.close()
 

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import NewTopic
 
 from tests.golden.pack import pack
@@ -23,7 +22,7 @@ from tests.lab.broker import Seat, new_cluster_id
 from tests.lab.errors import LabError
 from tests.lab.releases import Release, release
 from tests.lab.tiered.broker import OFTEN, TieredBroker, remote
-from tests.lab.tiered.record import HERE, TIERED, cluster_of, produce
+from tests.lab.tiered.record import HERE, TIERED, cluster_of, offsets, produce
 from tests.lab.tiered.wounds import WOUNDS
 
 THREE = HERE / "three"
@@ -153,22 +152,12 @@ def play(kind: Release, root: Path, outage: TieredOutage) -> object:
     try:
         boot = start(some)
         time.sleep(SECONDS)
-        return {topic: _offsets(boot, topic) for topic in TOPICS}
+        return {topic: offsets(boot, topic, lambda error: str(error.args[0].name())) for topic in TOPICS}
     except LabError as refused:
         return str(refused)
     finally:
         for broker in some:
             broker.kill()
-
-
-def _offsets(bootstrap: str, topic: str) -> list[int] | str:
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "lab", "log_level": 2})
-    try:
-        return list(consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=20))
-    except KafkaException as error:
-        return str(error.args[0].name())
-    finally:
-        consumer.close()
 
 
 def main(version: str, seed: int) -> None:
