@@ -68,6 +68,12 @@ beginning is not read. `segmend.spark.merge` and `rescue` do both. Where replica
 after a topic was deleted and made anew while a broker was away, the read is refused as a rescue is: leave the
 others out, or take `replicas=all`.
 
+What a rescue would not give its all-clear for, and no byte of a log tells, is a warning, an error with
+FAILFAST: that none of the brokers that were in sync has its replica here, or a checkpoint reaches further
+than all that are; logs of names that no broker reads, and files that tell of a log which is gone; directories
+that were set aside and may have more, links to nothing, and links to the directory of another partition (no
+row comes of those). A stream tells it once, where it begins. Brokers of which no dir was given are not named.
+
 **What damage cost** is in three places. `.option("table", "damage")` has a row for each damaged place, and
 reads the logs anew; the column `_damage`, if it is asked for, gives such rows among the records; and a read
 with the default mode warns. In a session of `segmend.spark.session()`, which also takes one that is there,

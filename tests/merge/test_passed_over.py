@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import Ran, run
+from tests.fleet.complaint import complaint
 from tests.golden.shared import golden
 from tests.merge.test_diff import PLAIN, broker
 from tests.rescue.replicas import replicas
@@ -19,11 +20,22 @@ COMMANDS = (
 ASIDE = f"t-0.{'a' * 32}"
 
 
-def told(command: tuple[str, ...], out: Path, *dirs: Path, code: int) -> Ran:
+def told(command: tuple[str, ...], out: Path, *dirs: Path, code: int, others: bool = True) -> Ran:
     """As JSON; what people read has the same path."""
     more = () if "diff" in command else ("--out", out)
     driver = ("--driver", "local") if command[0] == "fleet" else ()
+    if command[0] == "rescue" and others:
+        _others_say_the_same(command[-1] if "--topic" in command else None, dirs, code)
     return run(*command, *dirs, *more, *driver, "--json", code=code)
+
+
+def _others_say_the_same(topic: str | None, dirs: tuple[Path, ...], code: int) -> None:
+    """Nobody gives an all-clear that a rescue does not give, nor a false alarm."""
+    run("explain", "merge", *dirs, *(("--topic", topic) if topic else ()), code=code)
+    if not any(each.name == "t-0" or ASIDE in each.name for each in dirs):
+        topics = {"topics": topic} if topic else {}
+        words = complaint(dirs, internal="true", **topics)
+        assert bool(words) is bool(code), words
 
 
 @pytest.mark.parametrize("kind", ["stray", "delete", "future"])
@@ -82,10 +94,10 @@ def test_a_replica_that_is_moved_while_the_dirs_are_listed(
 
     seen, listed = list[str](), list[str]()
     monkeypatch.setattr(disk, "listing", moving)
-    told(command, tmp_path / "before", *dirs, code=0)
+    told(command, tmp_path / "before", *dirs, code=0, others=False)
     last = max(at for at, path in enumerate(seen) if path == str(dirs[1]))
     listed, seen = seen[: last + 1], []
-    ran = told(command, tmp_path / "out", *dirs, code=4)
+    ran = told(command, tmp_path / "out", *dirs, code=4, others=False)
     assert ran.of("summary")[0]["strays"] == [str(future)]
 
 

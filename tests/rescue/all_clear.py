@@ -1,4 +1,4 @@
-"""Losses that hardly show, and whether an all-clear is given: a rescue or a diff that ends with 0.
+"""Losses that hardly show, and whether an all-clear is given: a rescue or diff ends with 0, a read is silent.
 
 `python -m tests.rescue.all_clear [--seed N] [--count N] [--only N] [BASE]`. Three brokers of
 `tests.lab.acknowledged` lose what damage would show: files whole, at the same place on all replicas, with
@@ -19,6 +19,7 @@ from random import Random
 from typing import Any
 
 from tests.cli.run import Ran, run
+from tests.fleet.complaint import complaint
 from tests.golden.judge import copy_tree
 from tests.lab.acknowledged.hurt import NAMES
 from tests.lab.acknowledged.judge import Record, World, opened, rows_of
@@ -258,7 +259,12 @@ class Trial:
                 (out / f"{name}.jsonl").touch()
             yield from self._lacking(ran, rows_of(out, "jsonl"))
         diff = run("diff", *self.given, "--topic", "[!_]*", "--json")
-        self.bed.did.append(f"rescue {ran.code}, diff {diff.code}")
+        words = complaint(self.given, topics="[!_]*", isolation="read_committed")
+        self.bed.did.append(f"rescue {ran.code}, diff {diff.code}, kafka-log {words or 'says nothing'}")
+        if ran.code and not words:
+            yield f"kafka-log says nothing, rescue {ran.code}: {ran.out[-600:]}"
+        if words and not (ran.code or diff.code):
+            yield f"kafka-log: {words}, and rescue has nothing to say"
         for each in (ran, diff):
             if each.code not in (0, 4, 8, 12, 16) or "Traceback" in each.err:
                 yield f"exit code {each.code}: {each.err[-600:]}"

@@ -1,5 +1,6 @@
 """Replicas that are to be, and are not among the dirs: what they may have had beyond is in doubt."""
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -54,7 +55,7 @@ def test_replicas_none_of_which_was_in_sync(
     doubts = {line["partition"]: line["doubts"] for line in ran.of("partition")}
     assert doubts[0][0].startswith("by the metadata log only brokers 1, 2 were in sync")
     assert doubts[1] == doubts[2] == []
-    assert doubts[0][0] in run("explain", "merge", *dirs, "--topic", "safe", code=0).out
+    assert doubts[0][0] in run("explain", "merge", *dirs, "--topic", "safe", code=4).out
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -71,6 +72,24 @@ def test_a_checkpoint_that_tells_of_more_than_the_replicas_have(
         ran = told((*command, "--topic", "t"), tmp_path / f"o{end}", *dirs, code=code)
         words = [each for line in ran.of("partition") for each in line["doubts"]]
         assert any(f"reach to offset {end}, and no replica is in it" in each for each in words) is (end == 51)
+
+
+@pytest.mark.parametrize("command", [("rescue",), ("rescue", "--as", "jsonl")])
+def test_a_mark_that_may_be_of_an_older_topic_is_no_doubt_of_what_others_have(
+    command: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Where a broker began a replica anew on a new disk its old line says something of what nobody has."""
+    for count, code in ((10, 0), (5, 4)):
+        dirs = [broker(tmp_path / f"{count}", number, PLAIN[:count]) for number in (1, 2)]
+        marks = dirs[1] / "replication-offset-checkpoint"
+        marks.write_text("0\n1\nt 0 100\n")
+        os.utime(marks, (1, 1))
+        shutil.rmtree(dirs[1] / "t-0")
+        (dirs[1] / "t-0").mkdir()
+        (dirs[1] / "t-0" / f"{0:020d}.log").touch()
+        ran = told(command, tmp_path / f"o{count}", *dirs, code=code)
+        (line,) = ran.of("partition")
+        assert ["older than this directory" in each for each in line["doubts"]] == ([True] if code else [])
 
 
 @pytest.mark.parametrize("command", COMMANDS)

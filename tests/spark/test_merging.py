@@ -12,6 +12,8 @@ from deltalake import DeltaTable
 from tests.cli.run import run
 from tests.fleet.build import three_brokers
 from tests.golden.shared import golden
+from tests.golden.unpack import unpack
+from tests.lab.elections import HERE
 from tests.merge.test_leaps import SOUND, compacted
 from tests.rescue.replicas import hurt, replicas
 
@@ -82,6 +84,31 @@ def test_what_is_assumed_of_a_compacted_log_is_a_row(spark: SparkSession, tmp_pa
     (line,) = run("diff", home, "--json", code=0).of("partition")
     assert [(row.outcome, row.why) for row in rows] == [("assumed", words) for words in line["assumed"]]
     assert rows
+
+
+def test_what_may_be_beyond_the_replicas_is_a_row_and_is_logged(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Those in sync lost the partition with 30 records; a row says so, whatever rows of `runs` are left."""
+    root = unpack(HERE / "4.3.1-behind.tar.xz", tmp_path / "b")
+    for gone in root.glob("b[12]/d*/safe-0"):
+        shutil.rmtree(gone)
+    for each in root.glob("b[12]/d*/*-offset-checkpoint"):
+        each.unlink()
+    dirs = sorted(map(str, root.glob("b*/d*")))
+    (next(root.glob("b3/d*/safe-1")).parent / "x-0").symlink_to("safe-1")
+    found = segmend.spark.runs(spark, dirs, topic="[!_]*").cache()
+    assert "x-0: the same directory as" in caplog.text
+    left = segmend.spark.merge(found).where("outcome <> 'taken'").collect()
+    told = run("diff", *dirs, "--topic", "[!_]*", "--json", code=4).of("partition")
+    assert sorted((row.topic, row.partition, row.why) for row in left if row.outcome == "doubt") == sorted(
+        (line["topic"], line["partition"], words) for line in told for words in line["doubts"]
+    )
+    assert next(row.why for row in left if (row.topic, row.partition) == ("safe", 0)).startswith(
+        "by the metadata log only brokers 1, 2 were in sync"
+    )
+    behind = segmend.spark.merge(found.where("broker = 3")).where("why like '%in sync%'").collect()
+    assert ("safe", 0) in {(row.topic, row.partition) for row in behind}
 
 
 def test_a_log_that_goes_between_the_two_looks_is_named(spark: SparkSession, tmp_path: Path) -> None:

@@ -7,21 +7,22 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
+from functools import partial
 from itertools import chain
 
 from segmend.broker.cleanup_policy import COMPACTED_TOPICS
 from segmend.cli.options import policies_of
 from segmend.cli.output import emit, emit_json, emit_long_json, style
-from segmend.cluster.elsewhere import Beyond, beyond, not_here
+from segmend.cli.replicas import asks_for
 from segmend.cluster.members import members
 from segmend.cluster.newest_metadata import compacts_by, newest_image
-from segmend.cluster.vanished import in_checkpoints, vanished
+from segmend.cluster.vanished import in_checkpoints
 from segmend.errors import ExitCode
-from segmend.frozen import frozen, replace
+from segmend.fleet.surroundings import Surroundings
+from segmend.frozen import frozen
 from segmend.logdir.tree import LogDir
 from segmend.merge.compared import Compared
-from segmend.merge.gathered import Key, PassedOver, passed_over, running_on
+from segmend.merge.gathered import Key, PassedOver
 from segmend.node.metadata_image import MetadataImage
 from segmend.report.diff import (
     partition_json,
@@ -76,7 +77,7 @@ def tell(
     `every` compares that `number` of them, and is given what tells whether a topic is compacted. `whole`: the
     dirs were given, and not some partitions in them.
     """
-    begun, running = time.monotonic(), running_on(dirs)
+    begun = time.monotonic()
     cluster = members(dirs)
     image = newest_image(cluster.brokers.values())
     lines = dict[Key, set[int]]()
@@ -87,9 +88,9 @@ def tell(
     counts: Counter[str] = Counter(partitions=0, replicas=0, batches=0, bytes=0, alone=0, doubtful=0)
     code, unlike = ExitCode.NOTHING_WRONG, set[str]()
     progress, compacts = Progress(sys.stderr, sizes=False), compacts_by(dirs, policies_of(args))
-    may_be = beyond(dirs, compacts.known)
+    around = Surroundings(dirs, compacts.known, partial(asks_for, args), whole=whole)
     try:
-        for partition in (with_doubts(each, may_be) for each in every(compacts)):
+        for partition in map(around.beyond, every(compacts)):
             progress.update(counts["partitions"], number, f"{partition.topic}-{partition.partition}")
             absent = metadata.absent(partition)
             code |= _code(partition, absent)
@@ -101,25 +102,12 @@ def tell(
                 _tell(args, partition, metadata.leader(partition), absent)
     finally:
         progress.done()
-    known = vanished(dirs if whole else ())
-    gone = [why for (topic, _), why in known.items() if fnmatchcase(topic, args.topic or "*")]
+    gone = [*around.gone().values()]
     counts["vanished"] = len(gone)
     notes = [*_notes(metadata), *_untold(args, metadata, unlike)]
-    beside = passed_over(dirs if whole else (), args.topic)
-    here = not_here(compacts.known, args.topic)
-    beside = replace(beside, running=running_on(dirs, running), not_here=here)
+    beside = around.passed_over()
     _end(args, counts, gone, notes, beside, time.monotonic() - begun)
     return code | ExitCode.of(left=gone or beside.strays or beside.shared, unread=beside.broken)
-
-
-def with_doubts(partition: Compared, may_be: Beyond) -> Compared:
-    """It, with what may have been beyond the replicas that are here."""
-    if partition.merged is None:
-        return partition
-    holders, merged = {replica.dir: replica.broker for replica in partition.replicas}, partition.merged
-    more = may_be((partition.topic, partition.partition), holders, merged.next_offset)
-    doubts, assumed = (*merged.doubts, *more.doubts), (*merged.assumed, *more.assumed)
-    return replace(partition, merged=replace(merged, doubts=doubts, assumed=assumed))
 
 
 def _is_different(partition: Compared, absent: Sequence[int]) -> bool:
@@ -195,8 +183,5 @@ def _end(
         emit_json([summary_json(counts, [*gone, *notes], beside, seconds)])
         return
     # Where no metadata is here, the notes say so.
-    absent = beside.not_here or ()
-    besides = passed_over_lines(
-        beside.aside, beside.strays, beside.broken, beside.running, absent, beside.shared
-    )
+    besides = passed_over_lines({**beside.to_json(), "not_here": beside.not_here or ()})
     emit([summary_line(counts, seconds, style(args)), *vanished_lines(gone), *besides, *notes])

@@ -25,33 +25,26 @@ def _counted_once(same: str) -> None:
     note(f"{same}; counted once")
 
 
-def replicas_asked(
-    args: argparse.Namespace, paths: Sequence[str]
-) -> tuple[list[LogDir], Mapping[Key, Sequence[PartitionDir]]]:
-    """The log dirs, and the directories of each partition that `--topic` and `--partition` leave.
-
-    Raises `SegmendError`, and `UsageError` where the dirs are of more than one cluster.
-    """
-    targets = targets_of(paths)
-    return targets.dirs, replicas_in(args, targets.dirs, targets.places)
+def asks_for(args: argparse.Namespace, key: Key) -> bool:
+    """Whether `--topic` and `--partition` leave a partition."""
+    named = getattr(args, "partition", None) in (None, f"{key[0]}-{key[1]}")
+    return named and fnmatchcase(key[0], args.topic or "*")
 
 
 def replicas_in(
     args: argparse.Namespace, dirs: Sequence[LogDir], places: Iterable[str] = ()
 ) -> Mapping[Key, Sequence[PartitionDir]]:
-    """The same of dirs that are open; with `places` only these directories count."""
+    """The directories of each partition that is asked for; with `places` only these directories count.
+
+    Raises `SegmendError`, and `UsageError` where the dirs are of more than one cluster.
+    """
     members(dirs)
     refuse_topic(args.topic, (each for log_dir in dirs for each in log_dir.partitions))
     metadata = ("cluster-metadata",) if args.topic == CLUSTER_METADATA_TOPIC else ()
     groups, twice, _ = gathered(dirs, places, ("current", *metadata))
     for each in twice:
         _counted_once(each)
-    only = getattr(args, "partition", None)
-    chosen = {
-        key: replicas
-        for key, replicas in groups.items()
-        if fnmatchcase(key[0], args.topic or "*") and only in (None, f"{key[0]}-{key[1]}")
-    }
+    chosen = {key: replicas for key, replicas in groups.items() if asks_for(args, key)}
     if not chosen:
         raise UsageError("no partition here was asked for; give the log dirs of brokers (`segmend show DIR`)")
     return chosen

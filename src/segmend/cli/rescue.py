@@ -131,8 +131,6 @@ def _text(line: Line, request: RescueRequest, look: Style) -> Iterator[str]:
         yield from again_line(line)
         yield from untold_lines(line.get("policy_untold", ()))
         yield from vanished_lines([each["why"] for each in line.get("vanished", ())])
-        told = ("not_looked_at", "strays", "unread", "running", "not_here", "shared")
-        beside = (line.get(each, ()) for each in told)
-        yield from passed_over_lines(*beside)
+        yield from passed_over_lines(line)
     else:
         yield from lines_of(line, look)

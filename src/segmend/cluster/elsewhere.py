@@ -7,11 +7,11 @@ copy of the dir of such a broker has only what there was by then.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from segmend.cluster.newest_metadata import KnownCluster
-from segmend.cluster.vanished import Key, in_checkpoints, reach
+from segmend.cluster.vanished import Key, Wants, in_checkpoints, reach
+from segmend.frozen import frozen
 from segmend.logdir.tree import LogDir
 from segmend.node.last_run import EarlierDir, Kind
 
@@ -26,22 +26,79 @@ class More(NamedTuple):
     assumed: tuple[str, ...] = ()
 
 
-Beyond = Callable[[Key, Holders, int], More]
-"""Told a partition, who holds it here and where it ends, what may be beyond."""
+class _InSync(NamedTuple):
+    """By one metadata: the brokers in sync, and those of their dirs that may not be as they left them."""
+
+    brokers: tuple[int, ...]
+    earlier: Mapping[str, EarlierDir]
+
+    def beyond(self, holders: Holders) -> More:
+        names = ", ".join(map(str, self.brokers))
+        named = f"broker {names} was" if len(self.brokers) == 1 else f"brokers {names} were"
+        theirs = {path: broker for path, broker in holders.items() if broker in self.brokers}
+        if not theirs:
+            return More(
+                doubts=(
+                    f"by the metadata log only {named} in sync, and no replica here is known to be of such a "
+                    "one: what those have beyond is not looked at",
+                )
+            )
+        earlier = self.earlier
+        if not theirs.keys() <= earlier.keys():
+            return More()
+        words = tuple(f"{path}: {earlier[path].words}" for path in sorted(theirs))
+        untold = all(earlier[path].kind is Kind.UNTOLD for path in theirs)
+        if untold and {*theirs.values()} == {*self.brokers}:
+            return More(assumed=tuple(f"{each}; taken to be as its broker left it" for each in words))
+        return More(
+            doubts=tuple(
+                f"{each}; by the metadata log only {named} in sync, and what was written since then is not "
+                "looked at"
+                for each in words
+            )
+        )
 
 
-def not_here(known: Sequence[KnownCluster], topics: str | None) -> tuple[int, ...] | None:
-    """Brokers that are to have replicas of these topics (a glob), and no dir here; None if nothing tells."""
+@frozen
+class NotRead:
+    """What is known of a partition besides the replicas that are read; it goes to tasks.
+
+    `reaches` are lines in checkpoints of dirs without a replica, in words, with the offset that they reach.
+    """
+
+    in_sync: tuple[_InSync, ...] = ()
+    reaches: tuple[tuple[str, int], ...] = ()
+
+    def beyond(self, holders: Holders, end: int) -> More:
+        """What may be beyond these replicas, which end there."""
+        told = [each.beyond(holders) for each in self.in_sync]
+        above = (
+            f"{words}, and no replica is in it: whether offsets from {end} on are lost nothing tells"
+            for words, upto in self.reaches
+            if upto > end
+        )
+        return More(
+            doubts=(*(words for each in told for words in each.doubts), *above),
+            assumed=tuple(words for each in told for words in each.assumed),
+        )
+
+
+def not_here(known: Sequence[KnownCluster], wants: Wants) -> tuple[int, ...] | None:
+    """Brokers that are to have replicas of what is wanted, and no dir here; None if nothing tells."""
     found = set[int]()
     for each in known:
-        names, replicas = each.image.names, each.image.replicas
-        wanted = {topic for topic, name in names.items() if fnmatchcase(name, topics or "*")}
-        theirs = {node for (topic, _), nodes in replicas.items() if topic in wanted for node in nodes}
+        names = each.image.names
+        theirs = {
+            node
+            for (topic_id, partition), nodes in each.image.replicas.items()
+            if topic_id in names and wants((names[topic_id], partition))
+            for node in nodes
+        }
         found |= theirs - each.brokers.keys()
     return tuple(sorted(found)) if known else None
 
 
-def beyond(dirs: Sequence[LogDir], known: Sequence[KnownCluster]) -> Beyond:
+def beyond(dirs: Sequence[LogDir], known: Sequence[KnownCluster]) -> Callable[[Key], NotRead]:
     """By the metadata, and by the checkpoints of dirs from which a replica is gone."""
     images = {id(log_dir): each.image for each in known for log_dir in each.dirs}
     gone: dict[Key, list[tuple[LogDir, int]]] = {}
@@ -50,52 +107,20 @@ def beyond(dirs: Sequence[LogDir], known: Sequence[KnownCluster]) -> Beyond:
         for key, end in in_checkpoints(log_dir, images.get(id(log_dir))):
             if key not in here:
                 gone.setdefault(key, []).append((log_dir, end))
-
     whole = [(each, each.earlier()) for each in known]
 
-    def told(key: Key, holders: Holders, end: int) -> More:
-        doubts, assumed = list[str](), list[str]()
-        for cluster, earlier in whole:
-            more = _out_of_sync(cluster, key, holders, earlier)
-            doubts += more.doubts
-            assumed += more.assumed
-        for log_dir, upto in gone.get(key, ()):
-            if upto > end:
-                doubts.append(
-                    f"{reach(log_dir, upto)}, and no replica is in it: whether offsets from {end} on are "
-                    "lost nothing tells"
-                )
-        return More(tuple(doubts), tuple(assumed))
+    def told(key: Key) -> NotRead:
+        in_sync = (_in_sync(cluster, key, earlier) for cluster, earlier in whole)
+        return NotRead(
+            in_sync=tuple(each for each in in_sync if each.brokers),
+            reaches=tuple((reach(log_dir, upto), upto) for log_dir, upto in gone.get(key, ())),
+        )
 
     return told
 
 
-def _out_of_sync(
-    cluster: KnownCluster, key: Key, holders: Holders, earlier: Mapping[str, EarlierDir]
-) -> More:
+def _in_sync(cluster: KnownCluster, key: Key, earlier: Mapping[str, EarlierDir]) -> _InSync:
     leader = cluster.image.leaders.get((cluster.image.ids.get(key[0], ""), key[1]))
-    whole = () if leader is None else sorted({*leader.isr, *leader.elr})
-    if not whole:
-        return More()
-    names = ", ".join(map(str, whole))
-    named = f"broker {names} was" if len(whole) == 1 else f"brokers {names} were"
-    theirs = {path: broker for path, broker in holders.items() if broker in whole}
-    if not theirs:
-        return More(
-            doubts=(
-                f"by the metadata log only {named} in sync, and no replica here is known to be of such a "
-                "one: what those have beyond is not looked at",
-            )
-        )
-    if not theirs.keys() <= earlier.keys():
-        return More()
-    words = tuple(f"{path}: {earlier[path].words}" for path in sorted(theirs))
-    if {*theirs.values()} == {*whole} and all(earlier[path].kind is Kind.UNTOLD for path in theirs):
-        return More(assumed=tuple(f"{each}; taken to be as its broker left it" for each in words))
-    return More(
-        doubts=tuple(
-            f"{each}; by the metadata log only {named} in sync, and what was written since then is not "
-            "looked at"
-            for each in words
-        )
-    )
+    whole = () if leader is None else tuple(sorted({*leader.isr, *leader.elr}))
+    theirs = {each.path for node in whole if node in cluster.brokers for each in cluster.brokers[node].dirs}
+    return _InSync(whole, {path: each for path, each in earlier.items() if path in theirs})

@@ -6,7 +6,7 @@ that a broker has in a dir (`LogManager.checkpointLogRecoveryOffsets`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from segmend.cluster.members import members
 from segmend.cluster.newest_metadata import by_cluster, newest_image
@@ -15,6 +15,8 @@ from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
 
 Key = tuple[str, int]
+Wants = Callable[[Key], bool]
+"""Whether a partition is asked for."""
 
 
 def vanished(dirs: Sequence[LogDir]) -> dict[Key, str]:

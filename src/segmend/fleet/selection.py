@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
+from segmend.cluster.elsewhere import NotRead
 from segmend.errors import UsageError
 from segmend.fleet.listing import Place
 from segmend.fleet.option_values import EARLIEST, LATEST, NONE_NAMED, TopicOffsets
 from segmend.fleet.options import ReadOptions
 from segmend.fleet.ranges import ReplicaDir, WantedRange
 from segmend.formats.java_number import LONG_MAX
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.grouping import grouped
 from segmend.kernel.scan import ScanTask, scan_log
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.seek import ByTime, is_older, offset_by_time
-from segmend.logdir.tail import tail
+from segmend.logdir.tail import Tail, tail
 from segmend.logdir.transactions import last_stable_offset
 from segmend.logdir.tree import PartitionDir
+from segmend.merge.listed import listed_doubts
 from segmend.merge.rule import refuse_another_topic
 from segmend.merge.runs import cut_off
 
@@ -34,11 +36,20 @@ class WantedLog:
     place: Place
     partition: PartitionDir
     wanted: WantedRange
-    others: tuple[ReplicaDir, ...] = ()
+    end: Tail | None = None
+    """Of its last segment; None without one, and where it cannot be read."""
+    copies: tuple[Found, ...] = ()
+    """Other replicas, if of each partition one is read; `reaches` is how far the farthest of all goes."""
+    reaches: int = 0
     deleted: int = 0
     """Below this offset records were deleted on purpose, as another replica's checkpoint says."""
     upto: int = LONG_MAX
     """The last offset that is asked for, whether or not it is stable."""
+
+    @property
+    def others(self) -> tuple[ReplicaDir, ...]:
+        """The other replicas, as they go to a task."""
+        return tuple(ReplicaDir(place=place, dir_name=copy.name) for place, copy in self.copies)
 
 
 def wanted_logs(everything: Sequence[Found], options: ReadOptions) -> list[WantedLog]:
@@ -66,11 +77,20 @@ def wanted_logs(everything: Sequence[Found], options: ReadOptions) -> list[Wante
     for replicas in groups.values():
         if options.consumes and options.replicas == "best":
             refuse_another_topic([partition for _, partition in replicas] if len(replicas) > 1 else [])
-            best = replicas[0] if len(replicas) == 1 else max(replicas, key=_advance)
-            others = tuple(ReplicaDir(place=p, dir_name=d.name) for p, d in replicas if d is not best[1])
-            logs.append(_wanted_log(*best, options, others, _deleted(best[1], replicas)))
+            ends = [_tail(partition) for _, partition in replicas]
+            advances = [_advance(partition, end) for (_, partition), end in zip(replicas, ends, strict=True)]
+            at = advances.index(max(advances))
+            best, deleted = replicas[at], _deleted(replicas[at][1], ends[at], replicas)
+            log = _wanted_log(*best, options, deleted)
+            others = tuple(each for each in replicas if each is not best)
+            reaches = max(end for _, end, _ in advances)
+            logs.append(replace(log, end=ends[at], copies=others, reaches=reaches))
         else:
-            logs.extend(_wanted_log(*each, options, ()) for each in replicas)
+            for place, partition in replicas:
+                end = _tail(partition) if options.consumes else None
+                reaches = _advance(partition, end)[1]
+                log = _wanted_log(place, partition, options)
+                logs.append(replace(log, end=end, reaches=reaches))
     return logs
 
 
@@ -93,11 +113,8 @@ def lacking(log: WantedLog, options: ReadOptions, of: int) -> Iterator[str]:
     first = max(place_start(partition, aged=options.aged), 0 if options.aged else log.deleted)
     if start is not None and start < first:
         yield f"{partition.path}: begins at offset {first}, behind the startingOffsets {start}"
-    try:
-        end = tail(partition.segments[-1]) if partition.segments else None
-    except Unreadable:
-        return
-    if end and end.unread_bytes:
+    end = log.end
+    if (end is None and partition.segments) or (end and end.unread_bytes):
         return
     last, mark = end.next_offset if end else 0, beside.high_watermarks.get(key, 0)
     if last < mark and last <= log.upto:
@@ -109,6 +126,22 @@ def lacking(log: WantedLog, options: ReadOptions, of: int) -> Iterator[str]:
     for name, asked in (("startingOffsets", start), ("endingOffsets", stop)):
         if asked is not None and last < asked:
             yield f"{partition.path}: ends at offset {last}, before the {name} {asked}"
+
+
+def doubts(logs: Sequence[WantedLog], elsewhere: NotRead) -> Iterator[str]:
+    """In words: what is not known of a partition behind the end of these logs of it, if that is asked for.
+
+    And what names of files tell. Both as a rescue of it has them; `elsewhere` is as of `Surroundings`.
+    """
+    found = [each for log in logs for each in ((log.place, log.partition), *log.copies)]
+    replicas = [partition for _, partition in found]
+    end = max(log.reaches for log in logs)
+    if max(log.upto for log in logs) < end:
+        return
+    first = min(place_start(each) for each in replicas)
+    yield from listed_doubts(replicas, first, end)
+    holders = {each.log_dir.path: each.log_dir.node_id for each in replicas}
+    yield from (f"{replicas[0].name}: {words}" for words in elsewhere.beyond(holders, end).doubts)
 
 
 def _asked(key: tuple[str, int], options: ReadOptions) -> tuple[int | None, int | None]:
@@ -137,31 +170,30 @@ def reach(log: WantedLog, options: ReadOptions) -> tuple[int, int]:
     return first, min(end, log.wanted.high + 1)
 
 
-def _advance(replica: Found) -> tuple[int, int, int]:
+def _tail(partition: PartitionDir) -> Tail | None:
+    try:
+        return tail(partition.segments[-1]) if partition.segments else None
+    except Unreadable:
+        return None
+
+
+def _advance(partition: PartitionDir, end: Tail | None) -> tuple[int, int, int]:
     """What makes a replica the best by its ends: the newest epoch, the farthest end, the earliest start."""
-    _, partition = replica
     if not partition.segments:
         return -2, 0, 0
     start = place_start(partition)
-    try:
-        end = tail(partition.segments[-1])
-    except Unreadable:
+    if end is None:
         return -2, partition.base_offsets[-1], -start
     return _last_epoch(partition, end.leader_epoch), end.next_offset, -start
 
 
-def _deleted(best: PartitionDir, replicas: Sequence[Found]) -> int:
+def _deleted(best: PartitionDir, tail_of_best: Tail | None, replicas: Sequence[Found]) -> int:
     """The highest log start offset in a checkpoint of these, which DeleteRecords may have set.
 
     Not of one above all that is there, as in a rescue.
     """
     starts = [each.log_dir.log_start_offsets.get(each.key, 0) for _, each in replicas if each is not best]
-    if not any(starts) or not best.segments:
-        return 0
-    try:
-        end = tail(best.segments[-1]).next_offset
-    except Unreadable:
-        return 0
+    end = 0 if tail_of_best is None else tail_of_best.next_offset
     return max((each for each in starts if each <= end), default=0)
 
 
@@ -181,7 +213,6 @@ def _wanted_log(
     place: Place,
     partition: PartitionDir,
     options: ReadOptions,
-    others: tuple[ReplicaDir, ...],
     deleted: int = 0,
 ) -> WantedLog:
     low, high = options.low or 0, LONG_MAX if options.high is None else options.high
@@ -197,9 +228,7 @@ def _wanted_log(
         stable = last_stable_offset(partition)
         high = high if stable is None else min(high, stable - 1)
     wanted = WantedRange(low=low, high=high, since=options.since, until=options.until)
-    return WantedLog(
-        place=place, partition=partition, wanted=wanted, others=others, deleted=deleted, upto=upto
-    )
+    return WantedLog(place=place, partition=partition, wanted=wanted, deleted=deleted, upto=upto)
 
 
 def _start(partition: PartitionDir, options: ReadOptions) -> int:

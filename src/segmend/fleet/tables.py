@@ -6,9 +6,10 @@ them, and so may anything else that can move a pickled value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import groupby
+from functools import cached_property
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Final
 from uuid import uuid4
@@ -17,8 +18,7 @@ import pyarrow as pa
 
 from segmend.checks import Level
 from segmend.checks.runner import SCANNED_KINDS
-from segmend.cluster.newest_metadata import compacts_by
-from segmend.cluster.vanished import vanished
+from segmend.cluster.newest_metadata import Policies, compacts_by
 from segmend.errors import UsageError
 from segmend.fleet import columns, filling, rows
 from segmend.fleet.damaged import DamageTally, tell_gone, tell_unread, tell_unseen, unreadable
@@ -32,14 +32,17 @@ from segmend.fleet.ranges import ByteRange, ranges_of
 from segmend.fleet.records import instead
 from segmend.fleet.remote import listed_once
 from segmend.fleet.schemas import DECODED
-from segmend.fleet.selection import Found, lacking, reach, wanted_logs
+from segmend.fleet.selection import Found, WantedLog, doubts, lacking, reach, wanted_logs
+from segmend.fleet.surroundings import Surroundings
 from segmend.fleet.task import VANISHED, AuditJob, Share, Task, TaskPiece, gather
 from segmend.formats.names import file_prefix
 from segmend.formats.offset_checkpoint import LOG_START_OFFSET
 from segmend.frozen import frozen
+from segmend.grouping import grouped
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.merge.gathered import gathered
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.wording import plural
 
@@ -81,18 +84,24 @@ Key = tuple[str | None, int, str, int, int]
 
 
 def open_table(
-    paths: Sequence[str], options: ReadOptions, *, cores: int, only: AbstractSet[Key] | None = None
+    paths: Sequence[str],
+    options: ReadOptions,
+    *,
+    cores: int,
+    only: AbstractSet[Key] | None = None,
+    again: bool = False,
 ) -> list[TableTask]:
     """The tasks of a read; UsageError when a path is not there or an option makes no sense.
 
-    `only` restricts `batches` and `records` to these segments.
+    `only` restricts `batches` and `records` to these segments. `again` is a later batch of a stream, whose
+    first look told what is not known.
     """
     _ = options.schema
     with listed_once(paths):
         places = find_places(paths)
         tell_unread(places, options.gone_mode)
         if options.table in columns.READERS:
-            return _by_range(places, options, cores, only)
+            return _by_range(places, options, cores, only, again)
         return _by_partition(places, options, cores)
 
 
@@ -104,19 +113,23 @@ class Reach:
     ends: dict[tuple[str, int], int]
     topic_ids: dict[str, str]
     """As the first partition of each topic tells it, if its files do."""
+    unsure: tuple[str, ...]
+    """In words: what is not known, and what is not read; nothing if that was not asked for."""
     nowhere: tuple[str, ...]
     """In words: what is named and not there; a pattern names nothing."""
 
 
-def reached(paths: Sequence[str], options: ReadOptions) -> Reach:
-    """How far the partitions reach that a read of records wants.
+def reached(paths: Sequence[str], options: ReadOptions, *, first: bool = False) -> Reach:
+    """How far the partitions reach that a read of records wants; what is not known is for the `first` look.
 
     UsageError as `open_table`, and where a topic of several clusters would be one.
     """
     with listed_once(paths):
         places = find_places(paths)
         tell_unread(places, options.gone_mode)
-        current = [each for each in _partitions(places, options) if each[1].kind == "current"]
+        fleet = _Consumed(places, options)
+        found = _partitions(places, options)
+        current = [each for each in found if each[1].kind == "current" and fleet.takes(each[1])]
         wanted = wanted_logs(current, options)
         logs = {log.partition.key: log for log in wanted}
         if len(logs) < len(wanted):
@@ -127,6 +140,7 @@ def reached(paths: Sequence[str], options: ReadOptions) -> Reach:
             firsts={key: first for key, (first, _) in reaches.items()},
             ends={key: end for key, (_, end) in reaches.items()},
             topic_ids={topic: told for topic, each in first_ones.items() if (told := each.topic_id)},
+            unsure=(*fleet.unsure(wanted),) if first else (),
             nowhere=(*options.without_patterns().nowhere(places, logs.keys()),),
         )
 
@@ -143,15 +157,21 @@ def _partitions(places: Iterable[Place], options: ReadOptions) -> Iterator[tuple
 
 
 def _by_range(
-    places: Sequence[Place], options: ReadOptions, cores: int, only: AbstractSet[Key] | None
+    places: Sequence[Place],
+    options: ReadOptions,
+    cores: int,
+    only: AbstractSet[Key] | None,
+    again: bool,
 ) -> list[TableTask]:
     kinds = _kinds(options.table)
-    found = list(_partitions(places, options))
-    logs_wanted = [(place, p) for place, p in found if p.kind in kinds]
+    found, fleet = list(_partitions(places, options)), _Consumed(places, options)
+    logs_wanted = [(place, p) for place, p in found if p.kind in kinds and fleet.takes(p)]
     logs = wanted_logs(logs_wanted, options)
     target = _target(sum(log.partition.size for log in logs), options, cores)
     whole = 1 << 62 if options.table == "index_entries" else target
-    compacts = _told_by_metadata(places, options)
+    tell_gone(fleet.gone(), options.gone_mode)
+    if only is None and not again:
+        tell_gone(fleet.unsure(logs), options.mode)
     tell_gone(
         (words for log in logs if options.consumes for words in lacking(log, options, len(logs))),
         options.gone_mode,
@@ -164,7 +184,7 @@ def _by_range(
         for segment in log.partition.segments
         for each in ranges_of(
             segment, log.place, target=whole, wanted=log.wanted, others=log.others,
-            compacted=compacts(log.partition.topic),
+            compacted=fleet.compacts(log.partition.topic),
         )
     )  # fmt: skip
     if only is not None:
@@ -176,14 +196,55 @@ def _by_range(
     return [TableTask(options=options, ranges=each, read=name) for each in ranges]
 
 
-def _told_by_metadata(places: Sequence[Place], options: ReadOptions) -> Callable[[str], bool | None]:
-    """What tells whether a topic is compacted; and tells of partitions that are in none of the log dirs."""
-    if options.table not in CONSUMED:
-        return lambda _: None
-    dirs = [log_dir for _, log_dir in _opened(places)]
-    gone = vanished(() if options.brokers else dirs).items()
-    tell_gone((words for key, words in gone if options.wants(-1, *key)), options.gone_mode)
-    return compacts_by(dirs, [ServerConfig.load(path) for path in options.config])
+class _Consumed:
+    """What the log dirs of a read for records know besides the logs: of other tables nothing is asked."""
+
+    def __init__(self, places: Sequence[Place], options: ReadOptions) -> None:
+        self._options = options
+        opened = _opened(places) if options.table in CONSUMED else ()
+        groups = grouped(opened, lambda each: each[0].cluster_id).items()
+        self._dirs = {cluster: [log_dir for _, log_dir in group] for cluster, group in groups}
+        kinds = _kinds(options.table)
+        replicas = (gathered(dirs, kinds=kinds).groups.values() for dirs in self._dirs.values())
+        self._taken = {each.path for groups in replicas for partitions in groups for each in partitions}
+
+    @cached_property
+    def compacts(self) -> Policies:
+        """What tells whether a topic is compacted."""
+        dirs = chain.from_iterable(self._dirs.values())
+        return compacts_by(dirs, [ServerConfig.load(path) for path in self._options.config])
+
+    @cached_property
+    def _around(self) -> dict[str | None, Surroundings]:
+        whole, known = not self._options.brokers, self.compacts.known
+        return {
+            cluster: Surroundings(
+                dirs,
+                [each for each in known if not {*map(id, each.dirs)}.isdisjoint(map(id, dirs))],
+                self._wants,
+                whole=whole,
+            )
+            for cluster, dirs in self._dirs.items()
+        }
+
+    def _wants(self, key: tuple[str, int]) -> bool:
+        return self._options.wants(-1, *key)
+
+    def takes(self, partition: PartitionDir) -> bool:
+        """As in a rescue, no link to the directory of another partition, and each directory once."""
+        return not self._dirs or partition.path in self._taken
+
+    def gone(self) -> Iterator[str]:
+        """The partitions that are wanted and in none of the log dirs, in words."""
+        return (words for around in self._around.values() for words in around.gone().values())
+
+    def unsure(self, logs: Iterable[WantedLog]) -> Iterator[str]:
+        """What is not known of these logs, in words, and what beside them is not read."""
+        for around in self._around.values():
+            yield from around.unsure()
+        groups = grouped(logs, lambda log: (log.place.cluster_id, log.partition.key))
+        for (cluster, key), group in groups.items() if self._options.consumes else ():
+            yield from doubts(group, self._around[cluster].elsewhere(key))
 
 
 def _unread(partitions: Iterable[PartitionDir], options: ReadOptions) -> Iterator[str]:

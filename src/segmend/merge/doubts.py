@@ -11,6 +11,7 @@ from segmend.merge.packed import Packed
 from segmend.merge.spans import Span, Spans, common, has, united, without
 from segmend.merge.strayed import Tie
 from segmend.merge.values import Range, Replica
+from segmend.node.older import DOUBTFUL_MARK
 
 
 def unknown(
@@ -37,10 +38,15 @@ def _set_aside(replicas: Sequence[Replica], missing: Spans, end: int) -> Iterato
         for first, last, waits, name in replica.aside:
             waiting = waits and first >= (replica.deleted_below or 0) and not _any_has(replicas, first, last)
             if waiting or (empty and first >= end) or common(missing, [(first, last)]):
-                yield (
-                    f"{replica.path}/{name} may have records from offset {first} on that no log here has; "
-                    f"give a copy of {replica.path}, too, in which it is called {file_prefix(first)}.log"
-                )
+                yield of_a_log_aside(replica.path, name, first)
+
+
+def of_a_log_aside(path: str, name: str, first: int) -> str:
+    """The words for a log of another ending in the directory `path` of a replica."""
+    return (
+        f"{path}/{name} may have records from offset {first} on that no log here has; "
+        f"give a copy of {path}, too, in which it is called {file_prefix(first)}.log"
+    )
 
 
 def _any_has(replicas: Sequence[Replica], first: int, last: int) -> bool:
@@ -149,16 +155,21 @@ def _told_beside(
             if branch.left is not None or deleted:
                 continue
             if high >= end or low < first:
-                home = replica.dir if file == RECOVERY_POINT else replica.path
-                yield (
-                    f"{home}/{file} tells of offsets from {low} on, which no log here has; whether "
-                    "they are lost, or were deleted, nothing tells"
-                )
+                yield of_what_is_told(replica.dir, replica.name, file, low)
             for begin, last in _taken_by_none(number, (low, high), replicas, branches):
                 yield (
                     f"offsets {begin} to {last}: no byte of them is here, though {replica.path}/{file} has "
                     "an entry; whether they are lost, or were compacted, nothing tells"
                 )
+
+
+def of_what_is_told(home: str, name: str, file: str, low: int) -> str:
+    """The words for a file in a log dir, or in its directory of a name, that tells of what no log has."""
+    path = home if file == RECOVERY_POINT else f"{home}/{name}"
+    return (
+        f"{path}/{file} tells of offsets from {low} on, which no log here has; whether "
+        "they are lost, or were deleted, nothing tells"
+    )
 
 
 def _taken_by_none(number: int, told: Span, replicas: Sequence[Replica], branches: Sequence[Branch]) -> Spans:
@@ -179,6 +190,8 @@ def _doubts(
     sound = max(branch.end for branch in branches)
     for replica, branch, mark in zip(replicas, branches, marks, strict=True):
         yield from (*replica.unreadable, *replica.unread_beside)
+        if (replica.odd_mark or 0) > end:
+            yield DOUBTFUL_MARK.format(replica.path, end, (replica.odd_mark or 0) - 1)
         if mark is not None and branch.left is None and (replica.high_watermark or 0) > max(mark, end):
             yield (
                 f"{replica.path}: its high watermark is {replica.high_watermark}, but the newest epoch that "

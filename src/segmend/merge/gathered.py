@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from segmend.formats.names import parse_dir_name, parse_file_name
 from segmend.frozen import frozen
 from segmend.logdir.file_system import or_none, place_of
 from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.long_json import JsonObject
 
 Key = tuple[str, int]
 
@@ -77,34 +77,39 @@ class PassedOver:
     not_here: tuple[int, ...] | None = ()
     shared: tuple[str, ...] = ()
 
+    def to_json(self) -> JsonObject:
+        """As it stands in the last line of a report."""
+        return {
+            "not_looked_at": list(self.aside), "strays": list(self.strays), "shared": list(self.shared),
+            "unread": list(self.broken), "running": list(self.running),
+            "not_here": None if self.not_here is None else list(self.not_here),
+        }  # fmt: skip
+
 
 def running_on(dirs: Iterable[LogDir], before: Iterable[str] = ()) -> tuple[str, ...]:
     """The paths of those on which a broker runs, and of those on which one ran `before`."""
     return tuple(dict.fromkeys((*before, *(each.path for each in dirs if each.broker_running()))))
 
 
-def passed_over(dirs: Sequence[LogDir], topic: str | None) -> PassedOver:
-    """Of the partitions of these topics; of whole log dirs, not where partition directories were given."""
-    aside, broken, glob = list[PartitionDir](), list[str](), topic or "*"
+def passed_over(dirs: Sequence[LogDir], wants: Callable[[Key], bool]) -> PassedOver:
+    """Of the partitions wanted; of whole log dirs, not where partition directories were given."""
+    aside, broken = list[PartitionDir](), list[str]()
     for log_dir in dirs:
         others = (each for each in log_dir.partitions if each.kind in ("future", "delete", "stray"))
-        aside += (each for each in others if fnmatchcase(each.topic, glob))
+        aside += (each for each in others if wants(each.key))
         links = (name for name, kind in sorted(log_dir.entries.items()) if kind == "link-broken")
         named = ((name, parse_dir_name(name)) for name in links)
         broken += (
             f"{log_dir.path}/{name}"
             for name, parsed in named
-            if parsed.kind == "current" and fnmatchcase(parsed.topic or "", glob)
+            if parsed.kind == "current" and wants((parsed.topic, parsed.partition))
         )
     served: dict[Key, list[PartitionDir]] = {}
     for each in (each for log_dir in dirs if aside for each in log_dir.partitions if each.kind == "current"):
         served.setdefault(each.key, []).append(each)
     left = (each for each in aside if each.kind != "delete")
     current = [
-        each
-        for log_dir in dirs
-        for each in log_dir.partitions
-        if each.kind == "current" and fnmatchcase(each.topic, glob)
+        each for log_dir in dirs for each in log_dir.partitions if each.kind == "current" and wants(each.key)
     ]
     linked = [*filter(_is_link, current)]
     return PassedOver(

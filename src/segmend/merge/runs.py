@@ -33,7 +33,7 @@ from segmend.merge.proven_epochs import Lines, proven_epoch
 from segmend.merge.rows import iter_rows, read_rows
 from segmend.merge.values import NO_EPOCH, Damaged, Replica, Run
 from segmend.merge.walk import LONELY, Walk, damage_at
-from segmend.node.older import DOUBTFUL_MARK, mark_is_older
+from segmend.node.older import mark_is_older
 from segmend.threads import Jobs, slices
 
 MANY: Final = 1 << 16
@@ -72,7 +72,7 @@ def _replica(
         reading.unreadable.append(str(partition.unreadable))
     for part in parts:
         reading.add(part)
-    reading.unreadable += _unread_logs(partition)
+    reading.unreadable += unread_logs(partition)
     runs, odd = in_order(reading.runs)
     runs, denied = without_denied(runs, lines)
     reading.damaged.extend((*odd, *denied))
@@ -85,7 +85,7 @@ def _replica(
     ends = chain((run.last_offset for run in runs[-1:]), claimed)
     end = max(start or 0, *partition.base_offsets[-1:], 1 + max(ends, default=-1))
     cleaned = min(cleaned, end)
-    watermark, doubts = _believed(partition, watermark, end)
+    watermark, odd_mark = believed(partition, watermark, end)
     thinned = max(cleaned, reading.removed_below)
     gaps = tuple(_gaps(reading.damaged, runs, partition))
     if thinned and gaps:
@@ -116,24 +116,26 @@ def _replica(
         proven=max(cleaned, reading.proven_below),
         gaps=tuple((a, min(b, thinned - 1)) for a, b, _ in gaps if a < thinned),
         unreadable=tuple(reading.unreadable),
-        unread_beside=(*_unread_beside(partition), *doubts),
-        told=() if log_dir.broker_running() else tuple(_told_beside(partition, end)),
-        aside=tuple(_aside(partition)),
+        unread_beside=tuple(_unread_beside(partition)),
+        odd_mark=odd_mark,
+        told=() if log_dir.broker_running() else tuple(told_beside(partition, end)),
+        aside=tuple(logs_aside(partition)),
     )
 
 
-def _believed(partition: PartitionDir, watermark: int | None, end: int) -> tuple[int | None, tuple[str, ...]]:
-    """The high watermark as far as it is of this log, and what is not known for it."""
+def believed(partition: PartitionDir, watermark: int | None, end: int) -> tuple[int | None, int | None]:
+    """The high watermark as far as it is of this log, and one that may be of another one."""
     if watermark is None or watermark <= end:
-        return watermark, ()
+        return watermark, None
     if partition.log_dir.broker_running():
-        return end, ()  # It was read after the log, or is of a topic of this name before: none is beyond it.
+        # It was read after the log, or is of a topic of this name before: none is beyond it.
+        return end, None
     if or_none(mark_is_older, partition, None) is False:
-        return watermark, ()
-    return None, (DOUBTFUL_MARK.format(partition.path, end, watermark - 1),)
+        return watermark, None
+    return None, watermark
 
 
-def _told_beside(partition: PartitionDir, end: int) -> Iterator[tuple[int, int, str]]:
+def told_beside(partition: PartitionDir, end: int) -> Iterator[tuple[int, int, str]]:
     """Offsets of which another file tells: one of a log that is not here, or is empty.
 
     Who deletes a segment renames its log first, then its indexes; who cuts a log deletes the snapshots above
@@ -180,7 +182,7 @@ def _told_between(segment: LogSegment) -> Iterator[tuple[int, int, str]]:
                 return
 
 
-def _aside(partition: PartitionDir) -> Iterator[tuple[int, int, bool, str]]:
+def logs_aside(partition: PartitionDir) -> Iterator[tuple[int, int, bool, str]]:
     """Logs that are no segments: a cleaner's (`.swap`, `.cleaned`), and what was to be deleted.
 
     The third of each tells that it waits for a start that puts it in the place of what is deleted by then. A
@@ -198,7 +200,7 @@ def _aside(partition: PartitionDir) -> Iterator[tuple[int, int, bool, str]]:
             yield base, last, waits and base not in bases, name
 
 
-def _unread_logs(partition: PartitionDir) -> Iterator[str]:
+def unread_logs(partition: PartitionDir) -> Iterator[str]:
     names = sorted((*(name for _, name in partition.layout.shadowed), *partition.layout.unparsable))
     yield from (
         f"{partition.path}/{name}: no broker reads this name" for name in names if name.endswith(".log")

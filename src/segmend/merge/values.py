@@ -99,7 +99,8 @@ class Replica:
     all the same. `aside` are logs with another ending: first offset, the last that one may have, whether it
     waits to replace others, name. `gaps` are offsets below `thinned` between two files, of which nothing
     here tells whether it took them. `unreadable` says what could not be looked at,
-    `unread_beside` which of the files beside the logs.
+    `unread_beside` which of the files beside the logs. `odd_mark` is a high watermark that may be of an older
+    topic.
     """
 
     broker: int | None
@@ -124,6 +125,7 @@ class Replica:
     aside: tuple[tuple[int, int, bool, str], ...] = ()
     unreadable: tuple[str, ...] = ()
     unread_beside: tuple[str, ...] = ()
+    odd_mark: int | None = None
 
     @property
     def batches(self) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from segmend.formats.names import parse_file_name
 from segmend.kernel.types import KINDS
+from segmend.long_json import JsonObject
 from segmend.merge.compared import Compared
 from segmend.merge.gathered import PassedOver
 from segmend.merge.values import Conflicts, Merged, Replica, Standing
@@ -275,12 +276,8 @@ def _source(partition: Compared, standing: Standing, number: int) -> Replica | N
 def summary_json(
     counts: Mapping[str, int], notes: Sequence[str], beside: PassedOver, seconds: float
 ) -> dict[str, object]:
-    return {
-        "type": "summary", **counts, "notes": list(notes), "not_looked_at": list(beside.aside),
-        "strays": list(beside.strays), "unread": list(beside.broken), "running": list(beside.running),
-        "not_here": None if beside.not_here is None else list(beside.not_here), "shared": list(beside.shared),
-        "seconds": round(seconds, 3),
-    }  # fmt: skip
+    told = beside.to_json()
+    return {"type": "summary", **counts, "notes": list(notes), **told, "seconds": round(seconds, 3)}
 
 
 def summary_line(counts: Mapping[str, int], seconds: float, style: Style = PLAIN) -> str:
@@ -304,15 +301,11 @@ def vanished_lines(gone: Sequence[str]) -> Iterator[str]:
         yield f"and {len(gone) - SHOWN} more (--json names all)"
 
 
-def passed_over_lines(
-    aside: Sequence[str],
-    strays: Sequence[str],
-    broken: Sequence[str],
-    running: Sequence[str],
-    not_here: Sequence[int] | None = (),
-    shared: Sequence[str] = (),
-) -> Iterator[str]:
-    """What lies beside the replicas and was not looked at, for people."""
+def passed_over_lines(line: JsonObject) -> Iterator[str]:
+    """What lies beside the replicas and was not looked at, for people; a `line` has `PassedOver.to_json`."""
+    told = (line.get(each, ()) for each in ("not_looked_at", "strays", "unread", "running"))
+    aside, strays, broken, running = told
+    not_here, shared = line.get("not_here", ()), line.get("shared", ())
     logs = [each for each in aside if parse_file_name(each.rpartition("/")[2]).kind == "log"]
     if homes := [each for each in aside if each not in logs]:
         yield (

@@ -12,20 +12,19 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Final
 
-from segmend.cluster.elsewhere import beyond, not_here
 from segmend.cluster.newest_metadata import compacts_by
 from segmend.errors import SegmendError, UsageError
+from segmend.fleet.surroundings import Surroundings
 from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import replace
 from segmend.logdir import disk
 from segmend.logdir.tree import LogDir
-from segmend.merge.gathered import passed_over, running_on
 from segmend.merge.spans import Spans
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue import forms
 from segmend.rescue.outlet import Folder, Line, in_words, refuse_overlap
 from segmend.rescue.request import RescueRequest
-from segmend.rescue.run import Each, RescueTask, gone_whole, replicas_wanted, summary_of, with_doubts
+from segmend.rescue.run import Each, RescueTask, replicas_wanted, summary_of, with_doubts
 from segmend.surgery.writing.atomic import TEMPORARY
 from segmend.surgery.writing.effects import Effects, sync_dir
 
@@ -50,7 +49,7 @@ def export(
     refuse_overlap(request.out, (log_dir.path for log_dir in dirs))
     wanted, fx = replicas_wanted(request, dirs, only), fx or Effects()
     brokers, compacts = BrokerDirs(dirs, release=request.release), compacts_by(dirs, request.configs)
-    running = running_on(dirs)
+    around = Surroundings(dirs, compacts.known, request.wants, whole=not only)
     with _opened(request.out, form, fx):
         folder = Folder(request.out, fx)
         tasks = [
@@ -66,7 +65,7 @@ def export(
             for task in tasks
         ]
         told, pending = list[Line](), list[Line]()
-        for line in with_doubts(each(table)(tasks, folder), beyond(dirs, compacts.known), wanted):
+        for line in with_doubts(each(table)(tasks, folder), around, wanted):
             if line.get("refused"):
                 told.append(line)
                 yield line
@@ -76,11 +75,7 @@ def export(
                 yield from _commit(table, pending, request.out, fx)
                 told, pending = told + pending, []
         yield from _commit(table, pending, request.out, fx)
-        beside = replace(
-            passed_over(() if only else dirs, request.topic),
-            running=running_on(dirs, running), not_here=not_here(compacts.known, request.topic),
-        )  # fmt: skip
-        yield summary_of(told + pending, gone_whole(request, dirs, only), compacts, beside)
+        yield summary_of(told + pending, compacts, around)
 
 
 def _commit(table: forms.Growing, lines: Sequence[Line], out: str, fx: Effects) -> Sequence[Line]:

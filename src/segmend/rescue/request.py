@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
 from typing import Literal
 
 from segmend.broker.cleanup_policy import POLICY
@@ -72,6 +73,10 @@ class RescueRequest:
     """The server.properties of brokers, as far as they were given."""
     salvage: bool = False
     """Whether records of batches whose checksum fails are wanted where no replica has sound ones."""
+
+    def wants(self, key: tuple[str, int]) -> bool:
+        """Whether a partition is asked for."""
+        return fnmatchcase(key[0], self.topic or "*")
 
     @property
     def low(self) -> int:

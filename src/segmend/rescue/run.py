@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from functools import cache, partial
 from operator import attrgetter
 from typing import Final
 
-from segmend.cluster.elsewhere import Beyond, beyond, not_here
 from segmend.cluster.newest_metadata import Policies, compacts_by
-from segmend.cluster.vanished import vanished
 from segmend.errors import ExitCode, PartitionError, UsageError
+from segmend.fleet.surroundings import Surroundings
 from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import frozen, replace
 from segmend.logdir.release import Release
@@ -20,7 +18,7 @@ from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.long_json import JsonObject
 from segmend.merge.cut import count_of
 from segmend.merge.fates import fates
-from segmend.merge.gathered import Key, PassedOver, gathered, passed_over, running_on
+from segmend.merge.gathered import Key, gathered
 from segmend.merge.look import Second
 from segmend.merge.packed import Packed
 from segmend.merge.pieces import Piece, pieces
@@ -68,7 +66,8 @@ def rescue(
     form, home = forms.form(request.form), home_of(dirs, request.broker)
     wanted = replicas_wanted(request, dirs, only)
     brokers, compacts = BrokerDirs(dirs, release=request.release), compacts_by(dirs, request.configs)
-    release, running = brokers.release, running_on(dirs)
+    release = brokers.release
+    around = Surroundings(dirs, compacts.known, request.wants, whole=not only)
     with open_outlet(request.out, request.identity, fx or Effects()) as outlet:
         done = {(line["topic"], line["partition"]) for line in outlet.done if line is not outlet.summary}
         todo = [
@@ -83,30 +82,26 @@ def rescue(
             return
         yield from list(outlet.done)
         refused = list[Line]()
-        for line in with_doubts(each(todo, outlet), beyond(dirs, compacts.known), wanted):
+        for line in with_doubts(each(todo, outlet), around, wanted):
             refused.append(line) if line.get("refused") else outlet.record(line)
             yield line
         form.finish(home, outlet, sorted(outlet.done, key=_place))
         lines = sorted([*outlet.done, *refused], key=_place)
-        beside = replace(
-            passed_over(() if only else dirs, request.topic),
-            running=running_on(dirs, running), not_here=not_here(compacts.known, request.topic),
-        )  # fmt: skip
-        lines.append(summary_of(lines, gone_whole(request, dirs, only), compacts, beside))
+        lines.append(summary_of(lines, compacts, around))
         outlet.lay(REPORT, "".join(f"{line}\n" for line in text(lines)).encode("utf-8", "backslashreplace"))
         outlet.settle() if refused else outlet.record(lines[-1])
         yield lines[-1]
 
 
 def with_doubts(
-    lines: Iterable[Line], may_be: Beyond, wanted: Mapping[Key, Sequence[PartitionDir]]
+    lines: Iterable[Line], around: Surroundings, wanted: Mapping[Key, Sequence[PartitionDir]]
 ) -> Iterator[Line]:
     """The lines of partitions, each with what may have been beyond the replicas that are here."""
     for line in lines:
         if not line.get("refused"):
             key = line["topic"], line["partition"]
             holders = {one.dir: one.broker for one in map(unread, wanted[key])}
-            more = may_be(key, holders, line["next_offset"])
+            more = around.elsewhere(key).beyond(holders, line["next_offset"])
             told = {"doubts": more.doubts, "assumed": more.assumed}
             line = {**line, **{name: [*line[name], *words] for name, words in told.items()}}
         yield line
@@ -184,8 +179,7 @@ def replicas_wanted(
 ) -> dict[tuple[str, int], Sequence[PartitionDir]]:
     """The replicas of each partition that is asked for; raises `UsageError`."""
     by_key = gathered(dirs, only, ("current",)).groups
-    glob = request.topic or "*"
-    wanted = {key: places for key, places in by_key.items() if fnmatchcase(key[0], glob)}
+    wanted = {key: places for key, places in by_key.items() if request.wants(key)}
     if not wanted:
         raise UsageError("no partition here is asked for (`segmend show DIR` lists them)")
     for places in wanted.values():
@@ -347,25 +341,12 @@ def _sources(taken_pieces: Sequence[Piece]) -> Iterator[JsonObject]:
         yield {"broker": broker, "dir": dir, "batches": batches, "bytes": size}
 
 
-def gone_whole(
-    request: RescueRequest, dirs: Sequence[LogDir], only: Sequence[str]
-) -> list[dict[str, object]]:
-    """The partitions asked for that no dir has; nothing where not whole dirs are read."""
-    return [
-        {"topic": topic, "partition": partition, "why": why}
-        for (topic, partition), why in vanished(() if only else dirs).items()
-        if fnmatchcase(topic, request.topic or "*")
-    ]
-
-
-def summary_of(
-    lines: Sequence[Line], gone: Sequence[Mapping[str, object]], policies: Policies, beside: PassedOver
-) -> dict[str, object]:
-    """The last line; `gone` are partitions of which there is none, `beside` is what was not looked at.
+def summary_of(lines: Sequence[Line], policies: Policies, around: Surroundings) -> dict[str, object]:
+    """The last line; `around` tells of which partitions there is none, and what was not looked at.
 
     It names the topics whose gaps are lost, or were compacted, by a policy that nobody tells.
     """
-    refused = sum(bool(line.get("refused")) for line in lines)
+    refused, beside = sum(bool(line.get("refused")) for line in lines), around.passed_over()
     lines = [line for line in lines if not line.get("refused")]
     undecodable = sum(len(line["unreadable"]) for line in lines)
     gapped = sorted({line["topic"] for line in lines if line.get("gaps")})
@@ -378,13 +359,11 @@ def summary_of(
         "missing": sum(last - first + 1 for line in lines for first, last in line["missing"]),
         "marked": sum(line["marked"] for line in lines),
         "aborted": sum(line["aborted"] for line in lines),
-        "vanished": list(gone),
-        "not_looked_at": list(beside.aside),
-        "strays": list(beside.strays),
-        "shared": list(beside.shared),
-        "unread": list(beside.broken),
-        "running": list(beside.running),
-        "not_here": None if beside.not_here is None else list(beside.not_here),
+        "vanished": [
+            {"topic": topic, "partition": partition, "why": why}
+            for (topic, partition), why in around.gone().items()
+        ],
+        **beside.to_json(),
         **({"refused": refused} if refused else {}),
         **({"unreadable": undecodable} if undecodable else {}),
         "policy_untold": [

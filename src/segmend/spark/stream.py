@@ -58,6 +58,7 @@ class KafkaLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # ty
         self._last: Reach | None = None
         self._said: Offsets | None = None
         self._missed: set[str] = set()
+        self._began = False
 
     def _reached(self, options: ReadOptions) -> Reach:
         # Not sooner: what is raised where a stream is made Spark drowns in a fault of its own.
@@ -67,11 +68,13 @@ class KafkaLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # ty
             raise UsageError("a stream has no end: no endingOffsets, nor endingTimestamp")
         if options.max_offsets_per_trigger is not None and ReadMaxRows is None:
             raise UsageError("option maxOffsetsPerTrigger: it needs Spark 4.2 or later")
-        found = reached(self._paths, options)
+        found = reached(self._paths, options, first=not self._began)
         # As in Spark a pattern may match what is not there yet; a name that is nowhere is a slip, told once.
         fresh = [words for words in found.nowhere if words not in self._missed]
         tell_gone(fresh, options.gone_mode)
         self._missed.update(fresh)
+        self._began = True
+        tell_gone(found.unsure, options.mode)
         return found
 
     @in_a_line()
@@ -135,7 +138,7 @@ class KafkaLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # ty
             starting_offsets=tuple((key, first) for key, (first, _) in wanted.items()),
             ending_offsets=tuple((key, upto) for key, (_, upto) in wanted.items()),
         )  # fmt: skip
-        return [InputPartition(work) for work in open_table(self._paths, options, cores=CORES)]
+        return [InputPartition(work) for work in open_table(self._paths, options, cores=CORES, again=True)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""

@@ -149,15 +149,17 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
+from itertools import chain
 
-from segmend.cli.differences import with_doubts
 from segmend.cli.output import emit_asked, style
-from segmend.cli.replicas import replicas_asked
-from segmend.cluster.elsewhere import beyond
+from segmend.cli.replicas import asks_for, replicas_in, targets_of
 from segmend.cluster.newest_metadata import compacts_by
 from segmend.errors import ExitCode
+from segmend.fleet.surroundings import Surroundings
 from segmend.logdir.config import ServerConfig
-from segmend.merge.compared import compared
+from segmend.merge.compared import Compared, compared
+from segmend.report.diff import passed_over_lines, vanished_lines
 from segmend.report.merge import merge_json, merge_lines
 
 NAME = "merge"
@@ -167,13 +169,25 @@ OPTIONS = ("topic", "partition")
 
 def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     """Say of each partition which epochs make its branch, and whose batches are taken."""
-    dirs, groups = replicas_asked(args, paths)
+    targets = targets_of(paths)
+    groups = replicas_in(args, targets.dirs, targets.places)
     configs = [] if args.config is None else [ServerConfig.load(args.config)]
+    compacts = compacts_by(targets.dirs, configs)
+    around = Surroundings(targets.dirs, compacts.known, partial(asks_for, args), whole=not targets.names)
     code = ExitCode.NOTHING_WRONG
-    compacts = compacts_by(dirs, configs)
-    may_be = beyond(dirs, compacts.known)
-    for each in compared(groups, jobs=1, compacts=compacts):
-        partition = with_doubts(each, may_be)
+    for partition in map(around.beyond, compared(groups, jobs=1, compacts=compacts)):
         emit_asked(args, map(merge_json, [partition]), merge_lines(partition, style(args)))
-        code |= ExitCode.OPERATIONAL if partition.merged is None else ExitCode.NOTHING_WRONG
-    return code
+        code |= _code(partition)
+    gone, beside = [*around.gone().values()], around.passed_over()
+    last = {"type": "summary", "vanished": gone, **beside.to_json()}
+    emit_asked(args, [last], chain(vanished_lines(gone), passed_over_lines(last)))
+    return code | ExitCode.of(left=gone or beside.strays or beside.shared, unread=beside.broken)
+
+
+def _code(partition: Compared) -> ExitCode:
+    """As a rescue of it would end."""
+    merged = partition.merged
+    if merged is None:
+        return ExitCode.OPERATIONAL
+    left = (merged.missing, merged.diverged, merged.conflicts, merged.doubts)
+    return ExitCode.of(left=any(left), unread=any(each.unreadable for each in partition.replicas))

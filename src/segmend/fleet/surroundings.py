@@ -1,0 +1,69 @@
+"""What replicas do not tell of themselves: what lies beside them, is gone, or was on brokers not here.
+
+The one place for whoever compares, merges or reads replicas, alone or by Spark: none of them gives an
+all-clear that another one would not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from segmend.cluster.elsewhere import NotRead, beyond, not_here
+from segmend.cluster.newest_metadata import KnownCluster
+from segmend.cluster.vanished import Wants, vanished
+from segmend.frozen import replace
+from segmend.logdir.tree import LogDir
+from segmend.merge.compared import Compared
+from segmend.merge.gathered import Key, PassedOver, passed_over, running_on
+
+
+class Surroundings:
+    """Of the log dirs of one cluster, of the partitions that are wanted; begun before anything is read.
+
+    `known` is its metadata. Where not `whole` dirs are read, but partition directories in them, nothing is
+    said of what is beside these.
+    """
+
+    def __init__(
+        self, dirs: Sequence[LogDir], known: Sequence[KnownCluster], wants: Wants, *, whole: bool = True
+    ) -> None:
+        self._dirs, self._known, self._wants = dirs, known, wants
+        self._whole = dirs if whole else ()
+        self._running = running_on(dirs)
+        self._beyond = beyond(dirs, known)
+
+    def elsewhere(self, key: Key) -> NotRead:
+        """What may have been beyond the replicas of a partition."""
+        return self._beyond(key)
+
+    def beyond(self, partition: Compared) -> Compared:
+        """It, with what may have been beyond its replicas among the doubts."""
+        merged = partition.merged
+        if merged is None:
+            return partition
+        holders = {replica.dir: replica.broker for replica in partition.replicas}
+        key = partition.topic, partition.partition
+        more = self.elsewhere(key).beyond(holders, merged.next_offset)
+        doubts, assumed = (*merged.doubts, *more.doubts), (*merged.assumed, *more.assumed)
+        return replace(partition, merged=replace(merged, doubts=doubts, assumed=assumed))
+
+    def gone(self) -> dict[Key, str]:
+        """The partitions that none of the dirs has, and how that is known, in words."""
+        return {key: words for key, words in vanished(self._whole).items() if self._wants(key)}
+
+    def passed_over(self) -> PassedOver:
+        """What is not looked at; asked once all is read."""
+        return replace(
+            passed_over(self._whole, self._wants),
+            running=running_on(self._dirs, self._running), not_here=not_here(self._known, self._wants),
+        )  # fmt: skip
+
+    def unsure(self) -> Iterator[str]:
+        """Of what is passed over that which takes an all-clear away, in words."""
+        beside = passed_over(self._whole, self._wants)
+        for paths, words in (
+            (beside.strays, "may have records that no replica here has; it is not read"),
+            (beside.broken, "a link to nothing (a disk that is not mounted?)"),
+            (beside.shared, "nothing tells whose records it has, so it is not read"),
+        ):
+            yield from (f"{path}: {words}" for path in paths)
