@@ -8,6 +8,7 @@ files hold, are all that was acknowledged, each once, and what is not served is 
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import shutil
@@ -200,10 +201,10 @@ def beside(side: Path) -> list[str]:
         return []
     out = side.with_name(f"{side.name}-out")
     shutil.rmtree(out, ignore_errors=True)
-    ran = run("rescue", side, "--out", out, "--as", "jsonl", "--decode", "utf8")
+    ran = run("rescue", side, "--out", out, "--as", "jsonl")
     assert ran.code in (0, 4), ran.err
     lines = [line for path in sorted(out.rglob("*.jsonl")) for line in path.read_text().splitlines()]
-    return [str(json.loads(line)["value"]) for line in lines]
+    return [base64.b64decode(json.loads(line)["value"]).decode() for line in lines]
 
 
 def play(numbers: Iterable[int], seed: int, of: Sequence[str], home: Path) -> Counter[str]:
