@@ -9,10 +9,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.surgery.child import NOBODY
+from tests.surgery.world import make, plan_of
 
 from segmend.errors import SegmendError
+from segmend.formats import posix_acl
+from segmend.formats.posix_acl import MASK, OTHERS, OWNER, OWNING_GROUP, USER, AclEntry, PosixAcl
+from segmend.frozen import replace
 from segmend.logdir.disk import FileReader
+from segmend.surgery.dir_fingerprint import DirFingerprint
+from segmend.surgery.execute.apply import apply
+from segmend.surgery.execute.undo import undo
 from segmend.surgery.new_bytes import NewBytes
+from segmend.surgery.steps.move_dir import MoveDir
 from segmend.surgery.writing import copying
 from segmend.surgery.writing.effects import Effects
 from segmend.surgery.writing.work import Workplace
@@ -210,6 +219,20 @@ class TestSharing:
         with open(big, "r+b") as file:
             file.write(b"changed")
         assert big.with_name("t").read_bytes() == data
+
+    def test_an_access_list_comes_back_as_one_attribute(self, sharing: Path, tmp_path: Path) -> None:
+        """XFS shows it to root under two names: back on ext4 the file had an attribute more."""
+        world, there = make(tmp_path), sharing / f"{tmp_path.name}-there"
+        shutil.copytree(world.b, there)
+        entries = [AclEntry(tag=tag, permissions=6) for tag in (OWNER, OWNING_GROUP, MASK, OTHERS)]
+        entries.insert(1, AclEntry(tag=USER, permissions=6, id=NOBODY))
+        log = world.a / "far-0" / "0.log"
+        os.setxattr(log, posix_acl.ATTRIBUTE, posix_acl.render(PosixAcl(entries=tuple(entries))))
+        before = world.tree()
+        plan = plan_of(world, [MoveDir.of(str(world.a / "far-0"), str(there / "far-0"), "moved")])
+        plan = replace(plan, dirs=(plan.dirs[0], DirFingerprint.of(str(there))))
+        undo(apply(plan, str(world.state)).run)
+        assert world.tree() == before
 
     def test_a_piece_that_changed_is_hashed_all_the_same(self, big: Path) -> None:
         piece = NewBytes.range_of(str(big), 4096, 20 * MIB)

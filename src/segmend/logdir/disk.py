@@ -41,6 +41,7 @@ _GET_FLAGS: Final = 0x80086601
 """`FS_IOC_GETFLAGS`."""
 _UNCHANGEABLE: Final = 0x10 | 0x20
 """`FS_IMMUTABLE_FL`, `FS_APPEND_FL`."""
+_LISTS_OF_XFS: Final = frozenset({"trusted.SGI_ACL_FILE", "trusted.SGI_ACL_DEFAULT"})
 _NO_WAIT: Final[int] = getattr(os, "RWF_NOWAIT", 0)
 _MOUNTS: Final = 8 << 20
 """Bytes of a list of mounts; of machines with very many, a few MiB."""
@@ -144,10 +145,18 @@ def real_path(path: str) -> str:
         raise _no_path(path) from None
 
 
+def copied_names(names: Iterable[str]) -> list[str]:
+    """Of extended attributes those that a copy gets, too; not what XFS shows to root of access lists.
+
+    It keeps them under these names; on another file system, they would be two attributes of one.
+    """
+    return [name for name in names if name not in _LISTS_OF_XFS]
+
+
 def attributes(path: str) -> tuple[tuple[str, str], ...]:
     """Extended attributes by name, values in hex: SELinux labels, ACLs; raises `Unreadable`."""
     try:
-        names = sorted(os.listxattr(path, follow_symlinks=False))
+        names = sorted(copied_names(os.listxattr(path, follow_symlinks=False)))
         return tuple((name, os.getxattr(path, name, follow_symlinks=False).hex()) for name in names)
     except OSError as error:
         if error.errno == errno.ENOTSUP:

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from segmend.formats import posix_acl
-from segmend.logdir.disk import link_target
+from segmend.logdir.disk import copied_names, link_target
 
 _NEW: Final = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 _OLD: Final = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -86,7 +86,7 @@ class Effects:
     def set_attributes(self, fd: int, wanted: Mapping[str, bytes]) -> None:
         """The extended attributes: an SELinux label, an ACL; those that are right are left alone."""
         with _named(fd):
-            have = {name: os.getxattr(fd, name) for name in os.listxattr(fd)}
+            have = {name: os.getxattr(fd, name) for name in copied_names(os.listxattr(fd))}
             # An access list is a mode as well: what it closes to its owner gets no other attribute after it.
             for name, value in sorted(wanted.items(), key=lambda each: each[0] == posix_acl.ATTRIBUTE):
                 if have.get(name) != value:
