@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from tests.lab.admin import admin
 from tests.lab.releases import Release
@@ -91,9 +92,24 @@ def topics(release: Release) -> list[Topic]:
 def create(bootstrap: str, wanted: list[Topic], replicas: int = 1) -> None:
     """Create the topics and wait until the broker says so."""
     client = admin(bootstrap)  # its futures die with it
-    fresh = [NewTopic(row.name, row.partitions, replicas, config=row.settings) for row in wanted]
-    for name, future in client.create_topics(fresh, operation_timeout=60).items():
+    fresh = {row.name: NewTopic(row.name, row.partitions, replicas, config=row.settings) for row in wanted}
+    for name, future in client.create_topics([*fresh.values()], operation_timeout=60).items():
         try:
-            future.result(90)
+            try:
+                future.result(90)
+            except KafkaException as error:
+                # librdkafka gives up the address it began with, and what it asked there, once it knows all.
+                if error.args[0].code() != KafkaError._DESTROY_BROKER:
+                    raise
+                _once_more(client, fresh[name])
         except Exception as error:
             raise RuntimeError(f"topic {name}: {error}") from error
+
+
+def _once_more(client: AdminClient, topic: NewTopic) -> None:
+    """It may have been made."""
+    try:
+        client.create_topics([topic], operation_timeout=60)[topic.topic].result(90)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+            raise

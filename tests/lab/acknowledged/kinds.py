@@ -1,4 +1,4 @@
-"""Another base, of odder records: `python -m tests.lab.acknowledged.kinds 4.3.1 SEED FILE`.
+"""Another base, `4.3.1-kinds`, of odder records: `python -m tests.lab.acknowledged.kinds 4.3.1 SEED FILE`.
 
 The same topics. Brokers roll at other sizes, up to 4.0. `plain` was deleted and made anew; its records
 come in all codecs, without key, value or both, empty or large, with headers that are empty, null or twice

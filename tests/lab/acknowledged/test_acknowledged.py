@@ -10,10 +10,22 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import Ran
-from tests.lab.acknowledged.judge import Record, Told, Trial, World, compare, faults_of_base, opened, play
+from tests.lab.acknowledged.judge import (
+    Record,
+    Told,
+    Trial,
+    World,
+    compare,
+    faults_of_base,
+    opened,
+    play,
+    rescued,
+)
 
 pytestmark = pytest.mark.slow
-SEEDS = {"1.1.0": (1, 2, 26), "4.3.1": (2, 3, 422, 133, 480, 403, 1206)}
+KINDS = "4.3.1-kinds"
+"""Of `kinds`: odder records."""
+SEEDS = {"1.1.0": (1, 2, 26), "4.3.1": (2, 3, 422, 133, 480, 403, 1206), KINDS: (1, 2)}
 """26, 422: the epoch flipped of a batch that begins a file or an epoch, whose followers were then denied.
 133: zeros that end in the header of a batch, whose base offset is then another that fits.
 480: the last batch of a compacted log with another base offset.
@@ -75,6 +87,22 @@ def test_of_batches_that_are_gone_without_a_trace_none_is_lost(world: Callable[[
         for seed in seeds:
             trial = play(world(version), seed, only="lifted")
             assert trial.faults == [], (version, seed, trial.wounds)
+
+
+def test_compacting_a_replica_gives_what_a_real_cleaner_left_of_another(
+    world: Callable[[str], World], tmp_path: Path
+) -> None:
+    """The cleaner of broker 2 came to the end, those of the others did not. It left no old tombstone."""
+
+    def left(node: int, *options: str) -> set[Record]:
+        dirs = [world(KINDS).root / f"b{node}" / "d0"]
+        return set(rescued(tmp_path / f"{node}{len(options)}", dirs, "jsonl", *options).rows["compacted-0"])
+
+    cleaned = left(2)
+    for node in (1, 3):
+        compacted = left(node, "--compact")
+        assert left(node) > compacted > cleaned
+        assert [row for row in compacted - cleaned if row[2] is not None] == []
 
 
 def test_the_judge_takes_a_loss_of_any_size(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ VERSION = "4.3.1"
 @pytest.mark.broker
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
-    ("version", "seed", "overlap"), [("4.3.1", 480, False), ("1.1.0", 26, False), ("1.1.0", 24, True)]
+    ("version", "seed", "overlap"),
+    [("4.3.1", 480, False), ("4.3.1", 300, True), ("1.1.0", 26, False), ("1.1.0", 24, True)],
 )
 def test_a_broker_serves_what_was_acknowledged(
     version: str, seed: int, overlap: bool, tmp_path: Path
