@@ -3,7 +3,7 @@
 `python -m tests.merge.healthy [RELEASE...] [--seed N]`. All topics have three replicas: plain ones in several
 codecs, of an idempotent and of a transactional producer, compacted ones, and the internal ones. Looked at are
 the dirs after all were killed while nothing was written; killed in the middle of a burst, where what differs
-is read batch by batch; and stopped in order.
+is read batch by batch; and stopped in order, after some were away while others were cleaned.
 """
 
 import argparse
@@ -42,6 +42,8 @@ COMPACT = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "de
 OF_ZOOKEEPER = {"zookeeper.session.timeout.ms": "6000"}
 FORGOTTEN = 10
 """Seconds until ZooKeeper has forgotten a broker that was killed: before that old releases do not start."""
+CLEANED = 4
+"""Seconds in which the cleaner looks several times."""
 LEFT_OUT = {"0.8.2.2"}
 """Today's clients cannot make topics there."""
 WRITES_EVERY = 6
@@ -62,9 +64,9 @@ class Story:
         self.cluster.start()
         if self.release.mode != "zookeeper":
             wait_until_known(self.cluster.bootstrap, len(self.cluster.brokers))
-        small = small_segments(self.release, 1 << 14)
+        plain, cleaned = (small_segments(self.release, size) for size in (1 << 14, 1 << 11))
         rows = [
-            Topic(name, {**small, **(COMPACT if name == "compacted" else {})}, self.draw.randrange(1, 4))
+            Topic(name, {**cleaned, **COMPACT} if name == "compacted" else plain, self.draw.randrange(1, 4))
             for name in self.topics
         ]
         create(self.cluster.bootstrap, rows, replicas=3)
@@ -102,6 +104,19 @@ class Story:
             value = b"%d %s" % (self.count, self.draw.randbytes(self.draw.randrange(60)).hex().encode())
             partition = self.draw.randrange(self.partitions[name])
             client.produce(name, value, b"k%d" % self.draw.randrange(20), partition)
+
+    def away(self, turns: int) -> None:
+        """One is killed, and comes back to leaders whose epochs began with what is cleaned by then."""
+        for _ in range(turns):
+            broker = self.draw.choice(self.cluster.brokers)
+            broker.kill()
+            if self.cluster.zookeeper:
+                time.sleep(FORGOTTEN)
+            self.write(2)
+            time.sleep(CLEANED)
+            broker.launch()
+            broker.wait_ready()
+            self.until_in_sync()
 
     def until_in_sync(self) -> None:
         deadline, client = time.monotonic() + 120, admin(self.cluster.bootstrap)
@@ -167,6 +182,7 @@ def play(version: str, seed: int) -> tuple[list[str], int]:
             cluster.start()
             story.until_in_sync()
             story.write(3)
+            story.away(2)
             story.until_in_sync()
             time.sleep(WRITES_EVERY)
             for broker in cluster.brokers:

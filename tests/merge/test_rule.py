@@ -248,3 +248,21 @@ def test_a_mark_of_before_the_log_was_cut_counts_up_to_the_end_of_its_last_epoch
     history.truths = [log[:8], log]
     history.leader, history.epoch = 1, 1
     assert merge(history.replicas(), history, compacted=False).high_watermark == 10
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_who_fetches_from_a_leader_that_was_cleaned_knows_its_epoch_from_a_later_offset(held: bool) -> None:
+    """It has left nothing; seen on real 3.9.2. With a batch in between it was no follower of that leader."""
+    log = [Stored(at, at, int(at >= 10), at, ((at, b"%d" % (at % 4), False),)) for at in range(15)]
+    old = [replace(log[at], epoch=0, crc=99) for at in (11,) if held]
+    history = History(random.Random(0), 2)
+    history.nodes = [
+        Node([*log[:10], *old, *log[12:]], [(0, 0), (1, 12)], high_watermark=15, cleaned=13),
+        Node([*log[:10], *log[12:]], [(0, 0), (1, 10)], high_watermark=15, cleaned=13),
+    ]
+    history.truths = [log, log]
+    history.leader, history.epoch = 1, 1
+    merged = merge(history.replicas(), history, compacted=True)
+    relations = {each.relation for each in merged.standings}
+    assert ("diverged" in relations) is held
+    assert (relations == {"best", "equal"} and merged.doubts == ()) is not held

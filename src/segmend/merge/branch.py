@@ -17,7 +17,7 @@ from segmend.merge.packed import Packed
 from segmend.merge.second_look import Look
 from segmend.merge.spans import Span, Spans, common, has, united, without
 from segmend.merge.superseded import unexplained
-from segmend.merge.values import NO_EPOCH, Epoch, Replica, Run
+from segmend.merge.values import Epoch, Replica, Run
 
 
 class Part(NamedTuple):
@@ -341,15 +341,29 @@ def _lost_in(
 
 
 def _elsewhere(replica: Replica, chain: Sequence[Epoch]) -> Iterator[int]:
-    """Where the epochs of its checkpoint leave the branch, whether batches of them are left or not."""
+    """Where the epochs of its checkpoint leave the branch, whether batches of them are left or not.
+
+    One that begins later than on the branch, with nothing before it, does not: who fetches from a leader that
+    was cleaned there notes the first batch that it gets (`UnifiedLog.append`).
+    """
     bounds = {each.epoch: each.last_offset for each in chain}
-    claims = sorted(claims_of(replica).items())
-    for (epoch, start), (_, following) in pairwise([*claims, (NO_EPOCH, replica.log_end_offset)]):
+    claims: list[tuple[int | None, int]] = [*sorted(claims_of(replica).items())]
+    for (epoch, start), (later, following) in pairwise([*claims, (None, replica.log_end_offset)]):
+        assert epoch is not None
         last = bounds.get(epoch, start - 1)
         if last is not None and replica.epochs and following - 1 > last:
-            yield max(start, last + 1)
+            if later not in bounds or _has_anything(replica, last + 1, following - 1):
+                yield max(start, last + 1)
         elif epoch not in bounds:
             yield start
+
+
+def _has_anything(replica: Replica, first: int, last: int) -> bool:
+    """Whether there are bytes of these offsets, sound or not."""
+    at = bisect_left(replica.runs.column("last_offset"), first)
+    if at < len(replica.runs) and replica.runs[at].first_offset <= last:
+        return True
+    return bool(common(_hurt(replica, LONG_MAX), [(first, last)]))
 
 
 def _cover(replica: Replica, parts: Parts, thinned: int) -> Spans:

@@ -8,6 +8,7 @@ The newest leader's branch wins
     newest epoch, and back from there by those replicas that have it. They had truncated their logs to its
     leader's before they followed (KIP-101), so what they have below is the branch, too. A checkpoint line
     that the replica's own sound batches contradict does not count, nor does one that begins above its end.
+    One that begins later than on others, with nothing before it, leaves no branch: its leader was cleaned.
     Why: the cluster itself would go on with this leader; any other choice takes away what was written since.
     An epoch of few batches of one replica that no checkpoint has, or has begin later, while another has the
     same bytes in one that more tells of, is a flipped bit: followers copy a batch with its epoch.
