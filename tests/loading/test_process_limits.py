@@ -3,6 +3,7 @@
 4.3.1 over 70 segments, allowed 230 open files, lost its log dirs ("Too many open files") and ended.
 """
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ from tests.brokers import broker_of
 from tests.faults.written import two_dirs
 
 from segmend.loading import BrokerOutcome, ForecastOptions, forecast, left_open
+from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
+from segmend.logdir.file_system import EntryType
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
@@ -58,3 +61,21 @@ def test_a_few_lines_of_server_properties_are_told_from_all(tmp_path: Path) -> N
         *_, end = forecast(broker, ForecastOptions())
         assert isinstance(end, BrokerOutcome)
         assert any(words in each for each in end.assumed) == told
+
+
+def test_segments_are_counted_while_they_are_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each directory is listed once: there may be 100,000."""
+    listed: Counter[str] = Counter()
+    really = disk.listing
+
+    def counted(path: str) -> dict[str, EntryType]:
+        listed[path] += 1
+        return really(path)
+
+    dirs = list(two_dirs(tmp_path))
+    broker = broker_of(dirs, "4.3")
+    monkeypatch.setattr(disk, "listing", counted)
+    *_, end = forecast(broker, ForecastOptions(max_map_count=1))
+    assert isinstance(end, BrokerOutcome)
+    assert any("memory maps" in each for each in end.unknown)
+    assert {each: times for each, times in listed.items() if times > 1} == {}

@@ -103,13 +103,14 @@ def test_no_line_holds_all_directories_for_each_one(tmp_path: Path) -> None:
 
 def test_a_file_is_asked_once_what_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run, asked, stat, pread = told_of(tmp_path / "one", 1), Counter[str](), os.stat, os.pread
+    ends = Counter[str]()
 
     def count(path: str, **options: bool) -> os.stat_result:
         asked[path.rpartition("/")[2]] += "/orders0-0/" in path
         return stat(path, **options)
 
     def last_of(fd: int, size: int, position: int) -> bytes:
-        asked["a last entry"] += 1
+        ends[Path(os.readlink(f"/proc/self/fd/{fd}")).suffix] += 1
         return pread(fd, size, position)
 
     with monkeypatch.context() as patch:
@@ -117,5 +118,7 @@ def test_a_file_is_asked_once_what_it_is(tmp_path: Path, monkeypatch: pytest.Mon
         patch.setattr(os, "pread", last_of)
         run()
     assert any(name.endswith(".index") for name in asked), "of the active segment, whether it has room"
-    assert asked.pop("a last entry") == 3, "the time index of each segment, by which retention goes"
+    assert ends == {".timeindex": 3, ".index": 3, ".log": 3}, (
+        "of each segment, by which retention goes, and whether it is due"
+    )
     assert {name for name, times in asked.items() if times > 1 and not name.endswith(".log")} == set()

@@ -9,7 +9,7 @@ import pytest
 from tests.beside import broker_on
 
 from segmend.logdir import disk
-from segmend.logdir.file_system import LockState, Unreadable
+from segmend.logdir.file_system import Files, LockState, Unreadable
 
 
 def test_listing_tells_files_directories_links_and_the_rest(tmp_path: Path) -> None:
@@ -169,3 +169,14 @@ def test_no_lock_file_is_no_lock_and_an_unreadable_one_cannot_be_told(tmp_path: 
     assert disk.lock_state(f"{tmp_path}/.lock") == LockState(held=False)
     (tmp_path / "dir").mkdir()
     assert disk.lock_state(f"{tmp_path}/dir") is None
+
+
+@pytest.mark.parametrize("size", [0, 1, 11, 12, 13, 40])
+def test_the_end_of_a_file_is_the_same_by_whichever_way(size: int, tmp_path: Path) -> None:
+    """The short way for very many files, and that of a file system which has none."""
+    path = str(tmp_path / "x")
+    Path(path).write_bytes(data := bytes(range(size)))
+    for wanted, unit in ((12, 12), (5, 1), (8, 12), (100, 1)):
+        whole = data[: size - size % unit]
+        assert disk.last_bytes(path, wanted, unit) == whole[max(len(whole) - wanted, 0) :]
+        assert Files.last_bytes(disk, path, wanted, unit) == disk.last_bytes(path, wanted, unit)

@@ -236,7 +236,7 @@ def _largest_timestamp(loaded: LoadedLog, segment: Segment, now_ms: int) -> tupl
         return (stamp, Clock.RECORD) if stamp >= 0 else _modified(segment, now_ms)
     index = _time_index(loaded, segment)
     if index is not None and not segment.recovered:
-        data = index.last_unit(time_index.ENTRY_SIZE)
+        data = index.last_bytes(time_index.ENTRY_SIZE, time_index.ENTRY_SIZE)
         stamp = int.from_bytes(data[:8], "big", signed=True) if data else -1
         if stamp >= 0:
             return stamp, Clock.TIME_INDEX
@@ -257,9 +257,13 @@ def _newest(loaded: LoadedLog, segment: Segment, now_ms: int) -> tuple[int, Cloc
 
 def _newest_at_end(segment: Segment) -> int:
     """The largest timestamp behind the last entry of the offset index: of a few batches, if that is sound."""
-    last, start = last_entry(segment.index, offset_index.ENTRY_SIZE), 0
-    if last is not None:
-        start = int.from_bytes(last.data[4:], "big", signed=True)
+    index, data = segment.index, b""
+    if index is not None:
+        data = index.last_bytes(offset_index.ENTRY_SIZE, offset_index.ENTRY_SIZE)
+        if data and not any(data):  # preallocated
+            last = last_entry(index, offset_index.ENTRY_SIZE)
+            data = b"" if last is None else last.data
+    start = int.from_bytes(data[4:], "big", signed=True)
     return newest_from(segment, start if 0 <= start < segment.size else 0)
 
 

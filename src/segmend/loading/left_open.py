@@ -26,7 +26,7 @@ from segmend.node.dir_times import MINUTE, time_of
 from segmend.node.gates import ends_elected, perhaps_shut_out
 from segmend.node.listed import left_out, missing_files, unlisted
 from segmend.node.older import IDS, OWN, ahead, given_again, told
-from segmend.node.process_limits import MAX_MAP_COUNT, OPEN_FILES, loaded_segments, maps_needed
+from segmend.node.process_limits import LOADED, MAX_MAP_COUNT, OPEN_FILES, loaded_segments, maps_needed
 from segmend.wording import few
 
 ONE_MOMENT: Final = (
@@ -129,8 +129,12 @@ class LeftOpen:
 
     @cached_property
     def _segments(self) -> int:
-        """How many it loads, if it loads all."""
-        return loaded_segments(self._broker.dirs) if self._prelude.options.only is None else 0
+        """How many it loads, if it loads all; those of current partitions were counted on the way."""
+        if self._prelude.options.only is not None:
+            return 0
+        lines = (one.outcome for one in self._loaded)
+        current = sum(line.segments for line in lines if isinstance(line, PartitionOutcome))
+        return current + loaded_segments(self._broker.dirs, kinds=LOADED - {"current"})
 
     def _maps(self, *, known: bool) -> Iterator[str]:
         """That its machine, `known` or not, allows fewer memory maps than all indexes need."""

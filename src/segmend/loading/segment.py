@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from itertools import pairwise
 from struct import Struct
 from typing import Final
 
@@ -17,7 +16,7 @@ from segmend.broker.recovery import TOO_SMALL, size_wraps
 from segmend.broker.search import SEARCH, Search
 from segmend.broker.serving import UNKNOWN_CODEC
 from segmend.formats import legacy
-from segmend.formats.batch import LOG_OVERHEAD, MAX_CODEC, PREFIX, RecordBatch
+from segmend.formats.batch import HEADER_SIZE_V2, LOG_OVERHEAD, MAX_CODEC, PREFIX, RecordBatch, read_header
 from segmend.formats.java_number import parse_long, wrap_int, wrap_long
 from segmend.formats.names import file_prefix
 from segmend.formats.offset_index import ENTRY_SIZE
@@ -292,19 +291,27 @@ def lost_from(segment: Segment, start: int) -> Lost:
 
 def newest_from(segment: Segment, start: int) -> int:
     """The largest timestamp of what is left from byte `start` (ms; -1 without any)."""
-    if segment.log is not None and segment.size - start <= _FEW_BYTES:
-        with look_again(segment.log) as reader:
-            batches = [*iter_batches(Prefix(reader, segment.size), start=start)]
-        offsets = [segment.base_offset - 1, *(each.base_offset for each in batches)]
-        rising = all(one < next_one for one, next_one in pairwise(offsets))
-        if (
-            batches
-            and batches[-1].end == segment.size
-            and rising
-            and all(each.magic == 2 for each in batches)
-        ):
-            return max(-1, *(each.max_timestamp for each in batches))
+    log, size = segment.log, segment.size - start
+    if log is not None and size <= _FEW_BYTES and segment.size == log.size:
+        newest = _newest_in(log.last_bytes(size), segment.base_offset)
+        if newest is not None:
+            return newest
     return lost_from(segment, start).last_timestamp
+
+
+def _newest_in(data: bytes, base_offset: int) -> int | None:
+    """The largest timestamp of batches of magic 2 that lie one behind the other, their offsets rising.
+
+    None of other bytes, and of none.
+    """
+    at, newest, last = 0, None, base_offset - 1
+    while at + HEADER_SIZE_V2 <= len(data):
+        batch = read_header(data, at, at)
+        if batch.magic != 2 or batch.size < HEADER_SIZE_V2 or batch.base_offset <= last:
+            return None
+        last, at = batch.base_offset, batch.end
+        newest = max(-1 if newest is None else newest, batch.max_timestamp)
+    return newest if at == len(data) else None
 
 
 def lost_in(segment: Segment, scan: SegmentScan) -> Lost:

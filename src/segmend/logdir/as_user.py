@@ -89,8 +89,8 @@ class AsUser(Files):
     def open(self, path: str) -> OpenFile:
         return self._read(disk.open, path)
 
-    def last_unit(self, path: str, unit: int) -> bytes:
-        return self._read(disk.last_unit, path, unit)
+    def last_bytes(self, path: str, size: int, unit: int = 1) -> bytes:
+        return self._read(disk.last_bytes, path, size, unit)
 
     def file_size(self, path: str) -> int:
         return self._read(disk.file_size, path)

@@ -364,12 +364,13 @@ def _open(path: str) -> int:
         raise Unreadable.of(error, path) from None
 
 
-def last_unit(path: str, unit: int) -> bytes:
-    """The last whole unit of so many bytes, for very many files; raises `Unreadable`."""
+def last_bytes(path: str, size: int, unit: int = 1) -> bytes:
+    """At most the last `size` bytes of all whole units, for very many files; raises `Unreadable`."""
     fd = _open(path)
     try:
-        whole = os.lseek(fd, 0, os.SEEK_END) // unit  # a pipe has no end, a directory is not read
-        return os.pread(fd, unit, (whole - 1) * unit) if whole else b""
+        end = os.lseek(fd, 0, os.SEEK_END)  # a pipe has no end, a directory is not read
+        end -= end % unit
+        return os.pread(fd, min(size, end), max(end - size, 0)) if end else b""
     except OSError as error:
         raise Unreadable.of(error, path) from None
     finally:

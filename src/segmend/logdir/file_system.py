@@ -260,10 +260,11 @@ class Files(Protocol):
     def open(self, path: str) -> OpenFile:
         """A file opened for reading."""
 
-    def last_unit(self, path: str, unit: int) -> bytes:
-        """The last whole unit of so many bytes, counted from the start of the file; empty without one."""
+    def last_bytes(self, path: str, size: int, unit: int = 1) -> bytes:
+        """At most the last `size` bytes before the end of the last whole unit of so many bytes."""
         with self.open(path) as reader:
-            return reader.read(unit, (reader.size // unit - 1) * unit) if reader.size >= unit else b""
+            end = reader.size - reader.size % unit
+            return reader.read(min(size, end), max(end - size, 0))
 
     def path_type(self, path: str) -> EntryType | None:
         """What stands at a path given by a user, links followed; None if nothing."""

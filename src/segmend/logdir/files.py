@@ -64,9 +64,9 @@ class FileEntry:
         with self.files.open(self.path) as reader:
             return reader.read(limit)
 
-    def last_unit(self, unit: int) -> bytes:
-        """Its last whole entry of so many bytes, zeros or not; empty without one."""
-        return self.files.last_unit(self.path, unit)
+    def last_bytes(self, size: int, unit: int = 1) -> bytes:
+        """Its last `size` bytes, or fewer, before what is no whole entry of `unit` bytes at its end."""
+        return self.files.last_bytes(self.path, size, unit)
 
     def reader(self) -> OpenFile:
         """The file opened for reading: the kernel's `Reader`, and a context manager."""

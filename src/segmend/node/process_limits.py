@@ -5,11 +5,14 @@ Both are of the process or the machine, and stand on none of the disks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
+from segmend.formats.names import DirKind
 from segmend.logdir.tree import LogDir
 
+LOADED: Final[frozenset[DirKind]] = frozenset({"current", "future", "stray"})
+"""The kinds of directories whose segments a start loads."""
 MAX_MAP_COUNT: Final = 65_530
 """Linux's own default of vm.max_map_count."""
 OPEN_FILES: Final = 4_096
@@ -19,10 +22,10 @@ _MAPS_OF_THE_PROCESS: Final = 2_000
 """The maps of the JVM itself: libraries, heap regions, thread stacks."""
 
 
-def loaded_segments(dirs: Sequence[LogDir]) -> int:
+def loaded_segments(dirs: Sequence[LogDir], *, kinds: Collection[DirKind] = LOADED) -> int:
     """How many segments a start loads: each log stays open, and its indexes are mapped once they are used."""
     partitions = (each for log_dir in dirs for each in log_dir.partitions)
-    return sum(len(each.layout.logs) for each in partitions if each.kind in ("current", "future", "stray"))
+    return sum(len(each.layout.logs) for each in partitions if each.kind in kinds)
 
 
 def maps_needed(segments: int) -> int:
