@@ -18,7 +18,7 @@ from segmend.formats.posix_acl import MASK, OTHERS, OWNER, OWNING_GROUP, USER, A
 from segmend.frozen import replace
 from segmend.logdir.disk import FileReader
 from segmend.surgery.dir_fingerprint import DirFingerprint
-from segmend.surgery.execute.apply import apply
+from segmend.surgery.execute.apply import apply, rehearse
 from segmend.surgery.execute.undo import undo
 from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.steps.move_dir import MoveDir
@@ -232,6 +232,25 @@ class TestSharing:
         plan = plan_of(world, [MoveDir.of(str(world.a / "far-0"), str(there / "far-0"), "moved")])
         plan = replace(plan, dirs=(plan.dirs[0], DirFingerprint.of(str(there))))
         undo(apply(plan, str(world.state)).run)
+        assert world.tree() == before
+
+    def test_an_attribute_that_the_other_disk_does_not_take_is_told_first(
+        self, sharing: Path, tmp_path: Path
+    ) -> None:
+        """It went on as far as that file, and neither the same command nor `--dry-run` knew."""
+        try:
+            world = make(sharing / f"{tmp_path.name}-here")
+            os.setxattr(world.a / "far-0" / "0.log", "btrfs.compression", b"zstd")
+        except OSError:
+            pytest.skip("only Btrfs has such attributes")
+        shutil.copytree(world.b, tmp_path / "there")
+        before = world.tree()
+        move = MoveDir.of(str(world.a / "far-0"), str(tmp_path / "there" / "far-0"), "moved")
+        plan = plan_of(world, [move])
+        plan = replace(plan, dirs=(plan.dirs[0], DirFingerprint.of(str(tmp_path / "there"))))
+        for command in (rehearse, apply):
+            with pytest.raises(SegmendError, match=r"far-0/0.log: has the attribute btrfs.compression"):
+                command(plan, str(tmp_path / "state"))
         assert world.tree() == before
 
     def test_a_piece_that_changed_is_hashed_all_the_same(self, big: Path) -> None:

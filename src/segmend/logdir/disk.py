@@ -164,6 +164,15 @@ def attributes(path: str) -> tuple[tuple[str, str], ...]:
         raise Unreadable.of(error, path) from None
 
 
+def takes_attribute(path: str, name: str) -> bool:
+    """Whether the file system of a path has extended attributes of that kind, whether or not it has this."""
+    try:
+        os.getxattr(path, name)
+    except OSError as error:
+        return error.errno != errno.ENOTSUP
+    return True
+
+
 def link_target(path: str) -> str | None:
     """What a symbolic link says, unresolved; None where that cannot be read."""
     try:

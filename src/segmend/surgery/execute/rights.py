@@ -83,17 +83,18 @@ def _refusals(step: Step, vaults: str, status: Status) -> Iterator[str]:
         yield from filter(None, [_unreadable(step), _closed_once_made(step)])
     for path in step.paths:
         kind = None if os.path.islink(path) else disk.path_type(path)
+        copied = crosses(folder(places[0]), folder(places[-1]))
         if kind == "file":
             yield from _file(path, step, status)
+            if copied and isinstance(step, Quarantine):
+                yield from _untaken(path, vaults)
         elif kind == "dir" and step.before.kind == "dir" and status is Status.BETWEEN:
             yield from _other_mode(path, step.before)
         elif kind == "dir" and step.before.kind == "dir":
-            whys = (
-                _tree(path)
-                if crosses(folder(places[0]), folder(places[-1]))
-                else filter(None, [_closed(path)])
-            )
+            whys = _tree(path) if copied else filter(None, [_closed(path)])
             yield from (_then(why, status) for why in whys)
+            if copied:
+                yield from _untaken(path, places[-1] if path == places[0] else places[0])
 
 
 def _other_mode(path: str, before: Fingerprint) -> Iterator[str]:
@@ -243,6 +244,23 @@ def _tree(path: str) -> Iterator[str]:
             yield f"{full}: belongs to user {status.uid}; run this as that user, or as root"
         elif not _may_give(status.gid):
             yield f"{full}: belongs to group {status.gid}, which this user is not in; run this as root"
+
+
+def _untaken(path: str, other: str) -> Iterator[str]:
+    """Attributes of a file or in a directory that another path's file system has not, as those of Btrfs."""
+    while disk.path_type(other) is None:
+        other = folder(other)
+    taken = dict[str, bool]()
+    inside = below(path) if disk.path_type(path) == "dir" else ()
+    for full in (path, *(f"{path}/{name}" for name, _ in inside)):
+        for name in () if os.path.islink(full) else (name for name, _ in disk.attributes(full)):
+            if name not in taken:
+                taken[name] = disk.takes_attribute(other, name)
+            if not taken[name]:
+                yield (
+                    f"{full}: has the attribute {name}, which the file system of {other} does not take "
+                    f"(setfattr -x {name}, and plan again)"
+                )
 
 
 def _may_give(group: int) -> bool:
