@@ -35,7 +35,7 @@ def opened(root: Path, written: str, started: str) -> BrokerDirs:
     """The base as the other release is given it, with its server.properties."""
     broker = upgrade.settings_over(root, written, started, "h:1")
     return BrokerDirs(
-        [LogDir.open(str(root / "b1" / name)) for name in ("d0", "d1")],
+        [LogDir.open(str(path)) for path in sorted(root.glob("b1/d?"))],
         release=Release.parse(started.partition("-")[0]),
         given=ServerConfig(given=broker),
     )

@@ -50,7 +50,8 @@ TOPICS = ("plain", "txn", "compact")
 class Variant:
     """A base that is not as its release makes it by default, and who is tried on it.
 
-    `via` ran over it for a while, so that who is tried goes back.
+    `via` ran over it for a while, so that who is tried goes back. Of two log dirs 3.6 and before refuse what
+    3.7 and later leave: each has an id of its own.
     """
 
     format: tuple[str, ...] = ()
@@ -58,6 +59,7 @@ class Variant:
     broker: dict[str, str] = field(default_factory=dict)
     started: tuple[str, ...] = ("4.0.1", "4.1.1", "4.3.1")
     via: str = ""
+    log_dirs: int = 2
 
 
 LEVEL = "--release-version"
@@ -80,6 +82,8 @@ VARIANTS = {
     "1.1.0+via-2.8.2": Variant(via="2.8.2", started=("1.1.0",)),
     "2.8.2+via-3.9.2": Variant(via="3.9.2-zk", started=("1.1.0", "2.8.2")),
     "3.3.2+via-3.9.2": Variant(via="3.9.2", started=("3.3.2", "3.6.2")),
+    "3.3.2+via-4.1.1": Variant(via="4.1.1", started=("3.3.2", "3.6.2")),
+    "3.3.2+one-dir-via-4.1.1": Variant(via="4.1.1", log_dirs=1, started=("3.3.2", "3.6.2")),
     "3.6.2+via-4.1.1": Variant(via="4.1.1", started=("3.6.2", "3.9.2")),
     "3.9.2+via-4.3.1": Variant(via="4.3.1", started=("3.9.2", "4.0.1")),
 }
@@ -110,7 +114,8 @@ def make(name: str) -> Path:
     with tempfile.TemporaryDirectory(prefix="upgrade-", dir=into.parent) as work:
         root, seat = Path(work), Seat(1, quiet_port(), quiet_port())
         zookeeper = ZooKeeper.wanted(kind, root)
-        with Broker(kind, root / "b1", seat, settings=QUIET, zookeeper=zookeeper) as broker:
+        dirs = variant.log_dirs
+        with Broker(kind, root / "b1", seat, log_dirs=dirs, settings=QUIET, zookeeper=zookeeper) as broker:
             form(broker, variant.format)
             broker.start()
             write(broker.bootstrap, variant.topic)
@@ -134,6 +139,7 @@ def run_over(root: Path, written: str, started: str) -> None:
         broker.wait_ready(120)
         for topic in ("plain", "compact"):
             send(producer(broker.bootstrap), topic, events("later", 1, 5, first=100))
+        commit_group(broker.bootstrap, "later", ["plain"])
         broker.stop()
     for log in (root / "b1" / "server.log", root / "zookeeper" / "zookeeper.log"):
         log.unlink(missing_ok=True)
@@ -192,7 +198,10 @@ def settings_over(root: Path, written: str, started: str, zookeeper: str) -> dic
     old, kind = named(written), named(started)
     # Who had voters in server.properties keeps them; releases before 3.9 know nothing else (KIP-853).
     dynamic = old.number >= (4, 0) and kind.number >= (3, 9) and kind.mode == "kraft"
-    broker = Broker(kind, root / "b1", seat, settings=dict(QUIET), zookeeper=zookeeper, peers=[seat])
+    broker = Broker(
+        kind, root / "b1", seat, log_dirs=VARIANTS.get(written, Variant()).log_dirs, settings=dict(QUIET),
+        zookeeper=zookeeper, peers=[seat],
+    )  # fmt: skip
     if dynamic:
         broker.settings["controller.quorum.bootstrap.servers"] = f"127.0.0.1:{seat.controller_port}"
     rows = broker.configuration()
@@ -283,7 +292,7 @@ def main(wanted: list[str]) -> None:
     for written in wanted or (*WRITTEN, *VARIANTS):
         base = make(written)
         if not (archive := ARCHIVES / f"{written}.tar.xz").exists():
-            pack(base, ["b1/d0", "b1/d1"], archive)
+            pack(base, sorted(f"b1/{path.name}" for path in base.glob("b1/d?")), archive)
         for started in VARIANTS[written].started if written in VARIANTS else STARTED:
             if started not in done.setdefault(written, {}):
                 done[written][started] = trial(written, started, logs)

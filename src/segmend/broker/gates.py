@@ -31,6 +31,7 @@ UNSUPPORTED_LEVEL: Final = (
 )
 """A level that the release knows, and keeps for its own tests (`FeatureControlManager.replay`)."""
 CANNOT_PARSE: Final = "Failed to deserialize record with type {}"
+UNKNOWN_KIND: Final = "MetadataParseException: Unknown metadata id {}"
 RECORD_VERSIONS: Final = {
     0: Rule("RegisterBrokerRecord", (((0, 8), 0), ((3, 3), 1), ((3, 4), 2), ((3, 7), 3), ((4, 3), 4))),
     3: Rule("PartitionRecord", (((0, 8), 0), ((3, 7), 2))),
@@ -114,6 +115,8 @@ def _unknown_level(image: GateImage, release: Release) -> str | None:
 
 def _unknown_record(records: Mapping[int, int], release: Release) -> str | None:
     for kind, version in sorted(records.items()):
+        if kind > max(RECORD_SINCE):
+            return UNKNOWN_KIND.format(kind)
         rule = RECORD_VERSIONS.get(kind)
         if release < RECORD_SINCE.get(kind, (0, 8)) or (rule is not None and version > rule.of(release)):
             return CANNOT_PARSE.format(kind)

@@ -23,6 +23,8 @@ OTHER_ID = (
 """`UnifiedLog.assignTopicId`, out of `Partition.makeLeader` or `makeFollower`."""
 NO_SUCH_TOPIC = "nothing of the name {} is in the metadata: the log is loaded, and nobody asks for it"
 NOT_APPLIED = "Error applying topics delta: the broker does not get to {} after {}, whose topic id is wrong"
+NO_BROKER = "process.roles has no broker: a controller opens no log but that of the metadata"
+"""`KafkaRaftServer.broker` is None."""
 NO_MARK = "Error applying topics delta: {} ({})"
 """Of a partition, and the file that has its high watermark: what is thrown out of `Partition.createLog`."""
 NOT_APPLIED_WITHOUT_MARK = "{}: the broker does not get to {}"

@@ -82,6 +82,10 @@ BROKEN_DELTA = (
     "Error loading metadata log record from offset {}: it changes what no record before it has made"
 )
 """`MetadataBatchLoader.loadBatch`."""
+BROKEN_TRANSACTION = "Error loading metadata log record from offset {}: Encountered {} {}"
+"""`MetadataBatchLoader.replay`; KIP-868."""
+NO_BEGIN = "without having seen a BeginTransactionRecord"
+BEGUN_ALREADY = "while already in a transaction"
 WAITS_FOR_RECORDS = (
     "the process lives and never comes up: the metadata log ends at offset {}, and there is no record "
     "after {}, for which it waits (KRaftControlRecordStateMachine)"

@@ -120,6 +120,11 @@ def read_dir(log_dir: LogDir, release: Release, *, clean: bool | None, cleaner: 
     return state
 
 
+def untouched(log_dir: LogDir) -> DirState:
+    """One of a node that is no broker: nobody looks for logs in it."""
+    return DirState(log_dir=log_dir, clean=log_dir.is_clean, unread=True, foreign=list(log_dir.foreign))
+
+
 def refuse_foreign(state: DirState, release: Release, *, apart: bool | None) -> None:
     """A directory that is no partition ends the start, but for one where no logs of topics are looked for.
 

@@ -9,7 +9,14 @@ from collections.abc import Sequence
 
 from segmend.broker.election import RESTARTED, Leaves
 from segmend.broker.failures import UNASSIGNED
-from segmend.broker.leading import ENDS_AT_OFFLINE, MADE_ASIDE, NOT_APPLIED, NOT_AVAILABLE, leading_order
+from segmend.broker.leading import (
+    ENDS_AT_OFFLINE,
+    MADE_ASIDE,
+    NO_BROKER,
+    NOT_APPLIED,
+    NOT_AVAILABLE,
+    leading_order,
+)
 from segmend.broker.server_odds import fenced_by
 from segmend.broker.strays import NO_DIR_IDS, UNLED_HERE
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
@@ -176,6 +183,11 @@ def unserved(one: Loaded, reason: str) -> Loaded:
         outcome, after=Extent(), effects=(*outcome.effects, effect), outcome=Service.UNSERVED, reason=reason
     )
     return replace(one, outcome=told, later=())
+
+
+def unasked(one: Loaded) -> Loaded:
+    """The same on a node that is no broker."""
+    return unserved(one, NO_BROKER) if isinstance(one.outcome, PartitionOutcome) else one
 
 
 def key_of(outcome: object) -> tuple[str, int]:

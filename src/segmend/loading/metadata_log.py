@@ -134,6 +134,8 @@ def _of_records(partition: PartitionDir, broker: BrokerDirs, loaded: LoadedLog) 
         return
     if log.image.dangling:
         yield BROKEN_DELTA.format(log.image.dangling)
+    if log.misplaced:
+        yield log.misplaced
     end = 0 if loaded.after is None else loaded.after.log_end_offset or 0
     known = max(log.reached, log.snapshot[0] if log.snapshot else 0)
     if READS_ITSELF.of(broker.release) and end > known and not log.ahead:

@@ -15,7 +15,7 @@ from segmend.formats.config_values import boolean
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
 from segmend.frozen import field, frozen
 from segmend.loading import places
-from segmend.loading.dirs import DirState, identity_of, read_dir, refuse_foreign
+from segmend.loading.dirs import DirState, identity_of, read_dir, refuse_foreign, untouched
 from segmend.loading.limits import TopicSettings
 from segmend.loading.metadata import Metadata, metadata_of
 from segmend.loading.metadata_log import UNKNOWN, look_at_home, look_at_metadata
@@ -74,11 +74,16 @@ class Prelude:
         """What the broker has read of each dir; its identity counts already."""
         broker, clean = self.broker, self.options.clean
         cleaner = broker.config.cleaner_runs
-        states = [read_dir(each, broker.release, clean=clean, cleaner=cleaner) for each in broker.dirs]
+        states = [
+            read_dir(each, broker.release, clean=clean, cleaner=cleaner) if broker.serves else untouched(each)
+            for each in broker.dirs
+        ]
         for state in states:
-            state.foreign += made_in(broker, state.log_dir)
-            refuse_foreign(state, broker.release, apart=broker.is_apart(state.log_dir))
-            places.enter(state, broker.release)
+            if broker.serves:
+                state.foreign += made_in(broker, state.log_dir)
+                refuse_foreign(state, broker.release, apart=broker.is_apart(state.log_dir))
+            if broker.serves or state.log_dir is broker.metadata_dir:
+                places.enter(state, broker.release)
             if state.path in self.verdict.offline:
                 state.leave_out(self.verdict.offline[state.path])
             unreadable = state.log_dir.meta_properties.unreadable

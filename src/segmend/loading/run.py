@@ -26,7 +26,14 @@ from segmend.loading.coordinator_state import concerned
 from segmend.loading.dirs import DirState, is_needed
 from segmend.loading.expected import is_missing, made_again, made_as_followers, missing_replicas
 from segmend.loading.futures import replaced
-from segmend.loading.led import aside, key_of, without_the_fenced, without_the_renamed, without_the_unled
+from segmend.loading.led import (
+    aside,
+    key_of,
+    unasked,
+    without_the_fenced,
+    without_the_renamed,
+    without_the_unled,
+)
 from segmend.loading.left_open import LeftOpen
 from segmend.loading.prelude import ForecastOptions, Prelude
 from segmend.loading.reads import Budget
@@ -115,8 +122,19 @@ class _Run:
         self._load_all(states, prelude.situation())
         for state in states:
             self._refuse(state.fatal)
-        self._loaded.extend(missing_replicas(broker, prelude.metadata.image, list(self._loaded), states))
-        image = prelude.metadata.image
+        if broker.serves:
+            self._serve(states)
+        else:
+            self._loaded = [unasked(one) for one in self._loaded]
+        if states and all(state.offline for state in states):
+            self._refuse(ALL_DIRS_FAILED.format(", ".join(state.path for state in states)))
+        self._refuse(shut_out(broker))
+        yield from self._lines(states)
+
+    def _serve(self, states: Sequence[DirState]) -> None:
+        """What becomes of the logs once they are loaded."""
+        broker, image = self._broker, self._prelude.metadata.image
+        self._loaded.extend(missing_replicas(broker, image, list(self._loaded), states))
         self._loaded = made_as_followers(self._loaded, states, broker)
         spare_the_unasked(self._loaded, states)
         self._loaded = without_the_unled(self._loaded, image, broker.node_id, broker.release)
@@ -134,10 +152,6 @@ class _Run:
                 self._refuse(METADATA_DIR_FAILED.format(state.path, state.offline))
         self._loaded = [made_again(one, states, broker, image) for one in self._loaded]
         self._loaded = replaced(aside(self._loaded, states, broker), self._budget)
-        if states and all(state.offline for state in states):
-            self._refuse(ALL_DIRS_FAILED.format(", ".join(state.path for state in states)))
-        self._refuse(shut_out(broker))
-        yield from self._lines(states)
 
     def _refuse(self, reason: str | None) -> None:
         self._refusal = self._refusal or reason

@@ -13,6 +13,7 @@ from segmend.broker.election import ANY_DIRECTORY, NOT_THE_VOTER
 from segmend.broker.identity import GENERATED_ID, is_kraft
 from segmend.broker.log_dirs import Place
 from segmend.broker.metadata_log import SNAPSHOT_FIRST
+from segmend.broker.server_listeners import ROLES, entries_of
 from segmend.broker.server_rules import is_whole
 from segmend.formats.meta_properties import MetaProperties
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
@@ -229,6 +230,11 @@ class BrokerDirs:
             return None
         wanted = disk.real_path(self.given.metadata_log_dir)
         return next((each for each in self.dirs if each.real_path == wanted), None)
+
+    @property
+    def serves(self) -> bool:
+        """Whether it is a broker, as far as server.properties tells: a controller alone loads no logs."""
+        return entries_of(self.config.given.get(ROLES, "")) != ["controller"]
 
     def is_apart(self, log_dir: LogDir) -> bool | None:
         """Whether a dir has the metadata alone, and is none of `log.dirs`; None if only its names say so."""

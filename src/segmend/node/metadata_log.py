@@ -1,8 +1,8 @@
 """A copy of `__cluster_metadata-0`, read once: its newest snapshot, and the log behind it.
 
-Follows `MetadataLoader`, and `KafkaMetadataLog` in what a start drops: all behind the first damage of the
-log, and a log that ends before its newest snapshot does. Without its beginning (`whole`) it would call every
-topic unknown.
+Follows `MetadataLoader`, in transactions `MetadataBatchLoader`, and `KafkaMetadataLog` in what a start
+drops: all behind the first damage of the log, and a log that ends before its newest snapshot does. Without
+its beginning (`whole`) it would call every topic unknown.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from segmend.broker.metadata_log import is_ahead
+from segmend.broker.metadata_log import BEGUN_ALREADY, BROKEN_TRANSACTION, NO_BEGIN, is_ahead
 from segmend.formats import control
 from segmend.formats.batch import RecordBatch
 from segmend.formats.envelope import FRAME_VERSION
@@ -25,7 +25,7 @@ from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.scans import whole_scan
 from segmend.logdir.second_looks import look_again
 from segmend.logdir.tree import PartitionDir
-from segmend.node.metadata_image import APPLIED, MetadataImage
+from segmend.node.metadata_image import APPLIED, Data, MetadataImage
 from segmend.topics.metadata import RECORDS, decode
 
 _UNREADABLE: Final = CHAIN_KINDS - {"torn-tail", "header-fragment"}
@@ -34,8 +34,13 @@ NO_HEADER: Final = "its first record is not a snapshot header"
 _BATCH_LIMIT: Final = 64 << 20
 _HEADER: Final = 3
 """Frame version, api key and version are varints, of one byte as long as they are below 128."""
+_BEGIN: Final = "BEGIN_TRANSACTION_RECORD"
+_END: Final = "END_TRANSACTION_RECORD"
+_ABORT: Final = "ABORT_TRANSACTION_RECORD"
+"""Around what a controller writes in several batches, and takes back if it could not end it (KIP-868)."""
+_TAKEN: Final = APPLIED | {_BEGIN, _END, _ABORT}
 _DECODED: Final = frozenset(
-    bytes((FRAME_VERSION, key)) for key, message in messages(RECORDS).items() if message.name in APPLIED
+    bytes((FRAME_VERSION, key)) for key, message in messages(RECORDS).items() if message.name in _TAKEN
 )
 """How the records begin that the image takes; a quiet cluster writes two others a second (NoOpRecord)."""
 
@@ -49,7 +54,9 @@ class MetadataLog:
     `ahead` of it; `snapshot_damage` is why it cannot be read. `reached` is the offset after the last batch.
     `versions` are the newest versions of each kind of record (api key), `epochs` the first offset of each
     leader epoch behind the snapshot, `voter_set` the voters that it names last (KIP-853). What this process
-    may not read (`forbidden`) is neither whole nor blank.
+    may not read (`forbidden`) is neither whole nor blank. `held` are the records of a transaction that has
+    not ended yet: one that never does is taken back by the next leader. `misplaced` is what is said of a
+    begin or an end that is in the wrong place.
     """
 
     image: MetadataImage = field(default_factory=MetadataImage)
@@ -66,6 +73,8 @@ class MetadataLog:
     versions: dict[int, int] = field(default_factory=dict)
     voter_set: tuple[control.VoterSetEntry, ...] = ()
     epochs: dict[int, int] = field(default_factory=dict)
+    held: list[tuple[str, Data, int, int]] | None = None
+    misplaced: str | None = None
 
     @property
     def position(self) -> tuple[int, int]:
@@ -144,8 +153,24 @@ class MetadataLog:
             decoded = decode(None, value)["value"]
             data = decoded.get("data")
             if isinstance(data, Mapping):
-                self.image.apply(decoded["type"], data, offset, time)
-                self.records += 1
+                self._take(decoded["type"], data, offset, time)
+
+    def _take(self, kind: str, data: Data, offset: int, time: int) -> None:
+        """Apply it, or hold it back until its transaction ends."""
+        if kind in (_BEGIN, _END, _ABORT):
+            if (kind == _BEGIN) == (self.held is not None) and self.misplaced is None:
+                says = BEGUN_ALREADY if kind == _BEGIN else NO_BEGIN
+                name = "".join(word.capitalize() for word in kind.split("_"))
+                self.misplaced = BROKEN_TRANSACTION.format(offset, name, says)
+            ended = self.held if kind == _END else None
+            self.held = [] if kind == _BEGIN else None
+            for each in ended or ():
+                self._take(*each)
+        elif self.held is not None:
+            self.held.append((kind, data, offset, time))
+        else:
+            self.image.apply(kind, data, offset, time)
+            self.records += 1
 
 
 def begins_as_snapshot(reader: OpenFile) -> bool:

@@ -86,7 +86,7 @@ def disagreements(verdict: Verdict, before: Tree, said: Said) -> list[str]:
         words = f"{verdict['outcome']} ({verdict.get('fatal')}), said {said.broker['outcome']}"
         return [*found, f"{mark}outcome: {words}"]
     if not starts:
-        return found
+        return [*found, *of_ended(verdict, before, said)]
     offline = sorted(line["dir"] for line in said.of("dir") if line["outcome"] == "offline")
     told = {*before, *(line["dir"] for line in said.of("dir"))}
     differing_dirs = {*offline} ^ {name for name in verdict.get("offline", []) if name in told}
@@ -110,6 +110,27 @@ def disagreements(verdict: Verdict, before: Tree, said: Said) -> list[str]:
             mark = passed_over(plain(name), verdict, said) if plain(name) in moving else ""
             found += (f"{mark}{place}: {each}" for each in of_place(place, verdict, before, said))
     return [marked(each) for each in found]
+
+
+def of_ended(verdict: Verdict, before: Tree, said: Said) -> Iterator[str]:
+    """What a start that ends has done to directories by then was told.
+
+    Not the other way round: how far it comes with what it loads at the same time is a race.
+    """
+    for place, did in verdict.get("files", {}).items():
+        name, line = place.partition("/")[2], said.at(place)
+        if not name or name == META:
+            continue
+        effects = {each["effect"] for each in line.get("effects", ())}
+        for kind, effect in (("renamed", "stray-renamed"), ("removed", "directory-deleted")):
+            if did.get(kind) and effect not in effects:
+                yield f"{place}: {kind} before it ends, said {sorted(effects)}"
+        if did.get("made"):
+            yield f"{place}: made before it ends, said nothing"
+        elif not did.get("removed"):
+            log = said.logs.get(place)
+            made = set() if log is None else {stem(each.name) for each in log.state.segments if not each.log}
+            yield from (f"{place}: {each}" for each in of_changes(before[place], did, line, made))
 
 
 def moved(said: Said) -> set[str]:

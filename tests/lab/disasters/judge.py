@@ -99,7 +99,7 @@ def seen(broker: Broker, scene: Scene, before: Tree) -> dict[str, Any]:
             found = {"outcome": "dies"}
     after, lines = look(scene.root), shortened(broker.lines(), scene.root)
     if found["outcome"] in ("refuses", "dies"):
-        found |= {"exit": ended(child), "fatal": trimmed(fatal_of(lines))}
+        found |= {"exit": ended(child), "fatal": trimmed(fatal_of(lines)), "files": changes(before, after)}
         for words, says in NO_VERDICT.items():
             if re.search(words, found["fatal"]):
                 raise LabError(says)
