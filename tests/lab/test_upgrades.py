@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from segmend.broker.serving import GROUPS_NOT_LOADED
+from segmend.broker.serving import NOT_LOADED
 from segmend.cli.commands.explain.topics import upgrade as page
 from segmend.loading import BrokerOutcome, ForecastOptions, PartitionOutcome, forecast
 from segmend.loading.run import Line
@@ -62,8 +62,8 @@ def points(row: dict[str, Any], lines: list[Line], root: Path) -> list[str]:
         for effect, kind in (("stray-renamed", "strays"), ("directory-deleted", "gone")):
             if (effect in effects) != (topic in row.get(kind, ())):
                 found.append(f"{topic}: {kind} {row.get(kind)}, said {sorted(effects)}")
-    for name in (f"__consumer_offsets-{number}" for number in range(2)):
-        words = GROUPS_NOT_LOADED.format(name)
+    for topic, number in itertools.product(NOT_LOADED, range(2)):
+        words = NOT_LOADED[topic].format(f"{topic}-{number}")
         if any(words in each for each in row.get("errors", ())) != any(words in each for each in end.unknown):
             found.append(f"{row.get('errors')}, said {end.unknown}")
     harm = end.lost.partitions or end.unserved

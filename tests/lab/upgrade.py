@@ -82,7 +82,6 @@ VARIANTS = {
     "1.1.0+via-2.8.2": Variant(via="2.8.2", started=("1.1.0",)),
     "2.8.2+via-3.9.2": Variant(via="3.9.2-zk", started=("1.1.0", "2.8.2")),
     "3.3.2+via-3.9.2": Variant(via="3.9.2", started=("3.3.2", "3.6.2")),
-    "3.3.2+via-4.1.1": Variant(via="4.1.1", started=("3.3.2", "3.6.2")),
     "3.3.2+one-dir-via-4.1.1": Variant(via="4.1.1", log_dirs=1, started=("3.3.2", "3.6.2")),
     "3.6.2+via-4.1.1": Variant(via="4.1.1", started=("3.6.2", "3.9.2")),
     "3.9.2+via-4.3.1": Variant(via="4.3.1", started=("3.9.2", "4.0.1")),

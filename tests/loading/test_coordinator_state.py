@@ -12,6 +12,7 @@ from segmend.formats.build import NewRecord, build_batch
 from segmend.loading import coordinator_state
 from segmend.logdir.release import Release
 from segmend.logdir.tree import LogDir
+from segmend.node.metadata_image import MetadataImage
 
 
 @pytest.fixture
@@ -91,3 +92,30 @@ def test_a_newer_value_is_seen_at_the_end_of_a_large_log(
     assert told is not None
     assert "version 3 of a value" in told
     assert coordinator_state.not_loaded(partition, Release.parse("2.3")) is None
+
+
+@pytest.mark.parametrize(
+    ("topic", "key", "value", "says"),
+    [
+        ("__consumer_offsets", 1, 4, "version 4 of a value"),
+        ("__consumer_offsets", 3, 0, "a key of version 3"),
+        ("__consumer_offsets", 1, 3, None),
+        ("__transaction_state", 0, 1, "version 1 of a value"),
+        ("__transaction_state", 0, 0, None),
+    ],
+)
+def test_a_release_before_3_4_1_may_not_read_what_one_since_4_wrote(
+    topic: str, key: int, value: int, says: str | None, tmp_path: Path
+) -> None:
+    """Seen on 3.3.2: "Error loading offsets from", "Error loading transactions from"."""
+    home = write_log_dir(tmp_path / "a", [PartitionWriter(topic)])
+    (log,) = (home / f"{topic}-0").glob("*.log")
+    record = NewRecord(key=key.to_bytes(2, "big") + b"k", value=value.to_bytes(2, "big") + b"v")
+    log.write_bytes(build_batch([record], base_offset=0))
+    partition = LogDir.open(str(home)).partition(f"{topic}-0")
+    assert partition is not None
+    newer, older = MetadataImage(levels={1: 27}), MetadataImage(levels={1: 7})
+    told = coordinator_state.not_loaded(partition, Release.parse("3.3.2"), newer)
+    assert told is None if says is None else says in str(told)
+    for release, image in (("3.3.2", older), ("3.4.1", newer), ("3.3.2", None)):
+        assert coordinator_state.not_loaded(partition, Release.parse(release), image) is None

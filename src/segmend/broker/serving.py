@@ -5,9 +5,11 @@ Follows `DefaultRecordBatch`, `LogCleaner`, `TimeIndex`, `TransactionIndex` and 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-from segmend.broker.rule import Rule, Words, gone_in
+from segmend.broker.rule import Rule, Words, gone_in, new_in
+from segmend.formats.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 
 BAD_CRC = "Record is corrupt (stored crc = {}, computed crc = {})"
 """`DefaultRecordBatch.ensureValid`, and of every message before."""
@@ -23,12 +25,28 @@ MAGIC_SINCE: Final = {1: (0, 10), 2: (0, 11)}
 """`RecordBatch`: the release that brought a magic; KIP-32, KIP-98."""
 CODEC_SINCE: Final = {4: (2, 1)}
 """`CompressionType`, by id; KIP-110. Brokers before hand such batches out, their clients refuse them."""
-GROUP_VALUES: Rule[tuple[int, int] | None] = Rule(
-    "GroupMetadataManager.readOffsetMessageValue, readGroupMessageValue; KIP-211, KIP-345",
-    (((0, 8), (1, 1)), ((2, 1), (3, 2)), ((2, 3), None)),
+_TRANSACTIONS: Final = {0: 0}
+
+
+def _state(commit: int, group: int) -> Mapping[str, Mapping[int, int]]:
+    return {CONSUMER_OFFSETS: {0: commit, 1: commit, 2: group}, TRANSACTION_STATE: _TRANSACTIONS}
+
+
+READ_STATE: Rule[Mapping[str, Mapping[int, int]] | None] = Rule(
+    "GroupMetadataManager.readMessageKey, readOffsetMessageValue, readGroupMessageValue, TransactionLog; "
+    "KIP-211, KIP-345, KIP-915",
+    (((0, 8), _state(1, 1)), ((2, 1), _state(3, 2)), ((2, 3), _state(3, 3)), ((3, 4, 1), None)),
 )
-"""The newest versions of a commit's and of a group's value that are read; None: of all that were written."""
-GROUPS_NOT_LOADED = "Error loading offsets from {}"
+"""Of each coordinator's topic the keys that are read, and the newest version of the value of each; None: all
+that were written."""
+WRITTEN_WITH_ZOOKEEPER: Final = new_in(
+    "GroupMetadataManager; KIP-345: nothing newer came before KRaft", (2, 3)
+)
+"""Whether all is read that brokers with ZooKeeper write, whichever release they are of."""
+NOT_LOADED: Final = {
+    CONSUMER_OFFSETS: "Error loading offsets from {}",
+    TRANSACTION_STATE: "Error loading transactions from transaction log {}",
+}
 NULL_KEYS = Words.since(
     "LogCleaner.recordStats; 0.9", ((0, 9), "Found {} invalid messages during compaction.")
 )

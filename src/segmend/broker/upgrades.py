@@ -190,6 +190,9 @@ _DOWN: Final = (
         the cluster's metadata, unless it was formatted with, or lowered to, a metadata.version that the
         older release knows; kafka-features.sh lowers it only where nothing of the newer level was used""",
         Mode.KRAFT),
+    _line("4.1", Topic.ONE_WAY, """
+        a release before 3.4.1 loads no group of a partition of __consumer_offsets in which 4.1 or later wrote
+        a commit ("Error loading offsets from"): consumers start by auto.offset.reset""", Mode.KRAFT),
     _line("4.3", Topic.REFUSES, """
         metadata of level 4.3-IV0: "Failed to deserialize record with type 0" """, Mode.KRAFT),
 )  # fmt: skip

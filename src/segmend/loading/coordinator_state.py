@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from segmend.broker.serving import GROUP_VALUES, GROUPS_NOT_LOADED
+from segmend.broker.features import KNOWN_LEVEL
+from segmend.broker.serving import NOT_LOADED, READ_STATE, WRITTEN_WITH_ZOOKEEPER
 from segmend.formats.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from segmend.formats.record import Record, iter_records
 from segmend.kernel.scan import iter_batches
@@ -18,12 +19,17 @@ from segmend.logdir.files import FileEntry
 from segmend.logdir.release import Release
 from segmend.logdir.second_looks import look_again
 from segmend.logdir.tree import PartitionDir
+from segmend.node.metadata_image import MetadataImage
 from segmend.topics import decoder_for
 
 _HOLDERS: Final = {
     CONSUMER_OFFSETS: "groups",
     SHARE_GROUP_STATE: "share groups",
     TRANSACTION_STATE: "transactional ids",
+}
+_READ_ON: Final = {
+    CONSUMER_OFFSETS: "from where the groups in it read on",
+    TRANSACTION_STATE: "which transactions it still knows",
 }
 _FIELDS: Final = ("group", "groupId", "transactionalId")
 _READ: Final = 256 << 20
@@ -59,22 +65,27 @@ def concerned(partition: PartitionDir, outcome: PartitionOutcome) -> Concerned |
     return Concerned(what=what, gone=tuple(sorted(gone)), stays=tuple(sorted(stays)), whole=whole)
 
 
-def not_loaded(partition: PartitionDir, release: Release) -> str | None:
-    """What is not known of groups that a newer release wrote: no group of such a partition is loaded.
+def not_loaded(partition: PartitionDir, release: Release, image: MetadataImage | None = None) -> str | None:
+    """What is not known of state that a newer release wrote: no group of such a partition is loaded.
 
-    Only the end of its logs is looked at, where who wrote last shows.
+    Only the end of its logs is looked at, where who wrote last shows; and since 2.3 only where the metadata
+    tells that a newer release was here.
     """
-    newest, left = GROUP_VALUES.of(release), _LAST_WRITTEN
-    if newest is None or partition.topic != CONSUMER_OFFSETS:
+    known = (READ_STATE.of(release) or {}).get(partition.topic or "")
+    levels = {} if image is None else image.levels
+    newer = max(levels.values(), default=0) > KNOWN_LEVEL.of(release)
+    if known is None or (WRITTEN_WITH_ZOOKEEPER.of(release) and not newer):
         return None
+    left = _LAST_WRITTEN
     for log in (segment.log for segment in reversed(partition.segments) if segment.log is not None):
         size = log.stat().size
         for key, value in _pairs(log, max(size - left, 0)) if left > 0 else ():
-            group, version = (int.from_bytes(each[:2], "big") for each in (key, value))
-            if version > newest[group == 2]:
-                says = f"it holds version {version} of a value, which Kafka {release} does not know"
-                words = GROUPS_NOT_LOADED.format(partition.name)
-                return f'{partition.path}: from where the groups in it read on: {says} ("{words}")'
+            kind, version = (int.from_bytes(each[:2], "big") for each in (key, value))
+            if version > known.get(kind, -1):
+                what = f"version {version} of a value" if kind in known else f"a key of version {kind}"
+                words = NOT_LOADED[partition.topic].format(partition.name)
+                says = f'it holds {what}, which Kafka {release} does not know ("{words}")'
+                return f"{partition.path}: {_READ_ON[partition.topic]}: {says}"
         left -= size
     return None
 

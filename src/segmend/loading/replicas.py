@@ -273,7 +273,7 @@ def _doubt(dir_state: DirState, loaded: LoadedLog, situation: Situation) -> str 
         doubtful_mark(dir_state, loaded, situation.image)
         or cut_short(dir_state, loaded, situation.image)
         or gone_on(dir_state, loaded)
-        or not_loaded(loaded.state.partition, situation.broker.release)
+        or not_loaded(loaded.state.partition, situation.broker.release, situation.image)
     )
 
 

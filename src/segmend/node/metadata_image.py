@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from segmend.broker.authorizer import StandardAcl
 from segmend.broker.cleanup_policy import POLICY, compacted
+from segmend.broker.features import METADATA_VERSION
 from segmend.frozen import dataclass, field, frozen, replace
 from segmend.long_json import JsonObject
 from segmend.node.runs import Runs
@@ -42,7 +43,8 @@ class MetadataImage:
     """Replicas and their directory ids by (topic id, partition), names by id, ids by name, settings.
 
     `configs` are those of topics, `brokers` what was changed while brokers ran ("": for all of them).
-    `log_dirs` are the directory ids that each node registered last, `features` the cluster's levels,
+    `log_dirs` are the directory ids that each node registered last, `levels` the newest metadata.version that
+    its release knew then, `features` the cluster's levels,
     `voters` the directory ids under which nodes vote (KIP-853), `leaders` who led which partition.
     `broker_epochs` are those under which nodes registered last. `next_producer_id` is the first that was not
     yet given out.
@@ -59,6 +61,7 @@ class MetadataImage:
     configs: dict[str, dict[str, str]] = field(default_factory=dict)
     brokers: dict[str, dict[str, str]] = field(default_factory=dict)
     log_dirs: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    levels: dict[int, int] = field(default_factory=dict)
     features: dict[str, int] = field(default_factory=dict)
     voters: dict[int, str] = field(default_factory=dict)
     leaders: dict[tuple[str, int], PartitionLeader] = field(default_factory=dict)
@@ -217,6 +220,9 @@ class MetadataImage:
     def _register(self, data: Data) -> None:
         self.registered.add(data["brokerId"])
         self.broker_epochs[data["brokerId"]] = data["brokerEpoch"]
+        for feature in data.get("features", ()):
+            if feature["name"] == METADATA_VERSION:
+                self.levels[data["brokerId"]] = feature["maxSupportedVersion"]
         if data.get("logDirs"):
             self.log_dirs[data["brokerId"]] = tuple(data["logDirs"])
 

@@ -15,7 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from segmend.broker.serving import GROUPS_NOT_LOADED
+from segmend.broker.serving import NOT_LOADED as SAYS
+from segmend.formats.names import CONSUMER_OFFSETS
 from tests.conftest import GOLDEN
 from tests.golden.judge import ask
 from tests.golden.unpack import unpack
@@ -38,7 +39,7 @@ GOLDENS = [
 ]
 STEADY = 3
 PARTITION = re.compile(r"d\d/((?!__cluster_metadata)[^/]+-\d+)")
-NOT_LOADED = re.compile(GROUPS_NOT_LOADED.format(r"(\S+)"))
+NOT_LOADED = re.compile(SAYS[CONSUMER_OFFSETS].format(r"(\S+)"))
 HEX = re.compile(r"\.[0-9a-f]{32}-")
 Row = dict[str, Any]
 
