@@ -349,14 +349,17 @@ def of_place(place: str, verdict: Verdict, before: Tree, said: Said) -> Iterator
             yield f"{left_open(said)}made, said nothing"
         return
     log = said.logs.get(place)
-    if log is None or log.failure is not None or log.after is None or stray:
+    if log is None or log.failure is not None or log.after is None:
         return
+    if stray and "partition.metadata" in did.get("new", ()):
+        return  # what was made in its place was seen, not what it is itself
     yield from of_files(was, did, log)
     yield from of_epochs(was, did, log)
     ended = any(name.endswith("-future") and each.get("removed") for name, each in verdict["files"].items())
     yield from of_snapshots(was, after(was, did), did, log, moved=ended)
     blank = any(each.get("made") for name, each in verdict["files"].items() if name.endswith(f"/{META}"))
-    yield from of_indexes(was, did, log, UNSET if blank else INTERVAL)
+    unknown = stray and place.partition("/")[2] not in {*verdict["offsets"], *verdict["unled"]}
+    yield from of_indexes(was, did, log, UNSET if blank or unknown else INTERVAL)
     yield from of_transactions(was, did, log)
     yield from of_changes(was, did, line, {stem(each.name) for each in log.state.segments if not each.log})
 
