@@ -22,6 +22,10 @@ OTHER_ID = (
 )
 """`UnifiedLog.assignTopicId`, out of `Partition.makeLeader` or `makeFollower`."""
 NO_SUCH_TOPIC = "nothing of the name {} is in the metadata: the log is loaded, and nobody asks for it"
+NOBODY_IN_SYNC = (
+    "nobody leads {}: by the metadata no replica is in sync, and unclean.leader.election.enable is not true"
+)
+"""`PartitionChangeBuilder.electAnyLeader`: no ISR, no ELR, and nobody who was known to lead last."""
 NOT_APPLIED = "Error applying topics delta: the broker does not get to {} after {}, whose topic id is wrong"
 NO_BROKER = "process.roles has no broker: a controller opens no log but that of the metadata"
 """`KafkaRaftServer.broker` is None."""

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from segmend.broker.election import RESTARTED, Leaves
+from segmend.broker.election import RESTARTED, UNCLEAN_ELECTION, UNCLEAN_UNSET, Leaves
 from segmend.broker.failures import UNASSIGNED
 from segmend.broker.leading import (
     ENDS_AT_OFFLINE,
     MADE_ASIDE,
     NO_BROKER,
+    NOBODY_IN_SYNC,
     NOT_APPLIED,
     NOT_AVAILABLE,
     leading_order,
 )
 from segmend.broker.server_odds import fenced_by
 from segmend.broker.strays import NO_DIR_IDS, UNLED_HERE
+from segmend.formats.config_values import boolean
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from segmend.frozen import replace
 from segmend.loading.dirs import DirState
@@ -112,6 +114,34 @@ def without_the_fenced(
         if not isinstance(outcome, PartitionOutcome) or outcome.unserved:
             return one
         return unserved(one, says) if image.alone(outcome.topic, outcome.partition) else one
+
+    return [told(one) for one in loaded]
+
+
+def without_the_unelected(
+    loaded: Sequence[Loaded], image: MetadataImage | None, broker: BrokerDirs
+) -> list[Loaded]:
+    """The same, without service for what nobody may lead, whoever is up.
+
+    Its own server.properties tells that only of a node that is the only controller.
+    """
+    if image is None or not broker.kraft:
+        return list(loaded)
+    usual = {**broker.config.given, **image.dynamic(broker.node_id)}
+
+    def told(one: Loaded) -> Loaded:
+        outcome = one.outcome
+        if not isinstance(outcome, PartitionOutcome) or outcome.unserved:
+            return one
+        led = image.leaders.get((image.ids.get(outcome.topic, ""), outcome.partition))
+        if led is None or led.isr or led.elr or led.last_known:
+            return one
+        own = image.configs.get(outcome.topic, {}).get(UNCLEAN_ELECTION)
+        anybody = boolean(own or usual.get(UNCLEAN_ELECTION) or str(UNCLEAN_UNSET.of(broker.release)))
+        says = NOBODY_IN_SYNC.format(outcome.name)
+        if anybody or broker.others == ():
+            return one if anybody else unserved(one, says)
+        return replace(one, unknown=one.unknown or f"whether {outcome.name} is served: {says}")
 
     return [told(one) for one in loaded]
 

@@ -32,6 +32,7 @@ from segmend.loading.led import (
     unasked,
     without_the_fenced,
     without_the_renamed,
+    without_the_unelected,
     without_the_unled,
 )
 from segmend.loading.left_open import LeftOpen
@@ -139,6 +140,7 @@ class _Run:
         spare_the_unasked(self._loaded, states)
         self._loaded = without_the_unled(self._loaded, image, broker.node_id, broker.release)
         self._loaded = without_the_renamed(self._loaded, image, broker)
+        self._loaded = without_the_unelected(self._loaded, image, broker)
         self._loaded = without_the_fenced(without_the_unmarked(self._loaded, image), image, broker)
         self._duplicates()
         self._refuse(places.set_aside(self._loaded, states, broker.release))
