@@ -105,7 +105,8 @@ def disagreements(verdict: Verdict, before: Tree, said: Said) -> list[str]:
     for place in sorted({*before, *verdict["files"]}):
         log_dir, _, name = place.partition("/")
         if log_dir in said.unread:
-            found += [f"{place}: touched, said offline from the beginning"] * (place in verdict["files"])
+            touched = place in verdict["files"] and (name != META or log_dir in offline)  # by a controller
+            found += [f"{place}: touched, said not to be opened"] * touched
         elif name and name != META:
             mark = passed_over(plain(name), verdict, said) if plain(name) in moving else ""
             found += (f"{mark}{place}: {each}" for each in of_place(place, verdict, before, said))
@@ -229,6 +230,8 @@ def of_unserved(verdict: Verdict, said: Said) -> Iterator[str]:
         if line["outcome"] in SERVED and name not in known and said.kraft:
             yield f"{name}: no such partition, said {line['outcome']}"
     for name, why in verdict["unled"].items():
+        if not name and not any(line["outcome"] in SERVED for line in lines.values()):
+            continue  # nobody answers clients
         if name not in lines:
             yield f"{left_open(said)}{name}: not served {why}, said nothing"
         elif name in lines and lines[name]["outcome"] in SERVED:

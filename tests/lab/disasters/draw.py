@@ -47,6 +47,9 @@ HANDS_KINDS = {"edits": 30, "things": 40, "setup": 40}
 FORGERY = 4000
 """From there on what a right checksum covers, and little beside it."""
 FORGERY_KINDS = {"forged": 100}
+CONTROLLER = 5000
+"""From there on what a controller leaves, and little beside it."""
+CONTROLLER_KINDS = {"controller": 100}
 SINCE = (
     (WIDER, KINDS),
     (ODD, WIDER_KINDS),
@@ -56,6 +59,7 @@ SINCE = (
     (RIVAL, SIGNED_KINDS),
     (HANDS, RIVAL_KINDS),
     (FORGERY, HANDS_KINDS),
+    (CONTROLLER, FORGERY_KINDS),
 )
 MOST = {
     "power": 6,
@@ -147,7 +151,7 @@ def writers(version: str, number: int) -> list[str]:
 def drawn_at(version: str, seed: int, number: int) -> Disaster:
     """The one of that number."""
     draw = random.Random(f"{version} {seed} {number}")
-    kinds = next((each for below, each in SINCE if number < below), FORGERY_KINDS)
+    kinds = next((each for below, each in SINCE if number < below), CONTROLLER_KINDS)
     kind = draw.choices(list(kinds), list(kinds.values()))[0]
     writer, uid = version, None
     if draw.random() < OTHER_WRITER:
@@ -202,7 +206,7 @@ def words(draw: random.Random, kind: str, writer: str, stage: str) -> list[str]:
     found = [drawn_of(draw, kind, writer) for _ in range(draw.randint(1, most))]
     return (
         [*found, *few(draw, inside, topics)]
-        if draw.random() < (0.15 if kind in (*HANDS_KINDS, *FORGERY_KINDS) else 0.6)
+        if draw.random() < (0.15 if kind in (*HANDS_KINDS, *FORGERY_KINDS, *CONTROLLER_KINDS) else 0.6)
         else found
     )
 

@@ -29,7 +29,7 @@ class Said:
     """`lines` as the command gives them, `dir` and `file` by the names of the log dirs; `logs` by place.
 
     Without `kraft` ZooKeeper knows which partitions there are, and these files do not. `unread` are the dirs
-    that are offline before anything in them is loaded.
+    in which nothing is loaded: offline before that, or of no broker.
     """
 
     lines: list[Line]
@@ -91,7 +91,7 @@ def said(
         lines,
         {f"{Path(each).parent.name}/{Path(each).name}": log for each, log in logs.items()},
         broker.kraft,
-        frozenset(Path(each).name for each in unread),
+        frozenset(Path(each).name for each in (unread if broker.serves else [d.path for d in opened])),
     )
 
 

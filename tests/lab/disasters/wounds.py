@@ -17,6 +17,7 @@ from tests.faults.patient import patient_in
 from tests.faults.table import fault_called
 from tests.lab.disasters.bases import TOPICS
 from tests.lab.disasters.batches import BATCHES
+from tests.lab.disasters.controllers import CONTROLLERS
 from tests.lab.disasters.edited import EDITED
 from tests.lab.disasters.extremes import EXTREMES
 from tests.lab.disasters.forged import FORGED
@@ -353,7 +354,18 @@ for _name, _change in CHANGES.items():
         "meta", meta_file("leader-epoch-checkpoint", _change), ("d0",), KRAFT
     )
     WOUNDS[f"meta-bootstrap-{_name}"] = Wound("meta", bootstrap(_change), ("d0",), (3, 3))
-WOUNDS |= {**STRANGERS, **OWNERS, **BATCHES, **MOMENTS, **EXTREMES, **EDITED, **THINGS, **SETUPS, **FORGED}
+WOUNDS |= {
+    **STRANGERS,
+    **OWNERS,
+    **BATCHES,
+    **MOMENTS,
+    **EXTREMES,
+    **EDITED,
+    **THINGS,
+    **SETUPS,
+    **FORGED,
+    **CONTROLLERS,
+}
 
 
 def named(wound: str) -> Wound | None:
