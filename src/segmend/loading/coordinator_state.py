@@ -71,10 +71,10 @@ def not_loaded(partition: PartitionDir, release: Release, image: MetadataImage |
     Only the end of its logs is looked at, where who wrote last shows; and since 2.3 only where the metadata
     tells that a newer release was here.
     """
-    known = (READ_STATE.of(release) or {}).get(partition.topic or "")
-    levels = {} if image is None else image.levels
-    newer = max(levels.values(), default=0) > KNOWN_LEVEL.of(release)
-    if known is None or (WRITTEN_WITH_ZOOKEEPER.of(release) and not newer):
+    if partition.topic not in NOT_LOADED:
+        return None
+    known = (READ_STATE.of(release) or {}).get(partition.topic)
+    if known is None or (WRITTEN_WITH_ZOOKEEPER.of(release) and not _was_newer(image, release)):
         return None
     left = _LAST_WRITTEN
     for log in (segment.log for segment in reversed(partition.segments) if segment.log is not None):
@@ -88,6 +88,12 @@ def not_loaded(partition: PartitionDir, release: Release, image: MetadataImage |
                 return f"{partition.path}: {_READ_ON[partition.topic]}: {says}"
         left -= size
     return None
+
+
+def _was_newer(image: MetadataImage | None, release: Release) -> bool:
+    """Whether a node registered with a newer release."""
+    levels = {} if image is None else image.levels
+    return bool(levels) and max(levels.values()) > KNOWN_LEVEL.of(release)
 
 
 def _pairs(log: FileEntry, start: int) -> Iterator[tuple[bytes, bytes]]:
