@@ -330,6 +330,16 @@ def test_a_dir_given_twice_is_no_broker(dirs: list[Path], tmp_path: Path, linked
     assert (told.code, "Duplicate" in told.out) == (4, True)
 
 
+@pytest.mark.parametrize("more", [(), ("--cluster",)])
+def test_the_directory_of_a_partition_is_no_log_dir(dirs: list[Path], more: tuple[str, ...]) -> None:
+    """Of one the forecast was that no broker starts, with exit 4: true, and not what was asked for."""
+    part = next(dirs[0].glob("*-0"))
+    told = run("forecast", *more, dirs[1], part)
+    assert (told.code, told.out) == (16, "")
+    assert f"{part}: the directory of a partition" in told.err
+    assert f"give all of them, {dirs[0]} among them" in told.err
+
+
 @pytest.mark.parametrize(
     ("protocol", "setting", "told"),
     [

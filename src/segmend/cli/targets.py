@@ -92,6 +92,18 @@ def _nothing_at(path: str) -> SegmendError:
     return Unreadable(path, "no such directory")
 
 
+def open_typed(paths: Sequence[str], *, once: bool = False) -> list[LogDir]:
+    """As `open_or_note`, of what somebody typed: raises `UsageError` for the directory of a partition."""
+    opened = open_or_note(paths, once=once)
+    for each in opened:
+        if _named_so(each.path) and _has_ours(each.entries):
+            raise UsageError(
+                f"{each.path}: the directory of a partition, and a broker starts over log dirs: give all of "
+                f"them, {_folder(each.path)} among them"
+            )
+    return opened
+
+
 def open_or_note(paths: Sequence[str], *, once: bool = False) -> list[LogDir]:
     """The log dirs; one that is missing, no directory, or not to be read is a broker's problem, too.
 
@@ -130,9 +142,11 @@ def _name(path: str) -> str:
 
 def _is_partition(path: str) -> bool:
     """By its name and what lies in it: a log dir may well be called `kafka-1`."""
-    if parse_dir_name(_name(path)).kind not in PARTITION_KINDS:
-        return False
-    return _has_ours(disk.listing(path))
+    return _named_so(path) and _has_ours(disk.listing(path))
+
+
+def _named_so(path: str) -> bool:
+    return parse_dir_name(_name(path)).kind in PARTITION_KINDS
 
 
 def _has_ours(entries: Mapping[str, EntryType]) -> bool:

@@ -20,7 +20,7 @@ from segmend.cli.options import (
 )
 from segmend.cli.output import emit, emit_json, style
 from segmend.cli.stopped_surgery import stopped_surgery
-from segmend.cli.targets import broker_of, open_or_note
+from segmend.cli.targets import broker_of, open_or_note, open_typed
 from segmend.cli.topic_config import add_topic_config, told_settings
 from segmend.cluster import ClusterForecast, Nodes, members, with_zookeeper
 from segmend.errors import ExitCode, UsageError
@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--config more than once goes with --cluster: each node has its own")
     args.config = next(iter(args.config), None)
     # What server.properties names twice is for the broker to judge.
-    dirs = open_or_note(args.paths, once=True) if args.paths else None
+    dirs = open_typed(args.paths, once=True) if args.paths else None
     broker = broker_of(args, dirs or open_or_note(_configured(args.config, args.kafka)))
     user, assumed = user_of(args.as_user, broker.dirs)
     surgery = stopped_surgery(broker.dirs)
@@ -186,7 +186,7 @@ def _is_bad(line: PartitionOutcome | DirectoryOutcome | DirOutcome | Later | Bro
 
 def run_cluster(args: argparse.Namespace) -> ExitCode:
     """Play the starts of all nodes, or of those of `--only`."""
-    cluster = members(open_or_note(args.paths), args.kafka, _configs(args.config), strangers=True)
+    cluster = members(open_typed(args.paths), args.kafka, _configs(args.config), strangers=True)
     brokers, zookeeper = with_zookeeper(cluster.brokers, args.zookeeper)
     only = chosen_nodes(args.only, brokers)
     clean = True if args.clean else False if args.unclean else None
