@@ -26,9 +26,9 @@ def bases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {version: unpack(HERE / f"{version}.tar.xz", home / version) for version in VERSIONS}
 
 
-def forget_times(log_dir: Path) -> None:
+def forget_times(log_dir: Path, copied: int = LOST_TIMES) -> None:
     for each in (log_dir, *log_dir.rglob("*")):
-        os.utime(each, (LOST_TIMES, LOST_TIMES))
+        os.utime(each, (copied, copied))
 
 
 def rows(out: Path) -> dict[str, set[tuple[int, str]]]:
@@ -96,6 +96,28 @@ def test_what_is_as_it_was_left_is_no_doubt(version: str, bases: dict[str, Path]
         copy_tree(from_, to)
         forget_times(to)
     told(("diff",), tmp_path, *anew, code=0)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_dirs_that_were_copied_one_after_another_without_their_times(
+    version: str, bases: dict[str, Path], tmp_path: Path
+) -> None:
+    """Nothing tells that they are of one moment: assumed, where all that were in sync are here."""
+    whole, home, other = bases[version] / "b1" / "d0", tmp_path / "d0", tmp_path / "d1"
+    for each in (home, other):
+        copy_tree(whole, each)
+    shutil.rmtree(other / "__cluster_metadata-0")
+    for each in home.glob(f"{ONCE}-*"):
+        shutil.rmtree(each)
+    identity = other / "meta.properties"
+    lines = identity.read_text().splitlines()
+    kept = [each for each in lines if "directory.id" not in each]
+    identity.write_text("\n".join([*kept, f"directory.id={22 * 'A'}", ""]))
+    forget_times(home)
+    forget_times(other, LOST_TIMES + 600)
+    ran = told(("diff", "--topic", ONCE), tmp_path, home, other, code=0)
+    for line in ran.of("partition"):
+        assert any(each.startswith(f"{other}: all its files are younger") for each in line["assumed"])
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from segmend.frozen import frozen
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
-from segmend.node.last_run import EarlierDir
+from segmend.node.last_run import EarlierDir, Kind, times_were_lost
 from segmend.node.metadata_image import MetadataImage
 from segmend.node.metadata_log import MetadataLog
 
@@ -58,11 +58,16 @@ class KnownCluster:
         return self.log.image
 
     def earlier(self) -> Mapping[str, EarlierDir]:
-        """By path, dirs that are not known to be as their brokers left them."""
+        """By path, dirs that are not known to be as their brokers left them.
+
+        Where the files of the metadata lost their times, too, younger ones tell nothing.
+        """
         found, home = dict[str, EarlierDir](), self.has.metadata_dir
         for broker in self.brokers.values():
             elsewhere = None if broker is self.has else home
             found |= broker.earlier_by(self.log, elsewhere) if elsewhere else broker.earlier_dirs
+        if home is not None and times_were_lost(home, self.image):
+            found = {path: each.untold if each.kind is Kind.ANEW else each for path, each in found.items()}
         return {path: each for path, each in found.items() if not each.complete}
 
 

@@ -118,6 +118,11 @@ class EarlierDir:
     epochs: tuple[int, int] | None = None
 
     @property
+    def untold(self) -> EarlierDir:
+        """The same, where nothing tells."""
+        return replace(self, kind=Kind.UNTOLD)
+
+    @property
     def complete(self) -> bool:
         """Whether its replicas are taken to have all that they should have."""
         return self.kind is Kind.AWAY
@@ -268,7 +273,7 @@ class _AsLeft:
             return EarlierDir(words=_UNTOLD, file=IDENTITY, kind=Kind.UNTOLD, proven=False)
         if not is_younger(self._dir, self._until + AT_ONCE):
             return None
-        if _times_were_lost(home, self._image):
+        if times_were_lost(home, self._image):
             return EarlierDir(words=_UNTOLD, file=IDENTITY, kind=Kind.UNTOLD, proven=False)
         words = _ANEW_BESIDE.format(f"the metadata in {home.path}")
         return EarlierDir(words=words, file=IDENTITY, kind=Kind.ANEW, proven=False)
@@ -368,7 +373,7 @@ def _ahead_of_files(log: MetadataLog, home: LogDir) -> int:
     return 0 if time is None else max(0, log.image.runs.time - time // _MS)
 
 
-def _times_were_lost(home: LogDir, image: MetadataImage) -> bool:
+def times_were_lost(home: LogDir, image: MetadataImage) -> bool:
     """Whether the log of the metadata is younger than its last record."""
     partition = home.cluster_metadata
     time = time_of(partition.segments[-1].log) if partition is not None and partition.segments else None
