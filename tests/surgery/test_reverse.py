@@ -283,6 +283,26 @@ def test_old_segments_come_back_before_what_came_since_and_damage_does_not(clean
     assert any(each.paths[0] == str(first) for each in back.steps) is freed
 
 
+@pytest.mark.parametrize("command", ["apply", "undo"])
+def test_a_plan_that_was_stopped_goes_neither_way_over_what_came_since(tmp_path: Path, command: str) -> None:
+    """A machine started anew had its broker at work before anybody went on."""
+    world, calls = make(tmp_path), Disk()
+    plan = plan_of(world)
+    undo(apply(plan, str(world.state), fx=calls).run)
+    for call in range(calls.calls * 2 // 3, calls.calls, 7):
+        shutil.rmtree(world.state)
+        with pytest.raises(Died):
+            apply(plan, str(world.state), fx=Mortal(call))
+        new = roll(world.a / "append-0", 9)
+        before = world.tree()
+        with pytest.raises(SegmendError, match=f"{new.name}: a broker made it since"):
+            apply(plan, str(world.state)) if command == "apply" else undo(find(str(world.state), None))
+        assert world.tree() == before
+        assert new.exists()
+        new.unlink()
+        undo(find(str(world.state), None))
+
+
 def test_a_file_that_no_step_is_on_and_that_grew_behind_what_was_set_aside(tmp_path: Path) -> None:
     world = make(tmp_path)
     names = [f"{number:020d}.log" for number in (0, 10, 20)]

@@ -7,7 +7,7 @@ would lie behind damage, where a recovery cuts it off, or beside other records o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Final
 
 from segmend.formats.names import parse_file_name
@@ -70,11 +70,21 @@ def log_ends(steps: Sequence[Step]) -> dict[str, LogEnd]:
 
 
 def behind(run: PlanRun) -> dict[str, Behind]:
-    """By directory of the plan's steps: what a broker appended behind the log's end since it was applied."""
-    if run.state is not RunState.APPLIED or run.last_begun is None:
+    """By directory of the plan's steps: what a broker appended behind the log's end since it was begun.
+
+    Of a plan that was stopped on the way, files that it sets aside may still be there; a directory that it
+    moves or sets aside is not looked at then.
+    """
+    begun, steps = run.last_begun, run.plan.steps
+    if begun is None or run.state is RunState.UNDONE:
         return {}
-    ends: Mapping[str, tuple[str, int | None]] = run.last_begun.get("log_ends") or {}
-    went = {step.source: step.target for step in run.plan.steps if isinstance(step, MoveDir)}
+    ends: Mapping[str, tuple[str, int | None]] = begun.get("log_ends") or {}
+    if run.state is not RunState.APPLIED:
+        own = {path for step in steps for path in step.paths}
+        return {
+            path: new for path, end in ends.items() if path not in own for new in _behind(path, *end, own)
+        }
+    went = {step.source: step.target for step in steps if isinstance(step, MoveDir)}
     return {path: new for path, end in ends.items() for new in _behind(went.get(path, path), *end)}
 
 
@@ -86,8 +96,9 @@ def refuse_appended(run: PlanRun) -> None:
         raise RunRefused(said, run.told_steps())
 
 
-def _behind(path: str, last: str, size: int | None) -> Iterator[Behind]:
-    newest = max(_logs(path), key=_order, default="")
+def _behind(path: str, last: str, size: int | None, own: Set[str] = frozenset()) -> Iterator[Behind]:
+    names = (name for name in _logs(path) if f"{path}/{name}" not in own)
+    newest = max(names, key=_order, default="")
     if _order(newest) > _order(last):
         yield Behind(path=f"{path}/{newest}", why="a broker made it since, and appended to it", end=last)
     elif newest and newest == last and size not in (None, disk.file_size(f"{path}/{last}")):

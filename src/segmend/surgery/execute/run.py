@@ -197,8 +197,9 @@ def examine(
     with _looking(run, tell):
         refuse_changed(run.plan, run.statuses(), run=run if direction == BACK else None, begun=run)
     refuse_lost_backups(run, todo)
-    if direction == BACK:
+    if direction == BACK or run.state is not RunState.APPLIED:
         refuse_appended(run)
+    if direction == BACK:
         refuse_changed_aside(run, todo)
     refuse_full(run, todo, vaults, direction)
     refuse_without_rights(run, todo, vaults)
