@@ -100,9 +100,9 @@ def _behind(path: str, last: str, size: int | None, own: Set[str] = frozenset())
     names = (name for name in _logs(path) if f"{path}/{name}" not in own)
     newest = max(names, key=_order, default="")
     if _order(newest) > _order(last):
-        yield Behind(path=f"{path}/{newest}", why="a broker made it since, and appended to it", end=last)
+        yield Behind(path=f"{path}/{newest}", why="was made since, by a broker or a later plan", end=last)
     elif newest and newest == last and size not in (None, disk.file_size(f"{path}/{last}")):
-        why = f"a broker appended to it since: it was {size} bytes long"
+        why = f"has grown since, by a broker or a later plan: it was {size} bytes long"
         yield Behind(path=f"{path}/{last}", why=why, end=last)
 
 
