@@ -75,3 +75,12 @@ def test_a_cleaner_that_does_not_run_reads_no_checkpoint(tmp_path: Path) -> None
     for enabled, expected in (("true", False), (" False", True)):
         config = ServerConfig(given={"log.cleaner.enable": enabled})
         assert online(start(dirs, config=config)) == [expected, True]
+
+
+@pytest.mark.parametrize(("clean", "dirs", "named"), [(False, 2, True), (False, 1, False), (True, 2, False)])
+def test_that_dirs_are_of_one_moment_is_named_where_nothing_tells_it(
+    clean: bool, dirs: int, named: bool, tmp_path: Path
+) -> None:
+    """A copy of one of them, of some seconds before a kill, looks as the dir did then."""
+    assumed = start(two_dirs(tmp_path, clean)[-dirs:])[-1].assumed
+    assert any("its log dirs are of one moment" in each for each in assumed) is named
