@@ -49,11 +49,16 @@ def partition(
     return b"\x01\x03\x00" + fields + b"\0"
 
 
-def register(directory_ids: Sequence[str], node: int = NODE) -> bytes:
-    """RegisterBrokerRecord version 3, with the node's directory ids."""
-    fixed = struct.pack(">i?", node, False) + bytes(16) + struct.pack(">q", 7) + compact([]) * 2
+def register(directory_ids: Sequence[str], node: int = NODE, *, migrating: bool = False) -> bytes:
+    """RegisterBrokerRecord version 3, with the node's directory ids; `migrating` from ZooKeeper."""
+    fixed = struct.pack(">i?", node, migrating) + bytes(16) + struct.pack(">q", 7) + compact([]) * 2
     dirs = compact([uuid(directory_id) for directory_id in directory_ids])
     return b"\x01\x00\x03" + fixed + b"\0\0\0" + b"\x01\x00" + bytes([len(dirs)]) + dirs
+
+
+def migration(state: int) -> bytes:
+    """ZkMigrationStateRecord."""
+    return b"\x01\x15\x00" + bytes([state]) + b"\0"
 
 
 def topic_setting(topic_name: str, name: str, value: str) -> bytes:

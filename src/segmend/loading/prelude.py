@@ -11,6 +11,7 @@ from functools import cached_property
 from segmend.broker.failures import IO_ERROR, NO_READABLE_DIR, Fate
 from segmend.broker.identity import UNEXPECTED_METADATA, Identity, IdentityVerdict, verify
 from segmend.broker.server_names import MIGRATION
+from segmend.broker.server_rules import ZOOKEEPER
 from segmend.formats.config_values import boolean
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
 from segmend.frozen import field, frozen
@@ -28,7 +29,7 @@ from segmend.logdir.tree import LogDir
 from segmend.logdir.user import User
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.listed import absent, made_in
-from segmend.node.only_zookeeper import not_given, only_zookeeper_knows
+from segmend.node.only_zookeeper import not_given, only_zookeeper_knows, taken_over
 
 
 @frozen
@@ -124,6 +125,9 @@ class Prelude:
         offline = {state.path for state in self.states if state.offline}
         yield from only_zookeeper_knows(self.broker.dirs, self.absent, offline)
         yield from not_given(self.broker.dirs, self.absent)
+        given = self.broker.config.given
+        if ZOOKEEPER in given and not boolean(given.get(MIGRATION)):
+            yield from taken_over(self.broker.metadata_dir, self.broker.metadata)
 
     @cached_property
     def metadata(self) -> Metadata:

@@ -14,7 +14,7 @@ from segmend.broker.identity import GENERATED_ID, is_kraft
 from segmend.broker.log_dirs import Place
 from segmend.broker.metadata_log import SNAPSHOT_FIRST
 from segmend.broker.server_listeners import ROLES, entries_of
-from segmend.broker.server_rules import is_whole
+from segmend.broker.server_rules import ZOOKEEPER, is_whole
 from segmend.formats.meta_properties import MetaProperties
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
 from segmend.frozen import replace
@@ -185,12 +185,17 @@ class BrokerDirs:
 
     @cached_property
     def kraft(self) -> bool:
-        return is_kraft(
-            self.release,
-            self.identities,
-            given=self.config.given,
-            has_metadata_log=any(each.cluster_metadata is not None for each in self.dirs),
-        )
+        given, follows = self.config.given, any(each.cluster_metadata is not None for each in self.dirs)
+        told = is_kraft(self.release, self.identities, given=given, has_metadata_log=follows)
+        return told or (follows and ZOOKEEPER not in given and self._has_migrated)
+
+    @property
+    def _has_migrated(self) -> bool:
+        """Whether it registered last as a broker of KRaft: 3.9 leaves version 0 in its meta.properties."""
+        image = self.metadata
+        if image is None or not image.migration:
+            return False
+        return image.migrating.get(self.stored_node_id or 0) is False
 
     @cached_property
     def earlier_dirs(self) -> Mapping[str, EarlierDir]:

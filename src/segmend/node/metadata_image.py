@@ -44,7 +44,7 @@ class MetadataImage:
 
     `configs` are those of topics, `brokers` what was changed while brokers ran ("": for all of them).
     `log_dirs` are the directory ids that each node registered last, `levels` the newest metadata.version that
-    its release knew then, `features` the cluster's levels,
+    its release knew then, `migrating` whether it had ZooKeeper still, `features` the cluster's levels,
     `voters` the directory ids under which nodes vote (KIP-853), `leaders` who led which partition.
     `broker_epochs` are those under which nodes registered last. `next_producer_id` is the first that was not
     yet given out.
@@ -62,6 +62,7 @@ class MetadataImage:
     brokers: dict[str, dict[str, str]] = field(default_factory=dict)
     log_dirs: dict[int, tuple[str, ...]] = field(default_factory=dict)
     levels: dict[int, int] = field(default_factory=dict)
+    migrating: dict[int, bool] = field(default_factory=dict)
     features: dict[str, int] = field(default_factory=dict)
     voters: dict[int, str] = field(default_factory=dict)
     leaders: dict[tuple[str, int], PartitionLeader] = field(default_factory=dict)
@@ -220,6 +221,8 @@ class MetadataImage:
     def _register(self, data: Data) -> None:
         self.registered.add(data["brokerId"])
         self.broker_epochs[data["brokerId"]] = data["brokerEpoch"]
+        if "isMigratingZkBroker" in data:
+            self.migrating[data["brokerId"]] = data["isMigratingZkBroker"]
         for feature in data.get("features", ()):
             if feature["name"] == METADATA_VERSION:
                 self.levels[data["brokerId"]] = feature["maxSupportedVersion"]

@@ -8,6 +8,7 @@ from typing import Final
 from segmend.formats.names import parse_dir_name
 from segmend.logdir.beside import left_out
 from segmend.logdir.tree import LogDir
+from segmend.node.metadata_image import MetadataImage
 
 LONE_FUTURE: Final = (
     "{0}: whether ZooKeeper has {1} here; the broker makes it anew then, and empties this one; the dir goes "
@@ -19,6 +20,15 @@ _LEFT_OUT: Final = (
 )
 _EMPTIED = "which partitions were in this empty dir (ZooKeeper knows); they are made again, empty"
 _NOT_SERVED = "which partitions are or were in this dir (ZooKeeper knows); no client gets them"
+
+
+_TOOK_OVER: Final = (1, 3)
+"""`ZkMigrationState`: MIGRATION, with ZooKeeper kept up to date, and POST_MIGRATION, without."""
+_TAKEN_OVER: Final = (
+    "whether anybody serves what is here: by {}/__cluster_metadata-0 KRaft controllers took over from "
+    "ZooKeeper (KIP-866). Without zookeeper.metadata.migration.enable a broker is told nothing of its "
+    "partitions as long as /controller in ZooKeeper is theirs"
+)
 
 
 def only_zookeeper_knows(
@@ -40,6 +50,12 @@ def only_zookeeper_knows(
     for one in (one for each in dirs for one in each.partitions if one.kind == "future"):
         if one.key not in current and one.log_dir.path not in offline:
             yield LONE_FUTURE.format(one.path, f"{one.topic}-{one.partition}")
+
+
+def taken_over(log_dir: LogDir | None, image: MetadataImage | None) -> Iterator[str]:
+    """That brokers with ZooKeeper alone are told nothing any more. Seen on 3.9.2: it had no partition."""
+    if log_dir is not None and image is not None and image.migration in _TOOK_OVER:
+        yield _TAKEN_OVER.format(log_dir.path)
 
 
 def not_given(dirs: Sequence[LogDir], absent: Collection[str] = ()) -> Iterator[str]:
