@@ -2,6 +2,7 @@
 
 import glob
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -109,10 +110,11 @@ def test_an_empty_directory_among_log_dirs_may_be_a_disk(tmp_path: Path) -> None
     for name in ("b1/blank", "b2/lost+found", "b2/logs/old", "b4/data"):
         (root / name).mkdir(parents=True)
     one = [(1, f"{root}/b1/blank")]
-    everything = [(n, f"{root}/b{n}/data") for n in (1, 2, 3)]
+    everything = [*((n, f"{root}/b{n}/data") for n in (1, 2, 3)), (-1, f"{root}/b4/data")]
     assert found(root) == one + everything
-    assert [place.path for place in find_places([str(root)]) if place.unread] == [f"{root}/b1/blank"]
-    assert (-1, f"{root}/b4/data") in found(f"{root}/b*/data")
+    unread = [place.path for place in find_places([str(root)]) if place.unread]
+    assert unread == [f"{root}/b1/blank", f"{root}/b4/data"]
+    assert everything[-1] in found(f"{root}/b*/data")
     with pytest.raises(SegmendError, match="no Kafka log dir in it"):
         found(f"{root}/b1/blank/")
 
@@ -194,3 +196,35 @@ def test_a_read_that_may_not_lack_a_row_fails_over_one(tmp_path: Path, caplog) -
 def test_a_path_of_this_disk_may_be_a_url() -> None:
     given = ["file:/a/b", "file:///a/b", "/a/b", "s3://a/b", "c/../a"]
     assert absolute(given) == ["/a/b", "/a/b", "/a/b", "s3://a/b", os.path.abspath("a")]
+
+
+@pytest.mark.parametrize("names", [("b1", "b2", "b3"), ("north", "south", "west")])
+@pytest.mark.parametrize("given", ["", "*"])
+@pytest.mark.parametrize("made", [(), ("lost+found",), "a link", "a file"])
+def test_the_only_disk_of_a_broker_that_is_not_mounted_is_a_place(
+    made: tuple[str, ...] | str, given: str, names: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Nothing beside it is a log dir; it lies where those of the other brokers do."""
+    root = three_brokers(tmp_path / "fleet")
+    for number, name in enumerate(names, 1):
+        (root / f"b{number}").rename(root / name)
+    gone = root / names[1] / "data"
+    shutil.rmtree(gone)
+    if made == "a link":
+        gone.symlink_to("nothing")
+    elif made == "a file":
+        gone.touch()
+    else:
+        for each in ("", *made):
+            (gone / each).mkdir()
+    (root / "tools" / "cdrom").mkdir(parents=True)
+    assert {each.path: bool(each.unread) for each in find_places([str(root / given)])} == {
+        str(root / name / "data"): name == names[1] for name in names
+    }
+
+
+def test_a_broker_without_a_log_dir_is_a_place_where_numbers_tell_that_it_is_one(tmp_path: Path) -> None:
+    root = three_brokers(tmp_path / "fleet")
+    shutil.rmtree(root / "b2" / "data")
+    (root / "tools").mkdir()
+    assert [each.path for each in find_places([str(root)]) if each.unread] == [str(root / "b2")]

@@ -4,11 +4,12 @@ A path may be one log dir, a broker's directory with several of them, a director
 brokers, or a glob of any of these. A directory is a log dir when it holds what only a log
 dir holds: meta.properties, a checkpoint, a lock, or a partition directory with segments in
 it. Its name says nothing: `broker-1` is as good a name for a broker as for a partition.
-An empty directory that a glob names, or that lies beside a log dir, may be a disk that was
-replaced or is not mounted: it counts as a log dir, too. So does a link to nothing beside what has
+An empty directory that a glob names, or that lies beside a log dir, or where a log dir (or what has some)
+would lie by those of other brokers, may be a disk that was replaced or is not mounted: it counts as a log
+dir, too, also with what mkfs makes in it. So does a link to nothing beside what has
 log dirs in it, and what a glob names and this user may not look into. A directory that has several
 names (links, mounts) is found once, by the first of them. A file beside log dirs that is called as they are
-but for the number (`d2` beside `d1`) stands where one was.
+but for numbers in its path (`d2` beside `d1`), or as those of another broker, stands where one was.
 """
 
 from __future__ import annotations
@@ -125,16 +126,22 @@ def find_places(paths: Sequence[str]) -> list[Place]:
         if not found and not any(_is_under(path, given) for path in by_path):
             raise SegmendError(f"{given}: no Kafka log dir in it")
         named = {match.path for match in matches} if len(matches) > 1 else set[str]()
-        beside, alike = {_parent(path) for path in found}, {_unnumbered(path) for path in found}
         above = {up for path in found for up in _parents(path)}
+        beside, cousins = {_parent(path) for path in found}, {_cousins(path) for path in found}
+        alike, homes = {*map(_unnumbered, found)}, {*map(_unnumbered, above)}
         by_path.update(
             (each.path, each)
             for each in below
             if not each.doubtful
+            or _unnumbered(each.path) in alike
+            or _cousins(each.path) in cousins
             or (
-                _unnumbered(each.path) in alike
-                if each.unreadable == _A_FILE
-                else each.path in named or _parent(each.path) in (above if each.unreadable else beside)
+                each.unreadable != _A_FILE
+                and (
+                    each.path in named
+                    or _unnumbered(each.path) in homes
+                    or _parent(each.path) in (above if each.unreadable else beside)
+                )
             )
         )
     once = {place_of(files_of(path), path): each for path, each in reversed(by_path.items())}
@@ -196,20 +203,24 @@ def _named_in(files: Files, path: str, pattern: str) -> Iterator[_FoundDir]:
             continue
         if entries[name] == "link-broken":
             yield _FoundDir(_joined(path, name), _DANGLING)
-        elif _is_numbered_file(name, entries[name]):
+        elif _is_named_as_a_dir(name, entries[name]):
             yield _FoundDir(_joined(path, name), _A_FILE)
         elif entries[name] in FOLDERS:
             yield _FoundDir(_joined(path, name))
 
 
-def _is_numbered_file(name: str, kind: EntryType) -> bool:
-    return kind in FILES and re.search(r"[0-9]", name) is not None
+def _is_named_as_a_dir(name: str, kind: EntryType) -> bool:
+    return kind in FILES and (re.search(r"[0-9]", name) is not None or "." not in name)
 
 
 def _unnumbered(path: str) -> str:
-    """The path with each number of its name left open."""
-    folder, _, name = path.rpartition("/")
-    return f"{folder}/{re.sub(r'[0-9]+', '#', name)}"
+    """The path with each number in it left open."""
+    return re.sub(r"[0-9]+", "#", path)
+
+
+def _cousins(path: str) -> tuple[str, str]:
+    """What it has in common with those of its name in the directories beside its own."""
+    return _parent(_parent(path)), path.rpartition("/")[2]
 
 
 def _joined(path: str, name: str) -> str:
@@ -248,13 +259,13 @@ def _below(files: Files, path: str, depth: int, seen: set[str]) -> Iterator[_Fou
         return
     if _is_log_dir(files, path, entries):
         yield _FoundDir(path)
-    elif not entries:
+    elif not entries.keys() - {_OF_A_DISK}:
         yield _FoundDir(path, empty=True)
     elif depth:
         for name, kind in sorted(entries.items()):
             if kind == "link-broken":
                 yield _FoundDir(f"{path}/{name}", _DANGLING)
-            elif _is_numbered_file(name, kind):
+            elif _is_named_as_a_dir(name, kind):
                 yield _FoundDir(f"{path}/{name}", _A_FILE)
             elif kind in FOLDERS and name != _OF_A_DISK:
                 yield from _below(files, f"{path}/{name}", depth - 1, seen)

@@ -106,10 +106,12 @@ def file_stat(path: str, *, follow: bool = True) -> FileStat:
         s = os.stat(path, follow_symlinks=follow)
     except OSError as error:
         raise Unreadable.of(error, path) from None
-    return FileStat(
-        size=s.st_size, allocated=s.st_blocks * 512, mtime_ns=s.st_mtime_ns, mode=s.st_mode,
-        uid=s.st_uid, gid=s.st_gid, nlink=s.st_nlink, inode=s.st_ino, device=s.st_dev,
-        changed_ns=s.st_ctime_ns,
+    # By place: by name it costs a third as much as the system call, several times a segment.
+    return FileStat._make(
+        (
+            s.st_size, s.st_blocks * 512, s.st_mtime_ns, s.st_mode, s.st_uid, s.st_gid, s.st_nlink,
+            s.st_ino, s.st_dev, s.st_ctime_ns,
+        )
     )  # fmt: skip
 
 
