@@ -203,7 +203,7 @@ def beside(side: Path) -> list[str]:
     shutil.rmtree(out, ignore_errors=True)
     ran = run("rescue", side, "--out", out, "--as", "jsonl")
     assert ran.code in (0, 4), ran.err
-    lines = [line for path in sorted(out.rglob("*.jsonl")) for line in path.read_text().splitlines()]
+    lines = [line for path in sorted(out.rglob("[!_]*.jsonl")) for line in path.read_text().splitlines()]
     return [base64.b64decode(json.loads(line)["value"]).decode() for line in lines]
 
 
