@@ -1,4 +1,4 @@
-"""`segmend plan move` of one partition, and a drain, on a broker of many; its forecast is the measure."""
+"""`segmend plan move` of one partition, a drain and a balance, on a broker of many; its\nforecast is the measure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bench.table import show_waits
 
 A_PARTITION = 10
 ONE_SECONDS = 1.0
-DRAIN_RATIO = 3.0
+WHOLE_RATIO = 3.0
 OTHER_ID = "5Ck7mLhOSHGMUSQB0K3Dfg"
 
 
@@ -29,6 +29,8 @@ def run(scale: Scale) -> None:
     forecast = segmend("forecast of the whole", "forecast", *dirs)
     one = segmend("plan move of one", "plan", "move", *dirs, "--partition", "tiny-7", "--to", other)
     drain = segmend("plan drain of all", "plan", "drain", *dirs, "--from", folder)
-    race([forecast, one, drain], runs=scale.runs)
-    waits = [(one, ONE_SECONDS), (drain, DRAIN_RATIO * forecast.median)]
+    balance = segmend("plan balance, half of them", "plan", "balance", *dirs, "--spread", "5%")
+    race([forecast, one, drain, balance], runs=scale.runs)
+    most = WHOLE_RATIO * forecast.median
+    waits = [(one, ONE_SECONDS), (drain, most), (balance, most)]
     show_waits(f"plans for a broker of {count // A_PARTITION:,} partitions, {count:,} segments", waits)
