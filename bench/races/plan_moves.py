@@ -1,4 +1,4 @@
-"""`segmend plan move` of one partition, a drain and a balance, on a broker of many; its\nforecast is the measure."""
+"""`segmend plan` of one move, a drain and a balance, on a broker of many; its forecast is the measure."""
 
 from __future__ import annotations
 
