@@ -115,7 +115,6 @@ class Served:
     asked: str
     target: int
     lost: int
-    ranges: list[tuple[int, int]]
     side: Path
 
 
@@ -151,9 +150,12 @@ def planned(lineages: Lineages, topic: str, target: int, folder: Path) -> Served
     if plan["steps"]:
         ran = run("apply", file, "--yes", "--state-dir", folder / "state")
         assert ran.code in (1, 5), told(lineages, ran)
-    ranges = [(each["first_offset"], each["last_offset"]) for each in plan["losses"]]
-    lost = sum(each["records"] for each in plan["losses"])
-    return Served(topic, asked, target, lost, ranges, side)
+    own = sum(each["records"] for each in plan["losses"])
+    if asked == "graft":
+        return Served(topic, asked, target, own, side)
+    (chosen,) = (each for each in plan["extra"]["merge"]["choices"] if each["chosen"])
+    assert own <= chosen["records_lost"] == sum(each["records"] for each in chosen["lost"]), told(lineages)
+    return Served(topic, asked, target, chosen["records_lost"], side)
 
 
 def told(lineages: Lineages, ran: Ran | None = None) -> str:
