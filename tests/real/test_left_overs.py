@@ -21,6 +21,7 @@ from tests.lab.errors import LabError
 from tests.lab.process import STOPS_IN
 from tests.lab.reader import led, read
 from tests.lab.releases import release
+from tests.mounts import TMPFS, mounted, need_mount
 from tests.real.conftest import Start, need_kafka
 from tests.seeds import some_of
 
@@ -124,11 +125,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A log dir that is a file system of 48 MiB of its own, still empty."""
     place = tmp_path / "live" / "b1" / "d0"
     place.mkdir(parents=True)
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m", "none", place], capture_output=True)
-    if mounted.returncode != 0:
-        pytest.skip("only root may mount a small file system here")
-    yield place
-    subprocess.run(["umount", "--lazy", place], check=True)
+    need_mount(TMPFS, tmp_path)
+    with mounted(TMPFS, tmp_path, place, size=48):
+        yield place
 
 
 @pytest.mark.parametrize("version", some_of([NEWEST, "3.9.2", "2.8.2", "1.1.0"], 4))
@@ -181,29 +180,15 @@ def forgotten_soon(version: str) -> dict[str, str]:
     return {"zookeeper.session.timeout.ms": "2000"} if old else {}
 
 
-MAKE = {"ext4": (48, ("mkfs.ext4", "-q", "-m", "0")), "xfs": (310, ("mkfs.xfs", "-q"))}
-"""The smallest of each in MiB."""
-
-
-@pytest.fixture(params=MAKE)
+@pytest.fixture(params=["ext4", "xfs"])
 def real_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
     """The first log dir of two is a small disk of its own, of which root may use all."""
-    if os.geteuid() != 0:
-        pytest.skip("only root may mount a small file system")
-    place, image = tmp_path / "live" / "b1" / "d0", tmp_path / "image"
+    place = tmp_path / "live" / "b1" / "d0"
     place.mkdir(parents=True)
-    size, make = MAKE[request.param]
-    with open(image, "wb") as file:
-        file.truncate(size << 20)
-    if shutil.which(make[0]) is None:
-        pytest.skip(f"no {make[0]} here")
-    subprocess.run([*make, image], check=True, capture_output=True)
-    mounted = subprocess.run(["mount", "-o", "loop", image, place], capture_output=True)
-    if mounted.returncode != 0:
-        pytest.skip(f"no loop mount of {request.param} here: {mounted.stderr.decode().strip()}")
-    shutil.rmtree(place / "lost+found", ignore_errors=True)  # no broker starts beside it
-    yield place
-    subprocess.run(["umount", "--lazy", place], check=True)
+    need_mount(request.param, tmp_path)
+    with mounted(request.param, tmp_path, place, size=48 if request.param == "ext4" else None):
+        shutil.rmtree(place / "lost+found", ignore_errors=True)  # no broker starts beside it
+        yield place
 
 
 @pytest.mark.parametrize("version", some_of([NEWEST, "1.1.0"], 2))

@@ -21,10 +21,11 @@ from unittest.mock import patch
 from tests.cli.run import Ran, run
 from tests.golden.shared import golden
 from tests.merge.flipped import GOLDENS
+from tests.mounts import TMPFS, mounted
 from tests.removal import remove
 from tests.rescue.drawn import content
 from tests.rescue.test_export import table
-from tests.surgery.full_disks import TMPFS, fill_up, make_room, mounted
+from tests.surgery.full_disks import fill_up, make_room
 from tests.surgery.trials import agreed, main, playing
 
 from segmend.surgery.writing.effects import Effects

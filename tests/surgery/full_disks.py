@@ -11,13 +11,14 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tests.cli.run import Ran
 from tests.conftest import GOLDEN
 from tests.golden.unpack import unpack
+from tests.mounts import MAKE, QUOTA, btrfs, mounted
 from tests.removal import remove
 from tests.surgery.chains import contents, covered
 from tests.surgery.child import NOBODY, begun_and_heard, owned_by_nobody, watched
@@ -30,45 +31,7 @@ from tests.surgery.trials import each_of, main
 
 from segmend.surgery.execute.runs import runs
 
-QUOTA, SUB = "btrfs with a quota", "0/256"
-TMPFS = "tmpfs"
-MAKE = {
-    "ext4": (64, ("mkfs.ext4", "-q", "-m", "0")), "xfs": (310, ("mkfs.xfs", "-q")),
-    "btrfs": (150, ("mkfs.btrfs", "-q")), QUOTA: (150, ("mkfs.btrfs", "-q")),
-}  # fmt: skip
-"""The smallest of each in MiB, or nearly, and how it is made."""
-
-
-@contextmanager
-def mounted(kind: str, folder: Path) -> Iterator[Path]:
-    """A small disk of its own; raises `CalledProcessError` where this may not be."""
-    place, image = folder / f"the {kind}", folder / f"{kind}.image"
-    place.mkdir()
-    if kind == TMPFS:
-        of = ("-t", "tmpfs", "-o", "size=24m", "tmpfs")
-    else:
-        size, make = MAKE[kind]
-        with open(image, "wb") as file:
-            file.truncate(size << 20)
-        subprocess.run([*make, image], check=True, capture_output=True)
-        of = ("-o", "loop", str(image))
-    subprocess.run(["mount", *of, place], check=True, capture_output=True)
-    try:
-        if kind == QUOTA:
-            btrfs("quota", "enable", place)
-            btrfs("subvolume", "create", place / "sub")
-        disk = place / "sub" if kind == QUOTA else place
-        disk.chmod(0o777)
-        yield disk
-    finally:
-        subprocess.run(["umount", "--lazy", place], check=True)
-        image.unlink(missing_ok=True)
-
-
-def btrfs(*words: object) -> list[str]:
-    """The lines that it says."""
-    command = ["btrfs", *map(str, words)]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+SUB = "0/256"
 
 
 def limit(disk: Path, left: int | None) -> None:

@@ -4,11 +4,11 @@ import hashlib
 import os
 import random
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.mounts import mounted, need_mount
 from tests.surgery.child import NOBODY
 from tests.surgery.world import make, plan_of
 
@@ -161,22 +161,10 @@ def test_what_cannot_be_shared_changes_nothing(tmp_path: Path, source: Path) -> 
 def sharing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A file system that shares blocks, on a loop device."""
     kind = request.param
-    if os.geteuid() != 0:
-        pytest.skip("only root can make a file system")
-    if shutil.which(f"mkfs.{kind}") is None:
-        pytest.skip(f"mkfs.{kind} is needed to make a file system with reflinks")
     home = tmp_path_factory.mktemp(kind)
-    with open(home / "image", "wb") as image:
-        image.truncate(400 * MIB)
-    subprocess.run([f"mkfs.{kind}", "-q", home / "image"], check=True, capture_output=True)
-    (home / "mount").mkdir()
-    done = subprocess.run(["mount", "-o", "loop", home / "image", home / "mount"], capture_output=True)
-    if done.returncode != 0:
-        pytest.skip(f"no loop mount of {kind} here: {done.stderr.decode().strip()}")
-    try:
-        yield home / "mount"
-    finally:
-        subprocess.run(["umount", home / "mount"], check=True)
+    need_mount(kind, home)
+    with mounted(kind, home, size=400) as disk:
+        yield disk
 
 
 def used(path: Path) -> int:

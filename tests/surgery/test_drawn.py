@@ -1,10 +1,10 @@
 """A few of `python -m tests.surgery.drawn`, of `chains`, `denied`, `killed` and `full_disks`."""
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
+from tests.mounts import MAKE, need_mount
 from tests.seeds import SEED, sampled, some_of
 from tests.surgery import chains, denied, drawn, full_disks, killed
 
@@ -37,16 +37,10 @@ def test_kills_at_random_cost_nothing(
     assert told[operation] >= sampled(60, 5)
 
 
-@pytest.mark.parametrize("kind", full_disks.MAKE)
+@pytest.mark.parametrize("kind", MAKE)
 def test_a_disk_that_gets_full_costs_nothing(
     kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("only root may mount a small file system")
-    try:
-        with full_disks.mounted(kind, tmp_path):
-            pass
-    except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"no loop mount of {kind} here: {error}")
+    need_mount(kind, tmp_path)
     told = full_disks.play(range(sampled(60, 3)), SEED, [kind], tmp_path)
     assert told["DISAGREES"] == 0, capfd.readouterr().out
