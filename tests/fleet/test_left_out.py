@@ -134,3 +134,21 @@ def _replicas(root: Path, logs: Sequence[bytes], columns: str) -> list[dict[str,
         for file in (folder / "t-0").glob("0*"):
             file.write_bytes(data if file.suffix == ".log" else b"")
     return rows_of(root, columns=columns)
+
+
+def test_what_is_said_of_many_partitions_is_said_once(
+    swift_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One broker was out of sync with all of its replicas: a line each would be thousands."""
+    copy_tree(golden("4.3.1-fleet"), root := swift_path / "root")
+    for number in (1, 2):
+        for each in root.glob(f"b{number}/d*/*-0"):
+            if each.name != "__cluster_metadata-0":
+                shutil.rmtree(each)
+    shutil.rmtree(root / "b3")
+    with caplog.at_level(logging.WARNING, "segmend.fleet"):
+        rows_of(root, columns="offset")
+    lines = [record.getMessage() for record in caplog.records if "in sync" in record.getMessage()]
+    assert lines
+    assert len({line.partition(": by the metadata")[2] for line in lines}) == len(lines)
+    assert any(" more: by the metadata log only" in line for line in lines)

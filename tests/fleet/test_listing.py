@@ -9,7 +9,7 @@ import pytest
 from tests.cli.run import as_one_who_may_not, python, run
 from tests.fleet.build import plain, three_brokers, write_broker
 
-from segmend.errors import SegmendError
+from segmend.errors import SegmendError, UsageError
 from segmend.fleet.damaged import tell_unread
 from segmend.fleet.listing import absolute, brokers, find_places
 from segmend.fleet.options import parse_options
@@ -228,3 +228,23 @@ def test_a_broker_without_a_log_dir_is_a_place_where_numbers_tell_that_it_is_one
     shutil.rmtree(root / "b2" / "data")
     (root / "tools").mkdir()
     assert [each.path for each in find_places([str(root)]) if each.unread] == [str(root / "b2")]
+
+
+def test_an_empty_path_is_not_the_directory_one_stands_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(three_brokers(tmp_path / "fleet"))
+    with pytest.raises(UsageError, match="an empty path"):
+        absolute(["/a", ""])
+    assert (
+        run("fleet", "audit", "", "--out", tmp_path / "out", "--driver", "local", code=8).err.count("\n") == 1
+    )
+    ran = run("fleet", "audit", ".", "--out", "", "--driver", "local", code=16)
+    assert ran.err == "segmend: '': an empty path; a variable that is not set?\n"
+
+
+@pytest.mark.parametrize("odd", ["\0", "\ud800"])
+def test_what_is_no_path_is_a_line(odd: str, tmp_path: Path) -> None:
+    root = three_brokers(tmp_path / "fleet")
+    with pytest.raises(SegmendError, match="not a path"):
+        open_table([str(root)], parse_options({"config": odd}), cores=1)

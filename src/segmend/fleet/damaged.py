@@ -159,16 +159,16 @@ class DamageTally:
         if self.kinds:
             kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(self.kinds.items()))
             places = plural(self.kinds.total(), "damaged place")
-            yield f"{places} cost records ({kinds}) in {_some(self.partitions)}; the table damage names them"
+            yield f"{places} cost records ({kinds}) in {few(self.partitions)}; the table damage names them"
         if self.unended:
             left_out = plural(len(self.unended), "transaction is", "transactions are")
             yield (
-                f"{left_out} left out in {_some(self.unended)}, of which lost markers leave open whether "
+                f"{left_out} left out in {few(self.unended)}, of which lost markers leave open whether "
                 "they were committed; the column _damage names them"
             )
         if self.vanished:
             logs = plural(len(self.vanished), "log is", "logs are")
-            names = _some(self.vanished.values())
+            names = few(self.vanished.values())
             yield f"{logs} gone since the read was planned, in {names}; no row comes of what is nowhere else"
 
 
@@ -187,7 +187,8 @@ def added_up(tallies: Iterable[str]) -> list[DamageTally]:
     return [*reads.values()]
 
 
-def _some(names: Iterable[str]) -> str:
+def few(names: Iterable[str]) -> str:
+    """The first few of them, and how many more there are."""
     named = sorted(set(names))
     more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
     return ", ".join(named[:_SHOWN]) + more
@@ -212,7 +213,7 @@ def tell_unseen(refused: Iterable[str], vanished: Iterable[str]) -> None:
         ("gone since the read was planned", list(vanished)),
     ):
         if paths:
-            LOG.warning("kafka-log: %s: %s", words, _some(paths))
+            LOG.warning("kafka-log: %s: %s", words, few(paths))
 
 
 def tell_unread(places: Iterable[Place], mode: str) -> None:

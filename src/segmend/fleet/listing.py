@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from segmend.errors import SegmendError
+from segmend.errors import SegmendError, UsageError
 from segmend.fleet.remote import files_of
 from segmend.formats import partition_metadata
 from segmend.formats.names import parse_dir_name, parse_file_name
@@ -107,9 +107,15 @@ def _identity(log_dir: LogDir) -> tuple[str | None, int | None] | None:
 
 
 def absolute(paths: Iterable[str]) -> list[str]:
-    """As workers find them, too, which may stand in other directories; Spark writes some as `file:/...`."""
+    """As workers find them, too, which may stand in other directories; Spark writes some as `file:/...`.
+
+    UsageError for an empty one, as of a variable that is not set: it would be the directory one stands in.
+    """
     plain = (re.sub("^file:(//)?(?=/)", "", path) for path in paths)
-    return [path if "://" in path else os.path.abspath(path) for path in plain]
+    found = [path if "://" in path or not path else os.path.abspath(path) for path in plain]
+    if not all(found):
+        raise UsageError("'': an empty path; a variable that is not set?")
+    return found
 
 
 def find_places(paths: Sequence[str]) -> list[Place]:

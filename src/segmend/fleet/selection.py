@@ -128,20 +128,20 @@ def lacking(log: WantedLog, options: ReadOptions, of: int) -> Iterator[str]:
             yield f"{partition.path}: ends at offset {last}, before the {name} {asked}"
 
 
-def doubts(logs: Sequence[WantedLog], elsewhere: NotRead) -> Iterator[str]:
-    """In words: what is not known of a partition behind the end of these logs of it, if that is asked for.
+def doubts(logs: Sequence[WantedLog], elsewhere: NotRead) -> tuple[Sequence[str], Sequence[str]]:
+    """In words: what names of files tell of these logs of a partition, and what may be beyond them.
 
-    And what names of files tell. Both as a rescue of it has them; `elsewhere` is as of `Surroundings`.
+    Both as a rescue of it has them, if what is behind their end is asked for; `elsewhere` is as of
+    `Surroundings`, and may be said of very many.
     """
     found = [each for log in logs for each in ((log.place, log.partition), *log.copies)]
     replicas = [partition for _, partition in found]
     end = max(log.reaches for log in logs)
     if max(log.upto for log in logs) < end:
-        return
+        return (), ()
     first = min(place_start(each) for each in replicas)
-    yield from listed_doubts(replicas, first, end)
     holders = {each.log_dir.path: each.log_dir.node_id for each in replicas}
-    yield from (f"{replicas[0].name}: {words}" for words in elsewhere.beyond(holders, end).doubts)
+    return [*listed_doubts(replicas, first, end)], elsewhere.beyond(holders, end).doubts
 
 
 def _asked(key: tuple[str, int], options: ReadOptions) -> tuple[int | None, int | None]:

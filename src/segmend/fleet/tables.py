@@ -21,7 +21,7 @@ from segmend.checks.runner import SCANNED_KINDS
 from segmend.cluster.newest_metadata import Policies, compacts_by
 from segmend.errors import UsageError
 from segmend.fleet import columns, filling, rows
-from segmend.fleet.damaged import DamageTally, tell_gone, tell_unread, tell_unseen, unreadable
+from segmend.fleet.damaged import DamageTally, few, tell_gone, tell_unread, tell_unseen, unreadable
 from segmend.fleet.delta import AuditRun
 from segmend.fleet.internal_topics import as_records, said
 from segmend.fleet.listing import Place, brokers, find_places, refuse_others
@@ -243,8 +243,13 @@ class _Consumed:
         for around in self._around.values():
             yield from around.unsure()
         groups = grouped(logs, lambda log: (log.place.cluster_id, log.partition.key))
+        beyond: dict[str, list[str]] = {}
         for (cluster, key), group in groups.items() if self._options.consumes else ():
-            yield from doubts(group, self._around[cluster].elsewhere(key))
+            listed, same = doubts(group, self._around[cluster].elsewhere(key))
+            yield from listed
+            for words in same:
+                beyond.setdefault(words, []).append(group[0].partition.name)
+        yield from (f"{few(names)}: {words}" for words, names in beyond.items())
 
 
 def _unread(partitions: Iterable[PartitionDir], options: ReadOptions) -> Iterator[str]:

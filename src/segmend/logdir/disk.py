@@ -97,8 +97,8 @@ def path_type(path: str) -> EntryType | None:
 
 
 def _no_path(text: str) -> Unreadable:
-    """For text with a NUL, which no system takes for a path."""
-    return Unreadable(text.replace("\0", "\\0"), "not a path")
+    """For text with a NUL or half a character, which no system takes for a path."""
+    return Unreadable(text.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode(), "not a path")
 
 
 def file_stat(path: str, *, follow: bool = True) -> FileStat:
@@ -138,9 +138,14 @@ def size_and_allocated(path: str) -> tuple[int, int]:
 
 
 def real_path(path: str) -> str:
-    """The path with all links resolved, as a broker compares log dirs; raises `Unreadable` without a cwd."""
+    """The path with all links resolved, as a broker compares log dirs; raises `Unreadable` without a cwd.
+
+    Of links that are refused it is the path as it is.
+    """
     try:
         return os.path.realpath(path)
+    except PermissionError:
+        return os.path.abspath(path)
     except FileNotFoundError:
         raise Unreadable(path, "the directory in which segmend was started is gone", errno.ENOENT) from None
     except ValueError:
@@ -369,6 +374,8 @@ def _open(path: str) -> int:
         # Only the owner (or root) may ask for O_NOATIME; others read as anybody reads.
         if not _NO_ATIME or error.errno != errno.EPERM:
             raise Unreadable.of(error, path) from None
+    except ValueError:
+        raise _no_path(path) from None
     try:
         return os.open(path, _OPEN_FLAGS)
     except OSError as error:
