@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from segmend.cli import stopped_surgery
 from tests.draws import CI, FAST, Draws
 from tests.golden.shared import GOLDEN, Shared, written
 from tests.memory import MEMORY, another_disk, has_room, prefix, remove_leftovers, swift
@@ -227,6 +228,14 @@ def goldens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     Shared.root.mkdir(exist_ok=True)
     yield
     assert written() == [], "a test wrote into the golden directories that all share"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nobody_elses_journals() -> Iterator[None]:
+    """What others of this machine were stopped in, or whether their journals may be read, is no test's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stopped_surgery, "usual_state_dir", lambda _uid: None)
+        yield
 
 
 @pytest.fixture

@@ -71,15 +71,16 @@ def with_batch(make: Callable[[PartitionWriter], object]) -> Base:
     return one(lambda: _with_batch(make))
 
 
-def _with_batch(make: Callable[[PartitionWriter], object]) -> PartitionWriter:
+def _with_batch(make: Callable[[PartitionWriter], object], *, rolled: bool = True) -> PartitionWriter:
     writer = PartitionWriter("t")
     for _ in range(4):
         writer.append(3)
     make(writer)
     for _ in range(4):
         writer.append(3)
-    writer.roll()
-    writer.append(2)
+    if rolled:
+        writer.roll()
+        writer.append(2)
     return writer
 
 
@@ -133,7 +134,7 @@ def too_wide() -> PartitionWriter:
 
 
 def without_keys() -> PartitionWriter:
-    writer = _with_batch(lambda w: w.append(2, keys=False), rolled=True)
+    writer = _with_batch(lambda w: w.append(2, keys=False))
     writer.compacted = True
     return writer
 
