@@ -78,14 +78,14 @@ def stores(given: Mapping[str, str]) -> dict[str, str]:
 
     Follows `SslFactory.configure`: a broker ends without one. Those of a listener without TLS nobody opens.
     """
-    mapped, found = _mapped(given), {}
+    mapped, named = _mapped(given), {}
     for name in {entry.partition("://")[0].upper() for entry in entries_of(given.get(LISTENERS, ""))}:
         for each in STORES if "SSL" in mapped.get(name, name).split("_") else ():
             own = f"listener.name.{name.lower()}.{each}"
             setting = own if own in given else each
             if given.get(setting, "").strip():
-                found[setting] = given[setting].strip()
-    return found
+                named[setting] = given[setting].strip()
+    return named
 
 
 def _mapped(given: Mapping[str, str]) -> dict[str, str]:

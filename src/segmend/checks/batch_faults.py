@@ -56,8 +56,8 @@ def _classified(view: SegmentView, scan: SegmentScan) -> list[Break]:
     before = view.reader.size if whole is None else whole.position
     broken = (run for run in broken_runs(scan, BROKEN_KINDS) if run[0].position < before)
     runs = [part for run in broken for part in _parts(view, run)]
-    found = [_classify(view, run, min(run[-1].end, before), number) for number, run in enumerate(runs)]
-    return found if whole is None else [*found, _wrong_field(view, whole)]
+    breaks = [_classify(view, run, min(run[-1].end, before), number) for number, run in enumerate(runs)]
+    return breaks if whole is None else [*breaks, _wrong_field(view, whole)]
 
 
 def _parts(view: SegmentView, run: list[Problem]) -> Iterator[list[Problem]]:
@@ -80,11 +80,11 @@ def whole_at_end(view: SegmentView) -> RecordBatch | None:
 
 
 def _whole_at_end(view: SegmentView, scan: SegmentScan) -> RecordBatch | None:
-    found = batch_at_end(view.reader, scan)
-    if found is None and scan.tail is not None and not scan.crc_checked:
+    batch = batch_at_end(view.reader, scan)
+    if batch is None and scan.tail is not None and not scan.crc_checked:
         for before in headers_before(view, scan.tail.position, 1):
-            found = batch_between(view.reader, before.position, view.reader.size)
-    return found
+            batch = batch_between(view.reader, before.position, view.reader.size)
+    return batch
 
 
 def _classify(view: SegmentView, region: list[Problem], end: int, number: int) -> Break:

@@ -73,8 +73,8 @@ def run(view: SegmentView, context: PartitionContext) -> Iterator[Finding]:
     if not view.is_active or in_flight(view):
         return
     last = _last_entry(view)
-    found = [] if last is None or last.position < 0 else [*_of_entry(view, context, last)]
-    yield from found or _by_others(view, context)
+    own = [] if last is None or last.position < 0 else [*_of_entry(view, context, last)]
+    yield from own or _by_others(view, context)
 
 
 def _of_entry(view: SegmentView, context: PartitionContext, last: _Last) -> Iterator[Finding]:

@@ -151,8 +151,8 @@ class HeaderWalk:
     def _sound(self, rows: list[int]) -> list[tuple[int, RecordBatch]]:
         """These batches, none if the checksum of one is wrong."""
         sound = [row for row in rows if is_sound(self.view, self._positions[row])]
-        found = [(row, batch_at(self.view, self._positions[row])) for row in sound]
-        return [(row, batch) for row, batch in found if batch] if len(sound) == len(rows) else []
+        batches = [(row, batch_at(self.view, self._positions[row])) for row in sound]
+        return [(row, batch) for row, batch in batches if batch] if len(sound) == len(rows) else []
 
     def _told_by_index(self) -> dict[int, int]:
         """By batch the number that is right behind it, where the entry made for it tells another offset."""

@@ -119,16 +119,16 @@ def may_use(path: str, status: FileStat, user: User) -> bool:
     return user.may(wanted, status.mode, status.uid, status.gid, acl)
 
 
-def _finding(context: DirContext, found: _Unusable, user: User, remedy: Remedy) -> Finding:
-    name, status = found.name, found.status
+def _finding(context: DirContext, unusable: _Unusable, user: User, remedy: Remedy) -> Finding:
+    name, status = unusable.name, unusable.status
     owned = status.uid == user.uid
-    led = "where it leads to: " if found.linked else ""
+    led = "where it leads to: " if unusable.linked else ""
     what = f"{led}{'' if owned else f'owner {status.uid}, '}mode {status.mode & 0o7777:04o}"
     return context.finding(
         "K13",
         f"the broker's user {user.uid} cannot read and write it ({what})",
         Where(name or None),
-        of=found.partition.key if found.partition else None,
+        of=unusable.partition.key if unusable.partition else None,
         broker_says=CANNOT_LOCK.format(context.path)
         if name == LOCK
         else NOT_READABLE.format(f"{context.path}/{name}" if name else context.path),

@@ -36,22 +36,22 @@ class StoppedSurgery:
 
 def stopped_surgery(dirs: Iterable[LogDir]) -> StoppedSurgery:
     """Of this user, of root and of those whom the log dirs belong to: whoever was stopped there."""
-    found, paths, own = StoppedSurgery(), [log_dir.real_path for log_dir in dirs], default_state_dir()
+    stopped, paths, own = StoppedSurgery(), [log_dir.real_path for log_dir in dirs], default_state_dir()
     places = dict.fromkeys([own, *map(usual_state_dir, (0, *_owners(paths)))])
     for home in (f"{place}/journals" for place in places if place is not None):
         try:
             names = sorted(disk.names(home))
         except Unreadable as refused:
             if not refused.missing:
-                found.unseen.append(refused.told())
+                stopped.unseen.append(refused.told())
             continue
         for name in _open_runs(home, names, paths):
             called = name if home.startswith(f"{own}/") else shlex.quote(f"{home}/{name}")
-            found.open.append(
+            stopped.open.append(
                 f"segmend's journal {called} is open over these dirs: `segmend apply {called}` brings it to "
                 f"its end, `segmend undo {called}` brings back what was"
             )
-    return found
+    return stopped
 
 
 def _owners(paths: Iterable[str]) -> Iterator[int]:

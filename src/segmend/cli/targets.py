@@ -183,9 +183,9 @@ def _meant(log_dir: LogDir) -> str:
     top = log_dir.path.rstrip("/")
     # Not the foreign ones alone: `kafka-1` is called like a partition.
     inside = [f"{top}/{name}" for name, kind in sorted(log_dir.entries.items()) if kind in FOLDERS]
-    found = [path for path in inside if _looks_like_log_dir(path)]
-    more = " ..." if len(found) > SHOWN else ""
-    return f"; did you mean {shlex.join(found[:SHOWN])}{more}?" if found else ""
+    log_dirs = [path for path in inside if _looks_like_log_dir(path)]
+    more = " ..." if len(log_dirs) > SHOWN else ""
+    return f"; did you mean {shlex.join(log_dirs[:SHOWN])}{more}?" if log_dirs else ""
 
 
 def _looks_like_log_dir(path: str) -> bool:

@@ -85,7 +85,7 @@ class NotRead:
 
 def not_here(known: Sequence[KnownCluster], wants: Wants) -> tuple[int, ...] | None:
     """Brokers that are to have replicas of what is wanted, and no dir here; None if nothing tells."""
-    found = set[int]()
+    missing = set[int]()
     for each in known:
         names = each.image.names
         theirs = {
@@ -94,8 +94,8 @@ def not_here(known: Sequence[KnownCluster], wants: Wants) -> tuple[int, ...] | N
             if topic_id in names and wants((names[topic_id], partition))
             for node in nodes
         }
-        found |= theirs - each.brokers.keys()
-    return tuple(sorted(found)) if known else None
+        missing |= theirs - each.brokers.keys()
+    return tuple(sorted(missing)) if known else None
 
 
 def beyond(dirs: Sequence[LogDir], known: Sequence[KnownCluster]) -> Callable[[Key], NotRead]:

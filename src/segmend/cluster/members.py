@@ -97,7 +97,7 @@ def _only_ones(dirs: Iterable[LogDir]) -> dict[str, int]:
     for log_dir in dirs:
         if log_dir.node_id is not None:
             nodes.setdefault(_parent(log_dir), set()).add(log_dir.node_id)
-    return {parent: found.pop() for parent, found in nodes.items() if len(found) == 1}
+    return {parent: ids.pop() for parent, ids in nodes.items() if len(ids) == 1}
 
 
 def with_zookeeper(

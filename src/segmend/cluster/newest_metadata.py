@@ -34,8 +34,8 @@ def _newest(brokers: Iterable[BrokerDirs]) -> tuple[MetadataLog, BrokerDirs] | N
     for broker in brokers:
         log = broker.own_metadata_log
         if log is not None and log.records and log.whole:
-            found = log, broker
-            newest = max(newest or found, found, key=lambda each: each[0].position)
+            candidate = log, broker
+            newest = max(newest or candidate, candidate, key=lambda each: each[0].position)
     return newest
 
 
@@ -62,13 +62,13 @@ class KnownCluster:
 
         Where the files of the metadata lost their times, too, younger ones tell nothing.
         """
-        found, home = dict[str, EarlierDir](), self.has.metadata_dir
+        told, home = dict[str, EarlierDir](), self.has.metadata_dir
         for broker in self.brokers.values():
             elsewhere = None if broker is self.has else home
-            found |= broker.earlier_by(self.log, elsewhere) if elsewhere else broker.earlier_dirs
+            told |= broker.earlier_by(self.log, elsewhere) if elsewhere else broker.earlier_dirs
         if home is not None and times_were_lost(home, self.image):
-            found = {path: each.untold if each.kind is Kind.ANEW else each for path, each in found.items()}
-        return {path: each for path, each in found.items() if not each.complete}
+            told = {path: each.untold if each.kind is Kind.ANEW else each for path, each in told.items()}
+        return {path: each for path, each in told.items() if not each.complete}
 
 
 @frozen

@@ -65,12 +65,12 @@ def header_records(
         sound = kept.filter(kept["crc_ok"].fill_null(True))
         for plain, part in _parts(sound):
             if plain:
-                found = iter([_within(_expanded(part, schema), wanted.low, wanted.high)])
+                read = iter([_within(_expanded(part, schema), wanted.low, wanted.high)])
             else:
                 first, last = part["position"][0].as_py(), part["position"][part.num_rows - 1].as_py()
                 among = replace(batches, start=first, stop=last + 1)
-                found = record_batches(reader, wanted.records(needed), among, problems=inside)
-            for rows in found:
+                read = record_batches(reader, wanted.records(needed), among, problems=inside)
+            for rows in read:
                 # What lies behind these rows is told with those that come next.
                 end = rows["batch_position"][rows.num_rows - 1].as_py() if rows.num_rows else -1
                 while problems and problems[0].position <= end:

@@ -128,13 +128,13 @@ def find_places(paths: Sequence[str]) -> list[Place]:
     for given in paths:
         matches = _expand(given)
         below = [each for match in matches for each in _found_in(match)]
-        found = [each.path for each in below if not each.doubtful]
-        if not found and not any(_is_under(path, given) for path in by_path):
+        log_dirs = [each.path for each in below if not each.doubtful]
+        if not log_dirs and not any(_is_under(path, given) for path in by_path):
             raise SegmendError(f"{given}: no Kafka log dir in it")
         named = {match.path for match in matches} if len(matches) > 1 else set[str]()
-        above = {up for path in found for up in _parents(path)}
-        beside, cousins = {_parent(path) for path in found}, {_cousins(path) for path in found}
-        alike, homes = {*map(_unnumbered, found)}, {*map(_unnumbered, above)}
+        above = {up for path in log_dirs for up in _parents(path)}
+        beside, cousins = {_parent(path) for path in log_dirs}, {_cousins(path) for path in log_dirs}
+        alike, homes = {*map(_unnumbered, log_dirs)}, {*map(_unnumbered, above)}
         by_path.update(
             (each.path, each)
             for each in below
@@ -178,17 +178,17 @@ def _matching(files: Files, given: str) -> Iterator[_FoundDir]:
     """Part by part of the path, on a disk as in an object store; also what is refused on the way."""
     scheme, is_url, rest = given.rpartition("://")
     first, *parts = rest.rstrip("/").split("/")
-    found = [f"{scheme}://{first}"] if is_url else [first or "/"]
+    folders = [f"{scheme}://{first}"] if is_url else [first or "/"]
     if not is_url and glob.has_magic(first):
-        found, parts = [""], [first, *parts]
+        folders, parts = [""], [first, *parts]
     for part in parts:
         if glob.has_magic(part):
-            named = [each for path in found for each in _named_in(files, path, part)]
+            named = [each for path in folders for each in _named_in(files, path, part)]
             yield from (each for each in named if each.unreadable is not None)
-            found = [each.path for each in named if each.unreadable is None]
+            folders = [each.path for each in named if each.unreadable is None]
         else:
-            found = [_joined(path, part) for path in found]
-    for path in found:
+            folders = [_joined(path, part) for path in folders]
+    for path in folders:
         try:
             if files.path_type(path) == "dir":
                 yield _FoundDir(path)

@@ -67,10 +67,10 @@ def leading(out: str, run_id: str) -> list[tuple[JsonObject, int]]:
         order = _sorted(keys)
         groups = keys.select(["rank", "code"]).append_column("at", pa.array(range(len(keys)), pa.int64()))
         grouped = groups.take(order).group_by(["rank", "code"], use_threads=False)
-        found = grouped.aggregate([("at", "first"), ("at", "count")])
-        places = keys.take(found["at_first"]).to_pylist()
-        rows = part.take(found["at_first"]).to_pylist()
-        for place, row, number in zip(places, rows, found["at_count"].to_pylist(), strict=True):
+        firsts = grouped.aggregate([("at", "first"), ("at", "count")])
+        places = keys.take(firsts["at_first"]).to_pylist()
+        rows = part.take(firsts["at_first"]).to_pylist()
+        for place, row, number in zip(places, rows, firsts["at_count"].to_pylist(), strict=True):
             key, place = (place["rank"], place["code"]), tuple(place.values())
             counts[key] += number
             if key not in first or place < first[key][0]:

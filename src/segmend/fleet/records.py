@@ -349,10 +349,10 @@ def uncommitted_of(
         return []
     log, directory = piece.file(".log"), ReplicaDir(place=piece.place, dir_name=piece.dir_name)
     indexes = cache(lambda: AbortedIndexes(directory.opened()))
-    found = uncommitted_in(log, reader, start, stop, _logs_behind(piece), indexes, compacted=piece.compacted)
+    fates = uncommitted_in(log, reader, start, stop, _logs_behind(piece), indexes, compacted=piece.compacted)
     return [
         each
-        for each in found
+        for each in fates
         if each.fate != "unknown" or not _is_committed_elsewhere(instead_of or piece, each)
     ]
 

@@ -58,7 +58,7 @@ def wanted_logs(everything: Sequence[Found], options: ReadOptions) -> list[Wante
     UsageError where Spark's own options name partitions that are not there, or leave some out, and, as in a
     rescue, where one is of a topic that was deleted and made anew: by their ends nobody knows which is newer.
     """
-    groups = grouped(everything, lambda found: (found[0].cluster_id or "", *found[1].key))
+    groups = grouped(everything, lambda placed: (placed[0].cluster_id or "", *placed[1].key))
     # As in Spark nobody looks at them where a time wins.
     begins, assigned = options.starting_offsets, options.assign
     if not options.begins_by_time and (begins is None or LATEST in dict(begins).values()):
@@ -134,8 +134,8 @@ def doubts(logs: Sequence[WantedLog], elsewhere: NotRead) -> tuple[Sequence[str]
     Both as a rescue of it has them, if what is behind their end is asked for; `elsewhere` is as of
     `Surroundings`, and may be said of very many.
     """
-    found = [each for log in logs for each in ((log.place, log.partition), *log.copies)]
-    replicas = [partition for _, partition in found]
+    copies = [each for log in logs for each in ((log.place, log.partition), *log.copies)]
+    replicas = [partition for _, partition in copies]
     end = max(log.reaches for log in logs)
     if max(log.upto for log in logs) < end:
         return (), ()
@@ -160,11 +160,11 @@ def reach(log: WantedLog, options: ReadOptions) -> tuple[int, int]:
     if not partition.segments:
         return first, first
     active = partition.segments[-1]
-    found = tail(active)
-    end = found.next_offset
-    if found.unread_bytes and active.log is not None:
+    tail_end = tail(active)
+    end = tail_end.next_offset
+    if tail_end.unread_bytes and active.log is not None:
         with active.log.reader() as reader:
-            behind = max(0, reader.size - found.unread_bytes)
+            behind = max(0, reader.size - tail_end.unread_bytes)
             rest = scan_log(reader, ScanTask(base_offset=active.base_offset, start=behind, crc=False))
         end = end if rest.last_offset is None else max(end, rest.last_offset + 1)
     return first, min(end, log.wanted.high + 1)
@@ -272,9 +272,9 @@ def _offset_at(partition: PartitionDir, time: int) -> int | None:
     for segment in partition.segments:
         following = segment.next_base_offset
         if following is None or following > low:
-            found = _offset_in(segment, time, low)
-            if found.reached:
-                return found.offset
+            sought = _offset_in(segment, time, low)
+            if sought.reached:
+                return sought.offset
     return None
 
 

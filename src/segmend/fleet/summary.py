@@ -193,10 +193,10 @@ class _RangeRows:
         """What others have there; the rest is lost."""
         for place in filter(is_wanted, places):
             lost = Patch(copy=None, first_offset=place.first_offset or 0, last_offset=place.last_offset or 0)
-            found = (
+            instead = (
                 patches(self._piece, place.first_offset, place.last_offset) if self._piece.others else [lost]
             )
-            for patch in found:
+            for patch in instead:
                 if patch.copy is not None:
                     yield from self._patched(patch, patch.copy)
                 elif not self._hurt:

@@ -128,8 +128,8 @@ def reached(paths: Sequence[str], options: ReadOptions, *, first: bool = False) 
         places = find_places(paths)
         tell_unread(places, options.gone_mode)
         fleet = _Consumed(places, options)
-        found = _partitions(places, options)
-        current = [each for each in found if each[1].kind == "current" and fleet.takes(each[1])]
+        partitions = _partitions(places, options)
+        current = [each for each in partitions if each[1].kind == "current" and fleet.takes(each[1])]
         wanted = wanted_logs(current, options)
         logs = {log.partition.key: log for log in wanted}
         if len(logs) < len(wanted):
@@ -164,8 +164,8 @@ def _by_range(
     again: bool,
 ) -> list[TableTask]:
     kinds = _kinds(options.table)
-    found, fleet = list(_partitions(places, options)), _Consumed(places, options)
-    logs_wanted = [(place, p) for place, p in found if p.kind in kinds and fleet.takes(p)]
+    partitions, fleet = list(_partitions(places, options)), _Consumed(places, options)
+    logs_wanted = [(place, p) for place, p in partitions if p.kind in kinds and fleet.takes(p)]
     logs = wanted_logs(logs_wanted, options)
     target = _target(sum(log.partition.size for log in logs), options, cores)
     whole = 1 << 62 if options.table == "index_entries" else target
@@ -189,7 +189,7 @@ def _by_range(
     )  # fmt: skip
     if only is not None:
         untold = _untold(only, places)
-        tell_gone(_gone(only, untold, found, options), options.mode)
+        tell_gone(_gone(only, untold, partitions, options), options.mode)
         pieces = (each for each in pieces if _key(each.place, each, each.base_offset, untold) in only)
     packed = pack(pieces, cores=max(cores, options.min_partitions), target=target)
     ranges, name = (tuple(sorted(each, key=lambda r: r.order)) for each in packed), uuid4().hex
@@ -278,12 +278,12 @@ def _key(place: Place, of: ByteRange | PartitionDir, base_offset: int, untold: b
 
 
 def _gone(
-    only: AbstractSet[Key], untold: bool, found: Iterable[Found], options: ReadOptions
+    only: AbstractSet[Key], untold: bool, partitions: Iterable[Found], options: ReadOptions
 ) -> Iterator[str]:
     """In words: segments that were named and are not there, as where a broker deleted them meanwhile."""
     there = {
         _key(place, partition, segment.base_offset, untold)
-        for place, partition in found
+        for place, partition in partitions
         for segment in partition.segments
         if segment.log is not None
     }
@@ -321,10 +321,10 @@ def _by_partition(places: Sequence[Place], options: ReadOptions, cores: int) -> 
 
     def shares() -> Iterator[Share]:
         for group in brokers(places).values():
-            found = list(_partitions(group, options))
-            tell_gone(_unread((partition for _, partition in found), options), options.mode)
-            there.update(partition.key for _, partition in found)
-            share = _share(group, found, options)
+            partitions = list(_partitions(group, options))
+            tell_gone(_unread((partition for _, partition in partitions), options), options.mode)
+            there.update(partition.key for _, partition in partitions)
+            share = _share(group, partitions, options)
             if share.pieces:
                 yield share
 
@@ -360,8 +360,8 @@ def _read(work: TableTask) -> Iterator[pa.RecordBatch]:
         gone = [path for words, path in gathered.unseen if words == VANISHED]
         told = _told_by_plan(work.task).union(gone)
         tell_unseen((path for path in gathered.unreadable if path not in told), gone)
-        found = rows.table(options.table, gathered.rows[options.table])
-        yield from found.select(options.schema.names).to_batches()
+        table = rows.table(options.table, gathered.rows[options.table])
+        yield from table.select(options.schema.names).to_batches()
         return
     tally = DamageTally(options.mode, options.gone_mode, work.name)
     filling.forget()

@@ -39,13 +39,13 @@ def holes(
     if compacted or topic.startswith("__"):
         return
     bases = [base for base, _ in scanned[1:]] + ([] if empty is None else [empty])
-    found = [
+    between = [
         (before.next_offset, base)
         for (_, before), base in zip(scanned, bases, strict=False)
         if before is not None and before.last_offset is not None and before.next_offset < base
     ]
-    if found and all(_is_dense(counted(n) if counted else scan) for n, (_, scan) in enumerate(scanned)):
-        yield from found
+    if between and all(_is_dense(counted(n) if counted else scan) for n, (_, scan) in enumerate(scanned)):
+        yield from between
 
 
 def _is_dense(scan: SegmentScan | None) -> bool:

@@ -62,8 +62,8 @@ def batch_at_end(reader: Reader, scan: SegmentScan) -> RecordBatch | None:
     if run is None or run[-1].end < reader.size:
         return None
     places = dict.fromkeys((run[0].position, run[-1].position, *_headers_from(reader, run[-1].position)))
-    found = filter(None, (batch_between(reader, place, reader.size) for place in places))
-    return next((batch for batch in found if not _is_as_written(reader, batch)), None)
+    batches = filter(None, (batch_between(reader, place, reader.size) for place in places))
+    return next((batch for batch in batches if not _is_as_written(reader, batch)), None)
 
 
 def _is_as_written(reader: Reader, batch: RecordBatch) -> bool:

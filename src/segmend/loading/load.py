@@ -137,8 +137,8 @@ def load(partition: PartitionDir, settings: Settings) -> LoadedLog:
             words = BY_LISTING.format(f"{partition.path}/{' and '.join(names)}")
             return replace(loaded, by_listing=words)
     swaps = sorted(name for name in partition.layout.swap if name.endswith(".log.swap"))
-    found = (parse_file_name(name).base_offset for name in swaps)
-    numbers = {base for base in found if base is not None}  # of one, the padded name is opened first
+    bases = (parse_file_name(name).base_offset for name in swaps)
+    numbers = {base for base in bases if base is not None}  # of one, the padded name is opened first
     if settings.swap_order or len(numbers) < 2 or SWAP.of(settings.release) == SwapHandling.RENAME:
         return loaded
     tried = [_loaded(partition, replace(settings, swap_order=order)) for order in _orders(sorted(numbers))]

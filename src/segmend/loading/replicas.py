@@ -399,10 +399,10 @@ def _lies_elsewhere(partition: PartitionDir, situation: Situation) -> bool:
     """Whether another directory is the partition, and no stray: it has the place that a new log would get."""
     image, node_id = situation.image, situation.broker.node_id
     name, number = f"{partition.topic}-{partition.partition}", partition.partition
-    found = (log_dir.partition(name) for log_dir in situation.broker.dirs)
+    others = (log_dir.partition(name) for log_dir in situation.broker.dirs)
     return any(
         stray_reason(image, topic_id=each.topic_id, partition=number, node_id=node_id, path=each.path) is None
-        for each in found
+        for each in others
         if each is not None and each.path != partition.path
     )
 

@@ -142,11 +142,11 @@ def _apart(
         if view is not None:
             view.refused = {}
         loaded = load_settled(state, partition.afresh(), replace(situation, budget=budget))
-        asked, unasked, found = before if view is None else view.attributes
+        asked, unasked, immutable = before if view is None else view.attributes
         told.append(
             _Told(
                 values=_VALUES(loaded), job=state.jobs.pop(), asked=tuple(budget.sizes),
-                attributes=(asked - before[0], unasked - before[1], found - before[2]),
+                attributes=(asked - before[0], unasked - before[1], immutable - before[2]),
                 refused={} if view is None else view.refused,
                 rules=tuple((release.asked or rules) - rules),
             )

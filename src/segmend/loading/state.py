@@ -182,10 +182,10 @@ class LoadState:
         on_disk = self.names.get(name)
         if on_disk is None:
             return None
-        found = self._found.get(on_disk) or self.partition.file(on_disk)
-        if found is not None:
-            self._found[on_disk] = found
-        return found
+        file = self._found.get(on_disk) or self.partition.file(on_disk)
+        if file is not None:
+            self._found[on_disk] = file
+        return file
 
     def swap_log(self, base: int) -> FileEntry | None:
         """What is opened for a `.log.swap` of that number: an empty one is made where it is not padded."""

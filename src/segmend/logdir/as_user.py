@@ -61,13 +61,13 @@ class AsUser(Files):
         """Of how many logs the attribute `i` was asked for, of how many not, and how many have it."""
         return self._asked, self.unasked, self._immutables
 
-    def would_find(self, asked: int, unasked: int, found: int) -> bool:
+    def would_find(self, asked: int, unasked: int, immutable: int) -> bool:
         """Whether another process, which may have asked of more logs, found in some what this one would.
 
         They are counted then.
         """
         due = min(asked + unasked, max(_ATTRIBUTES_ASKED - self._asked, 0))
-        if due > asked or (due < asked and found):
+        if due > asked or (due < asked and immutable):
             return False
         self._asked, self.unasked = self._asked + due, self.unasked + asked + unasked - due
         return True

@@ -200,7 +200,7 @@ def guess_release(log_dirs: Iterable[LogDir], registered: int | None, told: Told
 
 def _ceiling(dirs: Iterable[LogDir], newest: _Trace, guess: Release) -> Release:
     """The newest release that leaves no more than these traces: each start writes meta.properties anew."""
-    identities = [found for log_dir in dirs if (found := _properties(log_dir))]
+    identities = [identity for log_dir in dirs if (identity := _properties(log_dir))]
     if newest.since >= (3, 7) or (not identities and newest.since >= (0, 9)):
         return guess if guess == _LAST_WITH_ZOOKEEPER else NEWEST
     if any(meta_properties.CLUSTER_ID in properties for properties in identities):

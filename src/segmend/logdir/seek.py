@@ -170,5 +170,5 @@ def _beside(log: FileEntry, suffix: str, entry_size: int) -> bytes | None:
     if not log.name.endswith(_LOG):
         return None
     index = log.beside(log.name.removesuffix(_LOG) + suffix)
-    found = or_none(read_index, index, entry_size, exact=False)
-    return found and found[0]
+    read = or_none(read_index, index, entry_size, exact=False)
+    return read and read[0]

@@ -202,8 +202,8 @@ class LogDir:
         return unmakeable(self.files, f"{self.path}/{LOCK}") if LOCK in self.dangling else None
 
     def _ours_of(self, type: EntryType) -> list[str]:
-        found = (name for name, each in self.entries.items() if each == type)
-        return sorted(name for name in found if name.removesuffix(_TMP) in (*LOG_DIR_FILES, LOCK))
+        names = (name for name, each in self.entries.items() if each == type)
+        return sorted(name for name in names if name.removesuffix(_TMP) in (*LOG_DIR_FILES, LOCK))
 
     @property
     def is_metadata_apart(self) -> bool:

@@ -63,8 +63,8 @@ def _replayed(
     changes: list[zookeeper_log.NodeChange] = []
     for begins, path in logs:
         if first is None or begins >= first:
-            found, damages = zookeeper_log.parse(disk.read(path, _LIMIT))
-            changes += (each for each in found if each.zxid > zxid)
+            logged, damages = zookeeper_log.parse(disk.read(path, _LIMIT))
+            changes += (each for each in logged if each.zxid > zxid)
             if damages:
                 reason = f"{damages[0].reason} at {damages[0].position}"
                 doubts.append(

@@ -33,14 +33,14 @@ def kept_of(piece: Piece) -> tuple[RecordBatch, list[Record]]:
 
 def count_of(piece: Piece) -> int:
     """How many of its wanted records can be read, counted one by one, whatever their header says."""
-    wanted, found = WantedRecords.between(piece.first, piece.last, None, None, ["offset"], control=True), 0
+    wanted, count = WantedRecords.between(piece.first, piece.last, None, None, ["offset"], control=True), 0
     batches = BatchRange(base_offset=piece.base_offset, start=piece.start, stop=piece.stop)
     with piece.log.reader() as reader:
         for columns in record_columns(reader, wanted, batches, lambda _: None):
             assert columns.offsets is not None
             offsets = numbers(columns.offsets, "q")[: columns.rows] if piece.without else ()
-            found += columns.rows - sum(offset in piece.without for offset in offsets)
-    return found
+            count += columns.rows - sum(offset in piece.without for offset in offsets)
+    return count
 
 
 def recut(piece: Piece) -> bytes:

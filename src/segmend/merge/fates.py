@@ -80,8 +80,8 @@ class _OfReplicas:
         return False  # Never asked: the merge has said which are.
 
     def ended_in(self, begin: int, end: int) -> Sequence[AbortedTxn]:
-        found = (each for index, bound in self._indexes for each in index.ended_in(begin, min(end, bound)))
-        return list(dict.fromkeys(found))
+        aborted = (each for index, bound in self._indexes for each in index.ended_in(begin, min(end, bound)))
+        return list(dict.fromkeys(aborted))
 
     def has(self, producer_id: int, offset: int) -> bool:
         return any(offset < bound and index.has(producer_id, offset) for index, bound in self._indexes)
@@ -120,11 +120,11 @@ def fates(merged: Merged, replicas: Sequence[Replica], dirs: Sequence[PartitionD
     while holes:
         lost()
     spans = defaultdict[int, list[FateSpan]](list)
-    found = sorted(fold.finished(), key=lambda each: each.first_offset)
-    for each in found:
+    transactions = sorted(fold.finished(), key=lambda each: each.first_offset)
+    for each in transactions:
         spans[each.producer_id].append(FateSpan(each.first_offset, each.last_offset, each.fate))
     unended = (
-        each.first_offset for each in found if each.first_offset > fold.ended.get(each.producer_id, -1)
+        each.first_offset for each in transactions if each.first_offset > fold.ended.get(each.producer_id, -1)
     )
     return Fates(spans=spans, open_from=min(unended, default=None))
 
@@ -136,8 +136,8 @@ def _small(
 
     The others are too large for one. None if no replica has that.
     """
-    found = (_small_of(first, last, *each) for each in zip(replicas, dirs, strict=True))
-    return min((each for each in found if each is not None), key=len, default=None)
+    spans = (_small_of(first, last, *each) for each in zip(replicas, dirs, strict=True))
+    return min((each for each in spans if each is not None), key=len, default=None)
 
 
 def _small_of(first: int, last: int, replica: Replica, partition: PartitionDir) -> list[Span] | None:

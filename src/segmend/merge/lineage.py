@@ -53,8 +53,8 @@ def lineage(
 
 def _before(epoch: int, claims: Iterable[Sequence[tuple[int, int]]], first: int) -> int | None:
     """The newest epoch that began earlier; each of the claims ascends."""
-    found = (_newest_before(epoch, each, first) for each in claims)
-    return max((each for each in found if each is not None), default=None)
+    epochs = (_newest_before(epoch, each, first) for each in claims)
+    return max((each for each in epochs if each is not None), default=None)
 
 
 def _newest_before(epoch: int, claims: Sequence[tuple[int, int]], first: int) -> int | None:

@@ -37,10 +37,10 @@ def listed_doubts(replicas: Sequence[PartitionDir], first: int, end: int) -> Ite
 
 def _any_has(replicas: Sequence[PartitionDir], offset: int) -> bool:
     """Whether a log with a byte in it may have this offset."""
-    found = (each for replica in replicas for each in _with_a_byte(replica))
+    logs = (each for replica in replicas for each in _with_a_byte(replica))
     return any(
         each.base_offset <= offset and (each.next_base_offset is None or offset < each.next_base_offset)
-        for each in found
+        for each in logs
     )
 
 

@@ -68,13 +68,13 @@ def written_earlier(
         return {}
     marked = max(times, key=lambda each: times[each][0])
     newest = times[marked][0]
-    found = {}
+    earlier = {}
     for each, own in times.items():
         since = newest - max(own)
         hung = since <= marks or (since <= AT_ONCE and last_append(each) >= newest - S)
         if not hung and _was_there(marked, max(own), marks):
-            found[each.path] = since // S, marked.path
-    return found
+            earlier[each.path] = since // S, marked.path
+    return earlier
 
 
 def copied_running(dirs: Sequence[LogDir]) -> Mapping[str, tuple[str, str]]:
@@ -104,7 +104,7 @@ def copied_anew(dirs: Sequence[LogDir]) -> Mapping[str, str]:
     known = [each for each in dirs if each.device]
     checkpoints = {each: max(checkpoint_times(each), default=0) for each in known}
     used: dict[LogDir, int] = {}
-    found = {}
+    copied = {}
     for each in known if len(known) > 1 else ():
         others = [other for other in known if other is not each]
         if not each.current or not _marks_are_younger(each, max(checkpoints[o] for o in others) + AT_ONCE):
@@ -112,8 +112,8 @@ def copied_anew(dirs: Sequence[LogDir]) -> Mapping[str, str]:
         used |= {other: max(last_append(other), checkpoints[other]) for other in others if other not in used}
         newest = max(others, key=used.__getitem__)
         if used[newest] and is_younger(each, used[newest] + AT_ONCE):
-            found[each.path] = newest.path
-    return found
+            copied[each.path] = newest.path
+    return copied
 
 
 def is_younger(log_dir: LogDir, time: int) -> bool:

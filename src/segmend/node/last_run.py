@@ -157,7 +157,7 @@ def earlier_dirs(
     newest = max((epoch for each in dirs if (epoch := _marker_epoch(each)) is not None), default=-1)
     if newest > log.image.runs.epochs.get(node_id, -1):
         return by_others  # The metadata is older itself.
-    found = {}
+    earlier = {}
     ahead = _ahead_of_files(log, home)
     for each in dirs:
         served = log.image.runs.of(node_id, each.directory_id)
@@ -172,8 +172,8 @@ def earlier_dirs(
             if copies is not None and (told is None or told.complete):
                 told = left.beside(home, copies.get(each.path)) or told
         if told is not None:
-            found[each.path] = told
-    return found
+            earlier[each.path] = told
+    return earlier
 
 
 def _whose(log_dir: LogDir) -> tuple[str | None, int | None]:

@@ -54,13 +54,13 @@ def _root(data: ZooKeeperData, cluster_id: str | None, dirs: Sequence[str]) -> s
     """The path in `zookeeper.connect` behind the servers."""
     roots = [path.removesuffix(TOPICS) for path in data.tree if path.endswith(TOPICS)]
     known = {root: _object(data.tree.get(f"{root}/cluster/id", b""), []).get("id") for root in roots}
-    found = [root for root, its in known.items() if its == cluster_id]
-    found = found or [root for root, its in known.items() if None in (its, cluster_id)]
-    if len(found) != 1:
+    candidates = [root for root, its in known.items() if its == cluster_id]
+    candidates = candidates or [root for root, its in known.items() if None in (its, cluster_id)]
+    if len(candidates) != 1:
         wanted = "a Kafka cluster" if cluster_id is None else f"cluster {cluster_id}"
-        count = "no data" if not found else f"the data of {len(found)} that may be it"
+        count = "no data" if not candidates else f"the data of {len(candidates)} that may be it"
         raise UsageError(f"--zookeeper {' '.join(dirs)}: it has {count} of {wanted}")
-    return found[0]
+    return candidates[0]
 
 
 def _object(value: bytes, doubts: list[str], path: str = "") -> dict[str, object]:

@@ -105,9 +105,9 @@ class LiveCluster:
     def topic(self, name: str, *, was_there: bool = False) -> LiveTopic | None:
         """None if there is no such topic; a broker that only just started tells of none for a moment."""
         until = time.monotonic() + (SETTLED if was_there else 0)
-        while (found := self._topic(name)) is None and time.monotonic() < until:
+        while (topic := self._topic(name)) is None and time.monotonic() < until:
             time.sleep(0.2)
-        return found
+        return topic
 
     def _topic(self, name: str) -> LiveTopic | None:
         topic_metadata = self._metadata(name).topics[name]

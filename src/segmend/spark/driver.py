@@ -231,7 +231,7 @@ class _Here:
             self._spark.catalog.dropTempView(view)
 
     def _asked(self, statement: str) -> DataFrame:
-        return self._spark.sql(_NAMED.sub(lambda found: f"{found[1]} {_VIEWS[found[2]]}", statement))
+        return self._spark.sql(_NAMED.sub(lambda name: f"{name[1]} {_VIEWS[name[2]]}", statement))
 
 
 class _There(_Here):

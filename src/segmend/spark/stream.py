@@ -68,23 +68,23 @@ class KafkaLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # ty
             raise UsageError("a stream has no end: no endingOffsets, nor endingTimestamp")
         if options.max_offsets_per_trigger is not None and ReadMaxRows is None:
             raise UsageError("option maxOffsetsPerTrigger: it needs Spark 4.2 or later")
-        found = reached(self._paths, options, first=not self._began)
+        reach = reached(self._paths, options, first=not self._began)
         # As in Spark a pattern may match what is not there yet; a name that is nowhere is a slip, told once.
-        fresh = [words for words in found.nowhere if words not in self._missed]
+        fresh = [words for words in reach.nowhere if words not in self._missed]
         tell_gone(fresh, options.gone_mode)
         self._missed.update(fresh)
         self._began = True
-        tell_gone(found.unsure, options.mode)
-        return found
+        tell_gone(reach.unsure, options.mode)
+        return reach
 
     @in_a_line()
     @aloud()
     def initialOffset(self) -> Offsets:
         """Where a query without a checkpoint begins."""
-        found = self._reached(self._from)
-        latest = found.ends if self._all_latest else self._latest
+        reach = self._reached(self._from)
+        latest = reach.ends if self._all_latest else self._latest
         return _nested(
-            {key: found.ends[key] if key in latest else at for key, at in found.firsts.items()}, found
+            {key: reach.ends[key] if key in latest else at for key, at in reach.firsts.items()}, reach
         )
 
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -101,12 +101,12 @@ class KafkaLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # ty
     @aloud()
     def latestOffset(self, start: Offsets | None = None, limit: ReadLimit | None = None) -> Offsets:
         """How far the logs reach now, or a batch of no more offsets than `limit`."""
-        found = self._reached(self._options) if self._last is None else self._last
+        reach = self._reached(self._options) if self._last is None else self._last
         asked = limit if isinstance(limit, ReadMaxRows or ()) else None
-        ends = found.ends
+        ends = reach.ends
         if start is not None and asked is not None:
-            ends = _within(asked.max_rows, _flat(start), found)
-        self._said = _nested(ends, found)
+            ends = _within(asked.max_rows, _flat(start), reach)
+        self._said = _nested(ends, reach)
         return self._said
 
     @in_a_line()
@@ -146,11 +146,11 @@ class KafkaLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # ty
             yield from read(partition.value)
 
 
-def _within(most: int, before: Mapping[Key, int], found: Reach) -> dict[Key, int]:
+def _within(most: int, before: Mapping[Key, int], reach: Reach) -> dict[Key, int]:
     """The ends of a batch, of each partition by its share (`KafkaMicroBatchStream.rateLimit`)."""
-    begins = {key: before.get(key, first) for key, first in found.firsts.items()}
-    sizes = {key: max(0, end - begins[key]) for key, end in found.ends.items()}
-    total, ends = sum(sizes.values()), {**found.ends}
+    begins = {key: before.get(key, first) for key, first in reach.firsts.items()}
+    sizes = {key: max(0, end - begins[key]) for key, end in reach.ends.items()}
+    total, ends = sum(sizes.values()), {**reach.ends}
     for key, size in sizes.items():
         share = most * (size / total) if size else 0.0
         if size:  # none starves because it is small
@@ -178,11 +178,11 @@ def _anew(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
             )
 
 
-def _nested(offsets: Mapping[Key, int], found: Reach) -> Offsets:
+def _nested(offsets: Mapping[Key, int], reach: Reach) -> Offsets:
     nested: Offsets = {}
     for (topic, partition), offset in sorted(offsets.items()):
         nested.setdefault(topic, {})[str(partition)] = offset
-    return nested | {f"{topic}:{found.topic_ids[topic]}": {} for topic in nested if topic in found.topic_ids}
+    return nested | {f"{topic}:{reach.topic_ids[topic]}": {} for topic in nested if topic in reach.topic_ids}
 
 
 def _ids(offsets: Iterable[str]) -> dict[str, str]:

@@ -50,8 +50,8 @@ class Request(Generic[OptionsType]):
             raise UsageError(
                 f"--partition {name.name}: is no partition that a broker replicates; give TOPIC-N"
             )
-        found = (log_dir.partition(name.name) for log_dir in self.dirs)
-        here = [each for each in found if each is not None and each.kind == "current"]
+        replicas = (log_dir.partition(name.name) for log_dir in self.dirs)
+        here = [each for each in replicas if each is not None and each.kind == "current"]
         if len(here) > 1:
             raise SegmendError(
                 f"{here[0].path}: is in {here[1].log_dir.path} too; set one of them aside first"

@@ -82,12 +82,12 @@ class MendedFirst:
             return None
         tails = context.clean and finding.name.endswith(_INDEX)
         try:
-            found = damaged_log(partition, *self._offsets(finding, partition), tails=tails)
+            damaged = damaged_log(partition, *self._offsets(finding, partition), tails=tails)
         except Unreadable:
             return None
-        if found is None:
+        if damaged is None:
             return None
-        log = self._logs.get((finding.dir, finding.folder, found[0].base_offset))
+        log = self._logs.get((finding.dir, finding.folder, damaged[0].base_offset))
         if log is None and self._level < Level.DEEP:
             return remedies.check_deep(partition.path)
         return None if log is None else self.before(log).remedy

@@ -118,12 +118,12 @@ def _worst(tables: Tables) -> tuple[pa.Table, int, int]:
     """The worst and the biggest rows of `partitions`; how many there are, and how many segments they have."""
     # A comparison of replicas knows the broker, but no log dir.
     told = map(_by_severity, parts(tables, "findings", [*_KEY, "severity"]))
-    found = folded(told, [_NAME], dict.fromkeys(SEVERITIES, "sum")).drop_columns([NUMBER])
+    counts = folded(told, [_NAME], dict.fromkeys(SEVERITIES, "sum")).drop_columns([NUMBER])
     best, total, segments = list[pa.Table](), 0, 0
     for part in parts(tables, "partitions", [*_KEY, "log_dir_id", "dir_name", "kind", *_NUMBERS.values()]):
         total += part.num_rows
         segments += int(pc.sum(part["segments"].cast(pa.int64())).as_py() or 0)
-        both = pa.concat_tables([*best, _with_found(part, found)])
+        both = pa.concat_tables([*best, _with_found(part, counts)])
         # Sorting is stable: of equals those that come first in the table stay.
         best = [both.take(pc.sort_indices(both, _ORDER).slice(0, PARTITIONS))]
     return best[0], total, segments

@@ -89,7 +89,7 @@ def build(
     """
     tables = told_apart(newest_run(tables))
     where, colours = places(tables), palette(tables)
-    found = findings(tables, where, manual)
+    told = findings(tables, where, manual)
     brokers = fleet(tables, where)
     run = next(iter(rows(tables, "runs", _RUN)), {})
     return Report(
@@ -103,8 +103,8 @@ def build(
         paths=tuple(run.get("paths") or ())[:12],
         skipped=tuple(run.get("skipped") or ())[:20],
         change=_change(run),
-        verdict=verdict(brokers.everyone, found.counts),
-        findings=found,
+        verdict=verdict(brokers.everyone, told.counts),
+        findings=told,
         fleet=brokers,
         palette=colours,
         disks=disks(tables, where, colours),

@@ -135,8 +135,8 @@ def times(tables: Tables, palette: Palette, generated_at: datetime) -> Times:
 def _ranges(tables: Tables) -> list[Row]:
     """Topic, its cluster, bytes, oldest and newest."""
     columns = [*_TOPIC, "log_bytes", "min_timestamp_ms", "max_timestamp_ms"]
-    found = map(_timed, parts(tables, "partitions", columns))
-    ranges = list(folded(found, _TOPIC, {"bytes": "sum", "oldest": "min", "newest": "max"}).to_pylist())
+    timed = map(_timed, parts(tables, "partitions", columns))
+    ranges = list(folded(timed, _TOPIC, {"bytes": "sum", "oldest": "min", "newest": "max"}).to_pylist())
     apart = several(row["cluster_id"] for row in ranges)
     return [row | {"name": _called(row, apart=apart)} for row in ranges]
 

@@ -371,8 +371,8 @@ class _Sending:
             if count > _REPEATED:
                 continue  # No producer has as many on their way: these are of others.
             begin = max(first - count, 0)
-            found = self._cluster.records(self._job.topic, self._job.partition, begin)
-            there = [_content(message) for message in islice(found, first - begin + 2 * count)]
+            messages = self._cluster.records(self._job.topic, self._job.partition, begin)
+            there = [_content(message) for message in islice(messages, first - begin + 2 * count)]
             at = first - begin
             if there[at : at + count] in (there[:at], there[at + count :]):
                 yield (

@@ -49,7 +49,7 @@ def log_ends(steps: Sequence[Step]) -> dict[str, LogEnd]:
     """By directory with steps on logs, or their identity: the last log that will be there, its size if no
     step is on it. Asked while nothing is begun.
     """
-    found: dict[str, LogEnd] = {}
+    ends: dict[str, LogEnd] = {}
     by_dir: dict[str, list[Step]] = {}
     for step in steps:
         if isinstance(step, _OF_FILES) and parse_file_name(_name(step.path)).kind in _OF_LOGS:
@@ -65,8 +65,8 @@ def log_ends(steps: Sequence[Step]) -> dict[str, LogEnd]:
                 (logs.discard if isinstance(step, Quarantine) else logs.add)(name)
         last = max(logs, key=_order, default="")
         size = None if last in touched or not last else disk.file_size(f"{here}/{last}")
-        found[path] = [last, size]
-    return found
+        ends[path] = [last, size]
+    return ends
 
 
 def behind(run: PlanRun) -> dict[str, Behind]:
@@ -90,9 +90,9 @@ def behind(run: PlanRun) -> dict[str, Behind]:
 
 def refuse_appended(run: PlanRun) -> None:
     """Raise `SegmendError` if a broker appended behind what would go back, in files that the plan has not."""
-    found = next(iter(behind(run).values()), None)
-    if found is not None:
-        said = f"refused: {found.path}: {found.why}; nothing was changed{way_back(run)}"
+    appended = next(iter(behind(run).values()), None)
+    if appended is not None:
+        said = f"refused: {appended.path}: {appended.why}; nothing was changed{way_back(run)}"
         raise RunRefused(said, run.told_steps())
 
 

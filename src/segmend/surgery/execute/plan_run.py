@@ -362,8 +362,8 @@ def _lines_of(path: str) -> list[bytes]:
 def _beginnings(path: str) -> list[Event]:
     """The events of a run that begin something, as far as its lines can be read; no plan is asked."""
     for own in (f"{path}/{name}" for name in (JOURNAL, BEGUN)):
-        if found := [event for event in _events(own, b'"begun"') if event["event"] == "begun"]:
-            return found
+        if begun := [event for event in _events(own, b'"begun"') if event["event"] == "begun"]:
+            return begun
     return []
 
 

@@ -45,8 +45,8 @@ def refuse_changed(
     """
     going_back = run is not None
     looked_at = [Status.AFTER] if going_back else [Status.BEFORE, Status.AFTER]
-    found = list(_changed(plan.steps, statuses, looked_at))
-    changes = [f"{path}: {why}" for _, path, why in found]
+    differing = list(_changed(plan.steps, statuses, looked_at))
+    changes = [f"{path}: {why}" for _, path, why in differing]
     if run is not None:
         changes += _untold_words(run, statuses)
     if not changes:
@@ -58,7 +58,9 @@ def refuse_changed(
         raise SegmendError(f"{said} ({what_helps(plan, known)})")
     if known is None:
         raise SegmendError(said)
-    raise RunRefused(f"{said}{way_back(known)}", known.told_steps({number: why for number, _, why in found}))
+    raise RunRefused(
+        f"{said}{way_back(known)}", known.told_steps({number: why for number, _, why in differing})
+    )
 
 
 def what_helps(plan: Plan, run: PlanRun | None) -> str:

@@ -154,9 +154,9 @@ def _refuse_kept(
         why = f"with what was, a broker would not start ({fatal[group]}): it stays, the old one in {vaults}"
         raise Kept(steps[0].paths[0], why)
     for step in steps:
-        found = since.get(posixpath.dirname(step.paths[0]))
-        if found is not None and not found.spares(step):
-            raise Kept(found.path, f"{found.why}, and it stays; what was stays in {vaults}")
+        appended = since.get(posixpath.dirname(step.paths[0]))
+        if appended is not None and not appended.spares(step):
+            raise Kept(appended.path, f"{appended.why}, and it stays; what was stays in {vaults}")
 
 
 def _to_hash(run: PlanRun, number: int) -> int:

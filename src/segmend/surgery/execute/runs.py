@@ -35,11 +35,11 @@ def runs(state_dir: str, on_problem: Callable[[SegmendError], None] = lambda _: 
 
 def vaults(state_dir: str) -> list[str]:
     """Where the old bytes of every run are, as far as its lines can be read."""
-    home, found = _home(state_dir), list[str]()
+    home, folders = _home(state_dir), list[str]()
     for name in _names(home):
         with suppress(SegmendError), ways_told():
-            found.append(PlanRun.load_by_files(f"{home}/{name}").vaults)
-    return found
+            folders.append(PlanRun.load_by_files(f"{home}/{name}").vaults)
+    return folders
 
 
 def runs_of(state_dir: str, plan: Plan) -> list[PlanRun]:

@@ -42,11 +42,11 @@ def keep(fx: Effects, run: PlanRun) -> None:
 
 def refuse_other_rights(run: PlanRun, direction: Direction) -> None:
     """Raise `SegmendError` if in what was moved, or is to be, owner, group or mode is another one by now."""
-    found = list(_differences(run, direction))
-    if found:
-        more = f" (and {len(found) - _SHOWN} more)" if len(found) > _SHOWN else ""
+    differences = list(_differences(run, direction))
+    if differences:
+        more = f" (and {len(differences) - _SHOWN} more)" if len(differences) > _SHOWN else ""
         other = way_back(run) if direction is BACK else ""
-        raise SegmendError(f"refused: {'; '.join(found[:_SHOWN])}{more}; nothing was changed{other}")
+        raise SegmendError(f"refused: {'; '.join(differences[:_SHOWN])}{more}; nothing was changed{other}")
 
 
 def _differences(run: PlanRun, direction: Direction) -> Iterator[str]:

@@ -11,9 +11,9 @@ from segmend.surgery.ops.repair.scene import BeyondRepair, Scene
 
 def require_undamaged(finding: Finding, partition: PartitionDir, scene: Scene) -> None:
     """Raise `BeyondRepair` if a log is damaged that the file of the finding is made of; also `Unreadable`."""
-    found = damaged_log(partition, *witnesses(finding, partition, scene.damaged))
-    if found is not None:
-        segment, problem = found
+    damaged = damaged_log(partition, *witnesses(finding, partition, scene.damaged))
+    if damaged is not None:
+        segment, problem = damaged
         raise BeyondRepair(
             f"{partition.path}/{segment.name} is damaged at byte {problem.position}, so its word "
             "may be wrong; mend the log first (segmend plan repair --deep, --from REPLICA_DIR or "

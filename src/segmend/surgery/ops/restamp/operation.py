@@ -156,12 +156,12 @@ def _risks(request: Request[Options], changed: Sequence[_Stamp]) -> Iterator[_Ri
 def _proven(request: Request[Options], each: _Stamp) -> set[int]:
     """The nodes whose replicas were given, and have every batch of this one."""
     ids = [topic_id for topic_id in (each.before.topic_id, each.after.topic_id) if topic_id is not None]
-    own, found = ReplicaLog.of(each.partition), set()
+    own, node_ids = ReplicaLog.of(each.partition), set()
     for other in given_replicas(each.partition, request.options.replica, ids):
         node_id = other.log_dir.node_id
         if node_id is not None and has_all(own, ReplicaLog.of(other)):
-            found.add(node_id)
-    return found
+            node_ids.add(node_id)
+    return node_ids
 
 
 def _loss(risk: _Risk) -> Loss:
