@@ -1,5 +1,6 @@
 """Every fault on written log dirs, with the outcomes that were reproduced on real classes."""
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from tests.conftest import one_in
 from tests.faults.patient import CLEANER
 from tests.faults.table import Case, all_cases
 from tests.faults.written import two_dirs
+from tests.golden.judge import copy_tree
+from tests.golden.shared import golden
 
 from segmend.loading import DirOutcome, ForecastOptions, PartitionOutcome, forecast
 from segmend.logdir.config import ServerConfig
@@ -84,3 +87,12 @@ def test_that_dirs_are_of_one_moment_is_named_where_nothing_tells_it(
     """A copy of one of them, of some seconds before a kill, looks as the dir did then."""
     assumed = start(two_dirs(tmp_path, clean)[-dirs:])[-1].assumed
     assert any("its log dirs are of one moment" in each for each in assumed) is named
+
+
+def test_so_it_is_beside_a_dir_with_the_metadata_alone(tmp_path: Path) -> None:
+    copy_tree(golden("4.3.1-killed") / "b1", tmp_path / "b1")
+    dirs = [tmp_path / "b1" / "d0", tmp_path / "b1" / "d1"]
+    for each in dirs[0].glob("*-[0-9]"):
+        if each.name != "__cluster_metadata-0":
+            shutil.rmtree(each)
+    assert any("its log dirs are of one moment" in each for each in start(dirs)[-1].assumed)

@@ -171,7 +171,7 @@ class LeftOpen:
     def _of_dirs(self) -> Iterator[str]:
         """That dirs which were away, or have not their marker, are as the broker left them."""
         yield from self._broker.complete_dirs
-        used = [each for each in self._broker.dirs if each.current]
+        used = [each for each in self._broker.dirs if each.current or each.cluster_metadata]
         known = self._broker.earlier_dirs
         if len(used) > 1 and any(not each.is_clean and each.path not in known for each in used):
             yield ONE_MOMENT
