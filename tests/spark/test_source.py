@@ -105,6 +105,22 @@ def test_what_makes_no_sense_is_said_in_a_line(
     assert "Traceback" not in str(told.value)
 
 
+@pytest.mark.parametrize("columns", ["", "(topic string, offset bigint)"])
+def test_of_a_table_of_the_catalog_the_way_is_told(spark: SparkSession, fleet: str, columns: str) -> None:
+    """Where columns are given, Spark makes one and asks nobody; its options come to no reader (4.2.1)."""
+
+    def count() -> None:
+        spark.sql(f"create table catalogued {columns} using `kafka-log` options (path '{fleet}')")
+        spark.sql("select count(*) from catalogued").collect()
+
+    try:
+        with pytest.raises(PySparkException, match="CREATE TEMPORARY VIEW") as told:
+            count()
+    finally:
+        spark.sql("drop table if exists catalogued")
+    assert "Traceback" not in str(told.value)
+
+
 def test_a_type_that_is_not_the_table_s_is_said(spark: SparkSession, fleet: str) -> None:
     with pytest.raises(PySparkException, match="other types"):
         spark.read.format("kafka-log").schema("offset string").load(fleet).count()

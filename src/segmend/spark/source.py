@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -37,6 +38,10 @@ from segmend.spark.stream import CORES, KafkaLogStream
 from segmend.spark.tasks import hush, in_a_line
 
 NAME = "kafka-log"
+_NO_TABLE: Final = (
+    "CREATE TABLE cannot be, for Spark hands on no option when the table is read: "
+    "CREATE TEMPORARY VIEW ... USING `kafka-log` OPTIONS (path ...)"
+)
 hush()  # a worker that plans a read imports this before it does anything else for us
 
 
@@ -50,6 +55,8 @@ class KafkaLogDataSource(DataSource):  # type: ignore[misc]
     @in_a_line()
     def schema(self) -> StructType:
         """The columns that the options ask for."""
+        if "provider" in self.options:  # as a catalog's table has it, and no read
+            raise UsageError(_NO_TABLE)
         return from_arrow_schema(parse_options(self.options).schema)
 
     @in_a_line()
@@ -101,7 +108,7 @@ def paths_of(options: Mapping[str, str]) -> list[str]:
     many = options.get("paths")
     paths = list(map(str, json.loads(many))) if many else [options.get("path", "")]
     if not any(paths):
-        raise UsageError("kafka-log needs a path: .load('/brokers/*/data')")
+        raise UsageError(f"kafka-log needs a path: .load('/brokers/*/data'); {_NO_TABLE}")
     return absolute(paths)
 
 
