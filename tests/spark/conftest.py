@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    """A session as `segmend fleet` starts it, with one shuffle partition."""
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session as `segmend fleet` starts it, with one shuffle partition; its tables lie elsewhere."""
     if find_spec("pyspark") is None:
         pytest.skip("pyspark is not installed")
     from tests.spark.standalone import light
 
     from segmend.spark.session import session
 
+    tables = str(tmp_path_factory.mktemp("warehouse"))
+    conf = {"spark.sql.shuffle.partitions": "1", "spark.sql.warehouse.dir": tables}
     try:
-        started = session(
-            "local[2]", conf={"spark.sql.shuffle.partitions": "1"}, java_options=light().split()
-        )
+        started = session("local[2]", conf=conf, java_options=light().split())
     except SegmendError as error:
         pytest.skip(str(error))
     yield started
