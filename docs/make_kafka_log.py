@@ -54,6 +54,10 @@ times as fast as spark-sql-kafka is what there is to be had behind `load` (`pyth
 `segmend.spark.scan(spark, segments, paths)` reads the segments that a query over the
 table `segments` has left.
 
+In SQL it is a view:
+``CREATE TEMPORARY VIEW logs USING `kafka-log` OPTIONS (path '/brokers/*/data', topics 'orders')``.
+`CREATE TABLE` is refused, for Spark hands none of a table's options on to who reads it.
+
 `spark.readStream` has offsets as Spark's own source has them, without leader epochs: a partition that ends
 before the offset that was reached, begins behind it, or is gone, fails the query (`failOnDataLoss`), or is a
 warning, and the query goes on. Spark's source does not notice a topic that was made anew and grew past that
