@@ -95,8 +95,8 @@ def test_functions_are_short() -> None:
     assert wrong(long) == {}
 
 
-def test_any_stands_only_where_no_type_exists() -> None:
-    """What is read by its keys is a `JsonObject`; what is only handed on, an `object`."""
+def test_any_is_said_no_more_often() -> None:
+    """What is read by its keys is a `JsonObject`, with values of any type; what is handed on, an `object`."""
     said = Counter(
         name_of(path)
         for path in FILES

@@ -13,7 +13,7 @@ def plural(count: int, noun: str, many: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else many or noun + 's'}"
 
 
-def few(names: Sequence[str], shown: int = 20) -> str:
-    """`a, b, c`, and how many more there are: a file may be garbage."""
+def few(names: Sequence[str], shown: int = 20, longest: int | None = _LONGEST) -> str:
+    """`a, b, c`, and how many more there are; each cut off where it is too long: a file may be garbage."""
     more = f" and {len(names) - shown:,} more" if len(names) > shown else ""
-    return ", ".join(name[:_LONGEST] for name in names[:shown]) + more
+    return ", ".join(name[:longest] for name in names[:shown]) + more

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import random
+import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -235,8 +236,12 @@ class TestSharing:
         plan = plan_of(world, [move])
         plan = replace(plan, dirs=(plan.dirs[0], DirFingerprint.of(str(tmp_path / "there"))))
         for command in (rehearse, apply):
-            with pytest.raises(SegmendError, match=r"far-0/0.log: has the attribute btrfs.compression"):
+            with pytest.raises(
+                SegmendError, match=r"far-0/0.log: has the attribute btrfs.compression"
+            ) as told:
                 command(plan, str(tmp_path / "state"))
+            path = shlex.quote(f"{world.a}/far-0/0.log")
+            assert f"`setfattr -h -x btrfs.compression {path}`" in str(told.value)
         assert world.tree() == before
 
     def test_a_piece_that_changed_is_hashed_all_the_same(self, big: Path) -> None:

@@ -16,7 +16,7 @@ from segmend.frozen import dataclass, field, frozen
 from segmend.kernel.types import KINDS, Problem
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.transactions import Uncommitted
-from segmend.wording import plural
+from segmend.wording import few, plural
 
 LOG = logging.getLogger("segmend.fleet")
 TALLY: Final = "tally"
@@ -159,16 +159,16 @@ class DamageTally:
         if self.kinds:
             kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(self.kinds.items()))
             places = plural(self.kinds.total(), "damaged place")
-            yield f"{places} cost records ({kinds}) in {few(self.partitions)}; the table damage names them"
+            yield f"{places} cost records ({kinds}) in {few_of(self.partitions)}; the table damage names them"
         if self.unended:
             left_out = plural(len(self.unended), "transaction is", "transactions are")
             yield (
-                f"{left_out} left out in {few(self.unended)}, of which lost markers leave open whether "
+                f"{left_out} left out in {few_of(self.unended)}, of which lost markers leave open whether "
                 "they were committed; the column _damage names them"
             )
         if self.vanished:
             logs = plural(len(self.vanished), "log is", "logs are")
-            names = few(self.vanished.values())
+            names = few_of(self.vanished.values())
             yield f"{logs} gone since the read was planned, in {names}; no row comes of what is nowhere else"
 
 
@@ -187,11 +187,9 @@ def added_up(tallies: Iterable[str]) -> list[DamageTally]:
     return [*reads.values()]
 
 
-def few(names: Iterable[str]) -> str:
-    """The first few of them, and how many more there are."""
-    named = sorted(set(names))
-    more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
-    return ", ".join(named[:_SHOWN]) + more
+def few_of(names: Iterable[str]) -> str:
+    """The first few of them, each once and whole: some are paths."""
+    return few(sorted(set(names)), _SHOWN, longest=None)
 
 
 _FAILS: Final = {FAILFAST: "mode FAILFAST", FAIL_ON_LOSS: FAIL_ON_LOSS}
@@ -213,7 +211,7 @@ def tell_unseen(refused: Iterable[str], vanished: Iterable[str]) -> None:
         ("gone since the read was planned", list(vanished)),
     ):
         if paths:
-            LOG.warning("kafka-log: %s: %s", words, few(paths))
+            LOG.warning("kafka-log: %s: %s", words, few_of(paths))
 
 
 def tell_unread(places: Iterable[Place], mode: str) -> None:

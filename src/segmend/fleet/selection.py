@@ -160,7 +160,7 @@ def reach(log: WantedLog, options: ReadOptions) -> tuple[int, int]:
     if not partition.segments:
         return first, first
     active = partition.segments[-1]
-    tail_end = tail(active)
+    tail_end = log.end or tail(active)
     end = tail_end.next_offset
     if tail_end.unread_bytes and active.log is not None:
         with active.log.reader() as reader:

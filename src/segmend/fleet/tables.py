@@ -21,7 +21,7 @@ from segmend.checks.runner import SCANNED_KINDS
 from segmend.cluster.newest_metadata import Policies, compacts_by
 from segmend.errors import UsageError
 from segmend.fleet import columns, filling, rows
-from segmend.fleet.damaged import DamageTally, few, tell_gone, tell_unread, tell_unseen, unreadable
+from segmend.fleet.damaged import DamageTally, few_of, tell_gone, tell_unread, tell_unseen, unreadable
 from segmend.fleet.delta import AuditRun
 from segmend.fleet.internal_topics import as_records, said
 from segmend.fleet.listing import Place, brokers, find_places, refuse_others
@@ -249,7 +249,7 @@ class _Consumed:
             yield from listed
             for words in same:
                 beyond.setdefault(words, []).append(group[0].partition.name)
-        yield from (f"{few(names)}: {words}" for words, names in beyond.items())
+        yield from (f"{few_of(names)}: {words}" for words, names in beyond.items())
 
 
 def _unread(partitions: Iterable[PartitionDir], options: ReadOptions) -> Iterator[str]:

@@ -26,6 +26,7 @@ from segmend.formats import (
 from segmend.formats.clean_shutdown import CleanShutdown
 from segmend.formats.damage import Damage
 from segmend.formats.epoch_checkpoint import EpochCheckpoint
+from segmend.formats.java_properties import JavaProperties
 from segmend.formats.meta_properties import MetaProperties
 from segmend.formats.names import (
     BOOTSTRAP_CHECKPOINT,
@@ -72,6 +73,7 @@ _TMP = ".tmp"
 _PARTITION_METADATA_BYTES = 64 << 10
 # meta.properties has 150 bytes; a broker would read all of it, and take many times its size of memory.
 _META_PROPERTIES_BYTES = 1 << 20
+_NOBODYS = MetaProperties(properties=JavaProperties())
 PARTITION_KINDS: frozenset[DirKind] = frozenset({"current", "future", "delete", "stray", "cluster-metadata"})
 
 
@@ -256,20 +258,17 @@ class LogDir:
     @property
     def node_id(self) -> int | None:
         """Whose it is by its own meta.properties, None if none can be read; `BrokerDirs` weighs all dirs."""
-        value = self.meta_properties.value
-        return None if value is None else value.node_id
+        return (self.meta_properties.value or _NOBODYS).node_id
 
     @property
     def cluster(self) -> str | None:
         """The id of its cluster, None if none can be read."""
-        value = self.meta_properties.value
-        return None if value is None else value.cluster
+        return (self.meta_properties.value or _NOBODYS).cluster
 
     @property
     def directory_id(self) -> str | None:
         """Its own id (KIP-858), None if none can be read."""
-        value = self.meta_properties.value
-        return None if value is None else value.directory_id
+        return (self.meta_properties.value or _NOBODYS).directory_id
 
     @property
     def bootstrap(self) -> FileEntry | None:

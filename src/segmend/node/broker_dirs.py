@@ -192,10 +192,10 @@ class BrokerDirs:
     @property
     def _has_migrated(self) -> bool:
         """Whether it registered last as a broker of KRaft: 3.9 leaves version 0 in its meta.properties."""
-        image = self.metadata
-        if image is None or not image.migration:
+        image, node_id = self.metadata, self.stored_node_id
+        if image is None or node_id is None or not image.migration:
             return False
-        return image.migrating.get(self.stored_node_id or 0) is False
+        return image.migrating.get(node_id) is False
 
     @cached_property
     def earlier_dirs(self) -> Mapping[str, EarlierDir]:

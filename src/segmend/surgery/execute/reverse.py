@@ -120,8 +120,8 @@ def _plan(
         steps=[*marks, *lines, *steps], losses=list(losses(broker, steps, tell)),
         notes=[*notes, *stay, *_marker_notes(run, done)], left=left,
     )  # fmt: skip
-    given = [each.given for each in run.plan.dirs]
-    request = Request(broker=broker, given=given, options=None, on_progress=tell)
+    typed = [each.given for each in run.plan.dirs]
+    request = Request(broker=broker, given=typed, options=None, on_progress=tell)
     return assembly.make("reverse", {"journal": run.name}, request, draft)
 
 

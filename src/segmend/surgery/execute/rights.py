@@ -7,6 +7,7 @@ lists, `chattr +i` and the groups of this process are looked at; root may do nea
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 from collections.abc import Iterator, Sequence, Set
 
@@ -259,7 +260,7 @@ def _untaken(path: str, other: str) -> Iterator[str]:
             if not taken[name]:
                 yield (
                     f"{full}: has the attribute {name}, which the file system of {other} does not take "
-                    f"(setfattr -x {name}, and plan again)"
+                    f"(`setfattr -h -x {shlex.quote(name)} {shlex.quote(full)}`, and plan again)"
                 )
 
 
