@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from segmend.logdir.config import ServerConfig
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 
 

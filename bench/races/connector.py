@@ -29,7 +29,7 @@ from bench.races.fleet import CACHE
 from bench.scale import Scale
 from bench.table import Target, show
 from segmend.fleet.driver import Driver, LocalDriver
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.rescue.export import export
 from segmend.rescue.request import RescueRequest
 from segmend.rescue.spread import spread

@@ -95,7 +95,7 @@ START = """
 import sys, time
 from segmend import api, checks
 from segmend.logdir.release import NEWEST
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.surgery.execute import apply
 from segmend.surgery import ops, plan, recipes, steps
 checks.all_checks(), [ops.operation(each) for each in ops.names()], steps.kinds()

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from segmend.findings import Finding as Finding
     from segmend.findings import Severity as Severity
     from segmend.loading import Forecast as Forecast
+    from segmend.logdir.log_dir import LogDir as LogDir
     from segmend.logdir.log_segment import LogSegment as LogSegment
     from segmend.logdir.overview import log_end_offset as log_end_offset
-    from segmend.logdir.tree import LogDir as LogDir
-    from segmend.logdir.tree import PartitionDir as PartitionDir
+    from segmend.logdir.partition_dir import PartitionDir as PartitionDir
     from segmend.surgery.plan import Plan as Plan
 
 __version__ = "0.1.0"
@@ -52,9 +52,9 @@ _HOMES = {
     "Finding": "segmend.findings",
     "Forecast": "segmend.loading",
     "Level": "segmend.checks",
-    "LogDir": "segmend.logdir.tree",
+    "LogDir": "segmend.logdir.log_dir",
     "LogSegment": "segmend.logdir.log_segment",
-    "PartitionDir": "segmend.logdir.tree",
+    "PartitionDir": "segmend.logdir.partition_dir",
     "Plan": "segmend.surgery.plan",
     "SegmendError": "segmend.errors",
     "Severity": "segmend.findings",

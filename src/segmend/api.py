@@ -18,10 +18,11 @@ from segmend.loading import Forecast, ForecastOptions
 from segmend.loading import forecast_any as play
 from segmend.logdir import disk
 from segmend.logdir.as_user import user_of
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.log_segment import LogSegment
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.release import Release
 from segmend.logdir.seek import start_of
-from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.logdir.user import User
 from segmend.logdir.walk import Selection
 from segmend.node.broker_dirs import BrokerDirs

@@ -20,7 +20,7 @@ from segmend.formats.build import NewRecord, build_batch
 from segmend.loading.places import FULL
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 
 
 def found(

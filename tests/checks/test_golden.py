@@ -10,7 +10,7 @@ from tests.golden.shared import golden
 
 from segmend.checks import CheckRun, Level
 from segmend.findings import Severity
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 
 # Facts, not faults: leftovers that the next start removes, and what a 1.1 broker rebuilds after a kill.
 FACTS = {"N12", "N18", "N19", "N20", "I25"}

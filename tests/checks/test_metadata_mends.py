@@ -11,7 +11,7 @@ from tests.files import flip
 
 from segmend import check
 from segmend.findings import Safety
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from tests.golden.shared import golden
 from segmend import check
 from segmend.findings import Severity
 from segmend.formats.names import CLUSTER_METADATA
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 
 
 def found(*dirs: Path) -> list[tuple[str | None, Severity, str | None]]:

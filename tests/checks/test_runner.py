@@ -16,8 +16,9 @@ from segmend.checks import CheckRun, Level, Wanted
 from segmend.checks.registry import Check, all_checks
 from segmend.findings import Severity
 from segmend.logdir import disk
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir, PartitionDir
 
 RELEASE = Release.parse("4.3")
 

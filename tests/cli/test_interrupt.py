@@ -52,7 +52,7 @@ def pressed(wanted: object, *argv: object, more: str = "") -> tuple[int, str]:
 
 @pytest.mark.parametrize(
     "module",
-    ["segmend.cli.main", "segmend.cli.frame", "argparse", "segmend.checks.runner", "segmend.logdir.tree"],
+    ["segmend.cli.main", "segmend.cli.frame", "argparse", "segmend.checks.runner", "segmend.logdir.log_dir"],
 )
 def test_ctrl_c_while_python_imports(module: str, tmp_path: Path) -> None:
     assert pressed(module, "check", tmp_path) == CANCELLED

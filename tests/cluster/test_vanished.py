@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from segmend.cluster.vanished import vanished
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from tests.cli.run import run
 from tests.conftest import one_in
 from tests.golden.judge import copy_tree

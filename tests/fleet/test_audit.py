@@ -23,7 +23,7 @@ from segmend.fleet.driver import LocalDriver
 from segmend.fleet.publish import finding_objects, summary, write_summary
 from segmend.fleet.schemas import AUDIT_TABLES, STORED, SUMMARY_KEYS
 from segmend.fleet.task import Task
-from segmend.logdir.tree import LOG_DIR_FILES
+from segmend.logdir.log_dir import LOG_DIR_FILES
 
 
 def run(root: Path, out: Path, *, level: Level = Level.DEEP, processes: int = 1) -> AuditOutcome:

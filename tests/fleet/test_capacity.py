@@ -45,8 +45,8 @@ from segmend.formats.batch import read_header
 from segmend.formats.build import NewRecord, build_batch
 from segmend.loading.limits import Known, Sources, retention_of
 from segmend.logdir.config import ServerConfig
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.overview import partition_overview
-from segmend.logdir.tree import LogDir
 
 HOUR, DAY = 3_600_000, 86_400_000
 

@@ -40,7 +40,7 @@ from segmend.fleet.schemas import AUDIT_TABLES
 from segmend.fleet.tables import open_table, read
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 
 BUNDLED = GOLDEN.parent.parent / "examples" / "fleet" / "fleet.tar.xz"

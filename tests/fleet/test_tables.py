@@ -28,7 +28,7 @@ from segmend.fleet.summary import summarize_task
 from segmend.fleet.tables import open_table, read
 from segmend.formats.record import Record, decode
 from segmend.kernel.scan import iter_batches
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 
 Rows = list[dict[str, Any]]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from segmend.findings import Finding, Severity
 from segmend.kernel.scan import iter_batches
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 
 CLEAN = frozenset({"1.1.0-clean", "2.8.2-clean", "3.9.2-clean", "4.3.1-clean"})
 KILLED = frozenset({"1.1.0-killed", "2.8.2-killed", "3.9.2-killed", "4.3.1-killed"})

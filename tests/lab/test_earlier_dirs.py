@@ -11,7 +11,7 @@ from segmend import check
 from segmend.findings import Severity
 from segmend.formats.clean_shutdown import FILE_NAME as MARKER
 from segmend.loading import BrokerOutcome, ForecastOptions, forecast
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from tests.brokers import broker_of
 from tests.golden.judge import copy_tree
 from tests.golden.produce import producer

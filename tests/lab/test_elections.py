@@ -13,7 +13,7 @@ import pytest
 from segmend.cluster import ClusterForecast, Leadership, Nodes, members
 from segmend.cluster.values import NodeOutcome, Prospect
 from segmend.loading import ForecastOptions
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from tests.golden.unpack import unpack
 from tests.lab.elections import HERE, TRIALS
 

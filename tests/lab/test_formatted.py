@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from tests.cli.run import run
 from tests.lab import broker as lab
 from tests.lab.admin import wait_until_known

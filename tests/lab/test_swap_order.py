@@ -9,8 +9,8 @@ import pytest
 from segmend.broker.recovery import SWAP_ORDER
 from segmend.loading.load import LoadedLog, load
 from segmend.loading.state import Settings
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from tests.faults.patient import lonely_topic, patient_in
 from tests.golden.unpack import unpack
 from tests.lab.swap_order import RECORD, SWAPS

@@ -13,8 +13,8 @@ from segmend.cli.commands.explain.topics import upgrade as page
 from segmend.loading import BrokerOutcome, ForecastOptions, PartitionOutcome, forecast
 from segmend.loading.run import Line
 from segmend.logdir.config import ServerConfig
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from tests.golden.unpack import unpack
 from tests.lab import upgrade

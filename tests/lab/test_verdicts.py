@@ -16,7 +16,7 @@ import pytest
 
 from segmend.checks import CheckRun, Level
 from segmend.loading import ForecastOptions, forecast
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from tests.brokers import broker_of
 from tests.copies import make_tree, remembered
 from tests.faults.hurts import unhurt

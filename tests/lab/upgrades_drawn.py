@@ -27,8 +27,8 @@ from segmend.broker.server_rules import server_refusals
 from segmend.broker.settings import definition, definitions, narrowed, refusal
 from segmend.loading import ForecastOptions, forecast
 from segmend.logdir.config import ServerConfig
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from tests.golden.judge import copy_tree
 from tests.golden.pack import pack

@@ -18,7 +18,8 @@ from tests.lab.upgrade import ARCHIVES
 from segmend.loading import ForecastOptions, beside_a_broker, forecast
 from segmend.loading.dirs import DirState
 from segmend.loading.replicas import Loaded, Situation, load_directory
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 
 
 def started(log_dirs: list[Path]) -> Any:

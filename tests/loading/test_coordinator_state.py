@@ -10,8 +10,8 @@ from tests.lab.upgrade import ARCHIVES
 
 from segmend.formats.build import NewRecord, build_batch
 from segmend.loading import coordinator_state
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from segmend.node.metadata_image import MetadataImage
 
 

@@ -15,7 +15,7 @@ from segmend.findings import Severity
 from segmend.formats.clean_shutdown import FILE_NAME
 from segmend.loading import ForecastOptions, PartitionOutcome, forecast
 from segmend.loading.committed_reads import FORGOTTEN
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 
 
 @pytest.mark.parametrize("release", ["1.1.0", "3.9.2", "4.3.1"])

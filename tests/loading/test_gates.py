@@ -9,8 +9,8 @@ from tests.lab.upgrade import ARCHIVES
 from segmend.loading import BrokerOutcome, ForecastOptions, PartitionOutcome, Service, forecast
 from segmend.loading.run import Line
 from segmend.logdir.config import ServerConfig
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 
 ZOOKEEPER = {"zookeeper.connect": "h:1", "broker.id": "1"}

@@ -8,7 +8,7 @@ from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
 
 from segmend.loading import ForecastOptions, forecast
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 
 NAME = "codec-none-0"
 

@@ -11,7 +11,7 @@ from tests.golden.shared import golden
 
 from segmend.loading import segment as loading
 from segmend.loading.segment import Segment, lost_from, newest_from, segment_of
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 
 
 def segments(root: Path) -> list[Segment]:

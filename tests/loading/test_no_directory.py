@@ -17,7 +17,7 @@ from tests.loading.test_outcomes import online
 from segmend.loading import ForecastOptions, forecast
 from segmend.loading.run import Line
 from segmend.loading.values import BrokerOutcome
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 
 PLACES: dict[str, Callable[[Path], object]] = {
     "file": Path.touch,

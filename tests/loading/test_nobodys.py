@@ -11,7 +11,7 @@ from segmend import check
 from segmend.findings import Severity
 from segmend.formats.meta_properties import FILE_NAME
 from segmend.loading import ForecastOptions, forecast
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 
 
 def logs_of(base: str, root: Path) -> list[LogDir]:

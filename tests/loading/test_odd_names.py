@@ -15,8 +15,8 @@ from segmend.loading import ForecastOptions, forecast
 from segmend.loading.load import LoadedLog, load
 from segmend.loading.state import Settings
 from segmend.logdir import disk
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 
 GHOST = os.fsdecode(b"00000000000000000220.\xff.snapshot")
 OLD, OWN = "00000000000000000220.old.snapshot", "00000000000000000220.snapshot"

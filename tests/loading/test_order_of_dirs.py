@@ -20,7 +20,7 @@ from tests.lab.disasters.run import hurt_copy, record, rows_of, scratch
 from tests.seeds import some_of
 
 from segmend.loading import ForecastOptions, forecast
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 
 HOME = "metadata.log.dir is "
 

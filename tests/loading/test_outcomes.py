@@ -16,7 +16,7 @@ from tests.golden.shared import golden
 
 from segmend.loading import DirOutcome, ForecastOptions, PartitionOutcome, forecast
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 
 
 def start(dirs: Sequence[Path], release: str = "4.3.1", **more: Any) -> list[Any]:

@@ -14,8 +14,8 @@ from segmend.loading import BrokerOutcome, ForecastOptions, forecast, left_open
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.file_system import EntryType
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.process_limits import loaded_segments, maps_needed
 

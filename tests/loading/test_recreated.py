@@ -12,7 +12,7 @@ from tests.golden.shared import golden
 
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from segmend.formats.partition_metadata import FILE_NAME
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 
 DAY = 24 * 3600

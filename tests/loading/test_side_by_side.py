@@ -11,8 +11,8 @@ from tests.faults.written import known_dirs, plain, removed
 
 from segmend.loading import ForecastOptions, forecast, side_by_side
 from segmend.loading.reads import Budget
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from segmend.logdir.user import User
 from segmend.node.broker_dirs import BrokerDirs
 

@@ -15,7 +15,7 @@ from tests.checks.build_partition import write_log_dir
 from tests.faults.written import plain
 
 from segmend.loading import ForecastOptions, forecast
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 
 FEW, MANY = 20, 80

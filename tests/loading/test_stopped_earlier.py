@@ -15,7 +15,7 @@ from segmend.findings import Severity
 from segmend.formats.clean_shutdown import FILE_NAME
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.loading import ForecastOptions, forecast
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.node.runs import Ended, Runs, Use
 
 

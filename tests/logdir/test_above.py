@@ -12,7 +12,8 @@ from segmend.logdir import disk
 from segmend.logdir.above import log_dir_around
 from segmend.logdir.file_system import FOLDERS, Unreadable, or_none
 from segmend.logdir.layout import layout
-from segmend.logdir.tree import LOG_DIR_FILES, PARTITION_KINDS
+from segmend.logdir.log_dir import LOG_DIR_FILES
+from segmend.logdir.partition_dir import PARTITION_KINDS
 
 NAMES = (
     "red-0", "pytest-7", "red-0.0123456789abcdef0123456789abcdef-delete", "lost+found", "meta.properties",

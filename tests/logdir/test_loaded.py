@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from segmend.logdir.tree import LogDir, holds_partition
+from segmend.logdir.log_dir import LogDir, holds_partition
 
 
 def test_missing_sound_damaged_and_unreadable(tmp_path: Path) -> None:

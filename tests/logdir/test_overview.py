@@ -13,9 +13,10 @@ from segmend.formats.batch import read_header
 from segmend.formats.build import NewRecord, build_batch, render
 from segmend.formats.record import iter_records
 from segmend.logdir.index_file import last_entry
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.overview import dir_overview, log_end_offset, partition_overview, segment_overview
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.tail import last_timestamp, tail
-from segmend.logdir.tree import LogDir, PartitionDir
 
 ZERO = "00000000000000000000"
 NOW = 1_761_955_200_000

@@ -7,8 +7,8 @@ from tests.brokers import broker_of
 
 from segmend.errors import UsageError
 from segmend.formats.build import NewRecord, build_batch
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import NEWEST, Release
-from segmend.logdir.tree import LogDir
 
 ZERO = "00000000000000000000"
 

@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 
 from segmend.logdir import disk
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 
 ZERO = "00000000000000000000"
 HEX = "0123456789abcdef0123456789abcdef"

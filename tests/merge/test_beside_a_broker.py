@@ -9,7 +9,8 @@ from tests.beside import broker_on
 from tests.merge.test_diff import batch, broker, told
 
 from segmend.logdir.file_system import Unreadable
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.merge import compared, replicas
 from segmend.merge.replicas import read_replica
 from segmend.merge.values import Replica

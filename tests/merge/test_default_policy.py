@@ -10,7 +10,7 @@ from tests.lab.compaction.by_default import ARCHIVE, NAMES
 
 from segmend.cluster.newest_metadata import compacts_by
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 
 
 @pytest.fixture

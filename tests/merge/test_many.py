@@ -18,7 +18,7 @@ from tests.merge.test_put_back import hurt
 from tests.seeds import SEED
 
 from segmend.formats.build import NewRecord, build_batch
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.merge import look
 from segmend.merge.replicas import read_replica
 from segmend.merge.rows import HeaderRow

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from segmend.formats.build import NewRecord, build_batch
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.merge.rows import iter_rows
 
 

@@ -7,7 +7,7 @@ from tests.merge.test_diff import batch, broker
 from tests.merge.test_put_back import flipped, hurt
 
 from segmend import threads
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.merge.replicas import read_replicas
 from segmend.threads import slices
 

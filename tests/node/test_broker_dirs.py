@@ -13,7 +13,7 @@ from tests.golden.shared import golden
 from segmend.checks import CheckRun, Level
 from segmend.loading import ForecastOptions, forecast
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.node.metadata_image import MetadataImage
 
 META, LOG = "meta.properties", "__cluster_metadata-0"

@@ -14,8 +14,8 @@ from tests.golden.shared import golden
 from segmend.checks import CheckOfAny, Level
 from segmend.findings import Severity
 from segmend.loading import BrokerOutcome, Forecast, ForecastOptions, forecast, forecast_any
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Guess, Release
-from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.candidates import each_release
 

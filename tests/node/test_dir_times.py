@@ -8,7 +8,7 @@ from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
 
 from segmend.logdir.files import FileEntry
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.node import dir_times
 
 

@@ -28,7 +28,7 @@ from segmend.kernel.types import DECODE_LIMIT
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.merge import salvage
 from segmend.rescue.forms import log_dir
 from segmend.rescue.outlet import Line

@@ -21,7 +21,7 @@ from tests.surgery.faulty import Died, Disk, Mortal
 
 from segmend.kernel.batches import iter_batches
 from segmend.logdir.disk import FileReader
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.rescue.additions import Additions
 from segmend.rescue.export import export
 from segmend.rescue.request import RescueRequest

@@ -18,7 +18,7 @@ from tests.rescue.test_gaps import cut_out
 from segmend.formats.build import BatchProducer, NewRecord, build_batch
 from segmend.kernel.batches import iter_batches
 from segmend.logdir.disk import FileReader
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.merge import fates
 from segmend.rescue.request import RescueRequest
 from segmend.rescue.run import RescueTask, job_of

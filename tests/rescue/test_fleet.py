@@ -19,7 +19,7 @@ from tests.seeds import SEED
 
 from segmend.fleet.driver import LocalDriver
 from segmend.logdir.file_system import Unreadable
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.merge import compared, replicas
 from segmend.merge.values import Merged, Replica
 

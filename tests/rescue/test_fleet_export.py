@@ -10,7 +10,7 @@ from tests.golden.shared import golden
 from tests.rescue.test_export import Growing, offsets, table
 
 from segmend.fleet.driver import LocalDriver
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.rescue.additions import Additions
 from segmend.rescue.export import export
 from segmend.rescue.request import RescueRequest

@@ -15,8 +15,8 @@ from tests.seeds import SEED
 from tests.surgery.faulty import Died, Disk, Failing, Mortal, Unplugged
 
 from segmend.errors import SegmendError
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from segmend.rescue import partly
 from segmend.rescue.outlet import JOURNAL
 from segmend.rescue.request import RescueRequest

@@ -8,7 +8,7 @@ import pytest
 from tests.surgery.small_fleet import Fleet
 
 from segmend.balancing.solver import Disk
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.report.plan import plan_lines
 from segmend.surgery.ops.balance import operation as balance
 from segmend.surgery.plan import Plan

@@ -18,8 +18,8 @@ from tests.lab.trial import copy_base
 from tests.lab.zookeeper import ZooKeeper
 from tests.seeds import some_of
 
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from segmend.surgery import recipes
 
 INTERVAL = 512

@@ -15,7 +15,7 @@ from tests.surgery.world import World, make, plan_of, steps
 from segmend.cli import stopped_surgery
 from segmend.errors import SegmendError
 from segmend.formats.offset_checkpoint import RECOVERY_POINT
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.surgery.execute import plan_run
 from segmend.surgery.execute.apply import apply
 from segmend.surgery.execute.journal import acknowledge

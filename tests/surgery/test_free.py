@@ -16,7 +16,7 @@ from tests.surgery.desk import Desk
 
 from segmend.formats import offset_checkpoint
 from segmend.logdir.file_system import Space
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.surgery.ops.free import operation as free
 from segmend.surgery.ops.free.candidates import Candidate, CandidateKind, candidates, first_that_reach, held
 from segmend.surgery.request import Request

@@ -6,7 +6,8 @@ import pytest
 from tests.checks.build_partition import PartitionWriter, write_log_dir
 from tests.faults.written import plain
 
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.surgery.derive.index_interval import interval_of
 
 

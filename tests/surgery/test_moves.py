@@ -13,7 +13,7 @@ from tests.checks.build_partition import META_V1, PartitionWriter, write_log_dir
 from segmend.errors import SegmendError, UsageError
 from segmend.logdir import disk
 from segmend.logdir.file_system import EntryType, FileStat, Space, Unreadable
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.report.plan import plan_lines
 from segmend.report.style import PLAIN
 from segmend.surgery.execute.throttle import Throttle

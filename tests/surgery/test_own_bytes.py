@@ -18,8 +18,8 @@ from tests.surgery import test_recipes as recipes
 from tests.surgery.sweep import run
 
 from segmend.formats import epoch_checkpoint, partition_metadata
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 
 pytestmark = pytest.mark.slow
 

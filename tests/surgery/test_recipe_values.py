@@ -9,8 +9,8 @@ from tests.surgery.recovery_rule import batches_of
 
 from segmend.errors import SegmendError
 from segmend.formats import producer_snapshot
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from segmend.surgery import recipes
 from segmend.surgery.derive import hash_order
 

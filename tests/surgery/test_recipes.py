@@ -17,8 +17,9 @@ from tests.surgery import recovery_rule as rule
 from segmend.formats import epoch_checkpoint, offset_checkpoint, producer_snapshot
 from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.types import BytesReader
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery import recipes
 
 DAY_MS = 86_400_000

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from segmend.logdir.overview import PartitionOverview
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 
 HOUR_MS: Final = 3_600_000
 DAY_MS: Final = 24 * HOUR_MS

@@ -11,8 +11,8 @@ from typing import Final
 
 from segmend.broker.identity import DIRECTORY_IDS, DUPLICATE_ID
 from segmend.broker.rule import new_in
+from segmend.logdir.log_dir import LOCK, LOG_DIR_FILES
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LOCK, LOG_DIR_FILES
 
 STRICT_LIST: Final = new_in(
     "ConfigDef.ValidList refuses an empty entry and takes one that is there twice once; KIP-1161, 4.2", (4, 2)

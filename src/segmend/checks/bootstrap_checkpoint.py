@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from segmend.broker.metadata_log import READS_BOOTSTRAP
 from segmend.findings import Finding, Where
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.node.bootstrap import bootstrap_failure
 
 from . import remedies

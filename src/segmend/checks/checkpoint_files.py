@@ -8,7 +8,7 @@ from segmend.broker.checkpoints import RESETTING, UNREADABLE_CHECKPOINT, kind_of
 from segmend.findings import Finding, Severity, Where
 from segmend.formats.damage import Damage
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 
 from . import remedies
 from .context import DirContext

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding, Where
 from segmend.formats.offset_checkpoint import FILE_NAMES, LOG_START_OFFSET, RECOVERY_POINT
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 
 from . import remedies
 from .context import DirContext

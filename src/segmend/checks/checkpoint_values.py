@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from segmend.broker.recovery import DIRTY_OFFSET_ABOVE_END, START_ABOVE_END
 from segmend.findings import Finding, Severity, Where
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.node.older import mark_is_older
 
 from .context import PartitionContext

@@ -10,8 +10,8 @@ from segmend.broker.recovery import RECOVERING_LOGS, SKIPPING_RECOVERY
 from segmend.broker.rule import Words
 from segmend.findings import Finding, Severity, Where
 from segmend.formats import clean_shutdown
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.stops import active_indexes
-from segmend.logdir.tree import LogDir
 
 from . import remedies
 from .context import DirContext

@@ -8,7 +8,7 @@ from segmend.broker.recovery import CONDEMNED_SWAP, FROM_SWAP, SWAP_FILE_RENAMED
 from segmend.findings import Finding, Severity, Where
 from segmend.formats.names import file_prefix, parse_file_name
 from segmend.logdir.layout import Layout
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 
 from .context import PartitionContext
 from .manual import INFO, NONE, WARNING, WRONG, Code, Level, Page, Scope

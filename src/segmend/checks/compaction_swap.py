@@ -8,9 +8,9 @@ from segmend.broker.recovery import CLEANED_CONDEMNS_SWAP, COMPACTED
 from segmend.findings import Finding, Where
 from segmend.kernel.types import SegmentScan
 from segmend.logdir.files import FileEntry
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.replaced import Log, not_in_swaps, records_of
 from segmend.logdir.scans import whole_scan
-from segmend.logdir.tree import PartitionDir
 
 from .compaction_leftovers import is_finished
 from .context import PartitionContext

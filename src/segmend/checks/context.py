@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from segmend.kernel.types import SegmentScan
     from segmend.logdir.file_system import FileStat
     from segmend.logdir.loaded import LoadedFile
-    from segmend.logdir.tree import LogDir, PartitionDir
+    from segmend.logdir.log_dir import LogDir
+    from segmend.logdir.partition_dir import PartitionDir
     from segmend.node.broker_dirs import BrokerDirs
 
     from .manual import Entry

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding
 from segmend.formats.names import MAX_TOPIC_LENGTH, is_legal_topic
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 
 from .context import PartitionContext
 from .manual import NONE, WARNING, Code, Level, Page, Scope

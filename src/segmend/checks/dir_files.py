@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding, Severity, Where
 from segmend.logdir.layout import UNFINISHED
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 
 from . import remedies
 from .context import DirContext

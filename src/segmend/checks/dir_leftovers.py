@@ -15,7 +15,7 @@ from segmend.broker.strays import (
     stray_reason,
 )
 from segmend.findings import Finding, Remedy, Safety, Severity
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
 from segmend.node.topic_identity import of_no_topic, others_that_may_lead

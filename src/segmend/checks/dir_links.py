@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from segmend.findings import Finding, Severity, Where
 from segmend.formats import clean_shutdown
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT
-from segmend.logdir.tree import LOCK, LogDir
+from segmend.logdir.log_dir import LOCK, LogDir
 
 from . import remedies
 from .context import DirContext

@@ -13,7 +13,7 @@ from segmend.findings import Finding, Remedy, Safety, Where
 from segmend.formats import clean_shutdown
 from segmend.formats.names import parse_dir_name
 from segmend.logdir.file_system import is_full
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 
 from . import remedies
 from .context import DirContext

@@ -10,7 +10,7 @@ from segmend.broker.failures import DISK_FULL, LOCKED, READ_ONLY
 from segmend.broker.recovery import EMPTIED_UNWRITTEN, UNWRITTEN
 from segmend.findings import Finding, Where
 from segmend.logdir.file_system import Unreadable
-from segmend.logdir.tree import LOCK, LogDir
+from segmend.logdir.log_dir import LOCK, LogDir
 
 from . import remedies
 from .context import DirContext

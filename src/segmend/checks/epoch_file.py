@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding, Remedy, Where
 from segmend.formats.epoch_checkpoint import FILE_NAME
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.node.metadata_image import MetadataImage
 from segmend.node.tiered import may_be_tiered
 

@@ -9,7 +9,7 @@ from segmend.broker.checkpoints import LEADER_EPOCHS
 from segmend.findings import Finding, Severity, Where
 from segmend.formats.epoch_checkpoint import FILE_NAME, EpochEntry
 from segmend.formats.offset_checkpoint import LOG_START_OFFSET
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 
 from .context import PartitionContext
 from .epoch_file import mend

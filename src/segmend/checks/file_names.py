@@ -11,7 +11,7 @@ from segmend.findings import Finding, Safety, Severity, Where
 from segmend.formats.java_number import parse_long
 from segmend.formats.names import SEGMENT_SUFFIXES, file_prefix, is_found, parse_file_name
 from segmend.logdir.layout import UNFINISHED
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 
 from . import remedies
 from .compaction_leftovers import is_finished

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from segmend.broker.failures import CANNOT_RENAME
 from segmend.broker.strays import knows
 from segmend.findings import Finding, Safety
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 
 from . import remedies
 from .context import PartitionContext

@@ -10,7 +10,7 @@ from segmend.broker.old_identity import INCONSISTENT, refusals
 from segmend.findings import Finding, Where
 from segmend.formats.meta_properties import FILE_NAME
 from segmend.formats.names import CLUSTER_METADATA
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.node.metadata_copy import MetadataCopy
 
 from . import remedies

@@ -9,7 +9,7 @@ from segmend.broker.old_identity import READING, Reading, refusals
 from segmend.findings import Finding, Remedy, Severity, Where
 from segmend.formats.kafka_uuid import parse_uuid
 from segmend.formats.meta_properties import BROKER_ID, FILE_NAME, NODE_ID, MetaProperties
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 
 from . import remedies
 from .context import BrokerContext, DirContext

@@ -8,7 +8,7 @@ from segmend.broker.serving import READ_FAILED
 from segmend.findings import Finding, Severity, Where
 from segmend.formats.names import parse_file_name
 from segmend.logdir.file_system import FOLDERS
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 
 from .context import PartitionContext
 from .manual import ERROR, INFO, OFFLINE, WARNING, Code, Level, Page, Scope

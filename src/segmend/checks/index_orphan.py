@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.broker.recovery import ORPHAN
 from segmend.findings import Finding, Where
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 
 from .context import PartitionContext
 from .manual import NONE, WARNING, Code, Level, Page, Scope

@@ -10,8 +10,8 @@ from segmend.findings import Finding, Where
 from segmend.formats import offset_index, time_index
 from segmend.logdir.files import FileEntry
 from segmend.logdir.index_file import ends
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
 from .evidence import in_flight

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 
 from segmend.findings import Finding, Where
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 
 from . import remedies
 from .context import PartitionContext

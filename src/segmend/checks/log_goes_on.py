@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding, Where
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.stops import ended_at
-from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
 from .manual import NONE, WARNING, WRONG, Code, Level, Page, Scope

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from segmend.findings import Finding, Remedy, Safety, Severity, Where
 from segmend.formats.names import CLUSTER_METADATA
 from segmend.logdir.file_system import FOLDERS
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 
 from . import metadata_mends, remedies
 from .context import BrokerContext

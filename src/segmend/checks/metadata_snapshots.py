@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from segmend.broker.metadata_log import BAD_SNAPSHOT, INCONSISTENT
 from segmend.findings import Finding, Where
 from segmend.logdir.files import FileEntry
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.node.metadata_copy import snapshot_damage
 
 from . import metadata_mends

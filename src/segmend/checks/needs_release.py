@@ -11,8 +11,8 @@ from segmend.findings import Finding
 from segmend.formats import quorum_state
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET
 from segmend.kernel.scan import iter_batches
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.second_looks import look_again
-from segmend.logdir.tree import PartitionDir
 
 from .context import PartitionContext
 from .manual import ERROR, NONE, Code, Level, Page, Scope

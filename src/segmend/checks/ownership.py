@@ -12,7 +12,8 @@ from segmend.findings import Finding, Remedy, Where
 from segmend.formats.names import SEGMENT_SUFFIXES
 from segmend.logdir.as_user import access_list
 from segmend.logdir.file_system import FILES, READ, SEARCH, WRITE, FileStat
-from segmend.logdir.tree import LOCK, LogDir, PartitionDir
+from segmend.logdir.log_dir import LOCK, LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.user import ROOT, User
 
 from . import remedies

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from segmend.broker.failures import DUPLICATE
 from segmend.findings import Finding, Safety, Where
 from segmend.logdir.file_system import Unreadable
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.tail import whole_end_offset
-from segmend.logdir.tree import PartitionDir
 from segmend.node.older import newest_epoch
 
 from . import remedies

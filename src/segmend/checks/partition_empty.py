@@ -8,7 +8,7 @@ from segmend.broker.recovery import ORPHAN
 from segmend.findings import Finding, Remedy, Safety, Severity, Where
 from segmend.formats.names import file_prefix, parse_file_name
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 
 from . import metadata_mends, remedies
 from .context import PartitionContext

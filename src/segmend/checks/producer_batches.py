@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from segmend.broker.producer_state import OLD_EPOCH, OUT_OF_TRANSACTION, UNKNOWN_MARKER
 from segmend.findings import Finding, Remedy, Where
 from segmend.kernel.types import Problem
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 
 from .context import PartitionContext
 from .evidence import first, is_sound, problems

@@ -11,8 +11,8 @@ from segmend.formats.batch import LOG_APPEND_TIME
 from segmend.formats.offset_checkpoint import LOG_START_OFFSET
 from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.kernel.scan import iter_batches
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.second_looks import look_again
-from segmend.logdir.tree import PartitionDir
 
 from . import remedies
 from .context import PartitionContext

@@ -12,7 +12,7 @@ from segmend.formats.names import file_prefix
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.formats.producer_snapshot import LIMIT, parse
 from segmend.logdir.files import FileEntry
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 
 from .context import PartitionContext
 from .manual import ERROR, INFO, NONE, REFUSES, SLOW, WARNING, WRONG, Code, Level, Page, Scope

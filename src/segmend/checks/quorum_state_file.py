@@ -8,7 +8,7 @@ from segmend.broker.metadata_log import NO_EPOCH_LEFT, QUORUM_BEHIND
 from segmend.findings import Finding, Where
 from segmend.formats import quorum_state
 from segmend.formats.java_number import INT_MAX
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 
 from . import metadata_mends
 from .context import PartitionContext

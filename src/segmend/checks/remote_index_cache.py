@@ -10,7 +10,8 @@ from segmend.formats import offset_index, time_index, txn_index
 from segmend.formats.java_number import parse_long
 from segmend.formats.names import REMOTE_INDEX_CACHE
 from segmend.logdir.file_system import FOLDERS
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 
 from . import remedies
 from .context import DirContext

@@ -34,7 +34,8 @@ from .segment_view import SegmentView
 
 if TYPE_CHECKING:
     from segmend.kernel.types import SegmentScan
-    from segmend.logdir.tree import LogDir, PartitionDir
+    from segmend.logdir.log_dir import LogDir
+    from segmend.logdir.partition_dir import PartitionDir
     from segmend.logdir.user import User
     from segmend.node.broker_dirs import BrokerDirs
 

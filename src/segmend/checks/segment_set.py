@@ -11,9 +11,9 @@ from segmend.kernel.holes import holes, is_sound
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import SegmentScan
 from segmend.logdir.file_system import Unreadable
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.scans import deep_scan
 from segmend.logdir.second_looks import look_again
-from segmend.logdir.tree import PartitionDir
 
 from .compaction_leftovers import finished_swaps
 from .context import PartitionContext

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.broker.strays import STRAYS, StrayHandling, stray_reason
 from segmend.findings import Finding, Severity, Where
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 
 from . import remedies
 from .context import BrokerContext

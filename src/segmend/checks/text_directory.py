@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from segmend.findings import Finding, Where
 from segmend.formats.names import parse_file_name
 from segmend.logdir.file_system import FOLDERS
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 
 from .context import PartitionContext
 from .manual import ERROR, OFFLINE, Code, Level, Page, Scope

@@ -8,7 +8,7 @@ from segmend.broker.checkpoints import TOPIC_IDS
 from segmend.broker.strays import NO_TOPIC_ID
 from segmend.findings import Finding, Remedy, Safety, Where
 from segmend.formats.partition_metadata import FILE_NAME
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.node.topic_identity import twin_of
 
 from . import remedies

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from segmend.broker.leading import OTHER_ID
 from segmend.broker.strays import NOT_KNOWN, STRAYS, StrayHandling
 from segmend.findings import Finding, Remedy, Safety, Where
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.node.topic_identity import of_no_topic, twin_of, why_not_the_file
 
 from . import remedies

@@ -8,7 +8,7 @@ from segmend.broker.recovery import CORRUPT_INDEX
 from segmend.broker.sanity import less_than_start, txn_version_fault
 from segmend.findings import Finding, Where
 from segmend.formats.txn_index import ENTRY_SIZE, VERSION, TransactionIndex, parse
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.wording import plural
 
 from .context import PartitionContext

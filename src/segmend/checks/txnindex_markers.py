@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from segmend.broker.serving import ABORTS_BACKWARDS
 from segmend.findings import Finding, Where
 from segmend.formats.txn_index import ENTRY_SIZE
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.wording import plural
 
 from .context import PartitionContext

@@ -20,7 +20,7 @@ from segmend.cluster.vanished import in_checkpoints
 from segmend.errors import ExitCode
 from segmend.fleet.surroundings import Surroundings
 from segmend.frozen import frozen
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.merge.compared import Compared
 from segmend.merge.gathered import Key, PassedOver
 from segmend.node.metadata_image import MetadataImage

@@ -12,7 +12,8 @@ from segmend.cli.targets import Targets, open_targets
 from segmend.cluster.members import members
 from segmend.errors import UsageError
 from segmend.formats.names import CLUSTER_METADATA_TOPIC
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.merge.gathered import Key, gathered
 
 

@@ -10,7 +10,7 @@ from segmend.cli.nearest import did_you_mean
 from segmend.cli.options import given
 from segmend.cli.targets import broker_of, open_log_dirs
 from segmend.errors import UsageError
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 
 

@@ -15,7 +15,7 @@ from typing import Final
 from segmend.frozen import dataclass, field
 from segmend.logdir import disk
 from segmend.logdir.file_system import DEFAULT_LIMIT, Unreadable
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.state_dir import default_state_dir, usual_state_dir
 
 _LINE: Final = 1 << 20

@@ -12,7 +12,8 @@ from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.file_system import FOLDERS, EntryType, Unreadable, place_of
-from segmend.logdir.tree import LOCK, LOG_DIR_FILES, PARTITION_KINDS, LogDir, PartitionDir
+from segmend.logdir.log_dir import LOCK, LOG_DIR_FILES, LogDir
+from segmend.logdir.partition_dir import PARTITION_KINDS, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 
 SAME = "{}: the same directory as {}"

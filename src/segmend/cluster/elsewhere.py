@@ -12,7 +12,7 @@ from typing import NamedTuple
 from segmend.cluster.newest_metadata import KnownCluster
 from segmend.cluster.vanished import Key, Wants, in_checkpoints, reach
 from segmend.frozen import frozen
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.node.last_run import EarlierDir, Kind
 
 Holders = Mapping[str, int | None]

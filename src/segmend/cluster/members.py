@@ -10,8 +10,8 @@ from segmend.errors import UsageError
 from segmend.frozen import field, frozen
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.zookeeper_metadata import ZooKeeperMetadata, zookeeper_metadata
 

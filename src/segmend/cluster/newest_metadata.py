@@ -8,7 +8,7 @@ from segmend.broker.cleanup_policy import COMPACTED_TOPICS
 from segmend.cluster.members import members
 from segmend.frozen import frozen
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.last_run import EarlierDir, Kind, times_were_lost
 from segmend.node.metadata_image import MetadataImage

@@ -42,8 +42,8 @@ from segmend.loading.replicas import Situation
 from segmend.loading.values import Extent
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.file_system import Unreadable
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.release import NEWEST, Release
-from segmend.logdir.tree import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 
 HOLDS = {

@@ -22,8 +22,8 @@ from segmend.loading.reads import Budget
 from segmend.loading.replicas import Situation
 from segmend.logdir.as_user import AsUser, seen_by
 from segmend.logdir.file_system import READ, WRITE, Unreadable
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.release import NEWEST, Release
-from segmend.logdir.tree import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 
 

@@ -6,7 +6,7 @@ from segmend.frozen import frozen, replace
 from segmend.loading.dirs import DirState
 from segmend.loading.load import LoadedLog, load
 from segmend.loading.replicas import Situation, load_settings
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 
 
 @frozen

@@ -17,8 +17,9 @@ from segmend.frozen import frozen, replace
 from segmend.loading.timing.costs import COSTS
 from segmend.loading.timing.estimate import DirWork, Estimate, LoadJob, Machine, Work, estimate
 from segmend.logdir.files import FileEntry
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 
 CASES: Final = {

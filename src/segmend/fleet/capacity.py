@@ -23,11 +23,12 @@ from segmend.loading.limits import Retention
 from segmend.loading.reads import Budget
 from segmend.loading.replicas import Situation
 from segmend.logdir.file_system import Unreadable
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.overview import PartitionOverview, partition_overview, segment_overview
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.release import Release
 from segmend.logdir.seek import position_by_time
-from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 
 A_TOPIC: Final = 2

@@ -11,7 +11,8 @@ from segmend.fleet.driver import Driver
 from segmend.fleet.pack import FILE_COST, pack
 from segmend.fleet.remote import files_of
 from segmend.frozen import frozen, replace
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.merge.compared import Compared, compared
 from segmend.merge.gathered import Key
 from segmend.merge.packed import Packed

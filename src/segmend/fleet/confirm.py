@@ -18,8 +18,9 @@ from segmend.formats.batch import RecordBatch
 from segmend.frozen import dataclass, frozen
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.file_system import Unreadable
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.log_segment import LogSegment
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 
 
 @frozen

@@ -19,7 +19,7 @@ from segmend.kernel.records import unpack_payload
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.log_segment import LogSegment
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 
 FULL_BATCH: Final = 16 << 10
 """Kafka's default of `batch.size`: what small batches are put together to."""

@@ -30,7 +30,8 @@ from segmend.formats.names import parse_dir_name, parse_file_name
 from segmend.frozen import frozen, replace
 from segmend.grouping import grouped
 from segmend.logdir.file_system import FILES, FOLDERS, EntryType, Files, Unreadable, place_of
-from segmend.logdir.tree import LOG_DIR_FILES, PARTITION_KINDS, LogDir, PartitionDir
+from segmend.logdir.log_dir import LOG_DIR_FILES, LogDir
+from segmend.logdir.partition_dir import PARTITION_KINDS, PartitionDir
 
 DEPTH: Final = 4
 """How far below a given path log dirs are looked for."""

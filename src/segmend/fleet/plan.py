@@ -19,8 +19,8 @@ from segmend.fleet.task import AuditJob, Share, Task, TaskPiece
 from segmend.frozen import frozen, replace
 from segmend.grouping import grouped
 from segmend.logdir.above import log_dir_around
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 
 LISTED_AT_ONCE: Final = 64

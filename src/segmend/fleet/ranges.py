@@ -17,8 +17,8 @@ from segmend.kernel.types import Reader
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.log_segment import LogSegment
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.seek import end_of, is_older, position_by_time, position_of
-from segmend.logdir.tree import PartitionDir
 
 INDEX_LIMIT = 64 << 20
 _PROBE = 64 << 10

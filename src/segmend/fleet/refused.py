@@ -10,7 +10,7 @@ from segmend.checks.manual import UNKNOWN, WARNING, Code, Page
 from segmend.findings import Finding
 from segmend.fleet.listing import Place
 from segmend.formats.names import parse_dir_name
-from segmend.logdir.tree import PARTITION_KINDS
+from segmend.logdir.partition_dir import PARTITION_KINDS
 
 REFUSED: Final = "R07"
 CODES: Final = (

@@ -20,7 +20,8 @@ from segmend.formats.batch import CODEC_NAMES
 from segmend.kernel.types import SegmentScan
 from segmend.logdir.file_system import Unreadable, or_none
 from segmend.logdir.files import FileEntry
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 
 Row = dict[str, Any]
 """By the columns of its table, which say what each holds."""

@@ -6,7 +6,7 @@ from segmend.formats.names import SEGMENT_SUFFIXES, file_prefix
 from segmend.logdir.file_system import FOLDERS
 from segmend.logdir.files import FileEntry
 from segmend.logdir.log_segment import LogSegment
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 
 
 class Settled:

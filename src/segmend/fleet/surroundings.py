@@ -12,7 +12,7 @@ from segmend.cluster.elsewhere import NotRead, beyond, not_here
 from segmend.cluster.newest_metadata import KnownCluster
 from segmend.cluster.vanished import Wants, vanished
 from segmend.frozen import replace
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.merge.compared import Compared
 from segmend.merge.gathered import Key, PassedOver, passed_over, running_on
 

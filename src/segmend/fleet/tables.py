@@ -41,7 +41,8 @@ from segmend.frozen import frozen
 from segmend.grouping import grouped
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.file_system import Unreadable
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.merge.gathered import gathered
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.wording import plural

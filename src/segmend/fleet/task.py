@@ -31,8 +31,9 @@ from segmend.formats.names import parse_dir_name
 from segmend.frozen import dataclass, field, frozen
 from segmend.kernel.types import SegmentScan
 from segmend.logdir.file_system import Unreadable
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PARTITION_KINDS, PartitionDir
 from segmend.logdir.release import Guess
-from segmend.logdir.tree import PARTITION_KINDS, LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 
 OTHER_DIRS = "other log dirs of {}, of which its metadata tells"

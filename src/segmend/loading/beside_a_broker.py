@@ -13,7 +13,7 @@ from segmend.loading.metadata_log import UNKNOWN
 from segmend.loading.replicas import Loaded, Situation, load_directory, unseen
 from segmend.loading.timing.estimate import LoadJob, Work
 from segmend.loading.values import DirectoryOutcome, Service
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 
 _TRIES: Final = 4
 """A broker rarely changes the names in a directory twice while it is loaded."""

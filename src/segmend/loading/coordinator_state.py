@@ -16,9 +16,9 @@ from segmend.kernel.scan import iter_batches
 from segmend.loading.values import WHOLE, Concerned, PartitionOutcome
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.release import Release
 from segmend.logdir.second_looks import look_again
-from segmend.logdir.tree import PartitionDir
 from segmend.node.metadata_image import MetadataImage
 from segmend.topics import decoder_for
 

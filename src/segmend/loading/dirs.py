@@ -25,8 +25,8 @@ from segmend.frozen import dataclass, field
 from segmend.loading.timing.estimate import DirWork, LoadJob, Work
 from segmend.loading.values import Effect
 from segmend.logdir.file_system import Unreadable, is_full
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 
 Offsets = dict[tuple[str, int], int]

@@ -18,8 +18,8 @@ from segmend.loading.reads import Budget
 from segmend.loading.replicas import Loaded
 from segmend.loading.values import Effect, Later, PartitionOutcome, Service
 from segmend.logdir.file_system import Unreadable
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.second_looks import look_again
-from segmend.logdir.tree import PartitionDir
 
 
 def replaced(loaded: Sequence[Loaded], budget: Budget) -> list[Loaded]:

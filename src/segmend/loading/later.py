@@ -33,7 +33,7 @@ from segmend.loading.segment import Segment, lost_from, newest_from
 from segmend.loading.values import Extent, Later
 from segmend.logdir.files import FileEntry
 from segmend.logdir.index_file import last_entry
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 
 
 def limits_of(loaded: LoadedLog, after: Extent, retention: Retention, checkpoint: int | None) -> Limits:

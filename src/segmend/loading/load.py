@@ -73,8 +73,8 @@ from segmend.loading.usable import check_folder, check_made, enter, leave, unrea
 from segmend.loading.values import Extent
 from segmend.logdir.file_system import FILES, Unreadable
 from segmend.logdir.files import FileEntry
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import PartitionDir
 
 _FEW_SWAPS: Final = 4
 DANGLING = "a symbolic link to nothing; what it led to is not counted, and the start may fail over it"

@@ -14,8 +14,8 @@ from segmend.broker.settings import MISSING
 from segmend.formats.names import CLUSTER_METADATA
 from segmend.frozen import frozen, replace
 from segmend.loading.values import DirectoryOutcome, Effect
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
 

@@ -36,7 +36,8 @@ from segmend.loading.state import Settings
 from segmend.loading.timing.estimate import Work
 from segmend.loading.values import DirectoryOutcome
 from segmend.logdir.file_system import FOLDERS, is_full
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.node.bootstrap import bootstrap_failure
 from segmend.node.broker_dirs import BrokerDirs
 

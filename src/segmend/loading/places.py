@@ -26,8 +26,8 @@ from segmend.loading.dirs import DirState
 from segmend.loading.replicas import Loaded
 from segmend.loading.values import Service
 from segmend.logdir.file_system import READ, SEARCH, WRITE, Unreadable
+from segmend.logdir.log_dir import LOCK, LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LOCK, LogDir
 
 _WRITTEN_SOON = (HIGH_WATERMARK, RECOVERY_POINT, LOG_START_OFFSET)
 FULL = f"how long {{}} serves: its file system is full; {UNWRITTEN}; {EMPTIED_UNWRITTEN}"

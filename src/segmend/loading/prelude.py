@@ -25,7 +25,7 @@ from segmend.loading.replicas import Situation, searched
 from segmend.loading.timing.estimate import Machine
 from segmend.loading.values import DirectoryOutcome
 from segmend.logdir.file_system import READ
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.user import User
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.listed import absent, made_in

@@ -44,7 +44,7 @@ from segmend.loading.timing.estimate import LoadJob
 from segmend.loading.usable import fails_later
 from segmend.loading.values import DirectoryOutcome, Extent, Later, PartitionOutcome, Service
 from segmend.logdir.file_system import Unreadable
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
 from segmend.node.older import newest_of_topic

@@ -55,7 +55,8 @@ from segmend.loading.values import (
     Service,
 )
 from segmend.logdir.as_user import AsUser, seen_by
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.gates import refused_metadata, refused_server, shut_out
 

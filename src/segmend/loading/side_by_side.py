@@ -28,7 +28,7 @@ from segmend.loading.reads import Budget
 from segmend.loading.replicas import Loaded, Situation
 from segmend.loading.timing.estimate import LoadJob
 from segmend.logdir.as_user import AsUser
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 
 LONG: Final = 0.15
 """Seconds for which this process would still load alone that are worth the begin of others."""

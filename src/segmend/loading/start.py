@@ -26,7 +26,7 @@ from segmend.loading.prelude import ForecastOptions, Prelude
 from segmend.loading.reads import Budget
 from segmend.loading.replicas import Loaded
 from segmend.loading.values import DirectoryOutcome
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 
 # Directories that are remembered; findings come directory by directory.

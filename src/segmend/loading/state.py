@@ -19,8 +19,8 @@ from segmend.loading.values import Effect
 from segmend.logdir.config import DEFAULTS
 from segmend.logdir.file_system import HELD_BACK_NOTHING, HeldBack
 from segmend.logdir.files import FileEntry
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import PartitionDir
 
 States = dict[int, ProducerStateEntry]
 """What a broker knows of each producer, by producer id."""

@@ -8,7 +8,8 @@ from segmend.formats.names import parse_dir_name
 from segmend.logdir import disk
 from segmend.logdir.file_system import FOLDERS, Unreadable, or_none
 from segmend.logdir.layout import layout
-from segmend.logdir.tree import LOG_DIR_FILES, PARTITION_KINDS
+from segmend.logdir.log_dir import LOG_DIR_FILES
+from segmend.logdir.partition_dir import PARTITION_KINDS
 
 
 def log_dir_around(path: str) -> str | None:

@@ -27,7 +27,7 @@ from segmend.logdir.file_system import (
     Space,
     Unreadable,
 )
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.user import ROOT, User
 
 P = ParamSpec("P")

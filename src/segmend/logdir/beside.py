@@ -15,8 +15,8 @@ from segmend.formats import java_properties
 from segmend.formats.meta_properties import FILE_NAME as META_PROPERTIES
 from segmend.logdir import disk
 from segmend.logdir.file_system import FOLDERS, Unreadable, or_none
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release, Told
-from segmend.logdir.tree import LogDir
 
 _LOGS: Final = ("server.log", "logs/server.log")
 _PROPERTIES: Final = ("server.properties", "config/server.properties")

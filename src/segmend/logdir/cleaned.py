@@ -6,7 +6,7 @@ from segmend.formats.batch import RecordBatch
 from segmend.kernel.batches import checksum, iter_batches
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 
 
 def was_cleaned(partition: PartitionDir) -> bool:

@@ -9,7 +9,7 @@ from segmend.formats.names import file_prefix
 from segmend.logdir.files import FileEntry
 
 if TYPE_CHECKING:
-    from segmend.logdir.tree import PartitionDir
+    from segmend.logdir.partition_dir import PartitionDir
 
 
 class LogSegment:

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping
 from segmend.formats.names import RENAMED_KINDS, DirKind
 from segmend.frozen import frozen
 from segmend.logdir.file_system import FILES, Space, or_none
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.log_segment import LogSegment
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.tail import Tail, first_timestamp, last_timestamp, tail
-from segmend.logdir.tree import LogDir, PartitionDir
 
 __all__ = [
     "DirOverview",

@@ -19,7 +19,7 @@ from segmend.formats import epoch_checkpoint, meta_properties, partition_metadat
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA
 from segmend.formats.offset_checkpoint import LOG_START_OFFSET
 from segmend.frozen import dataclass, field
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 
 _PATTERN = re.compile(r"v?(\d{1,2})\.(\d{1,2})(?:\.(\d{1,2}))?(?:\.(\d{1,2}))?", re.ASCII)
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from segmend.formats.offset_checkpoint import RECOVERY_POINT
 from segmend.logdir.file_system import Unreadable
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.tail import whole_end_offset
-from segmend.logdir.tree import LogDir, PartitionDir
 
 
 def ended_at(recovery_point: int | None, high_watermark: int | None) -> int | None:

@@ -28,8 +28,8 @@ from segmend.logdir.file_system import OpenFile, Unreadable, or_none
 from segmend.logdir.files import FileEntry
 from segmend.logdir.index_file import LastEntry, last_entry
 from segmend.logdir.log_segment import LogSegment
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.second_looks import look_again
-from segmend.logdir.tree import PartitionDir
 
 _INT32_PAIR = Struct(">ii")
 _MAX_SEGMENT_SPAN = 2**31

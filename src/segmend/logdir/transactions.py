@@ -31,8 +31,8 @@ from segmend.kernel.window import Window
 from segmend.logdir.cleaned import was_cleaned
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.seek import position_of
-from segmend.logdir.tree import PartitionDir
 
 _ELSEWHERE: Final = -1
 MARKER_LIMIT: Final = 256

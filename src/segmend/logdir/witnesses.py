@@ -17,8 +17,8 @@ from segmend.kernel.types import Problem
 from segmend.logdir.files import FileEntry
 from segmend.logdir.loaded import load
 from segmend.logdir.log_segment import LogSegment
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.scans import first_part, whole_scan
-from segmend.logdir.tree import PartitionDir
 
 SNAPSHOT_LIMIT: Final = 64 << 20
 

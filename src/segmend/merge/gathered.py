@@ -8,7 +8,8 @@ from typing import NamedTuple
 from segmend.formats.names import parse_dir_name, parse_file_name
 from segmend.frozen import frozen
 from segmend.logdir.file_system import or_none, place_of
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.long_json import JsonObject
 
 Key = tuple[str, int]

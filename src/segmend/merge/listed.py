@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from segmend.logdir.log_segment import LogSegment
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.merge.doubts import of_a_log_aside, of_what_is_told
 from segmend.merge.runs import believed, logs_aside, told_beside, unread_logs
 from segmend.node.older import DOUBTFUL_MARK

@@ -15,7 +15,7 @@ from segmend.kernel.producers import ABORT
 from segmend.kernel.records import end_txn_marker
 from segmend.kernel.types import BatchRange
 from segmend.logdir.file_system import OpenFile
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.walk import DECODE_LIMIT
 from segmend.merge.rows import iter_rows
 from segmend.merge.second_look import Keyed

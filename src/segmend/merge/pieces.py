@@ -14,7 +14,7 @@ from segmend.formats.batch import RecordBatch
 from segmend.frozen import frozen, replace
 from segmend.kernel.types import DECODE_LIMIT
 from segmend.logdir.files import FileEntry
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.merge.rows import iter_rows
 from segmend.merge.spans import Span
 from segmend.merge.values import Range, Replica, Run

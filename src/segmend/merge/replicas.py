@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeVar
 
 from segmend.logdir.file_system import Unreadable
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.merge.runs import begin_runs
 from segmend.merge.values import Replica
 from segmend.threads import Jobs

@@ -10,7 +10,7 @@ from itertools import chain, pairwise
 
 from segmend.errors import UsageError
 from segmend.frozen import replace
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.merge.agreement import disagreements
 from segmend.merge.branch import Branch, gaps_alone, holes, on_branch, unburied, untold, without_lost
 from segmend.merge.doubts import assumed, beside, deleted, misplaceable, tied, unexplained_gaps, unknown

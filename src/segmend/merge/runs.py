@@ -23,7 +23,7 @@ from segmend.logdir.file_system import Unreadable, or_none
 from segmend.logdir.files import FileEntry
 from segmend.logdir.index_file import last_entry
 from segmend.logdir.log_segment import LogSegment
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.merge.indexed import Denials, is_indexed
 from segmend.merge.leaps import LEAP
 from segmend.merge.odd_epochs import in_order, without_denied

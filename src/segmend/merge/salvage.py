@@ -19,7 +19,7 @@ from segmend.formats.java_number import LONG_MAX
 from segmend.formats.record import Record, iter_records
 from segmend.kernel.types import DECODE_LIMIT
 from segmend.logdir.files import FileEntry
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.merge.leaps import FAR, LEAP
 from segmend.merge.pieces import Piece
 from segmend.merge.spans import Span, Spans, common, has, united

@@ -21,8 +21,8 @@ from segmend.frozen import replace
 from segmend.logdir import disk
 from segmend.logdir.beside import told_beside
 from segmend.logdir.config import ServerConfig
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import AS_GIVEN, Asked, Guess, Release, guess_release
-from segmend.logdir.tree import LogDir
 from segmend.node.last_run import EarlierDir, earlier_dirs
 from segmend.node.metadata_image import MetadataImage
 from segmend.node.metadata_log import MetadataLog, read_metadata_log

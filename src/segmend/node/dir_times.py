@@ -14,8 +14,8 @@ from segmend.formats import meta_properties
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.stops import as_it_ran
-from segmend.logdir.tree import LogDir
 
 S: Final = 1_000_000_000
 MINUTE: Final = 60 * S

@@ -25,10 +25,11 @@ from segmend.frozen import frozen, replace
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.file_system import Unreadable
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.release import Release
 from segmend.logdir.scans import plain_scan
 from segmend.logdir.stops import as_it_ran
-from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.dir_times import (
     AT_ONCE,
     INTERVAL,

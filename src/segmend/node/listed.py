@@ -12,7 +12,7 @@ from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
 
 if TYPE_CHECKING:
-    from segmend.logdir.tree import LogDir
+    from segmend.logdir.log_dir import LogDir
     from segmend.node.broker_dirs import BrokerDirs
 
 

@@ -18,9 +18,9 @@ from segmend.kernel.types import CHAIN_KINDS, TAIL_KINDS
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.log_segment import LogSegment
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.scans import whole_scan
 from segmend.logdir.second_looks import look_again
-from segmend.logdir.tree import PartitionDir
 from segmend.node.metadata_log import NO_HEADER, begins_as_snapshot, control_types
 
 Position = tuple[int, int]

@@ -22,9 +22,9 @@ from segmend.kernel.types import CHAIN_KINDS
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.log_segment import LogSegment
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.scans import whole_scan
 from segmend.logdir.second_looks import look_again
-from segmend.logdir.tree import PartitionDir
 from segmend.node.metadata_image import APPLIED, Data, MetadataImage
 from segmend.topics.metadata import RECORDS, decode
 

@@ -14,8 +14,8 @@ from typing import Final
 
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.second_looks import look_again
-from segmend.logdir.tree import PartitionDir
 
 _SEARCHED: Final = 16 << 20
 _NEVER_REACHED: Final = 500

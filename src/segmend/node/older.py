@@ -14,8 +14,8 @@ from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.file_system import FileStat, Unreadable
 from segmend.logdir.files import FileEntry
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.second_looks import look_again
-from segmend.logdir.tree import PartitionDir
 from segmend.node.metadata_image import MetadataImage
 from segmend.wording import plural
 

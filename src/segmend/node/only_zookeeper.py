@@ -7,7 +7,7 @@ from typing import Final
 
 from segmend.formats.names import parse_dir_name
 from segmend.logdir.beside import left_out
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.node.metadata_image import MetadataImage
 
 LONE_FUTURE: Final = (

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from segmend.formats.names import DirKind
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 
 LOADED: Final[frozenset[DirKind]] = frozenset({"current", "future", "stray"})
 """The kinds of directories whose segments a start loads."""

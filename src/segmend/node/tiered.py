@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from segmend.broker.remote_storage import ENABLED
 from segmend.formats.config_values import boolean
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.node.metadata_image import MetadataImage
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from segmend.logdir.file_system import Unreadable
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 
 _COMPARED = 64 << 10

@@ -11,8 +11,9 @@ from segmend.errors import UsageError
 from segmend.formats.java_number import LONG_MAX, LONG_MIN
 from segmend.frozen import field, frozen, replace
 from segmend.logdir.config import ServerConfig
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.long_json import JsonObject
 from segmend.merge.fates import Fates
 from segmend.merge.packed import Packed

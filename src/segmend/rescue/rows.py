@@ -12,7 +12,7 @@ from segmend.kernel.decode import record_columns
 from segmend.kernel.types import DECODE_LIMIT, BatchRange, Problem
 from segmend.logdir.files import FileEntry
 from segmend.logdir.log_segment import LogSegment
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.long_json import JsonObject
 from segmend.merge.pieces import Piece, require_whole
 from segmend.merge.rows import iter_rows

@@ -13,8 +13,9 @@ from segmend.errors import ExitCode, PartitionError, UsageError
 from segmend.fleet.surroundings import Surroundings
 from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import frozen, replace
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.long_json import JsonObject
 from segmend.merge.cut import count_of
 from segmend.merge.fates import fates

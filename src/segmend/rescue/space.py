@@ -10,7 +10,7 @@ from typing import Final
 
 from segmend.errors import SegmendError
 from segmend.logdir import disk
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.rescue.decoding import Decoding
 from segmend.rescue.request import Due, RescueRequest
 from segmend.rescue.rows import Row, some_rows

@@ -31,7 +31,8 @@ from segmend.fleet.options import PERMISSIVE
 from segmend.fleet.surroundings import Surroundings
 from segmend.frozen import replace
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.long_json import JsonObject
 from segmend.merge.look import Second
 from segmend.merge.replicas import read_replica

@@ -22,7 +22,7 @@ from segmend.formats.meta_properties import FILE_NAME
 from segmend.formats.names import parse_dir_name
 from segmend.logdir import disk
 from segmend.logdir.above import log_dir_around
-from segmend.logdir.tree import LOCK, LOG_DIR_FILES, LogDir
+from segmend.logdir.log_dir import LOCK, LOG_DIR_FILES, LogDir
 from segmend.surgery.plan import SIDE, Plan
 from segmend.surgery.step import Step
 from segmend.surgery.steps.append_file import AppendFile

@@ -9,8 +9,9 @@ from segmend.errors import SegmendError, UsageError
 from segmend.formats.names import DirName, parse_dir_name
 from segmend.frozen import frozen
 from segmend.logdir import disk
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.counted import Tell
 

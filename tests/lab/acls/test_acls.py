@@ -9,7 +9,7 @@ import pytest
 from segmend.broker.authorizer import BY_ADDRESS, BY_OTHERS, BY_ZOOKEEPER
 from segmend.loading import BrokerOutcome, ForecastOptions, forecast
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from tests.brokers import broker_of
 from tests.golden.unpack import unpack
 from tests.lab.acls.record import CASES, HERE, node

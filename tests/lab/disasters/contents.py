@@ -20,8 +20,8 @@ from segmend.loading.load import LoadedLog
 from segmend.loading.segment import Segment
 from segmend.loading.state import States
 from segmend.logdir.files import FileEntry
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from segmend.surgery.derive.sources import replayed, segment_of
 from segmend.surgery.recipes import offset_index, time_index, transaction_index
 from tests.lab.base import STORY

@@ -14,7 +14,8 @@ from segmend.loading.dirs import DirState
 from segmend.loading.load import LoadedLog, load
 from segmend.loading.state import Settings, Snapshots, States
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.user import User
 from tests.brokers import broker_of
 from tests.lab.disasters.contents import Over

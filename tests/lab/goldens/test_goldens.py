@@ -19,8 +19,8 @@ from segmend.findings import Severity
 from segmend.loading import BrokerOutcome, DirOutcome, ForecastOptions, PartitionOutcome, forecast
 from segmend.loading.run import Line
 from segmend.logdir.config import ServerConfig
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from segmend.logdir.user import User
 from segmend.node.broker_dirs import BrokerDirs
 from tests.conftest import GOLDEN, one_in

@@ -7,7 +7,7 @@ import pytest
 
 from segmend.checks import CheckRun, Level
 from segmend.loading import ForecastOptions, PartitionOutcome, forecast
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from tests.brokers import broker_of
 from tests.conftest import GOLDEN
 from tests.golden.unpack import unpack

@@ -10,7 +10,7 @@ from typing import Any
 from segmend.loading import BrokerOutcome, DirOutcome, ForecastOptions, PartitionOutcome, forecast
 from segmend.loading.run import Line
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from tests.brokers import broker_of
 from tests.golden.unpack import unpack
 from tests.lab.nodes.base import HERE, archive, fresh, node, version_of

@@ -17,7 +17,7 @@ import pytest
 
 from segmend.loading import ForecastOptions, forecast
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.user import User
 from tests.brokers import broker_of
 from tests.cli.run import Ran, run

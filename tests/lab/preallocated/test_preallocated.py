@@ -10,7 +10,7 @@ from segmend.checks import CheckRun
 from segmend.findings import Severity
 from segmend.loading import BrokerOutcome, ForecastOptions, PartitionOutcome, forecast
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from tests.brokers import broker_of
 from tests.golden.unpack import unpack
 from tests.lab.broker import Seat

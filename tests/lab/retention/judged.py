@@ -8,8 +8,8 @@ from segmend.explain.retention import Reasons, reasons
 from segmend.loading import ForecastOptions
 from segmend.loading.limits import TopicSettings
 from segmend.logdir.config import ServerConfig
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release as Version
-from segmend.logdir.tree import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage, PartitionLeader
 from tests.lab.releases import Release

@@ -10,8 +10,8 @@ from segmend.cluster import ClusterForecast, ClusterOutcome, Leadership, Nodes, 
 from segmend.cluster.values import Prospect
 from segmend.loading import BrokerOutcome, ForecastOptions, PartitionOutcome, forecast
 from segmend.logdir.config import ServerConfig
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from tests.brokers import broker_of
 from tests.cli.run import run
 from tests.conftest import one_in

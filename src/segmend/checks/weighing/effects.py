@@ -20,7 +20,8 @@ from segmend.loading.dirs import DirState
 from segmend.loading.metadata_log import look_at_home
 from segmend.loading.start import Start
 from segmend.loading.values import Effect
-from segmend.logdir.tree import LOCK, PartitionDir
+from segmend.logdir.log_dir import LOCK
+from segmend.logdir.partition_dir import PartitionDir
 
 from . import words
 

@@ -16,7 +16,7 @@ from segmend.checks.manual import Consequence
 from segmend.findings import Finding, Remedy, Severity
 from segmend.frozen import replace
 from segmend.logdir.file_system import LINKS, Unreadable
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.witnesses import damaged_log, snapshot_before
 
 from .effects import CUTTING, REBUILDING

@@ -31,7 +31,8 @@ from segmend.kernel.types import SegmentScan
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.logdir.files import FileEntry
-from segmend.logdir.tree import LOCK, LogDir, PartitionDir
+from segmend.logdir.log_dir import LOCK, LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.merge.cut import count_of, kept_of, recut
 from segmend.merge.packed import Packed
 from segmend.merge.pieces import Piece

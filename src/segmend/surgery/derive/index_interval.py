@@ -14,7 +14,7 @@ from segmend.kernel.indexes import OFFSET_ENTRY, count_entries
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.log_segment import LogSegment
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.surgery.derive.segment_indexes import DEFAULT_INTERVAL
 
 _LOOKED_AT: Final = 4

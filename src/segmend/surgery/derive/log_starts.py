@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from segmend.formats.offset_checkpoint import LOG_START_OFFSET
 from segmend.loading.epochs import EpochCache
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.surgery.derive.sources import scanned, segment_of
 
 

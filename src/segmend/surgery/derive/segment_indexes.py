@@ -13,8 +13,8 @@ from segmend.formats import legacy
 from segmend.formats.batch import HEADER_SIZE_V2, read_header
 from segmend.kernel.indexes import OFFSET_ENTRY
 from segmend.kernel.types import DECODE_LIMIT, BuiltIndexes, IndexRule, SegmentScan
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from segmend.surgery.derive import Arguments
 from segmend.surgery.derive.sources import log_of, partition_of, scanned, segment_of
 

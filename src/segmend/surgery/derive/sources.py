@@ -16,9 +16,10 @@ from segmend.kernel.scan import ScanTask, iter_batches, scan_log
 from segmend.kernel.types import IndexRule, SegmentScan
 from segmend.logdir.file_system import OpenFile
 from segmend.logdir.files import FileEntry
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.log_segment import LogSegment
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.scans import whole_scan
-from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.logdir.witnesses import SNAPSHOT_LIMIT
 
 

@@ -21,8 +21,8 @@ from typing import Final
 from segmend.errors import BrokerRunning, SegmendError
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
+from segmend.logdir.log_dir import LOCK
 from segmend.logdir.processes import brokers, writers
-from segmend.logdir.tree import LOCK
 from segmend.surgery.writing.effects import FULL, Effects
 
 _SET: Final[int] = getattr(fcntl, "F_OFD_SETLK", fcntl.F_SETLK)

@@ -13,7 +13,7 @@ from enum import StrEnum
 from segmend.errors import SegmendError, UsageError, system_words
 from segmend.frozen import frozen, replace
 from segmend.logdir import disk
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.execute import lock
 from segmend.surgery.execute.journal import JournalWriter, writing

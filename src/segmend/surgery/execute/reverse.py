@@ -18,7 +18,7 @@ from segmend.formats.names import parse_dir_name
 from segmend.formats.offset_checkpoint import FILE_NAMES
 from segmend.frozen import frozen, replace
 from segmend.logdir import disk
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.counted import Counted, Tell
 from segmend.surgery.execute import lock

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.counted import Counted, Tell
 from segmend.surgery.plan import Loss

@@ -10,7 +10,7 @@ from typing import Any, Final
 from segmend.formats import partition_metadata
 from segmend.frozen import frozen
 from segmend.logdir import disk
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.surgery.boundaries import is_beside
 from segmend.surgery.execute.plan_run import PlanRun
 from segmend.surgery.execute.quarantines import SetAside, brought_back

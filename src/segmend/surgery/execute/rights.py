@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence, Set
 
 from segmend.errors import SegmendError
 from segmend.logdir import disk
-from segmend.logdir.tree import LOCK
+from segmend.logdir.log_dir import LOCK
 from segmend.surgery.execute.journal_events import Status
 from segmend.surgery.execute.lock import without_lock
 from segmend.surgery.execute.plan_run import PlanRun

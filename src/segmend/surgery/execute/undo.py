@@ -6,7 +6,7 @@ import os
 
 from segmend.errors import SegmendError
 from segmend.logdir.file_system import ways_told
-from segmend.logdir.tree import LOCK
+from segmend.logdir.log_dir import LOCK
 from segmend.surgery.counted import Tell
 from segmend.surgery.execute.journal import outdated
 from segmend.surgery.execute.journal_events import BACK, FORWARD, Direction

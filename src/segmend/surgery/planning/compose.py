@@ -16,7 +16,7 @@ from segmend.formats import offset_checkpoint
 from segmend.formats.offset_checkpoint import FILE_NAMES, CheckpointEntry, OffsetCheckpoint
 from segmend.frozen import replace
 from segmend.logdir import disk
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.counted import Tell
 from segmend.surgery.dir_fingerprint import DirFingerprint

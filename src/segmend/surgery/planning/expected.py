@@ -9,7 +9,7 @@ from segmend.errors import SegmendError, UsageError
 from segmend.formats.kafka_uuid import ZERO, parse_uuid, uuid_text
 from segmend.formats.partition_metadata import FILE_NAME, PartitionMetadata, render
 from segmend.frozen import frozen
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
 from segmend.node.topic_identity import others_that_may_lead

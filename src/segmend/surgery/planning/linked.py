@@ -6,7 +6,7 @@ from typing import Any
 
 from segmend.checks import remedies
 from segmend.logdir.file_system import LINKS
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.surgery.plan import Left
 
 

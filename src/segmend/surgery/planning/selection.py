@@ -8,7 +8,7 @@ from typing import Final
 
 from segmend.errors import UsageError
 from segmend.formats.names import RENAMED_KINDS
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.surgery.request import Request
 
 INTERNAL: Final = "__"

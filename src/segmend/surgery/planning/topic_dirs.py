@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterator, Sequence
 
 from segmend.errors import SegmendError, UsageError
 from segmend.formats.offset_checkpoint import RECOVERY_POINT
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 
 

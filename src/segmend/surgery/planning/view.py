@@ -17,7 +17,7 @@ from segmend.frozen import dataclass, field
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.logdir.file_system import EntryType, FileStat, OpenFile, Unreadable
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.fingerprint import Fingerprint
 from segmend.surgery.step import Step, View

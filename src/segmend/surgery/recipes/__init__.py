@@ -22,8 +22,9 @@ from typing import Final, Self
 from segmend.discovery import modules_in
 from segmend.errors import SegmendError
 from segmend.frozen import frozen
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.derive import Arguments
 
 Build = Callable[[LogDir, str, Arguments, Release], bytes]

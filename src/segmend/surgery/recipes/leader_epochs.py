@@ -10,8 +10,8 @@ removed the first batches of an epoch it knows the true beginning, the log only 
 from __future__ import annotations
 
 from segmend.loading.epochs import EpochCache
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from segmend.surgery.derive import Arguments
 from segmend.surgery.derive.file_bytes import leader_epochs_of
 from segmend.surgery.derive.sources import partition_of, scanned, segment_of

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from base64 import b64decode
 
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from segmend.surgery.derive import Arguments
 from segmend.surgery.derive.sources import log_of, partition_of, segment_of
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from segmend.formats import offset_checkpoint
 from segmend.formats.offset_checkpoint import CheckpointEntry, OffsetCheckpoint
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from segmend.surgery.derive import Arguments
 
 

@@ -16,8 +16,8 @@ None of this is in the log. All are right indexes; lookups give the same batch.
 
 from __future__ import annotations
 
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from segmend.surgery.derive import Arguments
 from segmend.surgery.derive.segment_indexes import built_indexes
 

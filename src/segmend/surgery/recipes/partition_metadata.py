@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from segmend.formats import partition_metadata
 from segmend.formats.partition_metadata import PartitionMetadata
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from segmend.surgery.derive import Arguments
 
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import Final
 
 from segmend.broker.rule import new_in
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from segmend.surgery.derive import Arguments
 from segmend.surgery.derive.file_bytes import producer_snapshot_of
 from segmend.surgery.derive.sources import data_timestamps, partition_of, producers_before

@@ -10,8 +10,8 @@ where a recovery, and a follower, name the last offset of its batch.
 
 from __future__ import annotations
 
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from segmend.surgery.derive import Arguments
 from segmend.surgery.derive.segment_indexes import built_indexes
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from segmend.formats import txn_index
 from segmend.formats.txn_index import TransactionIndex
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir
 from segmend.surgery.derive import Arguments
 from segmend.surgery.derive.sources import partition_of, producers_before, replayed, segment_of
 

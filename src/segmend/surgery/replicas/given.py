@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator, Sequence
 from segmend.errors import UsageError
 from segmend.formats.names import parse_dir_name
 from segmend.logdir import disk
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 
 
 def given_replicas(

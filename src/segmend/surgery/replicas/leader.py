@@ -17,8 +17,9 @@ from segmend.formats.names import parse_dir_name
 from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
+from segmend.logdir.log_dir import LOG_DIR_FILES, LogDir
+from segmend.logdir.partition_dir import PARTITION_KINDS, PartitionDir
 from segmend.logdir.processes import writers
-from segmend.logdir.tree import LOG_DIR_FILES, PARTITION_KINDS, LogDir, PartitionDir
 from segmend.surgery.derive.log_starts import is_lost, told_by_epochs
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.surgery.fingerprint import Fingerprint, look
 
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from math import inf
 
 from segmend.errors import SegmendError
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 
 
 def refuse_unfinished(partition: PartitionDir | None) -> None:

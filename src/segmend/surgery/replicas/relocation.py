@@ -10,7 +10,8 @@ from segmend.broker.identity import DIRECTORY_IDS
 from segmend.errors import SegmendError, UsageError
 from segmend.formats.offset_checkpoint import FILE_NAMES
 from segmend.frozen import frozen
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.node.metadata_image import MetadataImage
 from segmend.surgery.options import option
 from segmend.surgery.plan import THROTTLE, Plan

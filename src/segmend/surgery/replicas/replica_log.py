@@ -13,7 +13,7 @@ from segmend.frozen import dataclass
 from segmend.kernel.batch_rows import CRC_OK, WIDTH, batch_rows
 from segmend.kernel.types import BatchRange, Problem, ProblemKind, Reader
 from segmend.logdir.files import FileEntry
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 
 _ROW: Final = Struct(f"={WIDTH}q")
 Open: TypeAlias = Callable[[], AbstractContextManager[Reader]]

@@ -12,7 +12,7 @@ from segmend.cli.plans import add_output, made, refuse_output
 from segmend.cli.targets import open_targets
 from segmend.errors import UsageError
 from segmend.logdir import disk
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.report.progress import telling
 from segmend.surgery import ops

@@ -16,9 +16,10 @@ from segmend.cli.targets import broker_of, open_log_dirs, proved
 from segmend.errors import UsageError
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
+from segmend.logdir.log_dir import LogDir, holds_partition
 from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.overview import PartitionOverview, dir_overview, partition_overview
-from segmend.logdir.tree import LogDir, PartitionDir, holds_partition
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.report import partitions
 from segmend.report.partitions import SORTS, Choice, Disks
 from segmend.report.progress import Progress

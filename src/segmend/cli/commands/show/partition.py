@@ -9,8 +9,9 @@ from segmend.cli.output import emit_asked, style
 from segmend.formats import epoch_checkpoint, partition_metadata, quorum_state
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable, or_none
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.overview import partition_overview, segment_overview
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.report import segments
 from segmend.report.segments import OtherFile, Partition
 

@@ -28,8 +28,8 @@ from segmend.frozen import frozen
 from segmend.loading.load import LoadedLog, load
 from segmend.loading.state import Settings
 from segmend.logdir.files import FileEntry
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.fingerprint import look
 from segmend.surgery.options import arguments_of, flag, option, required

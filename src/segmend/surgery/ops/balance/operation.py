@@ -19,8 +19,9 @@ from segmend.errors import UsageError
 from segmend.frozen import frozen
 from segmend.grouping import grouped
 from segmend.logdir import disk
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.overview import PartitionOverview, partition_overview
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.surgery.options import option
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning import amounts

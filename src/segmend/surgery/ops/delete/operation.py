@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from segmend.formats.offset_checkpoint import FILE_NAMES
 from segmend.frozen import frozen
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.counted import Counted
 from segmend.surgery.options import arguments_of, option, required

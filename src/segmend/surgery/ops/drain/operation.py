@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from segmend.errors import SegmendError, UsageError
 from segmend.frozen import frozen
 from segmend.logdir import disk
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.surgery.options import required
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning.topic_dirs import topic_dirs

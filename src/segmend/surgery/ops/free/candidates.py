@@ -12,7 +12,8 @@ from segmend.frozen import frozen
 from segmend.grouping import grouped
 from segmend.loading.values import Later
 from segmend.logdir import disk
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.surgery.fingerprint import below
 from segmend.surgery.replicas.comparison import has_all
 from segmend.surgery.replicas.replica_log import ReplicaLog

@@ -33,7 +33,7 @@ from segmend.frozen import frozen, replace
 from segmend.loading import DirectoryOutcome, Later, PartitionOutcome
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.surgery.ops.free.candidates import (
     HOLD_RECORDS,
     Candidate,

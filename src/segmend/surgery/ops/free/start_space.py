@@ -16,7 +16,8 @@ from segmend.formats import offset_checkpoint, offset_index, time_index
 from segmend.frozen import frozen
 from segmend.loading.values import DirectoryOutcome, PartitionOutcome
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 
 BLOCK: Final = 4096
 _NEW_BLOCKS: Final = 3

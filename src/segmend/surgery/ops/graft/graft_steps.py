@@ -13,7 +13,8 @@ from segmend.formats.names import file_prefix
 from segmend.frozen import frozen, replace
 from segmend.logdir import disk
 from segmend.logdir.files import FileEntry
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.surgery.fingerprint import MISSING, Fingerprint, look
 from segmend.surgery.new_bytes import MOST_INLINE, NewBytes
 from segmend.surgery.ops.graft.decision import Splice

@@ -14,7 +14,7 @@ from typing import Final
 from segmend.errors import SegmendError
 from segmend.formats.batch import RecordBatch
 from segmend.loading.epochs import EpochCache
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.surgery.derive.file_bytes import leader_epochs_of
 from segmend.surgery.replicas.comparison import BatchTally, Comparison
 from segmend.surgery.replicas.leader import Leader

@@ -22,7 +22,7 @@ from segmend.formats.offset_checkpoint import FILE_NAMES, HIGH_WATERMARK, RECOVE
 from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.beyond_end import beyond_end
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.derive.index_interval import interval_of
 from segmend.surgery.ops.graft.decision import Splice

@@ -13,8 +13,9 @@ from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.frozen import frozen, replace
 from segmend.logdir.files import FileEntry
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.logdir.witnesses import is_loadable
 from segmend.surgery.counted import Counted
 from segmend.surgery.derive.file_bytes import joined_leader_epochs, producer_snapshot_of

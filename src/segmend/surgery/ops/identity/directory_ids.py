@@ -17,7 +17,7 @@ from segmend.errors import UsageError
 from segmend.formats.kafka_uuid import is_reserved, parse_uuid, uuid_text
 from segmend.frozen import dataclass, field, frozen
 from segmend.logdir import disk
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 
 NEW: Final = "new"

@@ -20,7 +20,7 @@ from segmend.formats import meta_properties
 from segmend.frozen import frozen, replace
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
 from segmend.surgery.fingerprint import Fingerprint, look

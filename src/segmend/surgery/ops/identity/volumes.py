@@ -17,7 +17,7 @@ from segmend.formats.java_properties import JavaProperties
 from segmend.formats.meta_properties import BROKER_ID, CLUSTER_ID, DIRECTORY_ID, FILE_NAME, NODE_ID, VERSION
 from segmend.frozen import frozen, replace
 from segmend.loading.dirs import identity_of
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.fingerprint import look
 from segmend.surgery.plan import Left

@@ -11,7 +11,7 @@ from segmend.frozen import frozen, replace
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.file_system import Unreadable
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.merge.look import Second
 from segmend.merge.packed import Packed
 from segmend.merge.replicas import read_replicas

@@ -13,8 +13,9 @@ from segmend.broker.sanity import TIME_INDEX
 from segmend.formats import epoch_checkpoint, offset_checkpoint, producer_snapshot
 from segmend.formats.names import file_prefix
 from segmend.frozen import dataclass
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.logdir.witnesses import is_loadable
 from segmend.merge.values import Merged
 from segmend.surgery.counted import Tell

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from segmend.errors import UsageError
 from segmend.frozen import frozen
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.surgery.options import required
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning.topic_dirs import check_target

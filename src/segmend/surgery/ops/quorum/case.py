@@ -11,8 +11,9 @@ from segmend.formats.names import CLUSTER_METADATA
 from segmend.formats.quorum_state import QuorumState
 from segmend.frozen import frozen
 from segmend.logdir.config import ServerConfig
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.release import AS_GIVEN
-from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_copy import MetadataCopy, MetadataStanding, Position
 from segmend.node.metadata_version import registered_metadata_version

@@ -15,9 +15,10 @@ from segmend.formats.epoch_checkpoint import EpochCheckpoint, EpochEntry
 from segmend.formats.names import CLUSTER_METADATA, file_prefix
 from segmend.formats.partition_metadata import PartitionMetadata
 from segmend.frozen import frozen
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.log_segment import LogSegment
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.release import Release
-from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.metadata_copy import MetadataCopy, MetadataRun, MetadataStanding, SoundBytes
 from segmend.surgery.fingerprint import MISSING, Fingerprint, hash_bytes, look
 from segmend.surgery.recipes import OF_INDEXES, Rebuild

@@ -11,8 +11,9 @@ from segmend.formats.quorum_state import QuorumState
 from segmend.frozen import frozen
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.processes import writers
-from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_copy import MetadataCopy
 

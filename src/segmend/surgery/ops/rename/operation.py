@@ -18,7 +18,7 @@ from segmend.formats.names import CLUSTER_METADATA_TOPIC, MAX_TOPIC_LENGTH, is_l
 from segmend.formats.offset_checkpoint import FILE_NAMES
 from segmend.formats.partition_metadata import FILE_NAME
 from segmend.frozen import frozen
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.surgery.fingerprint import MISSING, Fingerprint, below, look
 from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.options import arguments_of, flag, option, required

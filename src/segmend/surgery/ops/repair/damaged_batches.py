@@ -11,7 +11,7 @@ from segmend.frozen import frozen, replace
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.file_system import OpenFile
 from segmend.logdir.log_segment import LogSegment
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.surgery.derive.sources import log_of, segment_of
 from segmend.surgery.ops.repair.options import Options
 from segmend.surgery.ops.repair.scene import BeyondRepair

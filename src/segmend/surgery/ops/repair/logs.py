@@ -12,8 +12,9 @@ from segmend.errors import SegmendError, UsageError
 from segmend.findings import Finding
 from segmend.frozen import dataclass, field
 from segmend.logdir import disk
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.log_segment import LogSegment
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.surgery.derive.sources import log_of, segment_of
 from segmend.surgery.ops.repair import damaged_batches, header_fields
 from segmend.surgery.ops.repair.blanking import Blank, blank_of, by_log, second_copy

@@ -10,8 +10,9 @@ from segmend.errors import SegmendError
 from segmend.findings import Finding
 from segmend.formats.config_values import integer
 from segmend.formats.names import file_prefix
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.log_segment import LogSegment
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.node.metadata_image import MetadataImage
 from segmend.surgery.derive.index_interval import interval_of
 from segmend.surgery.ops.repair.options import Options

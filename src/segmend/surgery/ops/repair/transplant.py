@@ -20,7 +20,7 @@ from segmend.frozen import frozen
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.files import FileEntry
 from segmend.logdir.log_segment import LogSegment
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.surgery.derive.sources import log_of, segment_of
 from segmend.surgery.new_bytes import MOST_INLINE, NewBytes
 from segmend.surgery.ops.repair.damaged_batches import Region

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from segmend.checks.weighing.mending import witnesses
 from segmend.findings import Finding
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.witnesses import damaged_log
 from segmend.surgery.ops.repair.scene import BeyondRepair, Scene
 

@@ -21,7 +21,7 @@ from segmend.broker.leading import OTHER_ID
 from segmend.errors import SegmendError, UsageError
 from segmend.formats.partition_metadata import FILE_NAME, PartitionMetadata, render
 from segmend.frozen import frozen
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.surgery.options import arguments_of, flag, option, required
 from segmend.surgery.plan import Left, Loss, Plan
 from segmend.surgery.planning import accepted_loss, assembly, selection

@@ -18,8 +18,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from segmend.checks import remedies
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.frozen import frozen
+from segmend.logdir.log_dir import LogDir
 from segmend.logdir.log_segment import LogSegment
-from segmend.logdir.tree import LogDir, PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.surgery.ops.trim.cuts import Cut, cut_of, steps_of
 from segmend.surgery.options import option
 from segmend.surgery.plan import Left, Loss, Plan

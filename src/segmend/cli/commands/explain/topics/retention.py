@@ -63,7 +63,7 @@ from segmend.explain.timestamp_units import now_ms
 from segmend.loading import ForecastOptions
 from segmend.logdir import disk
 from segmend.logdir.as_user import user_of
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.report.retention import AskedTimes, json_lines, lines
 from segmend.report.timeline_page import page
 from segmend.surgery.fingerprint import Fingerprint

@@ -7,7 +7,7 @@ import sys
 
 from segmend.cli.rescue import export_request, tell
 from segmend.fleet.listing import find_places
-from segmend.logdir.tree import LogDir
+from segmend.logdir.log_dir import LogDir
 from segmend.report.progress import Progress
 from segmend.rescue import forms
 from segmend.rescue.export import export

@@ -12,8 +12,9 @@ from segmend.formats.offset_checkpoint import (
     LOG_START_OFFSET,
     RECOVERY_POINT,
 )
+from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.tail import whole_end_offset
-from segmend.logdir.tree import LogDir, PartitionDir
 from segmend.surgery.derive.log_starts import is_lost, told_by_epochs
 from segmend.surgery.ops.repair.scene import Scene
 from segmend.surgery.recipes import Rebuild

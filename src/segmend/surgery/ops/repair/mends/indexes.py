@@ -8,7 +8,7 @@ from segmend.broker.sanity import INDEX_SANITY, TIME_INDEX, IndexSanity
 from segmend.checks.index_sanity import offset_reason, time_reason
 from segmend.findings import Finding
 from segmend.logdir.log_segment import LogSegment
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.surgery.ops.repair.scene import BeyondRepair, Scene
 from segmend.surgery.ops.repair.undamaged import require_undamaged
 from segmend.surgery.recipes import OF_INDEXES, Rebuild

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from segmend.broker.metadata_log import METADATA_TOPIC_ID
 from segmend.findings import Finding
 from segmend.formats.partition_metadata import FILE_NAME
-from segmend.logdir.tree import PartitionDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.node.topic_identity import twin_of, why_not_the_file
 from segmend.surgery.ops.repair.scene import BeyondRepair, Scene
 from segmend.surgery.recipes import Rebuild
