@@ -2,6 +2,7 @@
 
 import os
 import random
+import shlex
 from pathlib import Path
 
 import pytest
@@ -43,14 +44,32 @@ def test_what_is_no_log_dir(make: object, code: int, said: str, tmp_path: Path) 
     assert ran.out == ""
 
 
-@pytest.mark.parametrize("command", ["show", "check", "diff", "plan repair"])
-def test_a_directory_of_log_dirs_says_which_are_meant(command: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("above", ["", "data/b 7"], ids=["beside", "deep"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "show",
+        "check",
+        "diff",
+        "plan repair",
+        "forecast",
+        "explain startup",
+        "explain upgrade",
+        "explain retention",
+    ],
+)
+def test_a_directory_of_log_dirs_says_which_are_meant(command: str, above: str, tmp_path: Path) -> None:
+    told = []
     for name in ("d 1", "kafka-2"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "meta.properties").write_text("version=1\n")
+        log_dir = tmp_path / above / name
+        # What lies in a log dir is none of its own.
+        (log_dir / "orders-0").mkdir(parents=True)
+        for folder in (log_dir, log_dir / "orders-0"):
+            (folder / "meta.properties").write_text("version=1\n")
+        told.append(shlex.quote(str(log_dir)))
     (tmp_path / "lost+found").mkdir()
     ran = run(*command.split(), tmp_path, code=8)
-    assert f"did you mean '{tmp_path}/d 1' {tmp_path}/kafka-2?" in ran.err
+    assert f"did you mean {' '.join(told)}?" in ran.err
     assert one_line(ran.err)
 
 

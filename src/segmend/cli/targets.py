@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from segmend.errors import SegmendError, UsageError
 from segmend.formats.names import parse_dir_name, parse_file_name
@@ -19,6 +20,10 @@ from segmend.node.broker_dirs import BrokerDirs
 SAME = "{}: the same directory as {}"
 SHOWN = 12
 """So many of the log dirs that lie in a directory are named."""
+_DEPTH = 3
+"""How far below a given directory they are looked for: /var/lib/kafka/data-0/kafka-log0."""
+_LISTED = 200
+"""So many directories are listed to find them."""
 
 
 @frozen
@@ -64,7 +69,7 @@ def open_targets(
 
 
 def open_log_dirs(paths: Sequence[str], twice: Callable[[str], None] | None = None) -> list[LogDir]:
-    """The log dirs; raises `UsageError` for what is no directory, or given twice.
+    """The log dirs; raises `UsageError` for what is no directory, or given twice, `Unreadable` for one above.
 
     With `twice` that counts once, and is told in words: among many brokers links and mounts lead anywhere.
     """
@@ -84,6 +89,7 @@ def open_log_dirs(paths: Sequence[str], twice: Callable[[str], None] | None = No
             continue
         seen[place] = path
         log_dirs.append(LogDir.open(path))
+        _refuse_above(log_dirs[-1])
     return log_dirs
 
 
@@ -94,7 +100,10 @@ def _nothing_at(path: str) -> SegmendError:
 
 
 def open_typed(paths: Sequence[str], *, once: bool = False) -> list[LogDir]:
-    """As `open_or_note`, of what somebody typed: raises `UsageError` for the directory of a partition."""
+    """As `open_or_note`, of what somebody typed: raises `UsageError` for the directory of a partition.
+
+    And `Unreadable` for one above log dirs that is none itself.
+    """
     opened = open_or_note(paths, once=once)
     for each in opened:
         if _named_so(each.path) and _has_ours(each.entries):
@@ -102,6 +111,7 @@ def open_typed(paths: Sequence[str], *, once: bool = False) -> list[LogDir]:
                 f"{each.path}: the directory of a partition, and a broker starts over log dirs: give all of "
                 f"them, {_folder(each.path)} among them"
             )
+        _refuse_above(each)
     return opened
 
 
@@ -175,25 +185,45 @@ def _no_log_dir(log_dir: LogDir) -> str:
         return "the directory is empty: a disk that was replaced, or is not mounted? leave it out"
     if not {LOCK, *LOG_DIR_FILES}.isdisjoint(log_dir.entries) or any(map(_may_be_one, log_dir.partitions)):
         return ""
-    why = "no log dir of a broker: it has no checkpoint, and no partition with a file of a log"
-    return why + _meant(log_dir)
+    return "no log dir of a broker: it has no checkpoint, and no partition with a file of a log"
 
 
-def _meant(log_dir: LogDir) -> str:
-    """The hint for somebody who gave the directory above log dirs; empty where none lies in it."""
-    top = log_dir.path.rstrip("/")
-    # Not the foreign ones alone: `kafka-1` is called like a partition.
-    inside = [f"{top}/{name}" for name, kind in sorted(log_dir.entries.items()) if kind in FOLDERS]
-    log_dirs = [path for path in inside if _looks_like_log_dir(path)]
+def _refuse_above(log_dir: LogDir) -> None:
+    """Raise `Unreadable`, with those that may be meant, for a directory above log dirs, itself none."""
+    if not log_dir.entries or not (why := _no_log_dir(log_dir)):
+        return
+    log_dirs = list(islice(_log_dirs_below(log_dir.path), SHOWN + 1))
     more = " ..." if len(log_dirs) > SHOWN else ""
-    return f"; did you mean {shlex.join(log_dirs[:SHOWN])}{more}?" if log_dirs else ""
+    if log_dirs:
+        raise Unreadable(log_dir.path, f"{why}; did you mean {shlex.join(log_dirs[:SHOWN])}{more}?")
 
 
-def _looks_like_log_dir(path: str) -> bool:
+def _log_dirs_below(path: str) -> Iterator[str]:
+    """Log dirs below a directory, the nearest first; none within another."""
+    level = [path]
+    left = _LISTED
+    for _ in range(_DEPTH):
+        below: list[str] = []
+        for folder in level:
+            for name, kind in sorted(_listing(folder).items()):
+                # Not the foreign ones alone: `kafka-1` is called like a partition.
+                if kind not in FOLDERS or not left:
+                    continue
+                left -= 1
+                inside = f"{folder.rstrip('/')}/{name}"
+                if LOG_DIR_FILES.isdisjoint(_listing(inside)):
+                    below.append(inside)
+                else:
+                    yield inside
+        level = below
+
+
+def _listing(path: str) -> dict[str, EntryType]:
+    """What is in a directory; of one that cannot be read, nothing."""
     try:
-        return not LOG_DIR_FILES.isdisjoint(disk.listing(path))
+        return disk.listing(path)
     except Unreadable:
-        return False
+        return {}
 
 
 def _may_be_one(partition: PartitionDir) -> bool:
