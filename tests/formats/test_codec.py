@@ -148,6 +148,11 @@ class TestSnappy:
         twice = XERIAL + self.chunk + self.chunk
         assert decompress(SNAPPY, twice + twice) == TEXT[:20_000] * 4
 
+    def test_the_compatible_version_is_looked_at_by_nobody(self) -> None:
+        """Seen on the classes of 4.3.1, which refuse a version of 0, and read this."""
+        for version in (b"\0\0\0\0", b"\xff\0\0\0"):
+            assert decompress(SNAPPY, XERIAL[:12] + version + self.chunk) == TEXT[:20_000]
+
     def test_a_header_without_chunks(self) -> None:
         assert decompress(SNAPPY, XERIAL) == b""
 
@@ -155,7 +160,8 @@ class TestSnappy:
         ("data", "position"),
         [
             (b"", 0),
-            (XERIAL[:15] + b"\x00" + chunk, 12),
+            (XERIAL[:11] + b"\x00" + XERIAL[12:] + chunk, 8),
+            (XERIAL + chunk + XERIAL[:8] + b"\xff" + XERIAL[9:] + chunk, 24 + len(chunk)),
             (XERIAL + chunk[:-1], 16),
             (XERIAL + b"\xff\xff\xff\xff" + raw, 16),
             (XERIAL + chunk + XERIAL[:10], 16 + len(chunk)),
@@ -187,6 +193,13 @@ class TestLz4:
     def test_frames_of_other_clients(self, options: dict[str, int]) -> None:
         frame = lz4.frame.compress(MIXED, block_linked=False, **options)
         assert decompress(LZ4, frame) == MIXED
+
+    def test_a_content_checksum_that_is_cut_off(self) -> None:
+        """`Lz4BlockInputStream` looks for its bytes, and throws BufferUnderflowException (4.3.1)."""
+        frame = lz4.frame.compress(MIXED, block_linked=False, content_checksum=True)
+        for cut in range(1, 5):
+            assert "no content checksum" in failure(LZ4, frame[:-cut]).reason
+        assert decompress(LZ4, frame[:-4] + b"none") == MIXED
 
     def test_liblz4_reads_what_is_written(self) -> None:
         assert lz4.frame.decompress(compress(LZ4, MIXED)) == MIXED

@@ -219,3 +219,22 @@ def test_of_partition_directories_only_those_that_are_given_are_read(
     ran = told(command, tmp_path / "out", *given, code=0)
     ends = {row["topic"]: row["next_offset"] for row in ran.of("partition")}
     assert ends == {"other": 100, "t": 50}
+
+
+def test_that_a_killed_broker_left_it_so_is_assumed(tmp_path: Path) -> None:
+    """A copy of seconds before a kill has no other trace; one that was stopped has its marker."""
+    dirs = [broker(tmp_path, 1, PLAIN), broker(tmp_path, 2, PLAIN)]
+    shutil.copytree(dirs[0] / "t-0", dirs[0] / "other-0")
+    (dirs[0] / ".kafka_cleanshutdown").touch()
+    for number, command in enumerate(COMMANDS):
+        for _ in range(2):
+            ran = told(command, tmp_path / f"o{number}", *dirs, code=0)
+            (words,) = ran.of("summary")[0]["assumed"]
+            assert words.startswith(f"what lies in {dirs[1]} is as the broker left it"), command
+        ran = told((*command, "--topic", "other"), tmp_path / f"t{number}", *dirs, code=0)
+        assert ran.of("summary")[0]["assumed"] == [], command
+    said = f"assumed: what lies in {dirs[1]} is as the broker left it"
+    for name in ("killed", "stopped"):
+        for ran in (run("diff", *dirs), run("rescue", *dirs, "--out", tmp_path / name)):
+            assert (said in ran.out) == (name == "killed")
+        (dirs[1] / ".kafka_cleanshutdown").touch()

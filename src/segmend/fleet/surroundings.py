@@ -6,7 +6,7 @@ all-clear that another one would not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from segmend.cluster.elsewhere import NotRead, beyond, not_here
 from segmend.cluster.newest_metadata import KnownCluster
@@ -53,10 +53,18 @@ class Surroundings:
 
     def passed_over(self) -> PassedOver:
         """What is not looked at; asked once all is read."""
+        running = running_on(self._dirs, self._running)
         return replace(
-            passed_over(self._whole, self._wants),
-            running=running_on(self._dirs, self._running), not_here=not_here(self._known, self._wants),
+            passed_over(self._whole, self._wants), running=running,
+            not_here=not_here(self._known, self._wants), killed=tuple(self._killed(running)),
         )  # fmt: skip
+
+    def _killed(self, running: Collection[str]) -> Iterator[str]:
+        """The dirs with what is wanted of which nothing says that their broker was stopped."""
+        for log_dir in self._dirs:
+            wanted = any(self._wants(each.key) for each in log_dir.current)
+            if wanted and not log_dir.is_clean and log_dir.path not in running:
+                yield log_dir.path
 
     def unsure(self) -> Iterator[str]:
         """Of what is passed over that which takes an all-clear away, in words."""

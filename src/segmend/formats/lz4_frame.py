@@ -1,8 +1,9 @@
 """The subset of LZ4 frames that Kafka knows, block by block.
 
 Follows `org.apache.kafka.common.compress.Lz4BlockInputStream`: independent blocks only,
-content checksum and content size skipped, bytes after the end mark ignored, and for magic
-0 a header checksum that nobody looks at (old clients wrote it over the wrong bytes).
+content checksum (which must be there) and content size skipped, bytes after the end mark
+ignored, and for magic 0 a header checksum that nobody looks at (old clients wrote it over
+the wrong bytes).
 """
 
 from __future__ import annotations
@@ -37,13 +38,14 @@ def pieces(view: memoryview, _limit: int, magic: int) -> Iterator[tuple[int, byt
     if magic != 0 and view[at - 1] != header_checksum(bytes(view[4 : at - 1])):
         raise Malformed(at - 1, "lz4: Stream frame descriptor corrupted")
     checksum_size = 4 if flags & 0x10 else 0
+    end_size = 8 if flags & 0x04 else 4
     while True:
         if len(view) - at < 4:
             raise Truncated(at, _PREMATURE_EOS)
         word = _U32.unpack_from(view, at)[0]
         size = word & ~_STORED
         if size == 0:
-            return
+            return _end(view, at, end_size)
         if size > max_block:
             raise Malformed(at, f"lz4: Block size {size} exceeded max: {max_block}")
         end = at + 4 + size + checksum_size
@@ -51,6 +53,12 @@ def pieces(view: memoryview, _limit: int, magic: int) -> Iterator[tuple[int, byt
             raise Truncated(at, _PREMATURE_EOS)
         yield end, _block(view, at, size, max_block, word, checksum_size)
         at = end
+
+
+def _end(view: memoryview, at: int, size: int) -> None:
+    """The end mark, and the content checksum behind it, which is not compared."""
+    if len(view) - at < size:
+        raise Truncated(at, f"{_PREMATURE_EOS} (no content checksum)")
 
 
 def _max_block(flags: int, descriptor: int) -> int:

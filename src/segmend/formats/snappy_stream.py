@@ -39,8 +39,9 @@ def _header(view: memoryview, at: int) -> int:
     header = view[at : at + _HEADER]
     if len(header) < _HEADER or bytes(header[:8]) != _MAGIC:
         raise Malformed(at, "snappy: a broken xerial header")
-    if int.from_bytes(header[12:16], "big", signed=True) < 1:
-        raise Malformed(at + 12, "snappy: an incompatible xerial version")
+    # Its reader looks at the version; nobody looks at the compatible one behind it.
+    if int.from_bytes(header[8:12], "big", signed=True) < 1:
+        raise Malformed(at + 8, "snappy: an incompatible xerial version")
     return at + _HEADER
 
 

@@ -25,13 +25,11 @@ from segmend.logdir.release import Release
 from segmend.node.dir_times import MINUTE, time_of
 from segmend.node.gates import ends_elected, perhaps_shut_out
 from segmend.node.listed import left_out, missing_files, unlisted
-from segmend.node.older import IDS, OWN, ahead, given_again, told
+from segmend.node.older import IDS, OWN, UNTOLD, ahead, given_again, told
 from segmend.node.process_limits import LOADED, MAX_MAP_COUNT, OPEN_FILES, loaded_segments, maps_needed
 from segmend.wording import few
 
-ONE_MOMENT: Final = (
-    "its log dirs are of one moment: after a kill, nothing on them tells a copy of one of some seconds before"
-)
+ONE_MOMENT: Final = f"its log dirs are of one moment: {UNTOLD}"
 
 _TOO_FEW_MAPS: Final = (
     "whether it starts, or how long it serves: {:,} segments need up to {:,} memory maps, and "

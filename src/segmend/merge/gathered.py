@@ -11,6 +11,8 @@ from segmend.logdir.file_system import or_none, place_of
 from segmend.logdir.log_dir import LogDir
 from segmend.logdir.partition_dir import PartitionDir
 from segmend.long_json import JsonObject
+from segmend.node.older import UNTOLD
+from segmend.wording import few
 
 Key = tuple[str, int]
 
@@ -68,7 +70,8 @@ class PassedOver:
     were listed. `broken` are links to nothing where a replica should be. `running` are log dirs on which a
     broker runs or ran meanwhile: what it wrote since they were read is not looked at either. `not_here` are
     brokers that are to have replicas, and of which no dir was given; None where nothing tells. `shared` are
-    links, in words, to the directory of another partition.
+    links, in words, to the directory of another partition. `killed` are log dirs without the marker of a
+    clean stop: that they are as their brokers left them is taken for granted.
     """
 
     aside: tuple[str, ...] = ()
@@ -77,6 +80,12 @@ class PassedOver:
     running: tuple[str, ...] = ()
     not_here: tuple[int, ...] | None = ()
     shared: tuple[str, ...] = ()
+    killed: tuple[str, ...] = ()
+
+    def assumed(self) -> Iterator[str]:
+        """What was taken for granted, in words."""
+        if self.killed:
+            yield f"what lies in {few(self.killed)} is as the broker left it: {UNTOLD}, nor what came since"
 
     def to_json(self) -> JsonObject:
         """As it stands in the last line of a report."""
@@ -84,6 +93,7 @@ class PassedOver:
             "not_looked_at": list(self.aside), "strays": list(self.strays), "shared": list(self.shared),
             "unread": list(self.broken), "running": list(self.running),
             "not_here": None if self.not_here is None else list(self.not_here),
+            "assumed": list(self.assumed()),
         }  # fmt: skip
 
 

@@ -33,6 +33,9 @@ IDS = (
     "records are refused, or acknowledged and not written"
 )
 
+UNTOLD = "after a kill, nothing on them tells a copy of one of some seconds before"
+"""Of log dirs without the marker of a clean stop: no metadata tells within `broker.session.timeout.ms`."""
+
 
 def newest_epoch(partition: PartitionDir) -> int:
     """The newest leader epoch of a log by its own file, -1 without one; it need not have written in it."""

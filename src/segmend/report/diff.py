@@ -336,6 +336,7 @@ def passed_over_lines(line: JsonObject) -> Iterator[str]:
         )
     if shared:
         yield f"not taken, for nothing tells whose records they have: {_few(shared)}"
+    yield from (f"assumed: {text.clean(each)}" for each in line.get("assumed", ()))
     if not_here is None:
         yield "no metadata log is among these dirs: which brokers are to have replicas is not known"
 

@@ -103,13 +103,14 @@ static int64_t lz4_frame(const uint8_t *p, int64_t n, int64_t limit, uint8_t **o
     if ((p[5] & 0x8f) || p[5] >> 4 < 4 || descriptor_checksum(p + 4) != p[6]) return -1;
     int64_t max_block = (int64_t)1 << (2 * (p[5] >> 4) + 8), size = 0;
     const uint8_t *end = p + n;
+    int64_t content_checksum = p[4] & 4;
     p += 7;
     for (;;) {
         if (end - p < 4) return -1;
         uint32_t word = le32(p);
         int64_t block = word & 0x7fffffff;
         p += 4;
-        if (block == 0) return size;
+        if (block == 0) return end - p < content_checksum ? -1 : size;
         if (block > max_block || block > end - p) return -1;
         if (!reserve(out, room, size + max_block)) return -2;
         int64_t got = block;

@@ -31,6 +31,8 @@ compacted, checksums are looked at, and bytes are not compared. The metadata log
 node has its own end, is compared with --topic __cluster_metadata only. `segmend explain merge` is the rule.
 
 Brokers that by the metadata log are to have replicas, and of which no dir is given, are named (`not_here`).
+That the dirs of brokers that were killed are no copies of some seconds before, nothing on them tells: it is
+taken for granted, and the end of the report says so (`assumed`).
 
 exit codes: 0 all equal, 4 differences, something that is not known, or a -stray directory that was not looked
 at and may have more, 8 something could not be read or compared, 16 usage"""

@@ -44,7 +44,8 @@ directories beside the replicas that no broker serves (-stray, -delete, -future)
 may have records that no replica has (set aside, or the copy of a move without what it is a copy of; exit code
 4), `unread`, replicas that are links to nothing, `shared`, links to the directory of another partition (exit
 code 4), `running`, log dirs on which a broker runs: they change while they are read, and `not_here`, brokers
-that by the metadata log are to have replicas and of which no dir is given (null without a metadata log).
+that by the metadata log are to have replicas and of which no dir is given (null without a metadata log); and
+`assumed`, that dirs of brokers that were killed are no copies of some seconds before.
 
 --salvage takes what no replica has sound from batches whose checksum fails but whose records parse, and from
 sound ones that were left out because one bit may have given them their offset. Such records have `salvaged`

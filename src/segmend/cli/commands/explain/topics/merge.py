@@ -135,7 +135,8 @@ What cannot be known
     of a dir that lost a replica reach beyond what the others have, that is told as a doubt. So is it where
     all of such brokers are of an older copy of their dir: by the times of its checkpoints, its marker, the
     leader epochs or its own copy of the metadata, beside when the newest metadata here has it in use. Copies
-    of the last seconds before a kill, or of two minutes before a broker was fenced, look the same. Where
+    of the last seconds before a kill, or of two minutes before a broker was fenced, look the same: that a
+    dir without the marker of a stop is as its broker left it is assumed, and that is said at the end. Where
     nothing tells, as of files without times of their own, it is a doubt if not all in sync are here, else
     assumed. Why: what was acknowledged is on all that were in sync, and perhaps on nobody else.
     A producer snapshot or a recovery point beyond the end of a log tells that something is lost.
