@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from tests.fleet.build import plain, write_broker
 
 from segmend.checks import Level
-from segmend.errors import SegmendError
+from segmend.errors import SegmendError, UsageError
 from segmend.fleet import carried, delta, folder, history, publish
 from segmend.fleet.audit import AuditRequest, audit
 from segmend.fleet.driver import LocalDriver
@@ -65,6 +65,23 @@ def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "segments").write_text("a file")
     with pytest.raises(SegmendError, match="segments: the Delta commit failed"):
         delta.commit(str(tmp_path), delta.new_run(), "scan", ["segments"], [])
+
+
+@pytest.mark.parametrize("name", ["a%20b", "a\\b"])
+def test_a_path_that_delta_reads_as_another_is_refused_before_all(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="Delta's library reads no table"):
+        folder.make_folder(str(tmp_path / name))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["a 100% b", "a#b?c[1]", "ünï'~:&+"])
+def test_any_other_path_is_one_of_tables(tmp_path: Path, name: str) -> None:
+    out, run = str(tmp_path / name), delta.new_run()
+    folder.make_folder(out)
+    part = delta.write_part(out, run, "segments", rows("a"))
+    assert part
+    delta.commit(out, run, "scan", ["segments"], [part])
+    assert delta.read(out, "segments").num_rows == 1
 
 
 def test_a_file_that_is_gone_is_one_line(tmp_path: Path) -> None:

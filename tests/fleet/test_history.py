@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,13 @@ from tests.conftest import one_in
 from tests.fleet.build import plain, write_broker
 
 from segmend.checks import Level
-from segmend.fleet import delta, folder, publish
+from segmend.fleet import delta, folder, growth, publish
 from segmend.fleet.audit import AuditOutcome, AuditRequest, audit
 from segmend.fleet.driver import LocalDriver
-from segmend.fleet.history import changes, sight
+from segmend.fleet.history import changes, finished, sight
 from segmend.fleet.publish import finding_objects
 from segmend.fleet.rows import table
+from segmend.fleet.vacuum import vacuum
 
 
 def run(root: Path, out: Path) -> AuditOutcome:
@@ -123,3 +125,22 @@ def test_findings_in_order_through_files(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(expected) == 65
     monkeypatch.setattr(publish, "_ROWS_AT_ONCE", 9)
     assert [*finding_objects(str(tmp_path), "now")] == expected
+
+
+def test_a_run_comes_after_those_that_are_there_though_the_clock_went_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    disk, out = write_broker(tmp_path / "mnt", 1, [plain("a", 0, batches=4)]), str(tmp_path / "out")
+    now = time.time_ns
+    with monkeypatch.context() as tomorrow:
+        tomorrow.setattr(time, "time_ns", lambda: now() + 86_400 * 10**9)
+        run(tmp_path / "mnt", tmp_path / "out")
+    assert "clock" not in caplog.text
+    (disk / "recovery-point-offset-checkpoint").write_bytes(b"?")
+    second, third = (run(tmp_path / "mnt", tmp_path / "out") for _ in range(2))
+    assert f"the clock is behind run {second.run.run_id}" in caplog.text
+    assert (second.row["new_findings"], third.row["new_findings"]) == (1, 0)
+    assert [row["run_id"] for row in finished(out)][1:] == [each.run.run_id for each in (second, third)]
+    assert growth.earlier_of(finished(out), None)["run_id"] == second.run.run_id
+    assert vacuum(out, keep=1, older_than_ms=None, dry_run=False).runs[-1] == second.run.run_id
+    assert [row["run_id"] for row in finished(out)] == [third.run.run_id]

@@ -92,11 +92,12 @@ class AuditOutcome:
 @delta.kept_open()
 def audit(request: AuditRequest, driver: Driver, progress: OnProgress = lambda *_: None) -> AuditOutcome:
     """Run it all. Bad files are findings; UsageError or SegmendError only for what stops us."""
-    started, run = time.monotonic(), delta.new_run()
+    started = time.monotonic()
     progress(0, 0, "listing log dirs")
-    # A task's process may stand in another directory.
-    job = AuditJob(out=absolute([request.out])[0], run=run, level=request.level)
-    heal(job.out)
+    out = absolute([request.out])[0]  # a task's process may stand in another directory
+    heal(out)
+    run = delta.new_run(max(delta.runs(out), default=""))
+    job = AuditJob(out=out, run=run, level=request.level)
     earlier = () if request.since is None else carried.since(job.out, request.since, request.level)
     known = carried.files(job.out, earlier)
     with listed_once(request.paths):

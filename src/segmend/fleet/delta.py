@@ -12,12 +12,14 @@ Tables that an earlier release of segmend made stay as they are; theirs are told
 from __future__ import annotations
 
 import json
+import logging
 import os
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from datetime import UTC, datetime, timedelta
 from itertools import repeat
 
 import pyarrow as pa
@@ -35,12 +37,14 @@ from segmend.fleet.schemas import STORED
 from segmend.frozen import frozen
 from segmend.logdir.file_system import Unreadable
 
+LOG = logging.getLogger(__name__)
 APPLICATION = "segmend"
 RUN = "run_id"
 RUNS = "runs"
 """The table with a row of each run: of very many runs its files are made one."""
 _FILES_OF_RUNS = 32
 """So many of them each reader of all runs opens at most, which costs 2 ms a file."""
+_STAMP = "%Y%m%dT%H%M%SZ"
 _PART, _PARQUET = "part-", ".parquet"
 _ASKED_BY = (RUN, "cluster_id", "broker", "topic", "partition", "code", "severity")
 """Columns that files have statistics of."""
@@ -76,11 +80,22 @@ class AuditRun:
     number: int
 
 
-def new_run() -> AuditRun:
-    """A run that begins now."""
+def new_run(newest: str = "") -> AuditRun:
+    """A run that begins now; its id comes behind that of the `newest` one, whatever the clock says."""
     number = time.time_ns() // 1_000_000
-    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(number / 1000))
-    return AuditRun(run_id=f"{stamp}-{uuid.uuid4().hex[:6]}", number=number)
+    second = datetime.fromtimestamp(number // 1000, UTC)
+    if newest and second < (before := _second(newest)):
+        LOG.warning("the clock is behind run %s: has it gone back? this run is numbered after it", newest)
+        second = before + timedelta(seconds=1)
+    return AuditRun(run_id=f"{second:{_STAMP}}-{uuid.uuid4().hex[:6]}", number=number)
+
+
+def _second(run_id: str) -> datetime:
+    """When it began, by its id; the earliest time where that is none of ours."""
+    try:
+        return datetime.strptime(run_id.partition("-")[0], _STAMP).replace(tzinfo=UTC)
+    except ValueError:
+        return datetime.min.replace(tzinfo=UTC)
 
 
 def write_part(out: str, run: AuditRun, name: str, table: pa.Table) -> DeltaFile | None:

@@ -24,6 +24,7 @@ from segmend.logdir.file_system import FileStat, Unreadable
 MARK: Final = ".segmend-probe-"
 """Files of this beginning are there for a moment, to see who sees them."""
 _OF_URLS: Final = r"%#?[]\^|"
+_OF_LOCAL_URLS: Final = re.compile(r"%[0-9A-Fa-f]{2}|\\")
 _NOISE: Final = re.compile(r"\x1b\[[0-9;]*m|↳|\n\s+0: .*", re.DOTALL)
 
 
@@ -57,6 +58,8 @@ def make_folder(out: str) -> None:
         except Unreadable as error:
             raise SegmendError(f"--out {out}: {error.reason}") from error
         return
+    if (misread := _OF_LOCAL_URLS.search(out)) is not None:
+        raise UsageError(f"--out {out}: Delta's library reads no table where {misread[0]} is in the path")
     try:
         os.makedirs(out, exist_ok=True)
     except OSError as error:

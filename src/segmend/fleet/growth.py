@@ -65,7 +65,7 @@ def earlier_of(rows: Sequence[JsonObject], wanted: str | None) -> JsonObject:
     named = [row for row in rows[:-1] if wanted is None or row["run_id"].startswith(wanted)]
     if not named or (wanted is not None and len(named) > 1):
         raise UsageError(f"an earlier run is needed; there are: {', '.join(row['run_id'] for row in rows)}")
-    recent = (row for row in named if wanted or seconds_between(row, newest) <= LONGEST_SECONDS)
+    recent = (row for row in named if wanted or 0 <= seconds_between(row, newest) <= LONGEST_SECONDS)
     return next(recent, named[-1])
 
 

@@ -24,7 +24,7 @@ from segmend.long_json import JsonObject
 Kept: TypeAlias = npt.NDArray[np.bool_]
 """Of each finding of a run, in the order of `delta.parts`, whether it is meant."""
 SECOND: Final = len("20260101T000000")
-"""So far the id of a run says when it began."""
+"""So far the id of a run says when it began, or which one it came after."""
 
 
 @frozen
@@ -184,8 +184,9 @@ def newest(out: str) -> JsonObject | None:
     return max(rows, key=_age, default=None)
 
 
-def _age(row: Mapping[str, object]) -> tuple[object, ...]:
-    return row["started"], row["run_id"]
+def _age(row: JsonObject) -> tuple[object, ...]:
+    """By its id first: the clock may have gone back (see `delta.new_run`)."""
+    return row["run_id"][:SECOND], row["started"], row["run_id"]
 
 
 def pick(rows: Sequence[JsonObject], wanted: Sequence[str]) -> tuple[LookedAt, LookedAt]:

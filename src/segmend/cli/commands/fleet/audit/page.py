@@ -28,7 +28,8 @@ def write_page(outcome: AuditOutcome, out: str) -> str:
 
 def _past(outcome: AuditOutcome, out: str) -> Past:
     """The audits of this OUT up to this one, which is told beside the oldest of the last 30 days."""
-    runs = [row for row in finished(out, DRAWN) if row["started"] <= outcome.row["started"]]
+    every = finished(out, DRAWN)
+    runs = every[: [row["run_id"] for row in every].index(outcome.run.run_id) + 1]
     if len(runs) < 2:
         return Past(runs=runs)
     before = growth.earlier_of(runs, None)
