@@ -54,6 +54,9 @@ times as fast as spark-sql-kafka is what there is to be had behind `load` (`pyth
 `segmend.spark.scan(spark, segments, paths)` reads the segments that a query over the
 table `segments` has left.
 
+A path that is not absolute begins where Spark was started, as for Spark's own sources, wherever a notebook
+has gone since.
+
 In SQL it is a view:
 ``CREATE TEMPORARY VIEW logs USING `kafka-log` OPTIONS (path '/brokers/*/data', topics 'orders')``.
 `CREATE TABLE` is refused, for Spark hands none of a table's options on to who reads it.

@@ -288,6 +288,14 @@ def test_a_store_that_nobody_serves_says_why() -> None:
         ObjectStore(connect).file_stat("s3://snap/x")
 
 
+@pytest.mark.parametrize("path", ["hdfs://nowhere/x", "hdfs:///x"])
+def test_a_name_node_that_nothing_names_is_a_line_of_plain_text(path: str) -> None:
+    with pytest.raises(Unreadable, match=r"\(say hdfs://HOST:PORT/, or have HADOOP_CONF_DIR") as told:
+        remote.files_of(path).listing(path)
+    assert str(told.value).isprintable()
+    assert "↳" not in str(told.value)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "value", "words"),

@@ -9,6 +9,7 @@ from pyspark.sql import functions as sql
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 from tests.fleet.build import mixed, plain, three_brokers, write_broker
+from tests.spark.standalone import wait_for
 
 from segmend.errors import UsageError
 from segmend.fleet.options import parse_options
@@ -103,6 +104,29 @@ def test_what_makes_no_sense_is_said_in_a_line(
     with pytest.raises(PySparkException, match=said) as told:
         source.load().count()
     assert "Traceback" not in str(told.value)
+
+
+@pytest.mark.parametrize("name", ["kafka_log", "kafkalog"])
+def test_a_slip_in_the_name_is_said_in_a_line(spark: SparkSession, fleet: str, name: str) -> None:
+    for reading in (spark.read, spark.readStream):
+        with pytest.raises(PySparkException, match="the format is called kafka-log") as told:
+            reading.format(name).load(fleet)
+        assert "Traceback" not in str(told.value)
+
+
+def test_an_option_of_streams_is_said_to_be_ignored(
+    spark: SparkSession, fleet: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    words = "option maxOffsetsPerTrigger is ignored in a batch read"
+    assert spark.read.format("kafka-log").option("maxOffsetsPerTrigger", 5).load(fleet).count() == 480
+    wait_for(words, lambda: words in caplog.text)
+
+
+def test_headers_that_the_columns_leave_out_are_said(spark: SparkSession, fleet: str) -> None:
+    reader = spark.read.format("kafka-log").option("includeHeaders", "true")
+    for reading in (reader.option("columns", "offset"), reader.schema("offset bigint")):
+        with pytest.raises(PySparkException, match="option includeHeaders: the columns"):
+            reading.load(fleet).count()
 
 
 @pytest.mark.parametrize("columns", ["", "(topic string, offset bigint)"])

@@ -119,6 +119,17 @@ def test_a_session_with_another_python_is_a_line(
         segmend.spark.session()
 
 
+def test_what_a_session_that_runs_does_not_heed_is_told(
+    spark: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    zone = "spark.sql.session.timeZone"
+    assert segmend.spark.session("local[2]", conf={zone: "UTC"}) is spark
+    assert not caplog.text
+    segmend.spark.session("spark://there:7077", conf={zone: "Asia/Tokyo"})
+    words = f"Spark runs on local[2] already, so spark://there:7077, {zone} is not heeded; stop() it first"
+    assert words in caplog.text
+
+
 @pytest.mark.parametrize("read", [segmend.spark.runs, segmend.spark.rescue])
 def test_replicas_are_not_read_where_a_worker_has_another_disk(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[..., DataFrame]

@@ -191,4 +191,9 @@ def remove(path: str) -> None:
 
 def one_line(error: Exception) -> str:
     """What a library of tables says, which likes colours, many lines and the way it came."""
-    return " ".join(_NOISE.sub("", str(error)).split())[:300]
+    return plain(str(error))[:300]
+
+
+def plain(words: str) -> str:
+    """What such a library says as one line of plain text."""
+    return " ".join(_NOISE.sub("", words).split())

@@ -32,6 +32,7 @@ from obstore.exceptions import (
 )
 from obstore.store import from_url
 
+from segmend.fleet.folder import plain
 from segmend.formats import offset_index, time_index
 from segmend.formats.byte_columns import nonzero_size
 from segmend.formats.names import parse_file_name
@@ -64,6 +65,11 @@ _CAUSE: Final = re.compile(r'message: "([^"\n]+)"')
 _LACKING: Final = {
     "/latest/api/token": "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     "BadScheme": "to use http:// set AWS_ALLOW_HTTP=true",
+    "computeMetadata": "no credentials: set GOOGLE_APPLICATION_CREDENTIALS",
+    **dict.fromkeys(
+        ("No NameNode", "No fs.defaultFS"),
+        "say hdfs://HOST:PORT/, or have HADOOP_CONF_DIR name the cluster's configuration",
+    ),
 }
 """What the environment lacks, by what obstore says then: it asks EC2's metadata, or blames a builder."""
 _RECENT: Final = 3 << 20
@@ -474,6 +480,6 @@ def _reason(words: str) -> str:
     """What was asked, and why it failed: the innermost cause stands far below, among Rust's names."""
     told, _, below = words.partition("Debug source")
     cause = [*_CAUSE.findall(below)[-1:], *(lack for sign, lack in _LACKING.items() if sign in words)]
-    asked, _, answer = " ".join(told.split()).partition(" - ")
+    asked, _, answer = plain(told).partition(" - ")
     parts = [*asked[:200].split(), *(["-", *answer[:200].split()] if answer else [])]
     return " ".join([*parts, *(f"({each})" for each in cause)])

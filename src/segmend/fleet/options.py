@@ -76,6 +76,8 @@ class ReadOptions:
     def schema(self) -> pa.Schema:
         """What the read gives: `columns` of the table, or its default."""
         whole = TABLES[self.table]
+        if self.include_headers and self.columns and "headers" not in self.columns:
+            raise UsageError("option includeHeaders: the columns that are asked for leave headers out")
         if not self.columns:
             return self._default_records() if self.table == "records" else whole
         unknown = [name for name in self.columns if name not in whole.names]
@@ -277,7 +279,7 @@ OPTIONS: Final = (
      "otherwise `mode` says how that is told"),
     _read("maxOffsetsPerTrigger", _RECORDS, "a number", values.positive,
      "as in Spark: of streams, at most so many offsets a batch, shared out by what each partition has left "
-     "(Spark 4.2 and later)"),
+     "(Spark 4.2 and later); of a batch read a warning, for all is read"),
     _read("includeHeaders", _RECORDS, _FLAG, values.flag, "the column headers, as Spark's own"),
     _read("aged", _CONSUMED, _FLAG, values.flag, "also records below the log start offset"),
     _read("config", _CONSUMED | {"damage"}, "file,file", values.names,

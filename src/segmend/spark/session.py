@@ -32,12 +32,14 @@ import segmend
 from segmend.errors import SegmendError, UsageError
 from segmend.fleet.bundle import NAME as BUNDLE
 from segmend.fleet.bundle import bundle_name, keep_newest, make_bundle
+from segmend.fleet.damaged import LOG
 from segmend.spark.archive import archive_later, is_wanted, options_with
 from segmend.spark.java import Java, find_java, java_home
 from segmend.spark.left_out import LOGGING, watch
-from segmend.spark.source import KafkaLogDataSource
+from segmend.spark.source import SOURCES
 from segmend.spark.tasks import java_says
 
+_UNSAID = "local[*]"
 _LOGGING = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
@@ -80,13 +82,14 @@ logger.tasks.filter.lost.onMismatch = DENY
 
 
 def session(
-    master: str = "local[*]",
+    master: str = _UNSAID,
     *,
     cache: Path | None = None,
     conf: Mapping[str, str] | None = None,
     java_options: Sequence[str] = (),
 ) -> SparkSession:
-    """Start Spark, or return the running session, with `kafka-log` registered.
+    """Start Spark, or return the running session, with `kafka-log` registered; what that leaves unheeded of
+    `master` and `conf` is a warning.
 
     `cache` keeps the class archive and the Java wrapper from one run to the next; None
     means a temporary directory and no archive. `conf` has the last word on every setting.
@@ -115,8 +118,10 @@ def plain_session(
     running = SparkSession.getActiveSession()
     if running is not None:
         _refuse_other_python(running)
+        _tell_unheeded(running, master, conf or {})
     spark = running or _start(master, cache, conf or {}, java_options, connected)
-    spark.dataSource.register(KafkaLogDataSource)
+    for source in SOURCES:
+        spark.dataSource.register(source)
     return spark
 
 
@@ -185,6 +190,16 @@ def _refuse_other_python(spark: SparkSession) -> None:
     if subprocess.run([python, "-c", "import segmend.spark"], capture_output=True, check=False).returncode:
         remedy = f"set PYSPARK_PYTHON={sys.executable} before the session starts"
         raise SegmendError(f"the session's Python, {python}, has no segmend: {remedy}")
+
+
+def _tell_unheeded(spark: SparkSession, master: str, conf: Mapping[str, str]) -> None:
+    """A session that runs stays as it is, whatever is asked for."""
+    context = getattr(spark, "_sc", None)
+    other = [] if context is None or master in (_UNSAID, context.master) else [master]
+    other += [name for name, value in conf.items() if spark.conf.get(name, None) != value]
+    if other:
+        where = "" if context is None else f" on {context.master}"
+        LOG.warning("Spark runs%s already, so %s is not heeded; stop() it first", where, ", ".join(other))
 
 
 def _brought_along(folder: Path) -> dict[str, str]:

@@ -30,6 +30,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from segmend.errors import UsageError
+from segmend.fleet.damaged import LOG
 from segmend.fleet.listing import absolute
 from segmend.fleet.options import ReadOptions, parse_options
 from segmend.fleet.tables import TableTask, open_table, read
@@ -84,6 +85,30 @@ class KafkaLogDataSource(DataSource):  # type: ignore[misc]
         raise UsageError("kafka-log only reads; write to a broker with format('kafka')")
 
 
+class _Misnamed(DataSource):  # type: ignore[misc]
+    """A slip in the name, for which Spark shows 150 lines of Java."""
+
+    @in_a_line()
+    def schema(self) -> StructType:
+        raise UsageError(f"the format is called {NAME}: spark.read.format({NAME!r})")
+
+
+class _Underscored(_Misnamed):
+    @classmethod
+    def name(cls) -> str:
+        return "kafka_log"
+
+
+class _InOneWord(_Misnamed):
+    @classmethod
+    def name(cls) -> str:
+        return "kafkalog"
+
+
+SOURCES: Final = (KafkaLogDataSource, _Underscored, _InOneWord)
+"""What a session of ours knows by name."""
+
+
 class KafkaLogReader(DataSourceReader):  # type: ignore[misc]
     """Plans on the driver, reads in tasks."""
 
@@ -94,6 +119,8 @@ class KafkaLogReader(DataSourceReader):  # type: ignore[misc]
     @in_a_line()
     def partitions(self) -> list[InputPartition]:
         """One for each packed task; none for an empty fleet would make Spark invent one."""
+        if self._options.max_offsets_per_trigger is not None:  # as `KafkaSourceProvider` does
+            LOG.warning("kafka-log: option maxOffsetsPerTrigger is ignored in a batch read: all is read")
         works = open_table(self._paths, self._options, cores=CORES)
         return [InputPartition(work) for work in works or [TableTask(options=self._options)]]
 
