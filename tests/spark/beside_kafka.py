@@ -172,11 +172,16 @@ def main(words: list[str]) -> int:
                 try:
                     told.append(rows(reader.load(paths)))
                 except (PySparkException, Py4JJavaError) as error:
-                    told.append(str(error).partition("\n")[0])
+                    told.append(str(error))
             mine, theirs = told
+            # Over that Spark throws whatever is said of loss; here `mode` and `failOnDataLoss` say it.
+            if isinstance(theirs, str) and "The resolved start offset" in theirs:
+                continue
             if mine != theirs and not (isinstance(mine, str) and isinstance(theirs, str)):
                 differ += 1
-                said = [each if isinstance(each, str) else f"{len(each)} rows" for each in told]
+                said = [
+                    each.partition("\n")[0] if isinstance(each, str) else f"{len(each)} rows" for each in told
+                ]
                 where = "" if isinstance(mine, str) or isinstance(theirs, str) else f" {apart(mine, theirs)}"
                 print(f"{json.dumps(options)}: ours {said[0]}; Spark's {said[1]}{where}", flush=True)
         print(f"seed {given.seed}: {given.count} reads, {differ} differ")

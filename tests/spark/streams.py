@@ -244,17 +244,21 @@ class Side:
 
     def forget(self) -> None:
         """As who was killed with the last batch planned and nothing of it written."""
-        for folder in (self.home / "checkpoint" / "commits", self.home / "out" / "_spark_metadata"):
-            last = max((int(path.name) for path in folder.glob("[0-9]*")), default=-1)
-            for path in [*folder.glob(f"{last}"), *folder.glob(f".{last}.crc")]:
-                path.unlink()
+        folders = self.home / "checkpoint" / "commits", self.home / "out" / "_spark_metadata"
+        # Each tenth file of a sink has all before it, too (`9.compact`): nothing forgets that.
+        last = [max(folder.glob("[0-9]*"), key=_number, default=None) for folder in folders]
+        if any(path is not None and path.suffix for path in last):
+            return
+        for path in filter(None, last):
+            path.unlink()
+            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
 
     def has_planned(self) -> bool:
         return any((self.home / "checkpoint" / "offsets").glob("[0-9]*"))
 
     def tear(self, share: float) -> None:
         """As a power cut leaves the last plan: of its file so much is there."""
-        path = max((self.home / "checkpoint" / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
+        path = max((self.home / "checkpoint" / "offsets").glob("[0-9]*"), key=_number)
         content = path.read_bytes()
         path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
         path.write_bytes(content[: int(len(content) * share)])
@@ -264,6 +268,10 @@ class Side:
         """The plan as it was."""
         path, content = self.torn
         path.write_bytes(content)
+
+
+def _number(path: Path) -> int:
+    return int(path.stem)
 
 
 def mishaps(sides: Sequence[Side], random_: random.Random, power: random.Random, said: list[str]) -> bool:

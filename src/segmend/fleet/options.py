@@ -249,7 +249,7 @@ OPTIONS: Final = (
     _read("startingOffsets", _RECORDS, 'earliest, latest or {"orders":{"0":23,"1":-2}}',
      values.starting_offsets,
      "as in Spark: where to begin; every partition must be named, -2 is the earliest; latest, and -1, is for "
-     "streams, whose default it is"),
+     "streams, whose default it is. One behind the end, over which Spark throws, is told as `mode` says"),
     _read("endingOffsets", _RECORDS, 'latest or {"orders":{"0":50,"1":-1}}', values.ending_offsets,
      "as in Spark: where to end, itself not included; every partition must be named, -1 is the latest"),
     _read("startingTimestamp", _RECORDS, "milliseconds", values.integer,
