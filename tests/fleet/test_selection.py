@@ -26,8 +26,8 @@ from segmend.fleet.tables import open_table, read
 from segmend.formats.build import NewRecord, build_batch
 from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.types import BytesReader, IndexRule
+from segmend.logdir.last_stable_offset import last_stable_offset
 from segmend.logdir.log_dir import LogDir
-from segmend.logdir.transactions import last_stable_offset
 
 TIME = 1_760_000_000_000
 

@@ -15,9 +15,9 @@ from segmend.fleet.options import parse_options
 from segmend.fleet.tables import open_table, read
 from segmend.kernel.batches import iter_batches
 from segmend.logdir.disk import FileReader
+from segmend.logdir.last_stable_offset import last_stable_offset
 from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import NEWEST
-from segmend.logdir.transactions import last_stable_offset
 from segmend.rescue.request import RescueRequest
 from segmend.rescue.run import RescueTask, job_of
 

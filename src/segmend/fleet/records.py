@@ -34,9 +34,10 @@ from segmend.frozen import dataclass, replace
 from segmend.kernel.arrow import record_batches
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import DECODE_LIMIT, BatchRange, Problem
+from segmend.logdir.aborted_indexes import AbortedIndexes
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
-from segmend.logdir.transactions import AbortedIndexes, Uncommitted, uncommitted_in
+from segmend.logdir.transactions import Uncommitted, uncommitted_in
 
 _LAST_INSTANT_MS: Final = (1 << 63) // 1000 - 1
 _FROM_KERNEL: Final = {

@@ -16,11 +16,11 @@ from segmend.frozen import frozen, replace
 from segmend.grouping import grouped
 from segmend.kernel.scan import ScanTask, scan_log
 from segmend.logdir.file_system import Unreadable
+from segmend.logdir.last_stable_offset import last_stable_offset
 from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.seek import ByTime, is_older, offset_by_time
 from segmend.logdir.tail import Tail, tail
-from segmend.logdir.transactions import last_stable_offset
 from segmend.merge.listed import listed_doubts
 from segmend.merge.rule import refuse_another_topic
 from segmend.merge.runs import cut_off

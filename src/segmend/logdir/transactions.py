@@ -1,16 +1,14 @@
 """What `read_committed` leaves out: transactions that were aborted, that are open, or of which nobody knows.
 
 The markers in the log tell it; the `.txnindex` beside it, which a broker asks, may be lost or
-lie. Follows `ProducerStateManager` and `UnifiedLog.fetchLastStableOffsetMetadata`.
+lie (`aborted_indexes.py`). Follows `ProducerStateManager`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
-from segmend.formats import producer_snapshot, txn_index
 from segmend.formats.batch import (
     HEADER_SIZE_UP_TO_MAGIC,
     HEADER_SIZE_V2,
@@ -28,13 +26,12 @@ from segmend.kernel.records import end_txn_marker
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import WINDOW, BatchRange
 from segmend.kernel.window import Window
-from segmend.logdir.cleaned import was_cleaned
+from segmend.logdir.aborted_indexes import AbortedIndexes, AbortsTold
 from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
-from segmend.logdir.partition_dir import PartitionDir
-from segmend.logdir.seek import position_of
 
-_ELSEWHERE: Final = -1
+ELSEWHERE: Final = -1
+"""A position in none of the bytes that are looked at."""
 MARKER_LIMIT: Final = 256
 """Bytes that no marker has; it has 78 in every release so far."""
 Fate = Literal["aborted", "unknown", "open"]
@@ -55,82 +52,6 @@ class Uncommitted:
     fate: Fate = "open"
     is_doubtful: bool = False
     """Whether batches behind it are lost for sure."""
-
-
-class AbortsTold(Protocol):
-    """What is told of aborted transactions beside the log, as `AbortedIndexes` does."""
-
-    def are_gaps_lost(self) -> bool: ...
-
-    def ended_in(self, begin: int, end: int) -> Sequence[AbortedTxn]: ...
-
-    def has(self, producer_id: int, offset: int) -> bool: ...
-
-    def is_borne_out(self, entry: AbortedTxn) -> bool: ...
-
-    def goes_on_behind(self, begin: int, end: int) -> bool: ...
-
-
-class AbortedIndexes:
-    """What the `.txnindex` files of a partition that can be read say of aborted transactions."""
-
-    def __init__(self, partition: PartitionDir | None) -> None:
-        self._partition = partition
-        self._files: list[tuple[int, tuple[AbortedTxn, ...], bool]] = []
-        self._segments = partition.segments if partition else ()
-        for segment in self._segments:
-            try:
-                data = b"" if segment.txnindex is None else segment.txnindex.read()
-            except Unreadable:
-                continue
-            index, damages = txn_index.parse(data)
-            self._files.append((segment.base_offset, index.entries, not damages))
-
-    @cached_property
-    def _are_gaps_lost(self) -> bool:
-        return self._partition is not None and not was_cleaned(self._partition)
-
-    def are_gaps_lost(self) -> bool:
-        """Whether no cleaner took what lies between two of its logs."""
-        return self._are_gaps_lost
-
-    @property
-    def entries(self) -> Iterator[AbortedTxn]:
-        """Those of all files."""
-        return (each for _, entries, _ in self._files for each in entries)
-
-    def ended_in(self, begin: int, end: int) -> list[AbortedTxn]:
-        """Those whose marker has an offset in [begin, end)."""
-        return [each for each in self.entries if begin <= each.last_offset < end]
-
-    def has(self, producer_id: int, offset: int) -> bool:
-        """Whether it says of this offset that it lies in an aborted transaction of the producer."""
-        return any(
-            each.producer_id == producer_id and each.first_offset <= offset <= each.last_offset
-            for each in self.entries
-        )
-
-    def is_borne_out(self, entry: AbortedTxn, *, by_marker: bool = False) -> bool:
-        """Whether a sound batch of its producer begins it, or its marker is there: it has no checksum."""
-        offset = entry.last_offset if by_marker else entry.first_offset
-        logs = [each.log for each in self._segments if each.log is not None and each.base_offset <= offset]
-        try:
-            batch = _batch_at(logs[-1], offset) if logs else None
-        except Unreadable:
-            return False
-        if batch is None or batch.producer_id != entry.producer_id:
-            return False
-        return batch.is_transactional and batch.is_control == by_marker
-
-    def goes_on_behind(self, begin: int, end: int) -> bool:
-        """Whether a file that is in order has one behind [begin, end), too: it lacks none in there."""
-        before = [each for each in self._files if each[0] <= begin]
-        if not before:
-            return False
-        _, entries, in_order = before[-1]
-        in_order = in_order and all(each.first_offset <= each.last_offset for each in entries)
-        behind = (each for each in entries if each.last_offset >= end)
-        return in_order and any(self.is_borne_out(each, by_marker=True) for each in behind)
 
 
 def uncommitted_in(
@@ -161,49 +82,6 @@ def uncommitted_in(
         except Unreadable:
             fold.lost()
     return fold.finished()
-
-
-def last_stable_offset(partition: PartitionDir) -> int | None:
-    """The first offset of the earliest open transaction, the end of the log if none is open.
-
-    From the newest sound producer snapshot, and the batches after it. One that was open before offsets that
-    are lost may have ended in there, and does not count: who reads its records has to ask how it ended. So it
-    is with what is broken at the end: None, but where that begins as records, for then no marker is in it.
-    """
-    since, opened = _newest_snapshot(partition)
-    fold = Fold(opened, gaps_are_holes=True, begin=since)
-    for segment in partition.segments:
-        following = segment.next_base_offset
-        if segment.log is None or (following is not None and following <= since):
-            continue
-        try:
-            with segment.log.reader() as reader:
-                start = position_of(segment.log, reader, since)
-                fold.walk(segment.log, reader, start, reader.size, since=since)
-        except Unreadable:
-            fold.lost()
-    first = min((each.first_offset for each in fold.open.values()), default=None)
-    if fold.is_cut:
-        mark = partition.log_dir.high_watermarks.get(partition.key, 0)
-        return first if fold.ends_in_records and mark <= fold.next_offset else None
-    return first if first is not None else max([fold.next_offset, *partition.base_offsets[-1:]])
-
-
-def _newest_snapshot(partition: PartitionDir) -> tuple[int, dict[int, Uncommitted]]:
-    """Its offset, and what is open there."""
-    for offset, entry in reversed(partition.snapshots):
-        try:
-            snapshot, damages = producer_snapshot.parse(entry.read())
-        except Unreadable:
-            continue
-        if not damages:
-            firsts = {row.producer_id: row.current_txn_first_offset for row in snapshot.entries}
-            return offset, {
-                each: Uncommitted(each, _ELSEWHERE, _ELSEWHERE, first, first)
-                for each, first in firsts.items()
-                if first >= 0
-            }
-    return 0, {}
 
 
 class Fold:
@@ -349,7 +227,7 @@ class Fold:
                 self.open[producer].last_position = batch.position
                 self.open[producer].last_offset = batch.last_offset
         elif begins or producer in self._before:
-            position = batch.position if begins else _ELSEWHERE
+            position = batch.position if begins else ELSEWHERE
             self.open[producer] = Uncommitted(
                 producer, position, position, batch.base_offset, batch.last_offset
             )
@@ -455,7 +333,7 @@ class Fold:
         return None if is_next and not told.has(each.producer_id, each.first_offset) else "unknown"
 
     def _note(self, each: Uncommitted, fate: Fate) -> None:
-        if each.first_position != _ELSEWHERE:
+        if each.first_position != ELSEWHERE:
             each.fate = fate
             self._uncommitted.append(each)
 
@@ -473,16 +351,6 @@ def _is_in(each: Uncommitted, ended: Iterable[AbortedTxn]) -> bool:
         entry.producer_id == each.producer_id and entry.first_offset <= each.first_offset <= entry.last_offset
         for entry in ended
     )
-
-
-def _batch_at(log: FileEntry, offset: int) -> RecordBatch | None:
-    """The batch that begins there, if it is sound; raises `Unreadable`."""
-    with log.reader() as reader:
-        start, base = position_of(log, reader, offset), log.parsed.base_offset or 0
-        for batch in iter_batches(reader, start=start, crc=True, resync=True, base_offset=base):
-            if batch.base_offset >= offset:
-                return batch if batch.base_offset == offset else None
-    return None
 
 
 def _bytes_of(batch: RecordBatch, window: Window) -> bytes:

@@ -16,9 +16,10 @@ from segmend.formats.batch import HEADER_SIZE_V2, read_header
 from segmend.formats.java_number import LONG_MAX
 from segmend.formats.txn_index import AbortedTxn
 from segmend.frozen import frozen
+from segmend.logdir.aborted_indexes import AbortedIndexes
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.partition_dir import PartitionDir
-from segmend.logdir.transactions import MARKER_LIMIT, AbortedIndexes, Fold
+from segmend.logdir.transactions import MARKER_LIMIT, Fold
 from segmend.merge.pieces import pieces
 from segmend.merge.spans import Span, united
 from segmend.merge.values import Merged, Replica
