@@ -28,7 +28,7 @@ def last(dirs: list[Path], options: ForecastOptions) -> BrokerOutcome:
 
 def test_nothing_is_promised_where_this_machine_allows_too_few_memory_maps(tmp_path: Path) -> None:
     dirs = list(two_dirs(tmp_path))
-    needed = maps_needed(loaded_segments(broker_of(dirs, "4.3").dirs))
+    needed = maps_needed(loaded_segments(broker_of(dirs, "4.3")))
     enough = last(dirs, ForecastOptions(max_map_count=needed))
     few = last(dirs, ForecastOptions(max_map_count=needed - 1))
     assert few.starts
@@ -40,7 +40,7 @@ def test_nothing_is_promised_where_this_machine_allows_too_few_memory_maps(tmp_p
 def test_of_another_machine_it_is_taken_for_granted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So are the files that the process may have open, of which no machine tells before it runs."""
     dirs = list(two_dirs(tmp_path))
-    segments = loaded_segments(broker_of(dirs, "4.3").dirs)
+    segments = loaded_segments(broker_of(dirs, "4.3"))
     before = last(dirs, ForecastOptions())
     monkeypatch.setattr(left_open, "MAX_MAP_COUNT", maps_needed(segments) - 1)
     monkeypatch.setattr(left_open, "OPEN_FILES", segments - 1)

@@ -17,6 +17,7 @@ from tests.surgery.desk import Desk
 from segmend.formats import offset_checkpoint
 from segmend.logdir.file_system import Space
 from segmend.logdir.log_dir import LogDir
+from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.ops.free import operation as free
 from segmend.surgery.ops.free.candidates import Candidate, CandidateKind, candidates, first_that_reach, held
 from segmend.surgery.request import Request
@@ -312,7 +313,7 @@ def test_of_one_kind_the_largest_goes_first(tmp_path: Path) -> None:
     for number, size in enumerate((1, 3, 2)):
         (place / f"{number:020}.log.deleted").write_bytes(bytes(size * 50_000))
     log_dir = LogDir.open(str(tmp_path / "a"))
-    offered = candidates([log_dir], [log_dir], [], frozenset())
+    offered = candidates([log_dir], BrokerDirs([log_dir]), [], frozenset())
     assert [Path(each.paths[0]).name[19] for each in offered] == ["1", "2", "0"]
 
 

@@ -114,7 +114,7 @@ class CheckOfAny(CheckRun):
 
 def _fits(broker: BrokerDirs, most: int) -> bool:
     """Whether all logs have no more bytes than that; where they have more, the first ones tell."""
-    sizes = (partition.size for log_dir in broker.dirs for partition in log_dir.partitions)
+    sizes = (partition.size for partition in broker.partitions)
     return all(so_far <= most for so_far in accumulate(sizes))
 
 

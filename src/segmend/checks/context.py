@@ -110,16 +110,14 @@ class BrokerContext:
     def current(self) -> dict[tuple[str, int], list[PartitionDir]]:
         """The current replicas by (topic, partition); more than one directory each is a fault."""
         replicas: dict[tuple[str, int], list[PartitionDir]] = {}
-        for log_dir in self.dirs:
-            for partition in log_dir.partitions:
-                if partition.kind == "current":
-                    replicas.setdefault(partition.key, []).append(partition)
+        for partition in self.broker_dirs.current:
+            replicas.setdefault(partition.key, []).append(partition)
         return replicas
 
     @cached_property
     def former_names(self) -> dict[tuple[str, str], str]:
         """By dir and name: foreign directories that were a partition, by its lines; it is nowhere else."""
-        there = {partition.key for log_dir in self.dirs for partition in log_dir.partitions}
+        there = {partition.key for partition in self.broker_dirs.partitions}
         names = {}
         for context in map(self.of, self.dirs):
             for name in context.log_dir.foreign:

@@ -32,7 +32,7 @@ LEVEL = Level.STARTUP
 
 def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
     """One finding for the broker, in its first dir."""
-    segments = loaded_segments(broker.dirs)
+    segments = loaded_segments(broker.broker_dirs)
     needed = maps_needed(segments)
     if needed <= context.max_map_count:
         return

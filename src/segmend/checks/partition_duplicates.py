@@ -34,10 +34,9 @@ LEVEL = Level.STARTUP
 
 def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
     futures: dict[tuple[str, int], list[PartitionDir]] = {}
-    for log_dir in broker.dirs:
-        for partition in log_dir.partitions:
-            if partition.kind == "future":
-                futures.setdefault(partition.key, []).append(partition)
+    for partition in broker.broker_dirs.partitions:
+        if partition.kind == "future":
+            futures.setdefault(partition.key, []).append(partition)
     for groups in (context.current, futures):
         for same in groups.values():
             best = max(same, key=_standing) if len(same) > 1 else same[0]

@@ -42,7 +42,7 @@ def run(broker: BrokerContext, _context: BrokerContext) -> Iterator[Finding]:
     contexts = [broker.of(log_dir) for log_dir in broker.dirs]
     if any(context.running for context in contexts):
         return
-    there = {partition.key for log_dir in broker.dirs for partition in log_dir.partitions}
+    there = {partition.key for partition in broker.broker_dirs.partitions}
     there |= {parsed for parsed in map(_parsed, broker.former_names.values())}
     gone: dict[Key, list[DirContext]] = {}
     for context in contexts:

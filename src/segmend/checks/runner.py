@@ -277,8 +277,8 @@ class CheckRun:
                 self.summary.unknown.extend(untold(broker.config, broker.release))
                 self.summary.others.extend(left_out(broker))
             if not (broker.kraft or running or self._wanted.only):
-                self.summary.unknown.extend(only_zookeeper_knows(broker.dirs))
-                self.summary.others.extend(not_given(broker.dirs))
+                self.summary.unknown.extend(only_zookeeper_knows(broker))
+                self.summary.others.extend(not_given(broker))
         for check in self._checks[Scope.BROKER]:
             try:
                 yield from check.run(self._broker, self._broker)
@@ -410,7 +410,7 @@ class CheckRun:
         if self._level == Level.STARTUP:
             return 0
         if self._total_bytes is None:
-            partitions = (p for d in self._broker.dirs for p in d.partitions if p.kind in SCANNED_KINDS)
+            partitions = (each for each in self._broker.broker_dirs.partitions if each.kind in SCANNED_KINDS)
             self._total_bytes = sum(p.size for p in partitions)
         return self._total_bytes
 

@@ -249,8 +249,7 @@ def stopped_in(broker: BrokerDirs) -> int | None:
 
 def _epochs_of(broker: BrokerDirs, replicas: Mapping[Name, PartitionOutcome]) -> Iterator[tuple[Name, int]]:
     """The newest leader epoch of each log that the node serves."""
-    for log_dir in broker.dirs:
-        for partition in log_dir.current:
-            line = replicas.get(partition.key)
-            if line is not None and line.dir == log_dir.path and line.outcome == Service.SERVED:
-                yield partition.key, newest_epoch(partition)
+    for partition in broker.current:
+        line = replicas.get(partition.key)
+        if line is not None and line.dir == partition.log_dir.path and line.outcome == Service.SERVED:
+            yield partition.key, newest_epoch(partition)

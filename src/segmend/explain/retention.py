@@ -20,7 +20,7 @@ from segmend.loading.limits import Retention
 from segmend.loading.prelude import ForecastOptions, Prelude
 from segmend.loading.reads import Budget
 from segmend.loading.replicas import Situation
-from segmend.logdir.as_user import AsUser, seen_by
+from segmend.logdir.as_user import AsUser
 from segmend.logdir.file_system import READ, WRITE, Unreadable
 from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.release import NEWEST, Release
@@ -108,7 +108,7 @@ def reasons(
 ) -> Iterator[Reasons]:
     """The wanted partitions of a broker, in the order of its dirs, judged for `options.now_ms`."""
     if options.user is not None:
-        broker = broker.later(seen_by(broker.dirs, AsUser(options.user)), ())
+        broker = broker.seen_by(AsUser(options.user))
     prelude = Prelude(broker, options, Budget())
     situation = prelude.situation()
     for state in prelude.states:

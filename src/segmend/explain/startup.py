@@ -130,7 +130,7 @@ def study(broker: BrokerDirs, threads: int, *, cores: int | None = None, speed: 
     everything = [each for _, segments in partitions for each in segments]
     logs = [entry for each in everything for entry in each.logs[each.unflushed :]]
     if speed is None:
-        speed = measure(logs, list(index_files(broker.dirs)))
+        speed = measure(logs, list(index_files(broker)))
     return Study(
         release=broker.release,
         threads=threads,
@@ -148,13 +148,13 @@ def measured(machine: Machine, broker: BrokerDirs, *, clean: bool | None) -> Mac
     unclean = [d for d in broker.dirs if not (d.is_clean if clean is None else clean)]
     eager = INDEX_SANITY.of(broker.release) != IndexSanity.NONE
     logs = [entry for d in unclean for each in _partitions(d) for entry in each.logs[each.unflushed :]]
-    speed = measure(logs, list(index_files(broker.dirs)) if eager else ())
+    speed = measure(logs, list(index_files(broker)) if eager else ())
     return replace(machine, read_speed=speed.bytes_per_second, random_read=speed.seconds_a_read)
 
 
-def index_files(dirs: Sequence[LogDir]) -> Iterator[FileEntry]:
+def index_files(broker: BrokerDirs) -> Iterator[FileEntry]:
     """The offset indexes of some partitions, for the time of a single read."""
-    for log_dir in dirs:
+    for log_dir in broker.dirs:
         for partition in log_dir.partitions[:200]:
             for base in sorted(partition.layout.index)[:8]:
                 entry = partition.file(partition.layout.index[base])

@@ -132,7 +132,7 @@ class LeftOpen:
             return 0
         lines = (one.outcome for one in self._loaded)
         current = sum(line.segments for line in lines if isinstance(line, PartitionOutcome))
-        return current + loaded_segments(self._broker.dirs, kinds=LOADED - {"current"})
+        return current + loaded_segments(self._broker, kinds=LOADED - {"current"})
 
     def _maps(self, *, known: bool) -> Iterator[str]:
         """That its machine, `known` or not, allows fewer memory maps than all indexes need."""
@@ -161,7 +161,7 @@ class LeftOpen:
             and (one.outcome.topic, one.service) == (CONSUMER_OFFSETS, Service.SERVED)
             and one.outcome.after.log_end_offset
         ]
-        logs = (each.segments[-1].log for d in self._broker.dirs for each in d.current if each.path in names)
+        logs = (each.segments[-1].log for each in self._broker.current if each.path in names)
         newest = max((time for log in logs if (time := time_of(log)) is not None), default=None)
         if now and newest is not None and (idle := now // 60_000 - newest // MINUTE) > kept:
             yield _OFFSETS.format(idle // 60, _KEPT, kept)

@@ -75,21 +75,22 @@ class Prelude:
         """What the broker has read of each dir; its identity counts already."""
         broker, clean = self.broker, self.options.clean
         cleaner = broker.config.cleaner_runs
-        states = [
-            read_dir(each, broker.release, clean=clean, cleaner=cleaner) if broker.serves else untouched(each)
-            for each in broker.dirs
-        ]
-        for state in states:
+        states = []
+        for log_dir in broker.dirs:
             if broker.serves:
-                state.foreign += made_in(broker, state.log_dir)
-                refuse_foreign(state, broker.release, apart=broker.is_apart(state.log_dir))
-            if broker.serves or state.log_dir is broker.metadata_dir:
+                state = read_dir(log_dir, broker.release, clean=clean, cleaner=cleaner)
+                state.foreign += made_in(broker, log_dir)
+                refuse_foreign(state, broker.release, apart=broker.is_apart(log_dir))
+            else:
+                state = untouched(log_dir)
+            if broker.serves or log_dir is broker.metadata_dir:
                 places.enter(state, broker.release)
             if state.path in self.verdict.offline:
                 state.leave_out(self.verdict.offline[state.path])
             unreadable = state.log_dir.meta_properties.unreadable
             if unreadable is not None and unreadable.forbidden:
                 state.unknown.append(str(unreadable))
+            states.append(state)
         return states
 
     @property
@@ -123,11 +124,11 @@ class Prelude:
     def only_zookeeper_knows(self) -> Iterator[str]:
         """What only ZooKeeper knows of these dirs, and of those that are not there or were not given."""
         offline = {state.path for state in self.states if state.offline}
-        yield from only_zookeeper_knows(self.broker.dirs, self.absent, offline)
-        yield from not_given(self.broker.dirs, self.absent)
+        yield from only_zookeeper_knows(self.broker, self.absent, offline)
+        yield from not_given(self.broker, self.absent)
         given = self.broker.config.given
         if ZOOKEEPER in given and not boolean(given.get(MIGRATION)):
-            yield from taken_over(self.broker.metadata_dir, self.broker.metadata)
+            yield from taken_over(self.broker)
 
     @cached_property
     def metadata(self) -> Metadata:

@@ -161,10 +161,9 @@ def searched(situation: Situation) -> Situation:
     release = situation.broker.release
     if situation.image is None or STRAYS.of(release) == StrayHandling.RENAME:
         return situation  # Each is looked at by itself.
-    for log_dir in situation.broker.dirs:
-        for each in log_dir.current:
-            if FILE_NAME not in each.entries and not situation.assigned(each):
-                return replace(situation, keeps_strays=NO_TOPIC_ID.say(release, each.path))
+    for each in situation.broker.current:
+        if FILE_NAME not in each.entries and not situation.assigned(each):
+            return replace(situation, keeps_strays=NO_TOPIC_ID.say(release, each.path))
     return situation
 
 

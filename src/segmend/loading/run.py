@@ -54,7 +54,7 @@ from segmend.loading.values import (
     PartitionOutcome,
     Service,
 )
-from segmend.logdir.as_user import AsUser, seen_by
+from segmend.logdir.as_user import AsUser
 from segmend.logdir.log_dir import LogDir
 from segmend.logdir.partition_dir import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
@@ -101,7 +101,7 @@ class _Run:
     ) -> None:
         self._view = None if options.user is None else AsUser(options.user)
         if self._view is not None:
-            broker = broker.later(seen_by(broker.dirs, self._view), ())
+            broker = broker.seen_by(self._view)
         self._options = options
         self._progress = progress
         self._budget = Budget(unlimited=options.deep)

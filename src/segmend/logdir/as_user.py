@@ -75,6 +75,10 @@ class AsUser(Files):
     def listing(self, path: str) -> dict[str, EntryType]:
         return self.seen(path, self._read(disk.listing, path))
 
+    def dir(self, log_dir: LogDir) -> LogDir:
+        """A log dir of this disk, with what this user may do in it."""
+        return log_dir.through(self, self.seen(log_dir.path, log_dir.entries))
+
     def seen(self, folder: str, entries: dict[str, EntryType]) -> dict[str, EntryType]:
         """With links to what he cannot reach as links to nothing, which they are to him (`File.exists`)."""
         if self.user.uid == ROOT:
@@ -231,11 +235,3 @@ def user_of(wanted: str | None, dirs: Iterable[LogDir]) -> tuple[User | None, st
         return User.named(wanted), None
     user = owner_of_most(dirs)
     return user, f"the broker runs as {user}, the owner of most files (--as-user)" if user else None
-
-
-def seen_by(dirs: Iterable[LogDir], view: AsUser) -> list[LogDir]:
-    """The log dirs with what this user may do in them; those that lie elsewhere as they are."""
-    return [
-        each.through(view, view.seen(each.path, each.entries)) if each.files is disk else each
-        for each in dirs
-    ]

@@ -6,8 +6,9 @@ Nothing else derives these. Each is looked at when first asked for, and once.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from segmend.broker.election import ANY_DIRECTORY, NOT_THE_VOTER
 from segmend.broker.identity import GENERATED_ID, is_kraft
@@ -22,11 +23,15 @@ from segmend.logdir import disk
 from segmend.logdir.beside import told_beside
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.release import AS_GIVEN, Asked, Guess, Release, guess_release
 from segmend.node.last_run import EarlierDir, earlier_dirs
 from segmend.node.metadata_image import MetadataImage
 from segmend.node.metadata_log import MetadataLog, read_metadata_log
 from segmend.node.metadata_version import registered_metadata_version
+
+if TYPE_CHECKING:
+    from segmend.logdir.as_user import AsUser
 
 
 class BrokerDirs:
@@ -93,6 +98,20 @@ class BrokerDirs:
         broker._release = self.guess
         broker._present, broker.learned = self, self.learned
         return broker
+
+    def seen_by(self, view: AsUser) -> BrokerDirs:
+        """The same broker with what its user may do in its dirs; those that lie elsewhere as they are."""
+        return self.later((view.dir(each) if each.files is disk else each for each in self.dirs), ())
+
+    @property
+    def partitions(self) -> Iterator[PartitionDir]:
+        """Every directory of a partition, of whatever kind, dir by dir."""
+        return (each for log_dir in self.dirs for each in log_dir.partitions)
+
+    @property
+    def current(self) -> Iterator[PartitionDir]:
+        """Those that it serves."""
+        return (each for log_dir in self.dirs for each in log_dir.current)
 
     @property
     def present(self) -> BrokerDirs:
@@ -180,8 +199,7 @@ class BrokerDirs:
         """
         if self.kraft or not all(each.meta_properties.missing for each in self.dirs):
             return False
-        replicas = (partition for log_dir in self.dirs for partition in log_dir.current)
-        return any(name.endswith(".timeindex") for each in replicas for name in each.entries)
+        return any(name.endswith(".timeindex") for each in self.current for name in each.entries)
 
     @cached_property
     def kraft(self) -> bool:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from segmend.formats.names import parse_dir_name
 from segmend.logdir.beside import left_out
-from segmend.logdir.log_dir import LogDir
-from segmend.node.metadata_image import MetadataImage
+from segmend.node.broker_dirs import BrokerDirs
 
 LONE_FUTURE: Final = (
     "{0}: whether ZooKeeper has {1} here; the broker makes it anew then, and empties this one; the dir goes "
@@ -32,34 +31,35 @@ _TAKEN_OVER: Final = (
 
 
 def only_zookeeper_knows(
-    dirs: Sequence[LogDir], absent: Collection[str] = (), offline: Collection[str] = ()
+    broker: BrokerDirs, absent: Collection[str] = (), offline: Collection[str] = ()
 ) -> Iterator[str]:
     """What lay in dirs that are empty or not there, or in whose partitions' places something else lies.
 
-    `absent` are paths of log dirs that are not there, `offline` those of `dirs` that the broker goes without.
+    `absent` are paths of log dirs that are not there, `offline` those that the broker goes without.
     """
-    blank = [each for each in dirs if each.meta_properties.missing and not each.partitions]
+    blank = [each for each in broker.dirs if each.meta_properties.missing and not each.partitions]
     becomes = {each.path: _NOT_SERVED if each.path in offline else _EMPTIED for each in blank}
     becomes |= dict.fromkeys(absent, _EMPTIED)
     yield from (f"{path}: {words}" for path, words in becomes.items())
-    for each in dirs:
+    for each in broker.dirs:
         for name in each.others:
             if parse_dir_name(name).kind == "current":
                 yield f"{each.path}/{name}: whether ZooKeeper has a replica of this name; it is no directory"
-    current = {one.key for each in dirs for one in each.current}
-    for one in (one for each in dirs for one in each.partitions if one.kind == "future"):
-        if one.key not in current and one.log_dir.path not in offline:
+    current = {one.key for one in broker.current}
+    for one in broker.partitions:
+        if one.kind == "future" and one.key not in current and one.log_dir.path not in offline:
             yield LONE_FUTURE.format(one.path, f"{one.topic}-{one.partition}")
 
 
-def taken_over(log_dir: LogDir | None, image: MetadataImage | None) -> Iterator[str]:
+def taken_over(broker: BrokerDirs) -> Iterator[str]:
     """That brokers with ZooKeeper alone are told nothing any more. Seen on 3.9.2: it had no partition."""
+    log_dir, image = broker.metadata_dir, broker.metadata
     if log_dir is not None and image is not None and image.migration in _TOOK_OVER:
         yield _TAKEN_OVER.format(log_dir.path)
 
 
-def not_given(dirs: Sequence[LogDir], absent: Collection[str] = ()) -> Iterator[str]:
+def not_given(broker: BrokerDirs, absent: Collection[str] = ()) -> Iterator[str]:
     """Dirs of the broker that lie beside these."""
-    for path, name in left_out(dirs):
+    for path, name in left_out(broker.dirs):
         if path not in absent:
             yield _LEFT_OUT.format(path, name)

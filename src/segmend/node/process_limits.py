@@ -5,11 +5,11 @@ Both are of the process or the machine, and stand on none of the disks.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Final
 
 from segmend.formats.names import DirKind
-from segmend.logdir.log_dir import LogDir
+from segmend.node.broker_dirs import BrokerDirs
 
 LOADED: Final[frozenset[DirKind]] = frozenset({"current", "future", "stray"})
 """The kinds of directories whose segments a start loads."""
@@ -22,10 +22,9 @@ _MAPS_OF_THE_PROCESS: Final = 2_000
 """The maps of the JVM itself: libraries, heap regions, thread stacks."""
 
 
-def loaded_segments(dirs: Sequence[LogDir], *, kinds: Collection[DirKind] = LOADED) -> int:
+def loaded_segments(broker: BrokerDirs, *, kinds: Collection[DirKind] = LOADED) -> int:
     """How many segments a start loads: each log stays open, and its indexes are mapped once they are used."""
-    partitions = (each for log_dir in dirs for each in log_dir.partitions)
-    return sum(len(each.layout.logs) for each in partitions if each.kind in kinds)
+    return sum(len(each.layout.logs) for each in broker.partitions if each.kind in kinds)
 
 
 def maps_needed(segments: int) -> int:

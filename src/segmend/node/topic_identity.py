@@ -66,8 +66,7 @@ def twin_of(broker: BrokerDirs, partition: PartitionDir) -> PartitionDir | None:
 
 
 def _current(broker: BrokerDirs, topic: str, number: int) -> Iterator[PartitionDir]:
-    for log_dir in broker.dirs:
-        yield from (each for each in log_dir.current if (each.topic, each.partition) == (topic, number))
+    yield from (each for each in broker.current if (each.topic, each.partition) == (topic, number))
 
 
 def _beginning(partition: PartitionDir) -> bytes:

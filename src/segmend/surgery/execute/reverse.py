@@ -62,12 +62,11 @@ def reverse(run: PlanRun, on_progress: Tell = lambda _done, _total: None) -> Pla
     done, stopped = _done(run, on_progress)
     if not done:
         raise UsageError(f"{run.name}: has nothing done that could be reversed")
-    dirs = [LogDir.open(path) for path in given]
-    broker = BrokerDirs(dirs, release=run.plan.release)
-    assembly.refuse_strangers(dirs, given)
+    broker = BrokerDirs(map(LogDir.open, given), release=run.plan.release)
+    assembly.refuse_strangers(broker, given)
     fatal: dict[_Group, str] = {}
     while True:
-        ways, kept = _ways(run, done, dirs, fatal, on_progress)
+        ways, kept = _ways(run, done, broker, fatal, on_progress)
         plan = _plan(run, done, broker, ways, [*stopped, *kept], on_progress)
         why = _refusal(plan)
         culprit = None if why is None else _culprit(broker, ways)
@@ -81,7 +80,7 @@ def reverse(run: PlanRun, on_progress: Tell = lambda _done, _total: None) -> Pla
 
 
 def _ways(
-    run: PlanRun, done: Sequence[int], dirs: Sequence[LogDir], fatal: Mapping[_Group, str], tell: Tell
+    run: PlanRun, done: Sequence[int], broker: BrokerDirs, fatal: Mapping[_Group, str], tell: Tell
 ) -> tuple[dict[_Group, list[Step]], list[Left]]:
     """The steps that take each group back, and why others stay; `fatal` are those that a start refuses."""
     ways, left, since = dict[_Group, list[Step]](), list[Left](), behind(run)
@@ -89,7 +88,7 @@ def _ways(
     told = Counted(sum(_to_hash(run, number) for number in done), tell)
     for group in _groups(run, done):
         moved = (step for step in map(run.plan.steps.__getitem__, group.numbers) if isinstance(step, MoveDir))
-        today = Today(dirs=dirs, leaving=leaving | {step.target for step in moved})
+        today = Today(broker=broker, leaving=leaving | {step.target for step in moved})
         try:
             _refuse_kept(run, group, since, fatal)
             with hashing_told(told.add):
@@ -114,8 +113,8 @@ def _plan(
         if isinstance(each, MoveDir) and posixpath.dirname(each.source) in given
     ]
     names = {name for group in ways for name in group.names}
-    lines, stay = _lines(run, done, broker.dirs, names, steps)
-    marks = list(_markers(run, broker.dirs, steps))
+    lines, stay = _lines(run, done, broker, names, steps)
+    marks = list(_markers(run, broker, steps))
     draft = Draft(
         steps=[*marks, *lines, *steps], losses=list(losses(broker, steps, tell)),
         notes=[*notes, *stay, *_marker_notes(run, done)], left=left,
@@ -243,22 +242,23 @@ def _marker_notes(run: PlanRun, done: Sequence[int]) -> Iterator[str]:
         yield "the clean shutdown marker is not brought back: brokers write it anew each time"
 
 
-def _markers(run: PlanRun, dirs: Sequence[LogDir], steps: Sequence[Step]) -> Iterator[Step]:
+def _markers(run: PlanRun, broker: BrokerDirs, steps: Sequence[Step]) -> Iterator[Step]:
     """As a move does: nothing that was not stopped cleanly comes under a clean marker."""
-    for log_dir in dirs:
-        why = next(filter(None, (_unlooked_at(run, dirs, log_dir, step) for step in steps)), None)
+    for log_dir in broker.dirs:
+        why = next(filter(None, (_unlooked_at(run, broker, log_dir, step) for step in steps)), None)
         step = None if why is None else assembly.set_marker_aside(log_dir, why)
         if step is not None:
             yield step
 
 
-def _unlooked_at(run: PlanRun, dirs: Sequence[LogDir], log_dir: LogDir, step: Step) -> str | None:
+def _unlooked_at(run: PlanRun, broker: BrokerDirs, log_dir: LogDir, step: Step) -> str | None:
     """Why a start under the marker of a log dir takes what comes there for closed, and appends behind it."""
     path = step.paths[-1]
     if not path.startswith(f"{log_dir.path}/"):
         return None
     source = posixpath.dirname(step.paths[0])
-    if isinstance(step, MoveDir) and (home := next((d for d in dirs if d.path == source), None)):
+    home = next((each for each in broker.dirs if each.path == source), None)
+    if isinstance(step, MoveDir) and home is not None:
         return None if home.is_clean else f"partitions come from {home.path}, which was not stopped cleanly"
     is_log = path.endswith(".log")
     if isinstance(step, AppendFile) and is_log and not _was_whole(run, path):
@@ -276,7 +276,7 @@ def _was_whole(run: PlanRun, log: str) -> bool:
 
 
 def _lines(
-    run: PlanRun, done: Sequence[int], dirs: Sequence[LogDir], names: set[str], way: Sequence[Step]
+    run: PlanRun, done: Sequence[int], broker: BrokerDirs, names: set[str], way: Sequence[Step]
 ) -> tuple[list[Step], list[str]]:
     """Lines of what goes back: of what moved today's, of other things the old ones, if nothing came since."""
     emptied = {each.path for each in way if isinstance(each, Quarantine)}
@@ -287,9 +287,9 @@ def _lines(
         if isinstance(step, MoveDir) and step.source in names
     }
     steps, stay = list[Step](), list[str]()
-    for log_dir, name in ((log_dir, name) for log_dir in dirs for name in FILE_NAMES):
+    for log_dir, name in ((log_dir, name) for log_dir in broker.dirs for name in FILE_NAMES):
         today = log_dir.checkpointed(name)
-        changes, of_moves = dict[Key, int | None](), _of_moves(moved, log_dir, name, dirs, emptied)
+        changes, of_moves = dict[Key, int | None](), _of_moves(moved, log_dir, name, broker, emptied)
         for key, (old, new) in _changed(run, done, f"{log_dir.path}/{name}").items():
             place = f"{log_dir.path}/{key[0]}-{key[1]}"
             if key in moved or any(key == _key(target) for target, _ in moved.values()):
@@ -313,7 +313,7 @@ def _of_moves(
     moved: Mapping[Key, tuple[str, str]],
     log_dir: LogDir,
     name: str,
-    dirs: Sequence[LogDir],
+    broker: BrokerDirs,
     emptied: set[str],
 ) -> dict[Key, int | None]:
     changes: dict[Key, int | None] = {}
@@ -323,7 +323,7 @@ def _of_moves(
     for target, source in moved.values():
         # One that lies in both places has never left this one, nor has its line.
         if posixpath.dirname(source) == log_dir.path and target not in emptied:
-            home = next(each for each in dirs if each.path == posixpath.dirname(target))
+            home = next(each for each in broker.dirs if each.path == posixpath.dirname(target))
             changes[_key(source)] = home.checkpointed(name).get(_key(target))
     return changes
 

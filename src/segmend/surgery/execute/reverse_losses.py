@@ -36,7 +36,7 @@ def losses(broker: BrokerDirs, steps: Sequence[Step], tell: Tell) -> Iterator[Lo
 
 
 def _partitions(broker: BrokerDirs) -> Iterator[PartitionDir]:
-    return (partition for log_dir in broker.dirs for partition in log_dir.current)
+    return broker.current
 
 
 def _gone(old: PartitionDir, new: PartitionDir | None, tell: Callable[[int], None]) -> BatchTally:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Any, Final
 
 from segmend.formats import partition_metadata
 from segmend.frozen import frozen
 from segmend.logdir import disk
-from segmend.logdir.log_dir import LogDir
+from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.boundaries import is_beside
 from segmend.surgery.execute.plan_run import PlanRun
 from segmend.surgery.execute.quarantines import SetAside, brought_back
@@ -42,9 +42,9 @@ class Kept(Exception):
 
 @frozen
 class Today:
-    """The log dirs as they are; `leaving` are directories that go back to where they were."""
+    """The broker as it is; `leaving` are directories that go back to where they were."""
 
-    dirs: Sequence[LogDir]
+    broker: BrokerDirs
     leaving: Set[str]
 
 
@@ -80,7 +80,7 @@ def _aside(step: Quarantine, run: PlanRun, number: int, today: Today) -> Iterato
 
 def _out_of_the_way(name: str, path: str, today: Today, old: str) -> Iterator[Step]:
     """What a broker made under a name since goes aside where it is empty; raises `Kept` where it is not."""
-    for log_dir in today.dirs:
+    for log_dir in today.broker.dirs:
         partition = log_dir.partition(name)
         if partition is None or partition.path in today.leaving:
             continue

@@ -210,10 +210,10 @@ def set_marker_aside(log_dir: LogDir, reason: str) -> Step | None:
     return Quarantine.of(f"{log_dir.path}/{clean_shutdown.FILE_NAME}", reason)
 
 
-def refuse_strangers(dirs: Sequence[LogDir], given: Sequence[str]) -> None:
+def refuse_strangers(broker: BrokerDirs, given: Sequence[str]) -> None:
     """Raise `UsageError` if the dirs belong to two brokers."""
     first: tuple[str, object] | None = None
-    for path, log_dir in zip(given, dirs, strict=True):
+    for path, log_dir in zip(given, broker.dirs, strict=True):
         value = log_dir.meta_properties.value
         if value is None:
             continue

@@ -46,7 +46,7 @@ def composed(plans: Sequence[Plan], on_progress: Tell = lambda _done, _total: No
         )
     dirs = _dirs(plans)
     broker = BrokerDirs([LogDir.open(each.path) for each in dirs], release=plans[0].release)
-    assembly.refuse_strangers(broker.dirs, [each.given for each in dirs])
+    assembly.refuse_strangers(broker, [each.given for each in dirs])
     draft = Draft(
         steps=_steps(plans), losses=list(dict.fromkeys(loss for plan in plans for loss in plan.losses)),
         notes=list(dict.fromkeys(note for plan in plans for note in plan.notes)),

@@ -72,7 +72,7 @@ class HarmOfStart:
             if isinstance(line, PartitionOutcome)
         }
         line = {} if run.broker is None else {**run.broker.to_json(), "kafka_because": "as the plan"}
-        names = (each.name for log_dir in broker.dirs for each in log_dir.current)
+        names = (each.name for each in broker.current)
         others = 0 if only is None else sum(name not in only for name in names)
         if run.broker is not None and only is not None and others:
             unknown = [*run.broker.unknown, f"{plural(others, 'partition')} that the plan does not touch"]

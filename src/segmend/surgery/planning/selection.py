@@ -37,7 +37,7 @@ def _name(partition: PartitionDir, plain: Sequence[str]) -> str | None:
 def _selected(
     request: Request[object], patterns: Sequence[str], option: str, word: Callable[[PartitionDir], str | None]
 ) -> list[PartitionDir]:
-    asked = (p for log_dir in request.dirs for p in log_dir.partitions)
+    asked = request.broker.partitions
     words = [(p, word(p)) for p in asked if not request.names or p.name in request.names]
     selected: dict[str, PartitionDir] = {}
     for pattern in patterns:

@@ -7,7 +7,7 @@ elsewhere, or is read from another replica.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 from segmend.errors import SegmendError, UsageError
 from segmend.formats.offset_checkpoint import RECOVERY_POINT
@@ -43,13 +43,13 @@ def _has_topics(log_dir: LogDir, registered: Collection[str]) -> bool:
 
 
 def replaced(
-    dirs: Sequence[LogDir], key: tuple[str, int], source: str, *, allowed: bool
+    broker: BrokerDirs, key: tuple[str, int], source: str, *, allowed: bool
 ) -> Iterator[PartitionDir]:
     """Directories, in any log dir, that a broker takes for the partition `key`, which comes out of `source`.
 
     Raises `SegmendError` for one that has records, and for all unless they may go (`--replace`).
     """
-    for other in (p for log_dir in dirs for p in log_dir.current if p.key == key):
+    for other in (each for each in broker.current if each.key == key):
         if not is_empty(other):
             raise SegmendError(
                 f"{other.path}: is there, and has records; a broker refuses two of {other.name} (to compare: "

@@ -44,7 +44,7 @@ def plan_moves(
     remarks: Sequence[str] = (), *, throttle: int | None = None,
 ) -> Plan:  # fmt: skip
     """The plan for all of them; raises `UsageError` and `SegmendError` for what cannot be moved."""
-    assembly.refuse_strangers(request.dirs, request.given)
+    assembly.refuse_strangers(request.broker, request.given)
     for move in moves:
         _refuse(move)
     markers, notes = _markers(request, moves)
@@ -101,10 +101,9 @@ def _refuse(move: Move) -> None:
 def _begun_moves(request: Request[object], moves: Sequence[Move]) -> Iterator[Step]:
     """A `-future` copy that the broker began is less than the partition itself, and in its way now."""
     keys = {move.key for move in moves}
-    for log_dir in request.dirs:
-        for partition in log_dir.partitions:
-            if partition.kind == "future" and partition.key in keys:
-                yield Quarantine.of(partition.path, "a copy that the broker began, needless after the move")
+    for partition in request.broker.partitions:
+        if partition.kind == "future" and partition.key in keys:
+            yield Quarantine.of(partition.path, "a copy that the broker began, needless after the move")
 
 
 def _step(move: Move) -> Step:

@@ -71,12 +71,12 @@ class Options:
 def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError`, and `SegmendError` for what would not be served, or is in the way."""
     options = request.options
-    assembly.refuse_strangers(request.dirs, request.given)
+    assembly.refuse_strangers(request.broker, request.given)
     adopted = adoption(request, options.directory, options.topic_id, options.topic)
     why = adopted.unexpected()
     if why is not None and not options.even_stray:
         raise SegmendError(f"{adopted.partition.path}: {why}; {_way_out(adopted)}")
-    empty = list(replaced(request.dirs, adopted.key, adopted.partition.path, allowed=options.replace))
+    empty = list(replaced(request.broker, adopted.key, adopted.partition.path, allowed=options.replace))
     loaded = adopted.load()
     arguments = arguments_of(options)
     notes = [*([why] if why else []), *_notes(adopted, loaded)]
@@ -266,7 +266,7 @@ def _whole(partition: PartitionDir, name: str, *, asked: bool) -> str:
 
 def _named(request: Request[object], name: str) -> PartitionDir:
     plain = name.rstrip("/").rpartition("/")[2]
-    matching = [p for d in request.dirs for p in d.partitions if p.name == plain]
+    matching = [each for each in request.broker.partitions if each.name == plain]
     if "/" in name.rstrip("/"):
         matching = [
             p

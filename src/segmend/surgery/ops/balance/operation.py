@@ -22,6 +22,7 @@ from segmend.logdir import disk
 from segmend.logdir.log_dir import LogDir
 from segmend.logdir.overview import PartitionOverview, partition_overview
 from segmend.logdir.partition_dir import PartitionDir
+from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.options import option
 from segmend.surgery.plan import Plan
 from segmend.surgery.planning import amounts
@@ -72,7 +73,7 @@ class FileSystem:
 
 def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError` for a single disk."""
-    systems = file_systems(topic_dirs(request.broker))
+    systems = file_systems(request.broker)
     if len(systems) < 2:
         raise UsageError(
             f"{', '.join(request.given)}: one disk only; give the log dirs of the broker's other disks too"
@@ -93,10 +94,10 @@ def plan(request: Request[Options]) -> Plan:
     return plan_moves(NAME, arguments, request, moves, remarks, throttle=options.throttle)
 
 
-def file_systems(dirs: Sequence[LogDir]) -> list[FileSystem]:
-    """The file systems in the order of their first log dir; raises `Unreadable`."""
+def file_systems(broker: BrokerDirs) -> list[FileSystem]:
+    """Those under its dirs for topics, in the order of their first log dir; raises `Unreadable`."""
     systems = []
-    for group in grouped(dirs, lambda log_dir: disk.file_stat(log_dir.path).device).values():
+    for group in grouped(topic_dirs(broker), lambda log_dir: disk.file_stat(log_dir.path).device).values():
         space = group[0].space()
         whole = Disk(capacity=max(space.total, 1), used=space.total - space.free, available=space.available)
         systems.append(FileSystem(disk=whole, dirs=tuple(group)))
@@ -110,7 +111,7 @@ def _movable(request: Request[Options], systems: Sequence[FileSystem]) -> list[R
     """Every partition that can move, and the number of its disk; read with progress."""
     dirs = [(log_dir, number) for number, system in enumerate(systems) for log_dir in system.dirs]
     every = [(partition, number) for log_dir, number in dirs for partition in log_dir.partitions]
-    busy = twice(partition for log_dir in request.dirs for partition in log_dir.partitions)
+    busy = twice(request.broker.partitions)
     every = [(p, number) for p, number in every if can_move(p) and p.key not in busy]
     rows = []
     for done, (partition, number) in enumerate(every):

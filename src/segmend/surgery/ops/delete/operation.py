@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from segmend.formats.offset_checkpoint import FILE_NAMES
 from segmend.frozen import frozen
-from segmend.logdir.log_dir import LogDir
 from segmend.logdir.partition_dir import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.counted import Counted
@@ -61,7 +60,7 @@ class Options:
 def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError` for what is not there, or another loss than the one that was accepted."""
     options = request.options
-    assembly.refuse_strangers(request.dirs, request.given)
+    assembly.refuse_strangers(request.broker, request.given)
     chosen = selection.by_name(request, options.partition)
     prices = list(_prices(request, chosen))
     last = [price for price in prices if price.unsaved]
@@ -69,7 +68,7 @@ def plan(request: Request[Options]) -> Plan:
     accepted_loss.refuse_other_figure(options.accept_loss, total)
     going = prices if options.accept_loss is not None else [price for price in prices if not price.unsaved]
     gone = [price.partition for price in going]
-    steps: list[Step] = [*_lines(request.dirs, gone)]
+    steps: list[Step] = [*_lines(request.broker, gone)]
     steps += [Quarantine.of(price.partition.path, f"deleted; {price.why}") for price in going]
     draft = Draft(
         steps=steps, losses=[_loss(price) for price in going if price.unsaved],
@@ -85,10 +84,10 @@ def _prices(request: Request[Options], chosen: Sequence[PartitionDir]) -> Iterat
         yield price_of(each, request.broker, request.options.replica, leaving=chosen, tell=tell)
 
 
-def _lines(dirs: Sequence[LogDir], gone: Sequence[PartitionDir]) -> Iterator[Step]:
+def _lines(broker: BrokerDirs, gone: Sequence[PartitionDir]) -> Iterator[Step]:
     """All four checkpoints of each log dir that keeps no other directory of the name."""
     served = {each.key for each in gone if each.kind == "current"}
-    for log_dir in dirs:
+    for log_dir in broker.dirs:
         staying = {p.key for p in log_dir.current if p not in gone}
         changes: Mapping[tuple[str, int], None] = dict.fromkeys(sorted(served - staying))
         for name in FILE_NAMES:
@@ -190,7 +189,7 @@ def _beside(
     partition: PartitionDir, broker: BrokerDirs, leaving: Sequence[PartitionDir]
 ) -> Iterator[PartitionDir]:
     """What these log dirs have of it elsewhere, and keep."""
-    for other in (p for log_dir in broker.dirs for p in log_dir.current):
+    for other in broker.current:
         same = other.key == partition.key and other.topic_id == partition.topic_id
         if same and other not in leaving:
             yield other

@@ -14,6 +14,7 @@ from segmend.loading.values import Later
 from segmend.logdir import disk
 from segmend.logdir.log_dir import LogDir
 from segmend.logdir.partition_dir import PartitionDir
+from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.fingerprint import below
 from segmend.surgery.replicas.comparison import has_all
 from segmend.surgery.replicas.replica_log import ReplicaLog
@@ -68,14 +69,14 @@ class Candidate:
 
 
 def candidates(
-    dirs: Sequence[LogDir], every: Sequence[LogDir], later: Iterable[Later], remote: frozenset[str]
+    dirs: Sequence[LogDir], broker: BrokerDirs, later: Iterable[Later], remote: frozenset[str]
 ) -> list[Candidate]:
-    """All that can go from `dirs`, which lie on one disk; `every` are all log dirs of the broker.
+    """All that can go from `dirs`, which are those of the broker on one disk.
 
     `later` are the deletions by retention that count; topics in `remote` have tiered storage and
     other rules. Files with other hard links are left out: they would free nothing.
     """
-    unordered = [*_files(dirs), *_caches(dirs), *_directories(dirs, every), *_doomed(dirs, later, remote)]
+    unordered = [*_files(dirs), *_caches(dirs), *_directories(dirs, broker), *_doomed(dirs, later, remote)]
     order = list(CandidateKind)
     kept = (each for each in unordered if each.bytes > 0)
     return sorted(
@@ -110,8 +111,8 @@ def _caches(dirs: Sequence[LogDir]) -> Iterator[Candidate]:
             yield Candidate(kind=CandidateKind.CACHE, paths=(path,), bytes=held(path))
 
 
-def _directories(dirs: Sequence[LogDir], every: Sequence[LogDir]) -> Iterator[Candidate]:
-    served = {p.key for d in every for p in d.partitions if p.kind == "current"}
+def _directories(dirs: Sequence[LogDir], broker: BrokerDirs) -> Iterator[Candidate]:
+    served = {each.key for each in broker.current}
     for partition in (p for d in dirs for p in d.partitions):
         if partition.kind not in RENAMED_KINDS or partition.is_link:
             continue
@@ -163,8 +164,8 @@ def _segment(partition: PartitionDir, base: int, following: int, reason: str) ->
     )  # fmt: skip
 
 
-def given_up(candidate: Candidate, every: Sequence[LogDir]) -> int:
-    """Records in a directory that no current replica in these log dirs proves to have; reads it all.
+def given_up(candidate: Candidate, broker: BrokerDirs) -> int:
+    """Records in a directory that no current replica of the broker proves to have; reads it all.
 
     Proven is what has the same topic id and the same batches by header and checksum.
     """
@@ -172,7 +173,7 @@ def given_up(candidate: Candidate, every: Sequence[LogDir]) -> int:
     if partition is None or candidate.kind not in HOLD_RECORDS:
         return 0
     own, known = ReplicaLog.of(partition), (partition.key, partition.topic_id)
-    twins = (p for d in every for p in d.current if (p.key, p.topic_id) == known)
+    twins = (each for each in broker.current if (each.key, each.topic_id) == known)
     return 0 if any(has_all(own, ReplicaLog.of(twin)) for twin in twins) else own.records()
 
 

@@ -102,7 +102,7 @@ class _Freeable:
 
 def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError` where the loss, the disk or the place of the backups is a wrong one."""
-    assembly.refuse_strangers(request.dirs, request.given)
+    assembly.refuse_strangers(request.broker, request.given)
     config = None if request.options.config is None else ServerConfig.load(request.options.config)
     request = replace(request, broker=request.broker.configured(config))
     looked = _look(request)
@@ -137,7 +137,7 @@ def _look(request: Request[Options]) -> _Freeable:
     ]
     settings = {} if metadata is None else metadata.configs
     remote = frozenset(t for t, s in settings.items() if boolean(s.get("remote.storage.enable")))
-    every = candidates(same, request.dirs, _undisputed(later, counted), remote)
+    every = candidates(same, broker, _undisputed(later, counted), remote)
     chosen, losses, withheld = _choose(request, every)
     outcomes = [line for line in lines if isinstance(line, PartitionOutcome | DirectoryOutcome)]
     return _Freeable(
@@ -175,7 +175,7 @@ def _choose(
     """As many as it takes, what loses records last; what is given up; what was not accepted."""
     figure = request.options.accept_loss
     asking = HOLD_RECORDS if request.options.discard else {CandidateKind.ABANDONED}
-    counted = [(each, given_up(each, request.dirs) if each.kind in asking else 0) for each in every]
+    counted = [(each, given_up(each, request.broker) if each.kind in asking else 0) for each in every]
     chosen = first_that_reach([each for each, records in counted if not records], request.options.bytes)
     missing = request.options.bytes - sum(each.bytes for each in chosen)
     lossy = first_that_reach([each for each, records in counted if records], missing)

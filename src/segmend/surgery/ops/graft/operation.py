@@ -68,7 +68,7 @@ class Options:
 def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError`, `BrokerRunning`, and `SegmendError` for a leader that is none."""
     options = request.options
-    assembly.refuse_strangers(request.dirs, request.given)
+    assembly.refuse_strangers(request.broker, request.given)
     site = _site(request)
     refuse_other_topic(site.leader.partition, request.broker.metadata)
     comparison, cut = look_at(

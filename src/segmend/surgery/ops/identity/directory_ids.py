@@ -75,8 +75,7 @@ class Decision:
 
 
 def decide(
-    dirs: Sequence[LogDir], own: Mapping[str, str | None], needy: Sequence[str],
-    asked: Mapping[str, str], evidence: Evidence,
+    own: Mapping[str, str | None], needy: Sequence[str], asked: Mapping[str, str], evidence: Evidence
 ) -> Decision:  # fmt: skip
     """An id for every dir. `own` has what is in the files (None: nothing that counts), by path.
 
@@ -84,25 +83,25 @@ def decide(
     Raises `UsageError`.
     """
     decision = Decision(ids=dict(own))
-    for path, reason in _clones(dirs, own, evidence).items():
+    for path, reason in _clones(own, evidence).items():
         decision.ids[path], decision.why[path] = None, reason
     for path in {*needy, *asked}:
         decision.ids[path] = None
-    for log_dir in dirs:
+    for log_dir in evidence.broker.dirs:
         if log_dir.path in asked:
             _as_asked(decision, log_dir, own, asked[log_dir.path], evidence)
-    for log_dir in dirs:
+    for log_dir in evidence.broker.dirs:
         path = log_dir.path
         if path not in asked and (path in needy or path in decision.why):
             _mend(decision, log_dir, own, evidence)
     return decision
 
 
-def _clones(dirs: Sequence[LogDir], own: Mapping[str, str | None], evidence: Evidence) -> dict[str, str]:
+def _clones(own: Mapping[str, str | None], evidence: Evidence) -> dict[str, str]:
     """The dirs whose id another one has a better right to: votes with it, has more of its replicas, else
     was given first."""
     holders: dict[str, list[LogDir]] = {}
-    for log_dir in dirs:
+    for log_dir in evidence.broker.dirs:
         directory_id = own[log_dir.path]
         if directory_id is not None:
             holders.setdefault(directory_id, []).append(log_dir)

@@ -20,7 +20,6 @@ from segmend.formats import meta_properties
 from segmend.frozen import frozen, replace
 from segmend.logdir import disk
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.log_dir import LogDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
 from segmend.surgery.fingerprint import Fingerprint, look
@@ -82,7 +81,7 @@ def plan(request: Request[Options]) -> Plan:
     ]
     changed = [new for new in properties if new.data is not None]
     steps = [
-        ReplaceFile.with_bytes(new.path, new.data, new.reason, like=_model(request.dirs))
+        ReplaceFile.with_bytes(new.path, new.data, new.reason, like=_model(request.broker))
         for new in changed
         if new.data is not None
     ]
@@ -113,7 +112,7 @@ def _directory_ids(request: Request[Options], all_volumes: Sequence[Volume], evi
             raise UsageError(f"--directory-id: Kafka {request.release} knows none; they came with 3.7")
         return Decision(ids=own)
     needy = [volume.path for volume in all_volumes if volume.wants_directory_id]
-    return decide(request.dirs, own, needy, _wishes(request, needy), evidence)
+    return decide(own, needy, _wishes(request, needy), evidence)
 
 
 def _wishes(request: Request[Options], needy: Sequence[str]) -> dict[str, str]:
@@ -124,23 +123,23 @@ def _wishes(request: Request[Options], needy: Sequence[str]) -> dict[str, str]:
         if equals and disk.path_type(place) == "dir":
             path = request.dir_called(place, "--directory-id").path
         else:
-            which, path = text, _only(request.dirs, needy, text)
+            which, path = text, _only(request.broker, needy, text)
         if path in wishes:
             raise UsageError(f"--directory-id {text}: the second one for {path}")
         wishes[path] = wished(which)
     return wishes
 
 
-def _only(dirs: Sequence[LogDir], needy: Sequence[str], text: str) -> str:
-    paths = needy if len(needy) == 1 else [each.path for each in dirs]
+def _only(broker: BrokerDirs, needy: Sequence[str], text: str) -> str:
+    paths = needy if len(needy) == 1 else [each.path for each in broker.dirs]
     if len(paths) != 1:
         raise UsageError(f"--directory-id {text}: say for which log dir: --directory-id DIR={text}")
     return paths[0]
 
 
-def _model(dirs: Sequence[LogDir]) -> Fingerprint | None:
+def _model(broker: BrokerDirs) -> Fingerprint | None:
     """Owner and mode for a new file: those of a sister's."""
-    fingerprints = (look(f"{each.path}/{meta_properties.FILE_NAME}", content=False) for each in dirs)
+    fingerprints = (look(f"{each.path}/{meta_properties.FILE_NAME}", content=False) for each in broker.dirs)
     return next((each for each in fingerprints if each.kind == "file"), None)
 
 
@@ -204,7 +203,7 @@ def _no_vote(properties: Sequence[NewProperties], evidence: Evidence) -> Iterato
 def _strays(broker: BrokerDirs, metadata: MetadataImage, node_id: int | None) -> Iterator[str]:
     handling = STRAYS.of(broker.release)
     count = 0
-    for partition in (p for d in broker.dirs for p in d.current):
+    for partition in broker.current:
         file = partition.partition_metadata.value
         topic_id = None if file is None else file.topic_id
         count += bool(stray_reason(

@@ -70,7 +70,7 @@ class Options:
 def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError`, `BrokerRunning`, `SegmendError` for what cannot be merged."""
     options = request.options
-    assembly.refuse_strangers(request.dirs, request.given)
+    assembly.refuse_strangers(request.broker, request.given)
     configs = [ServerConfig.load(path) for path in options.config]
     case = open_case(request, options.partition, options.from_, live=options.live_source, configs=configs)
     refuse_undecided_epoch(case)

@@ -46,7 +46,7 @@ examples:
 
 def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError`, `BrokerRunning`, and `SegmendError` for what would not be safe."""
-    assembly.refuse_strangers(request.dirs, request.given)
+    assembly.refuse_strangers(request.broker, request.given)
     case, agreed = QuorumCase(request), request.options.accept_loss
     if (registered := case.registered) is not None:
         request = replace(request, broker=registered)

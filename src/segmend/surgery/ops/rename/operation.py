@@ -77,7 +77,7 @@ class Options:
 def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError` for names that cannot be, `SegmendError` for what is in the way."""
     options = request.options
-    assembly.refuse_strangers(request.dirs, request.given)
+    assembly.refuse_strangers(request.broker, request.given)
     chosen = selection.by_topic(request, options.topic)
     names = new_names(request, chosen, options.to, options.topic_id, stays=options.copy)
     for each in names:
@@ -87,7 +87,7 @@ def plan(request: Request[Options]) -> Plan:
     aside = [
         Quarantine.of(other.path, f"empty, and in the place of {each.partition.path}")
         for each in names
-        for other in replaced(request.dirs, each.key, each.partition.path, allowed=options.replace)
+        for other in replaced(request.broker, each.key, each.partition.path, allowed=options.replace)
     ]
     steps: list[Step] = [*aside, *_lines(request, names)]
     cleared = {step.path for step in aside}
@@ -265,9 +265,7 @@ def _refuse_name(old: str, new: str) -> None:
 
 def _known(request: Request[object]) -> set[str]:
     image = request.broker.metadata
-    return {p.topic for log_dir in request.dirs for p in log_dir.current} | set(
-        () if image is None else image.ids
-    )
+    return {each.topic for each in request.broker.current} | set(() if image is None else image.ids)
 
 
 def _replica(request: Request[object], partition: PartitionDir, topic: str, topic_id: str) -> ExpectedReplica:

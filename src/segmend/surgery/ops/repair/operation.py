@@ -156,7 +156,7 @@ def _scan(wanted: tuple[LogSegment, IndexRule]) -> None:
 
 def _without_index(request: Request[Options]) -> Iterator[tuple[LogSegment, IndexRule]]:
     scene = Scene(request, ())
-    for partition in (partition for log_dir in request.dirs for partition in log_dir.partitions):
+    for partition in request.broker.partitions:
         layout = partition.layout
         bases = sorted(layout.logs.keys() - layout.index.keys())
         if bases and (not request.names or partition.name in request.names):

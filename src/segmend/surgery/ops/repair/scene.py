@@ -68,9 +68,8 @@ class Scene:
     @cached_property
     def _topics(self) -> dict[str, list[PartitionDir]]:
         by_topic: dict[str, list[PartitionDir]] = defaultdict(list)
-        for log_dir in self.request.dirs:
-            for partition in log_dir.partitions:
-                by_topic[partition.topic].append(partition)
+        for partition in self.request.broker.partitions:
+            by_topic[partition.topic].append(partition)
         return by_topic
 
     def _sound_indexes(self, partition: PartitionDir) -> list[int]:

@@ -102,7 +102,7 @@ class _Risk:
 def plan(request: Request[Options]) -> Plan:
     """The plan; raises `UsageError` where no id is known, `SegmendError` for one that would not be served."""
     options = request.options
-    assembly.refuse_strangers(request.dirs, request.given)
+    assembly.refuse_strangers(request.broker, request.given)
     if not TOPIC_IDS.of(request.release):
         raise UsageError(NO_TOPIC_IDS.format(request.release))
     chosen = selection.by_topic(request, options.topic)
@@ -198,7 +198,7 @@ def _refuse_shared_id(request: Request[Options], changed: Sequence[_Stamp]) -> N
         return
     for each in changed:
         topic, topic_id = each.partition.topic, each.after.topic_id
-        beside = (p for log_dir in request.dirs for p in log_dir.current if p.topic != topic)
+        beside = (each for each in request.broker.current if each.topic != topic)
         other = next((p for p in beside if p.topic_id == topic_id), None)
         if other is not None:
             raise SegmendError(f"{each.after.path}: {topic_id} is the id of {other.path}, another topic")

@@ -18,9 +18,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from segmend.checks import remedies
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.frozen import frozen
-from segmend.logdir.log_dir import LogDir
 from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.partition_dir import PartitionDir
+from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.ops.trim.cuts import Cut, cut_of, steps_of
 from segmend.surgery.options import option
 from segmend.surgery.plan import Left, Loss, Plan
@@ -57,9 +57,9 @@ def plan(request: Request[Options]) -> Plan:
     fatal = {id(cut): why for cut in lossy if (why := _deletes_all(cut)) is not None}
     asked = [c for c in cuts if not c.lossy or (agreed is not None and id(c) not in fatal)]
     taken = [*asked, *(cut.torn_end for cut in lossy if cut not in asked and cut.torn_end is not None)]
-    markers, notes = _markers(request.dirs, taken)
+    markers, notes = _markers(request.broker, taken)
     draft = Draft(
-        steps=[*markers, *(step for cut in taken for step in steps_of(cut)), *_lines(request.dirs, taken)],
+        steps=[*markers, *(step for cut in taken for step in steps_of(cut)), *_lines(request.broker, taken)],
         losses=[_loss(cut) for cut in taken if cut.lossy], notes=notes,
         left=[
             *linked, *(fatal.get(id(cut)) or _left(cut, total) for cut in lossy if cut not in asked),
@@ -95,7 +95,7 @@ def _parted(cuts: Iterable[Cut]) -> tuple[list[Left], list[Cut]]:
 
 
 def _partitions(request: Request[Options]) -> Iterator[PartitionDir]:
-    for partition in (partition for log_dir in request.dirs for partition in log_dir.current):
+    for partition in request.broker.current:
         if not request.names or partition.name in request.names:
             yield partition
 
@@ -135,9 +135,9 @@ def _loss(cut: Cut) -> Loss:
     )  # fmt: skip
 
 
-def _lines(dirs: Sequence[LogDir], cuts: Sequence[Cut]) -> Iterator[Step]:
+def _lines(broker: BrokerDirs, cuts: Sequence[Cut]) -> Iterator[Step]:
     """Checkpoints that promise no more than is left: what lies behind it was given up by its figure."""
-    for log_dir in dirs:
+    for log_dir in broker.dirs:
         ends = {
             cut.segment.partition.key: cut.next_offset
             for cut in cuts
@@ -184,10 +184,10 @@ def _promised(partition: PartitionDir) -> int:
     return max(log_dir.recovery_points.get(key, 0), log_dir.high_watermarks.get(key, 0))
 
 
-def _markers(dirs: Sequence[LogDir], cuts: Sequence[Cut]) -> tuple[list[Step], list[str]]:
+def _markers(broker: BrokerDirs, cuts: Sequence[Cut]) -> tuple[list[Step], list[str]]:
     """A log that ends earlier than it did needs the broker's own look; a mere torn end does not."""
     steps, notes = [], []
-    for log_dir in dirs:
+    for log_dir in broker.dirs:
         here = [cut for cut in cuts if cut.segment.partition.log_dir is log_dir]
         if not here or not log_dir.is_clean:
             continue

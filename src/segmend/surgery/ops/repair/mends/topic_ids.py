@@ -33,9 +33,8 @@ def _topic_id(partition: PartitionDir, scene: Scene) -> str:
         return known
     ids = {
         topic_id
-        for log_dir in scene.request.dirs
-        for sibling in log_dir.partitions
-        if sibling.topic == partition.topic and sibling.kind == "current"
+        for sibling in scene.request.broker.current
+        if sibling.topic == partition.topic
         and (topic_id := sibling.topic_id) is not None
     }  # fmt: skip
     if len(ids) == 1:
