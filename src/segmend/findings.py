@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from segmend.formats.names import parse_file_name
 from segmend.frozen import AsJson, field, frozen
-from segmend.long_json import JsonObject
+from segmend.json_values import JsonObject
 
 
 class Severity(enum.StrEnum):

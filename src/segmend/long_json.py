@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
-JsonObject = Mapping[str, Any]
-"""An object of JSON, or a row of a table, read by its keys: what they hold a schema tells, not Python."""
 _AT_ONCE: Final = (str, list, tuple, Mapping)
 # One encoder for all lines: `json.dumps` with separators makes a new one each time.
 encode: Final = json.JSONEncoder(separators=(",", ":")).encode

@@ -19,9 +19,9 @@ from segmend.findings import NOWHERE, Finding, Remedy, Safety, Severity, Where
 from segmend.formats.names import file_prefix, parse_dir_name, parse_file_name
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK, RECOVERY_POINT
 from segmend.frozen import frozen
+from segmend.json_values import JsonObject
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.user import User
-from segmend.long_json import JsonObject
 from segmend.node.process_limits import MAX_MAP_COUNT
 
 from . import metadata_mends, remedies

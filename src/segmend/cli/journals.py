@@ -42,12 +42,11 @@ def _what(run: PlanRun) -> str:
 
 
 def journal_object(run: PlanRun) -> dict[str, object]:
-    begun = run.begun or {}
+    at = None if run.begun is None else run.begun.get("at")
     return {
         "type": "journal", "journal": run.name, "path": run.path, "operation": run.plan.operation,
-        "state": run.state, "steps": len(run.plan.steps), "steps_applied": steps_applied(run),
-        "begun": begun.get("at"), "dirs": [each.given for each in run.plan.dirs],
-        "vaults": run.vaults, "plan": run.plan.sha256,
+        "state": run.state, "steps": len(run.plan.steps), "steps_applied": steps_applied(run), "begun": at,
+        "dirs": [each.given for each in run.plan.dirs], "vaults": run.vaults, "plan": run.plan.sha256,
     }  # fmt: skip
 
 
@@ -56,4 +55,4 @@ def steps_applied(run: PlanRun) -> int:
 
 
 def when_begun(run: PlanRun) -> str:
-    return text.when(int((run.begun or {}).get("at", -0.001) * 1000))
+    return text.when(-1 if run.begun is None else int(run.begun.get("at", -0.001) * 1000))

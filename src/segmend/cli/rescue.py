@@ -5,18 +5,17 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import Final, TypedDict, cast
 
 from segmend.cli.options import policies_of
 from segmend.cli.output import emit_asked, style
 from segmend.errors import Cancelled, ExitCode, UsageError
-from segmend.long_json import JsonObject
 from segmend.report.diff import passed_over_lines, vanished_lines
 from segmend.report.progress import Progress
 from segmend.report.rescue import again_line, lines_of, summary_line, untold_lines
 from segmend.report.style import Style
 from segmend.rescue.decoders import Decode, decoder
-from segmend.rescue.outlet import Line
+from segmend.rescue.lines import Line
 from segmend.rescue.request import Compacting, RescueRequest
 from segmend.rescue.run import Text, code_of
 
@@ -67,11 +66,20 @@ def export_request(args: argparse.Namespace, dirs: Sequence[str]) -> RescueReque
     )  # fmt: skip
 
 
+class _Live(TypedDict, total=False):
+    """What a request says of a live cluster."""
+
+    bootstrap: str
+    client_config: str
+    create_topics: bool
+    append: bool
+
+
 def _is_committed(args: argparse.Namespace) -> bool:
     return bool(args.form == "kafka" or args.isolation == "read_committed")
 
 
-def _live(args: argparse.Namespace) -> JsonObject:
+def _live(args: argparse.Namespace) -> _Live:
     """What is asked of a live cluster; raises `UsageError`. `fleet export` has none of it."""
     asked = {name: getattr(args, name, None) for name in _LIVE}
     given = [name for name, value in asked.items() if value]
@@ -81,7 +89,7 @@ def _live(args: argparse.Namespace) -> JsonObject:
         raise UsageError("--decode is for tables; records are sent as they are")
     if args.form != "kafka" and given:
         raise UsageError(f"--{given[0].replace('_', '-')} is for --as kafka")
-    return {name: asked[name] for name in given}
+    return cast(_Live, {name: asked[name] for name in given})
 
 
 def _compacting(args: argparse.Namespace) -> Compacting | None:

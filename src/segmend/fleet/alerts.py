@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Final
+from typing import Final, Literal
 
 from segmend.fleet.audit import AuditOutcome
+from segmend.fleet.typed_rows import LogDirRow
 from segmend.frozen import frozen
-from segmend.long_json import JsonObject
 
 _HELP: Final = {
     "segmend_audit_started_timestamp_seconds": "When the audit began.",
@@ -26,7 +26,9 @@ _HELP: Final = {
     "segmend_log_dir_disk_free_bytes": "Free bytes of its disk.",
     "segmend_log_dir_disk_total_bytes": "Size of its disk.",
 }
-_DIR_BYTES: Final = ("bytes", "disk_free_bytes", "disk_total_bytes")
+_DIR_BYTES: Final[Sequence[Literal["bytes", "disk_free_bytes", "disk_total_bytes"]]] = (
+    "bytes", "disk_free_bytes", "disk_total_bytes",
+)  # fmt: skip
 
 
 @frozen
@@ -36,31 +38,37 @@ class Metric:
     labels: Mapping[str, str]
 
 
-def samples(outcome: AuditOutcome, dirs: Iterable[Mapping[str, object]]) -> list[Metric]:
+def samples(outcome: AuditOutcome, dirs: Iterable[LogDirRow]) -> list[Metric]:
     """Every number that is known, sorted by name; `dirs` are the audit's rows of `log_dirs`."""
     row = outcome.row
     known = [
         _sample("audit_started_timestamp_seconds", row["started"].timestamp()),
         _sample("audit_duration_seconds", row["seconds"]),
-        *(_sample(f"audit_{name}", row[name]) for name in ("exit_code", "partitions", "carried_bytes")),
+        _sample("audit_exit_code", row["exit_code"]),
+        _sample("audit_partitions", row["partitions"]),
+        _sample("audit_carried_bytes", row["carried_bytes"]),
         _sample("audit_bytes", row["bytes"] - row["carried_bytes"]),
-        *(_sample("audit_findings", row[f"{name}s"], severity=name) for name in ("error", "warning", "info")),
+        _sample("audit_findings", row["errors"], severity="error"),
+        _sample("audit_findings", row["warnings"], severity="warning"),
+        _sample("audit_findings", row["infos"], severity="info"),
         *(_sample("audit_findings_by_code", count, code=code) for code, count in outcome.codes.items()),
         _sample("audit_unreadable", len(outcome.unreadable)),
         *_of_dirs(dirs),
     ]
-    if row["new_findings"] is not None:
-        known.append(_sample("audit_new_findings", row["new_findings"]))
+    new = row["new_findings"]
+    if new is not None:
+        known.append(_sample("audit_new_findings", new))
     return sorted(known, key=lambda sample: (sample.name, sorted(sample.labels.items())))
 
 
-def _of_dirs(dirs: Iterable[JsonObject]) -> Iterator[Metric]:
+def _of_dirs(dirs: Iterable[LogDirRow]) -> Iterator[Metric]:
     for each in dirs:
         cluster = {"cluster": each["cluster_id"]} if each["cluster_id"] else {}
         labels = cluster | {"broker": str(each["broker"]), "dir": each["path"]}
         for name in _DIR_BYTES:
-            if each[name] is not None:
-                yield _sample(f"log_dir_{name}", each[name], **labels)
+            value = each[name]
+            if value is not None:
+                yield _sample(f"log_dir_{name}", value, **labels)
 
 
 def _sample(name: str, value: float, **labels: str) -> Metric:

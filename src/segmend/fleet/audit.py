@@ -32,11 +32,11 @@ from segmend.fleet.plan import AuditPlan, make_plan
 from segmend.fleet.remote import listed_once
 from segmend.fleet.schemas import REPLICAS
 from segmend.fleet.spool import Spool
-from segmend.fleet.sql import PARTITION, Row, suspects
+from segmend.fleet.sql import PARTITION, suspects
 from segmend.fleet.task import AuditJob, Result, run_task
+from segmend.fleet.typed_rows import ReplicaRow, RunRow, SuspectRow
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
-from segmend.long_json import JsonObject
 from segmend.wording import plural
 
 SCANNED = ("log_dirs", "partitions", "segments", "checkpoints", "findings", "digests", "scans")
@@ -79,14 +79,14 @@ class AuditOutcome:
     """The `runs` row, findings by code, and what could not be read."""
 
     run: AuditRun
-    row: JsonObject
+    row: RunRow
     codes: Mapping[str, int]
     unreadable: tuple[str, ...]
 
     @property
     def exit_code(self) -> int:
         """As `segmend check`."""
-        return int(self.row["exit_code"])
+        return self.row["exit_code"]
 
 
 @delta.kept_open()
@@ -115,7 +115,7 @@ def audit(request: AuditRequest, driver: Driver, progress: OnProgress = lambda *
     row = _run_row(request, driver, plan, results, compared.codes, changes)
     row |= _carried(request, plan.places, results, earlier, time.monotonic() - started)
     row["skipped"] += incomparable
-    last = delta.write_part(request.out, run, "runs", rows.table("runs", [row]))
+    last = delta.write_part(request.out, run, "runs", rows.table("runs", [{**row}]))
     delta.commit(request.out, run, "run", ("runs",), [last] if last else [])
     codes = _add_up(result.codes for result in results) + compared.codes
     by_code: Counter[str] = Counter()
@@ -168,7 +168,7 @@ class _BesideRows(NamedTuple):
 
 
 def _judged(
-    job: AuditJob, told: _BesideRows, places: Mapping[int, Place], replicas: Iterable[Row]
+    job: AuditJob, told: _BesideRows, places: Mapping[int, Place], replicas: Iterable[ReplicaRow]
 ) -> _Compared:
     """What is said of each group of replicas; no more of them are in memory than one table's file has."""
     spool = Spool(job.out, job.run)
@@ -181,7 +181,7 @@ def _judged(
     return _Compared(parts=spool.close(), codes=codes)
 
 
-def _suspects(doubted: Sequence[Row], places: Mapping[int, Place]) -> list[Suspect]:
+def _suspects(doubted: Sequence[SuspectRow], places: Mapping[int, Place]) -> list[Suspect]:
     pieces = []
     for _, same in groupby(doubted, itemgetter("log_dir_id", "topic", "partition")):
         group = list(same)
@@ -203,7 +203,7 @@ def _suspects(doubted: Sequence[Row], places: Mapping[int, Place]) -> list[Suspe
 
 
 def _groups(
-    replicas: Iterable[Row], told: _BesideRows, places: Mapping[int, Place], spool: Spool
+    replicas: Iterable[ReplicaRow], told: _BesideRows, places: Mapping[int, Place], spool: Spool
 ) -> Iterable[Group]:
     clusters = _clusters(places.values())
     for (cluster, topic, partition), same in groupby(replicas, itemgetter(*PARTITION)):
@@ -232,7 +232,7 @@ def _clusters(places: Collection[Place]) -> dict[str, Cluster]:
     }
 
 
-def _replica(row: Row, diverged: Diverged, places: Mapping[int, Place]) -> ListedReplica:
+def _replica(row: ReplicaRow, diverged: Diverged, places: Mapping[int, Place]) -> ListedReplica:
     return ListedReplica(
         broker=row["broker"],
         dir=places[row["log_dir_id"]].path,
@@ -247,14 +247,14 @@ def _replica(row: Row, diverged: Diverged, places: Mapping[int, Place]) -> Liste
     )
 
 
-def _is_unread(row: Row, told: _BesideRows, places: Mapping[int, Place]) -> bool:
+def _is_unread(row: ReplicaRow, told: _BesideRows, places: Mapping[int, Place]) -> bool:
     return f"{places[row['log_dir_id']].path}/{row['dir_name']}" in told.unread
 
 
-def _replica_row(row: Row, diverged: Diverged, *, unread: bool) -> rows.Row:
+def _replica_row(row: ReplicaRow, diverged: Diverged, *, unread: bool) -> rows.Row:
     difference = diverged.get((row["log_dir_id"], row["topic"], row["partition"]))
     status = "diverged" if difference else "behind" if row["behind"] else "unread" if unread else "in-step"
-    shown = {name: row[name] for name in REPLICAS.names if name in row}
+    shown = {name: value for name, value in row.items() if name in REPLICAS.names}
     return shown | {"diverged_at": difference.offset if difference else None, "status": status}
 
 
@@ -265,7 +265,7 @@ def _run_row(
     results: Sequence[Result],
     joined: Counter[tuple[str, str]],
     changes: tuple[int | None, int | None],
-) -> rows.Row:
+) -> RunRow:
     counts = _add_up(result.counts for result in results)
     codes = _add_up(result.codes for result in results) + joined
     severities: Counter[str] = Counter()
@@ -282,7 +282,11 @@ def _run_row(
         "paths": list(request.paths),
         "brokers": len(brokers(plan.places)),
         "log_dirs": len(plan.places),
-        **{name: counts[name] for name in ("partitions", "segments", "batches", "records", "bytes")},
+        "partitions": counts["partitions"],
+        "segments": counts["segments"],
+        "batches": counts["batches"],
+        "records": counts["records"],
+        "bytes": counts["bytes"],
         "errors": severities[Severity.ERROR],
         "warnings": severities[Severity.WARNING],
         "infos": severities[Severity.INFO],
@@ -298,7 +302,7 @@ def _carried(
     results: Sequence[Result],
     earlier: Sequence[str],
     seconds: float,
-) -> JsonObject:
+) -> RunRow:
     """Of the run's row: how long it took, and what was not read again."""
     by_run = _add_up(result.carried for result in results)
     segments, size = sum(by_run.values()), _add_up(result.counts for result in results)["carried_bytes"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from segmend.fleet.capacity import AllReplicas, BrokerMeasured, CapacityTask, measure_brokers
 from segmend.fleet.disks import DiskCapacity, TopicCapacity, disks, seen, topics
@@ -15,7 +15,6 @@ from segmend.frozen import frozen, replace
 from segmend.grouping import grouped
 from segmend.logdir.overview import log_end_offset
 from segmend.logdir.release import Release
-from segmend.long_json import JsonObject
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
 
@@ -42,7 +41,7 @@ class Capacity:
     unsampled: int
     chosen: list[MoveOf]
     scope: str
-    reassignment: JsonObject
+    reassignment: Mapping[str, object]
     untold: list[MoveOf]
     why_none: list[str]
 

@@ -33,6 +33,7 @@ from segmend.fleet.folder import names, source
 from segmend.fleet.listing import Place, absolute
 from segmend.fleet.schemas import DIGEST_OFFSETS, SCANS
 from segmend.fleet.settled import Settled
+from segmend.fleet.typed_rows import ScanRow
 from segmend.formats.names import file_prefix
 from segmend.frozen import frozen, replace
 from segmend.kernel.stretches import Stretches
@@ -40,7 +41,6 @@ from segmend.kernel.types import SegmentScan
 from segmend.logdir.file_system import FileStat, Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.second_looks import TICK_NS
-from segmend.long_json import JsonObject
 
 LAST: Final = "last"
 """Names the newest finished run, if there is one."""
@@ -232,16 +232,16 @@ def known(
     return by_dir
 
 
-def _known(row: JsonObject) -> EarlierScan:
+def _known(row: ScanRow) -> EarlierScan:
     return EarlierScan(
         mark=row["mark"], read_by=row["read_by"], scan=row["scan"], has_holes=row["has_holes"],
         parts=row["buckets"],
     )  # fmt: skip
 
 
-def _rows(path: str) -> list[JsonObject]:
+def _rows(path: str) -> list[ScanRow]:
     try:
-        rows: list[JsonObject] = pq.read_table(source(path), schema=SCANS, partitioning=None).to_pylist()
+        rows: list[ScanRow] = pq.read_table(source(path), schema=SCANS, partitioning=None).to_pylist()
     except (OSError, pa.ArrowInvalid, Unreadable):
         # Vacuumed meanwhile, or torn: all of it is read again.
         return []

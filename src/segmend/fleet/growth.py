@@ -12,8 +12,8 @@ from typing import Final
 
 from segmend.errors import UsageError
 from segmend.fleet import delta
+from segmend.fleet.typed_rows import LogDirRow, RunRow
 from segmend.frozen import frozen
-from segmend.long_json import JsonObject
 
 DAY_SECONDS: Final = 86_400
 LEAST_SECONDS: Final = 3600
@@ -59,7 +59,7 @@ class TopicGrowth:
     logs: ByteChange
 
 
-def earlier_of(rows: Sequence[JsonObject], wanted: str | None) -> JsonObject:
+def earlier_of(rows: Sequence[RunRow], wanted: str | None) -> RunRow:
     """The row of `runs` to compare the newest with; UsageError where there is none, or not one."""
     newest = rows[-1]
     named = [row for row in rows[:-1] if wanted is None or row["run_id"].startswith(wanted)]
@@ -69,12 +69,12 @@ def earlier_of(rows: Sequence[JsonObject], wanted: str | None) -> JsonObject:
     return next(recent, named[-1])
 
 
-def seconds_between(before: JsonObject, after: JsonObject) -> float:
+def seconds_between(before: RunRow, after: RunRow) -> float:
     """From the beginning of one run to that of the other."""
-    return float((after["started"] - before["started"]).total_seconds())
+    return (after["started"] - before["started"]).total_seconds()
 
 
-def dirs(out: str, before: JsonObject, after: JsonObject) -> list[DirGrowth]:
+def dirs(out: str, before: RunRow, after: RunRow) -> list[DirGrowth]:
     """The log dirs that both audits could list, the disk that is full soonest in front."""
     seconds = seconds_between(before, after)
     then, now = (_listed(out, row["run_id"]) for row in (before, after))
@@ -89,7 +89,7 @@ def dirs(out: str, before: JsonObject, after: JsonObject) -> list[DirGrowth]:
     return sorted(grown, key=_soonest_full)
 
 
-def in_one_only(out: str, before: JsonObject, after: JsonObject) -> list[str]:
+def in_one_only(out: str, before: RunRow, after: RunRow) -> list[str]:
     """The log dirs that only one of the audits could list: what topics gained or lost has theirs in it."""
     then, now = (_listed(out, row["run_id"]) for row in (before, after))
     return sorted(then.keys() ^ now.keys())
@@ -100,19 +100,17 @@ def _soonest_full(each: DirGrowth) -> tuple[float, int, str]:
     return float("inf") if days is None else days, each.broker, each.path
 
 
-def _listed(out: str, run_id: str) -> dict[str, JsonObject]:
+def _listed(out: str, run_id: str) -> dict[str, LogDirRow]:
     rows = delta.read(out, "log_dirs", run_id=run_id).to_pylist()
     return {row["path"]: row for row in rows if row["partitions"] is not None}
 
 
-def _taken(then: JsonObject, now: JsonObject, seconds: float) -> float | None:
+def _taken(then: LogDirRow, now: LogDirRow, seconds: float) -> float | None:
     """What the disk loses of its free space a day; None where it is unknown, or another disk by now."""
-    names = ("disk_free_bytes", "disk_total_bytes")
-    if any(row[name] is None for row in (then, now) for name in names):
+    whole, before, after = then["disk_total_bytes"], then["disk_free_bytes"], now["disk_free_bytes"]
+    if whole is None or before is None or after is None or whole != now["disk_total_bytes"]:
         return None
-    if then["disk_total_bytes"] != now["disk_total_bytes"]:
-        return None
-    return _change(now["disk_free_bytes"], then["disk_free_bytes"], seconds).per_day
+    return _change(after, before, seconds).per_day
 
 
 def _change(before: int, now: int, seconds: float) -> ByteChange:
@@ -120,7 +118,7 @@ def _change(before: int, now: int, seconds: float) -> ByteChange:
     return ByteChange(before=before, now=now, per_day=rate)
 
 
-def topics(out: str, before: JsonObject, after: JsonObject) -> Iterator[TopicGrowth]:
+def topics(out: str, before: RunRow, after: RunRow) -> Iterator[TopicGrowth]:
     """Every topic of either audit, the one that gained most in front."""
     seconds = seconds_between(before, after)
     then, now = (_sums(out, row["run_id"]) for row in (before, after))

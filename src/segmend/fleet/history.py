@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -18,8 +19,8 @@ from segmend.checks import Level
 from segmend.errors import SegmendError, UsageError
 from segmend.fleet import delta
 from segmend.fleet.refused import REFUSED
+from segmend.fleet.typed_rows import RunRow
 from segmend.frozen import frozen
-from segmend.long_json import JsonObject
 
 Kept: TypeAlias = npt.NDArray[np.bool_]
 """Of each finding of a run, in the order of `delta.parts`, whether it is meant."""
@@ -165,18 +166,18 @@ def _counts_of(
     return np.where(known[at] == keys, counts[at], 0)
 
 
-def finished(out: str, columns: Sequence[str] | None = None) -> list[JsonObject]:
+def finished(out: str, columns: Sequence[str] | None = None) -> list[RunRow]:
     """The rows of `runs`, the oldest first; SegmendError when `out` has none.
 
     The newest ones are files of their own (see `delta`), which cost by the columns.
     """
-    rows: list[JsonObject] = delta.read(out, "runs", columns=columns).to_pylist()
+    rows: list[RunRow] = delta.read(out, "runs", columns=columns).to_pylist()
     if not rows:
         raise SegmendError(f"{out}: no finished run of `segmend fleet audit` in it")
     return sorted(rows, key=_age)
 
 
-def newest(out: str) -> JsonObject | None:
+def newest(out: str) -> RunRow | None:
     """The row of the newest run, None without any: of a thousand, those of its second alone are read."""
     known = delta.runs(out)
     close = [each for each in known if each[:SECOND] == known[-1][:SECOND]]
@@ -184,12 +185,12 @@ def newest(out: str) -> JsonObject | None:
     return max(rows, key=_age, default=None)
 
 
-def _age(row: JsonObject) -> tuple[object, ...]:
+def _age(row: RunRow) -> tuple[str, datetime, str]:
     """By its id first: the clock may have gone back (see `delta.new_run`)."""
     return row["run_id"][:SECOND], row["started"], row["run_id"]
 
 
-def pick(rows: Sequence[JsonObject], wanted: Sequence[str]) -> tuple[LookedAt, LookedAt]:
+def pick(rows: Sequence[RunRow], wanted: Sequence[str]) -> tuple[LookedAt, LookedAt]:
     """The two runs named by the beginnings of their ids (default: the last two), the earlier first.
 
     UsageError when a name fits no run or several, or there is only one run. Their `dirs` are empty.
@@ -203,14 +204,14 @@ def pick(rows: Sequence[JsonObject], wanted: Sequence[str]) -> tuple[LookedAt, L
     return bare(first), bare(second)
 
 
-def bare(row: JsonObject) -> LookedAt:
+def bare(row: RunRow) -> LookedAt:
     """Of a row of `runs`: how deep it looked."""
     return LookedAt(
         run_id=row["run_id"], level=Level[row["level"].upper()], known=frozenset(), dirs=frozenset()
     )
 
 
-def _named(rows: Sequence[JsonObject], name: str) -> JsonObject:
+def _named(rows: Sequence[RunRow], name: str) -> RunRow:
     matching = [row for row in rows if row["run_id"].startswith(name)]
     if len(matching) != 1:
         told = "no run begins" if not matching else f"{len(matching)} runs begin"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final
+from typing import Final, TypedDict, cast
 
 import pyarrow as pa
 
@@ -14,13 +14,40 @@ from segmend.fleet.ranges import ByteRange
 from segmend.fleet.records import constants, records
 from segmend.fleet.rows import Row, table
 from segmend.fleet.schemas import DECODED
+from segmend.formats.envelope import Part
 from segmend.frozen import replace
 from segmend.logdir.file_system import OpenFile
-from segmend.long_json import JsonObject
 from segmend.topics import decoder_for
 
 _READ: Final = ("offset", "timestamp", "key", "value")
-_Data = JsonObject
+
+
+class _Transaction(TypedDict):
+    """The partitions of a topic that are in a transaction."""
+
+    topic: str
+    partitionIds: list[int]
+
+
+class _Data(TypedDict, total=False):
+    """The fields of the records that count here, by the tables of `topics/coordinators.py`."""
+
+    group: str
+    groupId: str
+    topic: str
+    partition: int
+    offset: int
+    leaderEpoch: int
+    metadata: str
+    commitTimestamp: int
+    transactionalId: str
+    producerId: int
+    producerEpoch: int
+    transactionStatus: int
+    transactionTimeoutMs: int
+    transactionLastUpdateTimestampMs: int
+    transactionStartTimestampMs: int
+    transactionPartitions: list[_Transaction] | None
 
 
 def decoded_records(
@@ -45,7 +72,7 @@ def said(
         rows: list[Row] = []
         for record in chunk.to_pylist():
             parts = decode(record["key"], record["value"])
-            key, value = (parts[name] or {} for name in ("key", "value"))
+            key, value = parts["key"] or {}, parts["value"] or {}
             kind = value.get("type") if options.table == "cluster_metadata" else key.get("type")
             rows.append(
                 same
@@ -67,10 +94,10 @@ def _json(part: object) -> str | None:
     return None if part is None else json.dumps(part, ensure_ascii=False)
 
 
-def _data(part: _Data) -> _Data:
+def _data(part: Part) -> _Data:
     """The message; that of a record which a later release wrote is text."""
     data = part.get("data")
-    return data if isinstance(data, dict) else {}
+    return cast(_Data, data) if isinstance(data, dict) else {}
 
 
 def _none(_key: _Data, _value: _Data) -> Row:
@@ -91,8 +118,8 @@ def _offset(key: _Data, value: _Data) -> Row:
 
 
 def _transaction(key: _Data, value: _Data) -> Row:
-    partitions = value.get("transactionPartitions")
-    named = partitions and [f"{each['topic']}-{n}" for each in partitions for n in each["partitionIds"]]
+    told = value.get("transactionPartitions")
+    named = None if told is None else [f"{each['topic']}-{n}" for each in told for n in each["partitionIds"]]
     return {
         "transactional_id": key.get("transactionalId"),
         "producer_id": value.get("producerId"),

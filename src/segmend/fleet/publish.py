@@ -18,7 +18,7 @@ from segmend.errors import SegmendError
 from segmend.fleet import alerts, delta, folder, history
 from segmend.fleet.audit import AuditOutcome
 from segmend.fleet.schemas import AUDIT_TABLES, STORED, SUMMARY_KEYS
-from segmend.long_json import JsonObject
+from segmend.fleet.typed_rows import FindingObject, FindingRow
 
 _ORDER = ("error", "warning", "info")
 _ORDERED_BY = ("code", "broker", "dir", "file")
@@ -27,7 +27,7 @@ _AT_ONCE = 2000
 _ROWS_AT_ONCE = 20_000
 
 
-def finding_objects(out: str, run_id: str, kept: history.Kept | None = None) -> Iterator[JsonObject]:
+def finding_objects(out: str, run_id: str, kept: history.Kept | None = None) -> Iterator[FindingObject]:
     """The findings of a run, the worst first, as `segmend check --json` writes them, and whose they are.
 
     Where `kept` says of each row whether it is, those alone. They are in memory only some at a time.
@@ -56,9 +56,9 @@ def _sorted(keys: pa.Table) -> pa.Array:
     return pc.sort_indices(keys, [(name, "ascending") for name in keys.column_names])
 
 
-def leading(out: str, run_id: str) -> list[tuple[JsonObject, int]]:
+def leading(out: str, run_id: str) -> list[tuple[FindingObject, int]]:
     """Of each severity and code the first finding, if possible one that nothing explains; and how many."""
-    first: dict[tuple[int, str], tuple[tuple[object, ...], JsonObject]] = {}
+    first: dict[tuple[int, str], tuple[tuple[object, ...], FindingObject]] = {}
     counts: Counter[tuple[int, str]] = Counter()
     names = STORED["findings"].names
     for part in delta.parts(out, "findings", run_id=run_id, columns=names, at_once=_ROWS_AT_ONCE):
@@ -78,26 +78,19 @@ def leading(out: str, run_id: str) -> list[tuple[JsonObject, int]]:
     return [(first[key][1], counts[key]) for key in sorted(first)]
 
 
-def _finding_object(row: JsonObject) -> JsonObject:
-    names = ("code", "severity", "dir", "topic", "partition", "file", "position", "offset", "message")
+def _finding_object(row: FindingRow) -> FindingObject:
     command, detail = row["remedy_command"], dict(row["detail"] or ())
     cause = detail.pop("cause", None)
-    return (
-        {"type": "finding"}
-        | {name: row[name] for name in names}
-        | {
-            "broker_says": row["broker_says"],
-            "broker_effect": row["broker_effect"],
-            "remedy": {"command": command, "safety": row["remedy_safety"]} if command else None,
-            "cause": None if cause is None else json.loads(cause),
-            "detail": detail,
-            "cluster_id": row["cluster_id"],
-            "broker": row["broker"],
-            "source": row["source"],
-            "carried_from": row["carried_from"],
-            "fingerprint": row["fingerprint"],
-        }
-    )
+    return {
+        "type": "finding", "code": row["code"], "severity": row["severity"], "dir": row["dir"],
+        "topic": row["topic"], "partition": row["partition"], "file": row["file"],
+        "position": row["position"], "offset": row["offset"], "message": row["message"],
+        "broker_says": row["broker_says"], "broker_effect": row["broker_effect"],
+        "remedy": {"command": command, "safety": row["remedy_safety"]} if command else None,
+        "cause": None if cause is None else json.loads(cause), "detail": detail,
+        "cluster_id": row["cluster_id"], "broker": row["broker"], "source": row["source"],
+        "carried_from": row["carried_from"], "fingerprint": row["fingerprint"],
+    }  # fmt: skip
 
 
 class Stored:

@@ -10,13 +10,11 @@ with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Final, Protocol, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, Protocol, TypeVar, cast
 
 from segmend.fleet.schemas import DIGEST_OFFSETS
-from segmend.long_json import JsonObject
-
-Row = JsonObject
+from segmend.fleet.typed_rows import ReplicaRow, SuspectRow
 
 COLUMNS: Final = {
     "partitions": (
@@ -114,7 +112,7 @@ T = TypeVar("T")
 class Sql(Protocol):
     """An SQL engine over the files of this run."""
 
-    def each_partition(self, judge: Callable[[Iterator[Row]], T]) -> Iterator[T]:
+    def each_partition(self, judge: Callable[[Iterator[ReplicaRow]], T]) -> Iterator[T]:
         """What `judge` makes of the rows of `replicas`, once `suspects` was asked.
 
         It is given whole partitions, their rows in the order of `GROUPED`, wherever, in any number of shares.
@@ -123,7 +121,7 @@ class Sql(Protocol):
     def view(self, name: str, statement: str) -> None:
         """Make the result a view of this name."""
 
-    def rows(self, statement: str) -> Iterator[Row]:
+    def rows(self, statement: str) -> Iterator[Mapping[str, object]]:
         """The rows of a statement, as objects only some at a time."""
 
 
@@ -133,9 +131,10 @@ PARTITION: Final = ("cluster", "topic", "partition")
 """What its rows have in common."""
 
 
-def suspects(sql: Sql) -> list[Row]:
+def suspects(sql: Sql) -> list[SuspectRow]:
     """The buckets in which a replica may differ from its reference."""
     sql.view("replicas", REPLICAS)
     # A fleet of single copies has nothing to compare.
     followers = sql.rows("select seniority from replicas where seniority > 1 limit 1")
-    return list(sql.rows(SUSPECTS)) if list(followers) else []
+    rows = sql.rows(SUSPECTS) if list(followers) else ()
+    return [cast(SuspectRow, row) for row in rows]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from segmend.fleet.folder import source
 from segmend.fleet.schemas import STORED
-from segmend.fleet.sql import COLUMNS, GROUPED, Row
+from segmend.fleet.sql import COLUMNS, GROUPED
+from segmend.fleet.typed_rows import ReplicaRow
 
 CACHE_KIB: Final = 64 << 10
 _TYPES = {pa.string(): "text"}
@@ -38,12 +39,12 @@ class SQLite:
         """Make the result a table of this name."""
         self._db.execute(f"create temp table {name} as {statement}")
 
-    def rows(self, statement: str) -> Iterator[Row]:
+    def rows(self, statement: str) -> Iterator[Mapping[str, object]]:
         return map(dict, self._db.execute(statement))
 
-    def each_partition(self, judge: Callable[[Iterator[Row]], T]) -> Iterator[T]:
+    def each_partition(self, judge: Callable[[Iterator[ReplicaRow]], T]) -> Iterator[T]:
         """All of them here, one at a time."""
-        yield judge(self.rows(GROUPED))
+        yield judge(cast(ReplicaRow, row) for row in self.rows(GROUPED))
 
     def close(self) -> None:
         self._db.close()

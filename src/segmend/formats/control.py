@@ -7,14 +7,13 @@ are generated messages in the flexible encoding. Damage kinds: `bad-key`, `bad-v
 from __future__ import annotations
 
 from struct import Struct
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict, cast
 
 from segmend.formats.cursor import Cursor, Malformed, write_uvarint
 from segmend.formats.damage import Damage
 from segmend.formats.kafka_uuid import parse_uuid
 from segmend.formats.schema import Message, read
 from segmend.frozen import frozen
-from segmend.long_json import JsonObject
 
 ABORT, COMMIT, LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_VERSION, KRAFT_VOTERS = range(7)
 TYPE_NAMES = (
@@ -41,6 +40,34 @@ _MESSAGES = {
     }.items()
 }
 """What follows the version; unlike other messages, these have it as their first field."""
+
+
+class _Span(TypedDict):
+    min: int
+    max: int
+
+
+class _EndpointFields(TypedDict):
+    name: str
+    host: str
+    port: int
+
+
+class _VoterFields(TypedDict, total=False):
+    id: int
+    directory: str
+    endpoints: list[_EndpointFields] | None
+    supported: _Span
+
+
+class _Fields(TypedDict, total=False):
+    """Those of all of them."""
+
+    leader: int
+    voters: list[_VoterFields] | None
+    granting: list[_VoterFields] | None
+    timestamp: int
+    level: int
 
 
 class EndTxnMarker(NamedTuple):
@@ -158,7 +185,7 @@ def _read(kind: int, cursor: Cursor) -> ControlValue:
         if version < 0:
             raise Malformed(0, f"Invalid version found for end transaction marker: {version}")
         return EndTxnMarker(version, cursor.i32())
-    data = read(_MESSAGES[kind], cursor, max(version, 0))
+    data = cast(_Fields, read(_MESSAGES[kind], cursor, max(version, 0)))
     if kind == LEADER_CHANGE:
         groups = (data["voters"] or (), data["granting"] or ())
         voters, granting = (tuple(Voter(v["id"], v.get("directory")) for v in group) for group in groups)
@@ -172,7 +199,7 @@ def _read(kind: int, cursor: Cursor) -> ControlValue:
     return Voters(version, tuple(map(_voter_set_entry, data["voters"] or ())))
 
 
-def _voter_set_entry(data: JsonObject) -> VoterSetEntry:
+def _voter_set_entry(data: _VoterFields) -> VoterSetEntry:
     endpoints = tuple(Endpoint(e["name"], e["host"], e["port"]) for e in data["endpoints"] or ())
     supported = data["supported"]
     return VoterSetEntry(data["id"], data["directory"], endpoints, supported["min"], supported["max"])

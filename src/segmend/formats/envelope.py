@@ -8,14 +8,32 @@ cannot be read is `{"error", "hex"}`.
 
 from __future__ import annotations
 
+from typing import Literal, TypedDict
+
 from segmend.formats.cursor import Cursor, Malformed
 from segmend.formats.schema import base64, messages, read
-from segmend.long_json import JsonObject
 
 FRAME_VERSION = 1
 
 
-def keyed(key: bytes | None, value: bytes | None, keys: str, values: str) -> JsonObject:
+class Part(TypedDict, total=False):
+    """A key or a value: its message (`data`; bytes of a later release), or why it cannot be read."""
+
+    type: str | int
+    version: str | int
+    data: dict[str, object] | str
+    error: str
+    hex: str
+
+
+class Decoded(TypedDict):
+    """A record."""
+
+    key: Part | None
+    value: Part | None
+
+
+def keyed(key: bytes | None, value: bytes | None, keys: str, values: str) -> Decoded:
     """`{"key": {"type", "data"}, "value": {"version", "data"}}`; a tombstone's value is None.
 
     `keys` and `values` are the tables (`schema.messages`) by record type. Numbers are strings
@@ -28,8 +46,12 @@ def keyed(key: bytes | None, value: bytes | None, keys: str, values: str) -> Jso
 
 
 def _part(
-    data: bytes | None, label: str, table: str, kind: int | None, version: int | None = None
-) -> dict[str, object] | None:
+    data: bytes | None,
+    label: Literal["type", "version"],
+    table: str,
+    kind: int | None,
+    version: int | None = None,
+) -> Part | None:
     if data is None:
         return None
     cursor = Cursor(data)
@@ -38,12 +60,13 @@ def _part(
         message = messages(table).get(-1 if kind is None else kind)
         if message is None:
             raise Malformed(0, f"record type {kind} is not known")
-        return {label: str(number), "data": read(message, cursor, number if version is None else version)}
+        part: Part = {"data": read(message, cursor, number if version is None else version)}
+        return {"type": str(number), **part} if label == "type" else {"version": str(number), **part}
     except Malformed as error:
         return _unread(error, data)
 
 
-def framed(key: bytes | None, value: bytes | None, records: str) -> JsonObject:
+def framed(key: bytes | None, value: bytes | None, records: str) -> Decoded:
     """`{"key": None, "value": {"type", "version", "data"}}` by the table `records`.
 
     A record of a later release has its api key for a type and its bytes (base64) for data.
@@ -54,7 +77,7 @@ def framed(key: bytes | None, value: bytes | None, records: str) -> JsonObject:
     }
 
 
-def _frame(data: bytes, records: str) -> dict[str, object]:
+def _frame(data: bytes, records: str) -> Part:
     cursor = Cursor(data)
     try:
         frame, kind, version = cursor.uvarint(), cursor.uvarint(), cursor.uvarint()
@@ -64,7 +87,7 @@ def _frame(data: bytes, records: str) -> dict[str, object]:
         if message is None or version > message.highest:
             name = kind if message is None else message.name
             return {"type": name, "version": version, "data": base64(data[cursor.position :])}
-        value = {"type": message.name, "version": version, "data": read(message, cursor, version)}
+        value: Part = {"type": message.name, "version": version, "data": read(message, cursor, version)}
         if cursor.remaining:
             raise Malformed(
                 cursor.position, f"Found {cursor.remaining} byte(s) of garbage after {message.name}"
@@ -74,5 +97,5 @@ def _frame(data: bytes, records: str) -> dict[str, object]:
     return value
 
 
-def _unread(error: Malformed, data: bytes) -> dict[str, object]:
+def _unread(error: Malformed, data: bytes) -> Part:
     return {"error": f"byte {error.position}: {error.reason}", "hex": data.hex()}

@@ -24,7 +24,6 @@ from struct import Struct
 from segmend.formats.cursor import Cursor, Malformed, Truncated
 from segmend.formats.kafka_uuid import SIZE, uuid_text
 from segmend.frozen import frozen, replace
-from segmend.long_json import JsonObject
 
 NEVER = 1 << 30
 MAX_DEPTH = 16
@@ -75,7 +74,7 @@ def messages(text: str) -> Mapping[int, Message]:
     return by_number
 
 
-def read(message: Message, cursor: Cursor, version: int) -> JsonObject:
+def read(message: Message, cursor: Cursor, version: int) -> dict[str, object]:
     """The message at the cursor; raises `Malformed`, also for a version that has no table."""
     if not 0 <= version <= message.highest:
         raise Malformed(cursor.position, f"version {version} of {message.name} is not known")

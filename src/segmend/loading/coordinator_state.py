@@ -108,9 +108,10 @@ def _named(topic: str, log: FileEntry) -> Iterator[tuple[int, str]]:
     decode = decoder_for(topic)
     assert decode is not None
     for record in _records(log):
-        data = (decode(record.key, None)["key"] or {}).get("data", {})
-        holder = next((data[name] for name in _FIELDS if name in data), None)
-        if holder is not None:
+        data = (decode(record.key, None)["key"] or {}).get("data")
+        said = data if isinstance(data, dict) else {}
+        holder = next((said[name] for name in _FIELDS if name in said), None)
+        if isinstance(holder, str):
             yield record.offset, holder
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from segmend.formats.names import parse_dir_name, parse_file_name
 from segmend.frozen import frozen
 from segmend.logdir.file_system import or_none, place_of
 from segmend.logdir.log_dir import LogDir
 from segmend.logdir.partition_dir import PartitionDir
-from segmend.long_json import JsonObject
 from segmend.node.older import UNTOLD
 from segmend.wording import few
 
@@ -59,6 +58,17 @@ def _is_link(partition: PartitionDir) -> bool:
     return partition.log_dir.entries.get(partition.name) == "link-dir"
 
 
+class PassedOverObject(TypedDict, total=False):
+    """`PassedOver` in the last line of a report; those of old do not have all of it."""
+
+    not_looked_at: Sequence[str]
+    strays: Sequence[str]
+    shared: Sequence[str]
+    unread: Sequence[str]
+    running: Sequence[str]
+    not_here: Sequence[int] | None
+
+
 @frozen
 class PassedOver:
     """Paths of what lies beside the replicas and is not looked at.
@@ -87,7 +97,7 @@ class PassedOver:
         if self.killed:
             yield f"what lies in {few(self.killed)} is as the broker left it: {UNTOLD}, nor what came since"
 
-    def to_json(self) -> JsonObject:
+    def to_json(self) -> PassedOverObject:
         """As it stands in the last line of a report."""
         return {
             "not_looked_at": list(self.aside), "strays": list(self.strays), "shared": list(self.shared),

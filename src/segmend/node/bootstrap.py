@@ -44,7 +44,8 @@ def bootstrap_failure(file: FileEntry) -> str | None:
 
 def _of_data(record: Record) -> Mapping[str, object] | None:
     """What a record about the cluster says; None where it is none that is known."""
-    data = None if record.value is None else decode(None, record.value)["value"].get("data")
+    value = decode(None, record.value)["value"]
+    data = None if value is None else value.get("data")
     return data if isinstance(data, Mapping) else None
 
 

@@ -7,18 +7,60 @@ Built as `MetadataImage` is, record by record; where the records come from is th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypedDict
 
 from segmend.broker.authorizer import StandardAcl
 from segmend.broker.cleanup_policy import POLICY, compacted
 from segmend.broker.features import METADATA_VERSION
 from segmend.frozen import dataclass, field, frozen, replace
-from segmend.long_json import JsonObject
 from segmend.node.runs import Runs
 
 _TOPIC_RESOURCE, _BROKER_RESOURCE = 2, 4
 
-Data = JsonObject
 _NO_CHANGE = -2
+
+
+class Feature(TypedDict):
+    """A feature in a registration."""
+
+    name: str
+    maxSupportedVersion: int
+
+
+class Data(TypedDict, total=False):
+    """The fields of the records that count here, by the tables of `topics/metadata.py`."""
+
+    topicId: str
+    name: str
+    partitionId: int
+    replicas: list[int]
+    isr: list[int]
+    removingReplicas: list[int]
+    leader: int
+    leaderEpoch: int
+    directories: list[str]
+    eligibleLeaderReplicas: list[int] | None
+    lastKnownElr: list[int] | None
+    topicName: str
+    resourceType: int
+    resourceName: str
+    value: str | None
+    brokerId: int
+    brokerEpoch: int
+    isMigratingZkBroker: bool
+    fenced: bool | int
+    inControlledShutdown: bool | int
+    logDirs: list[str]
+    features: list[Feature]
+    featureLevel: int
+    nextProducerId: int
+    zkMigrationState: int
+    id: str
+    patternType: int
+    principal: str
+    host: str
+    operation: int
+    permissionType: int
 
 
 @frozen
@@ -171,12 +213,10 @@ class MetadataImage:
         key = data["topicId"], data["partitionId"]
         before, leader = self.leaders.get(key, PartitionLeader()), data.get("leader", _NO_CHANGE)
         lists = {
-            "isr": "isr", "elr": "eligibleLeaderReplicas", "last_known": "lastKnownElr",
-            "removing": "removingReplicas",
+            "isr": data.get("isr"), "elr": data.get("eligibleLeaderReplicas"),
+            "last_known": data.get("lastKnownElr"), "removing": data.get("removingReplicas"),
         }  # fmt: skip
-        changed: dict[str, object] = {
-            name: tuple(data[told]) for name, told in lists.items() if data.get(told) is not None
-        }
+        changed: dict[str, object] = {name: tuple(ids) for name, ids in lists.items() if ids is not None}
         if leader != _NO_CHANGE:
             changed |= {"leader": leader, "epoch": before.epoch + 1}
         if leader >= 0:

@@ -7,8 +7,7 @@ its beginning (`whole`) it would call every topic unknown.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from typing import Final, cast
 
 from segmend.broker.metadata_log import BEGUN_ALREADY, BROKEN_TRANSACTION, NO_BEGIN, is_ahead
 from segmend.formats import control
@@ -150,10 +149,10 @@ class MetadataLog:
         if len(value) >= _HEADER and value[2] > self.versions.get(value[1], -1):
             self.versions[value[1]] = value[2]
         if value[:2] in _DECODED:
-            decoded = decode(None, value)["value"]
+            decoded = decode(None, value)["value"] or {}
             data = decoded.get("data")
-            if isinstance(data, Mapping):
-                self._take(decoded["type"], data, offset, time)
+            if isinstance(data, dict):
+                self._take(str(decoded["type"]), cast(Data, data), offset, time)
 
     def _take(self, kind: str, data: Data, offset: int, time: int) -> None:
         """Apply it, or hold it back until its transaction ends."""

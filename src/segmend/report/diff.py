@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from segmend.formats.names import parse_file_name
 from segmend.kernel.types import KINDS
-from segmend.long_json import JsonObject
 from segmend.merge.compared import Compared
-from segmend.merge.gathered import PassedOver
+from segmend.merge.gathered import PassedOver, PassedOverObject
 from segmend.merge.values import Conflicts, Merged, Replica, Standing
 from segmend.report import text
 from segmend.report.producers import written_by
@@ -301,10 +300,10 @@ def vanished_lines(gone: Sequence[str]) -> Iterator[str]:
         yield f"and {len(gone) - SHOWN} more (--json names all)"
 
 
-def passed_over_lines(line: JsonObject) -> Iterator[str]:
+def passed_over_lines(line: PassedOverObject) -> Iterator[str]:
     """What lies beside the replicas and was not looked at, for people; a `line` has `PassedOver.to_json`."""
-    told = (line.get(each, ()) for each in ("not_looked_at", "strays", "unread", "running"))
-    aside, strays, broken, running = told
+    aside, strays = line.get("not_looked_at", ()), line.get("strays", ())
+    broken, running = line.get("unread", ()), line.get("running", ())
     not_here, shared = line.get("not_here", ()), line.get("shared", ())
     logs = [each for each in aside if parse_file_name(each.rpartition("/")[2]).kind == "log"]
     if homes := [each for each in aside if each not in logs]:

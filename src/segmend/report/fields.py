@@ -7,8 +7,8 @@ from typing import Any
 
 from segmend.formats.damage import Damage
 from segmend.frozen import dataclass
+from segmend.json_values import JsonObject
 from segmend.logdir.walk import DamageItem
-from segmend.long_json import JsonObject
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 from segmend.report.table import Column, table

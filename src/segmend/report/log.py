@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from segmend.formats import control
 from segmend.formats.batch import CODEC_NAMES, LOG_APPEND_TIME, RecordBatch
+from segmend.formats.envelope import Decoded, Part
 from segmend.formats.record import Record
 from segmend.frozen import frozen
 from segmend.logdir.walk import BatchItem, DamageItem, Item, RecordItem
-from segmend.long_json import JsonObject
 from segmend.report import text
 from segmend.report.fields import damage_line, damage_row
 from segmend.report.payload import Payload
 from segmend.report.style import PLAIN, Style
 from segmend.report.table import columns, table
+from segmend.topics import Decoder
 
-Decoder = Callable[[bytes | None, bytes | None], JsonObject]
 _TIMESTAMP_TYPES = {-1: "NoTimestampType", 0: "CreateTime", 1: "LogAppendTime"}
 
 
@@ -92,13 +91,13 @@ def control_facts(record: Record) -> dict[str, object]:
     parsed, damages = control.parse(record.key, record.value)
     facts: dict[str, object] = {"type": parsed.type_name}
     if parsed.value is not None:
-        facts |= _plain(parsed.value)
+        facts |= {name: _plain(part) for name, part in parsed.value._asdict().items()}
     if damages:
         facts["damage"] = damages[0].reason
     return facts
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """Named tuples, however nested, as dicts and lists."""
     if isinstance(value, tuple):
         named = getattr(value, "_asdict", None)
@@ -108,7 +107,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def rows(items: Iterable[Item], view: RecordView) -> Iterator[JsonObject]:
+def rows(items: Iterable[Item], view: RecordView) -> Iterator[Mapping[str, object]]:
     """The JSON objects, in file order."""
     for item in items:
         if isinstance(item, BatchItem):
@@ -236,12 +235,12 @@ def _key_and_value(batch: RecordBatch, record: Record, view: RecordView) -> tupl
     return view.payload.text(record.key), view.payload.text(record.value)
 
 
-def _decoded(decoded: JsonObject, payload: Payload) -> tuple[str, str]:
+def _decoded(decoded: Decoded, payload: Payload) -> tuple[str, str]:
     """The data of a decoded record; a record without key is named by its type in the key's place."""
     key, value = decoded["key"], decoded["value"]
     name = str(value["type"]) if key is None and value and "type" in value else payload.compact(_data(key))
     return text.clean(name), payload.compact(_data(value))
 
 
-def _data(part: Any) -> Any:
+def _data(part: Part | None) -> object:
     return part["data"] if part and "data" in part else part

@@ -9,11 +9,11 @@ from itertools import groupby
 from typing import Final
 
 from segmend.frozen import replace
-from segmend.long_json import JsonObject
+from segmend.json_values import array, member
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 from segmend.report.table import columns, table
-from segmend.surgery.plan import Loss, Plan
+from segmend.surgery.plan import Loss, Plan, Start
 from segmend.surgery.step import Step
 from segmend.surgery.writing.work import folder
 from segmend.wording import plural
@@ -49,8 +49,8 @@ def plan_lines(plan: Plan, look: Style = PLAIN) -> Iterator[str]:
     yield from step_lines(plan)
     if _LIVE in plan.extra:
         yield f"the same for a running broker, {_LIVE}:"
-        live = plan.extra[_LIVE]
-        moves = len(live["partitions"])
+        live = member(plan.extra, _LIVE)
+        moves = len(array(live, "partitions"))
         yield f"  {json.dumps(live) if moves <= _SHOWN else f'--json has it, of {moves:,} partitions'}"
 
 
@@ -89,7 +89,8 @@ def _together(steps: Sequence[Step]) -> str:
 
 def _losses(plan: Plan, look: Style) -> Iterator[str]:
     if not plan.losses:
-        before, after = (plan.forecast.get(when, {}).get("records_lost") or 0 for when in ("before", "after"))
+        starts = plan.start("before"), plan.start("after")
+        before, after = (each.get("records_lost") or 0 for each in starts)
         worse = look("red", "lost: nothing by the steps, but by the start after them")
         said = worse if after > before else look("green", "lost: nothing")
         yield f"{said}; all old bytes are kept, `segmend undo` goes back"
@@ -127,13 +128,12 @@ def _space(plan: Plan) -> Iterator[str]:
 
 
 def _forecast(plan: Plan, look: Style) -> Iterator[str]:
-    for when in ("before", "after"):
-        outcome = plan.forecast.get(when)
-        if outcome:
-            yield f"a broker {plan.release} started {when} it {_start(outcome, look)}"
+    for when, start in (("before", plan.start("before")), ("after", plan.start("after"))):
+        if start:
+            yield f"a broker {plan.release} started {when} it {_start(start, look)}"
 
 
-def _start(outcome: JsonObject, look: Style) -> str:
+def _start(outcome: Start, look: Style) -> str:
     if outcome["outcome"] != "starts":
         return look("red", f"refuses: {text.clean(outcome['reason'] or '')}")
     lost, unserved, unknown = outcome.get("lost", {}), outcome.get("unserved", 0), outcome.get("unknown", [])
@@ -154,7 +154,7 @@ def _start(outcome: JsonObject, look: Style) -> str:
     return f"{words}; {look('red', 'not known')}: {text.clean('; '.join(unknown))}" if unknown else words
 
 
-def _looked_at(outcome: JsonObject) -> str:
+def _looked_at(outcome: Start) -> str:
     """What of a broker with very many partitions the sentence before is about; the others are not known."""
     count = outcome.get("looked_at")
     return "" if count is None else f" of {plural(count, 'partition')} that it touches"

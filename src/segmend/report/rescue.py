@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from segmend.kernel.types import DECODE_LIMIT, KINDS, WINDOW_LIMIT
-from segmend.long_json import JsonObject
 from segmend.report import text
 from segmend.report.producers import written_by
 from segmend.report.style import Style
+from segmend.rescue.lines import CompactedCount, DecodedCount, PartitionLine, SummaryLine, UntoldPolicy
 from segmend.wording import plural
 
 _SHOWN = 10
@@ -30,7 +29,7 @@ _AS_IT_IS = (
 )
 
 
-def lines_of(line: JsonObject, look: Style) -> Iterator[str]:
+def lines_of(line: PartitionLine, look: Style) -> Iterator[str]:
     """One line for a partition, and one for everything that is not as it should be."""
     name = f"{line['topic']}-{line['partition']}"
     if line.get("refused"):
@@ -43,7 +42,7 @@ def lines_of(line: JsonObject, look: Style) -> Iterator[str]:
     yield from (f"    {each}" for each in _remarks(line))
 
 
-def _remarks(line: JsonObject) -> Iterator[str]:
+def _remarks(line: PartitionLine) -> Iterator[str]:
     lost = line["missing"]
     if lost:
         offsets = sum(last - first + 1 for first, last in lost)
@@ -55,9 +54,9 @@ def _remarks(line: JsonObject) -> Iterator[str]:
             f"{text.broker(each['broker'])} ({text.clean(each['dir'])}), {plural(each['records'], 'record')} "
             f"of a branch that lost{written_by(each.get('producers', ()))}"
         )
-    for each in line["conflicts"]:
-        where = f"{each['first_offset']} to {each['last_offset']}"
-        yield f"conflict: replicas have other sound bytes at offsets {where}; taken by {each['because']}"
+    for one in line["conflicts"]:
+        where = f"{one['first_offset']} to {one['last_offset']}"
+        yield f"conflict: replicas have other sound bytes at offsets {where}; taken by {one['because']}"
     yield from _unreadable(line["unreadable"])
     yield from (f"doubt: {text.clean(each)}" for each in line["doubts"])
     yield from (f"assumed: {text.clean(each)}" for each in line.get("assumed", ()))
@@ -81,11 +80,15 @@ def _remarks(line: JsonObject) -> Iterator[str]:
         yield f"{records} above the high watermark on one replica only, {marked}"
 
 
-def _unreadable(batches: Sequence[Sequence[Any]]) -> Iterator[str]:
+def _unreadable(batches: Sequence[Sequence[str | int]]) -> Iterator[str]:
     """An earlier release's journal does not tell the dirs."""
     for file, position, kind, *dir in batches[:_SHOWN]:
-        path = text.clean("/".join((*dir, file)))
-        why = _TOO_LARGE if kind == "too-large" else KINDS.get(kind, kind)
+        path = text.clean("/".join(map(str, (*dir, file))))
+        why = (
+            _TOO_LARGE
+            if kind == "too-large"
+            else next((words for known, words in KINDS.items() if known == kind), str(kind))
+        )
         yield f"unreadable: {path} at byte {position}: {why}"
     if batches:
         more = f"unreadable: {plural(len(batches) - _SHOWN, 'batch')} more; " if len(batches) > _SHOWN else ""
@@ -101,15 +104,15 @@ def _salvaged(spans: Sequence[Sequence[int]], of: str) -> Iterator[str]:
         )
 
 
-def _compacted(counts: JsonObject | None) -> Iterator[str]:
+def _compacted(counts: CompactedCount | None) -> Iterator[str]:
     if counts and "superseded" in counts:
         aborted = f", and {counts['aborted']:,} of aborted transactions" if counts["aborted"] else ""
         yield f"compacted: {plural(counts['superseded'], 'record')} whose key came again left out{aborted}"
     elif counts:
-        yield f"not compacted: {text.clean(counts['not'])}"
+        yield f"not compacted: {text.clean(counts['not'] or '')}"
 
 
-def _decoded(side: str, counts: JsonObject) -> Iterator[str]:
+def _decoded(side: str, counts: DecodedCount) -> Iterator[str]:
     null = f", {counts['null']:,} null" if counts["null"] else ""
     yield f"{side}: {counts['decoded']:,} decoded as {counts['as']}, {counts['raw']:,} left raw{null}"
     for reason, count in [*counts["reasons"].items()][:_SHOWN]:
@@ -123,7 +126,7 @@ def _ranges(spans: Sequence[Sequence[int]]) -> str:
     return shown + (f" and {len(spans) - _SHOWN} more" if len(spans) > _SHOWN else "")
 
 
-def summary_line(line: JsonObject, out: str) -> str:
+def summary_line(line: SummaryLine, out: str) -> str:
     counted = f"{plural(line['records'], 'record')} of {plural(line['partitions'], 'partition')}"
     lost = plural(line["missing"], "offset") if line["missing"] else "no offset"
     salvaged = f", {line['salvaged']:,} of them salvaged" if line.get("salvaged") else ""
@@ -134,7 +137,7 @@ def summary_line(line: JsonObject, out: str) -> str:
     return said + (f"; {plural(refused, 'partition')} not written" if refused else "")
 
 
-def again_line(line: Mapping[str, object]) -> Iterator[str]:
+def again_line(line: SummaryLine) -> Iterator[str]:
     """That a report is an old one."""
     if line.get("again"):
         yield (
@@ -143,7 +146,7 @@ def again_line(line: Mapping[str, object]) -> Iterator[str]:
         )
 
 
-def untold_lines(topics: Sequence[Mapping[str, str]]) -> Iterator[str]:
+def untold_lines(topics: Sequence[UntoldPolicy]) -> Iterator[str]:
     """One line for the topics whose gaps were taken for what nobody tells."""
     by_gaps = {gaps: [each["topic"] for each in topics if each["gaps"] == gaps] for gaps in _TAKEN}
     for gaps, names in by_gaps.items():

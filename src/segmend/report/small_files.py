@@ -19,7 +19,7 @@ from segmend.formats import (
 )
 from segmend.formats.damage import Damage
 from segmend.frozen import as_dict
-from segmend.long_json import JsonObject
+from segmend.json_values import JsonObject
 from segmend.report import text
 from segmend.report.fields import Row, ShownField, preallocated, short
 

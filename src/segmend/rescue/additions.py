@@ -23,12 +23,12 @@ from deltalake.transaction import AddAction
 from segmend.errors import UsageError
 from segmend.formats.names import is_legal_topic
 from segmend.frozen import frozen
-from segmend.long_json import JsonObject
 from segmend.rescue.arrow_rows import batches, schema
 from segmend.rescue.committed import Committed, refuse_lost_files
 from segmend.rescue.delta_log import delta_in_words
+from segmend.rescue.lines import DatedFile, PartitionLine
 from segmend.rescue.long_names import stem
-from segmend.rescue.outlet import Folder, Line, Stream
+from segmend.rescue.outlet import Folder, Stream
 from segmend.rescue.parquet_file import ParquetFile, stored
 from segmend.rescue.reached import Reached, what_is_new
 from segmend.rescue.request import Job, Written
@@ -79,7 +79,7 @@ class Additions:
         """The form by which a task on another machine writes what is new of a partition."""
         return Elsewhere(before=self.reached(name))
 
-    def commit(self, lines: Sequence[Line]) -> None:
+    def commit(self, lines: Sequence[PartitionLine]) -> None:
         """Add the files of these partitions, and how far they reach; raises `SegmendError`."""
         now = time.time_ns() // 1_000_000
         actions = [
@@ -130,7 +130,7 @@ def _application(name: str, what: str) -> str:
     return f"segmend-export/{name}/{what}"
 
 
-def _write_files(job: Job, outlet: Folder, attempt: str) -> tuple[list[JsonObject], Tally, int | None]:
+def _write_files(job: Job, outlet: Folder, attempt: str) -> tuple[list[DatedFile], Tally, int | None]:
     """The new records in files, what they are, and the offset of the last one."""
     tally, files, last = Tally(job.request.decode), _Files(job, outlet, attempt), None
     with files:
@@ -169,7 +169,7 @@ class _Files:
         self._outlet = outlet
         self._open: dict[str | None, _TableFile] = {}
         self._count = 0
-        self.written: list[JsonObject] = []
+        self.written: list[DatedFile] = []
 
     def add(self, day: str | None, part: pa.RecordBatch) -> None:
         file = self._open.pop(day, None)
@@ -182,7 +182,7 @@ class _Files:
         file.add(part)
 
     def _close(self, day: str | None) -> None:
-        self.written.append({"date": day, **self._open.pop(day).close()})
+        self.written.append(self._open.pop(day).close(day))
 
     def __enter__(self) -> None:
         """Nothing is open yet."""
@@ -207,12 +207,12 @@ class _TableFile:
         self._file.add(part)
         self._rows += part.num_rows
 
-    def close(self) -> dict[str, object]:
+    def close(self, day: str | None) -> DatedFile:
         """Have it whole and synced."""
         self._file.close()
         size = self._stream.tell()
         self._stack.close()
-        return {"file": self._name, "size": size, "rows": self._rows}
+        return {"date": day, "file": self._name, "size": size, "rows": self._rows}
 
     def drop(self, error: object) -> None:
         """Leave it as it is, under its temporary name."""

@@ -21,9 +21,9 @@ from deltalake.transaction import AddAction
 
 from segmend.errors import SegmendError
 from segmend.fleet.folder import source
+from segmend.json_values import JsonObject, member, text
 from segmend.logdir import disk
 from segmend.logdir.files import FileEntry
-from segmend.long_json import JsonObject
 from segmend.rescue import notes
 from segmend.rescue.outlet import Folder
 from segmend.surgery.writing.atomic import TEMPORARY
@@ -52,8 +52,9 @@ class Committed:
         self._noted = disk.path_type(note) is not None
         instead = f"move it to another place if nothing happened to {_LOG}, else give another --out"
         told = notes.held(note, instead) if self._noted else {}
-        self._seen: Mapping[str, str] = told.get("seen") or {}
-        self._coming: str | None = told.get("coming")
+        seen = member(told, "seen") if told.get("seen") else {}
+        self._seen: Mapping[str, str] = {name: text(seen, name) for name in seen}
+        self._coming = text(told, "coming") if told.get("coming") else None
         names = self._names()
         self._refuse_gone(names)
         newest = max(filter(_COMMIT.fullmatch, names), default=None)
@@ -149,9 +150,9 @@ def _told_by(actions: Iterable[JsonObject]) -> Iterator[_Told]:
     """The files that actions add, and the app transactions that they hold."""
     for each in actions:
         add, txn = each.get("add"), each.get("txn")
-        if add:
+        if isinstance(add, dict) and add:
             yield "add", str(add.get("path")), 0
-        if txn:
+        if isinstance(txn, dict) and txn:
             yield "txn", str(txn.get("appId")), int(txn.get("version") or 0)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from segmend.rescue.decoders import Decode, Decoded, Decoder, decoder
+from segmend.rescue.lines import DecodedCount
 
 _WORDS: Final = ("decoded", "schema_id", "undecoded")
 """The columns of a side: its text, the id of its schema in a registry, and why there is no text."""
@@ -38,7 +39,7 @@ class _Side:
             self._reasons[decoded.reason if known else "other reasons"] += 1
         return decoded
 
-    def told(self) -> dict[str, object]:
+    def told(self) -> DecodedCount:
         return {
             "as": self.of.kind, "decoded": self._count, "raw": self._raw, "null": self._nulls,
             "reasons": dict(self._reasons.most_common()), "schema": self._decoder.schema(),
@@ -56,6 +57,6 @@ class Decoding:
         """The values of the columns; `raw` has key and value."""
         return [word for side in self._sides for word in side.decode(raw[side.of.side])]
 
-    def told(self) -> dict[str, object]:
+    def told(self) -> dict[str, DecodedCount]:
         """How many of each side were decoded, and why others were not."""
         return {side.of.side: side.told() for side in self._sides}

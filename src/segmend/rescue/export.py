@@ -22,7 +22,8 @@ from segmend.logdir.log_dir import LogDir
 from segmend.merge.spans import Spans
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue import forms
-from segmend.rescue.outlet import Folder, Line, in_words, refuse_overlap
+from segmend.rescue.lines import Line, PartitionLine
+from segmend.rescue.outlet import Folder, in_words, refuse_overlap
 from segmend.rescue.request import RescueRequest
 from segmend.rescue.run import Each, RescueTask, replicas_wanted, summary_of, with_doubts
 from segmend.surgery.writing.atomic import TEMPORARY
@@ -64,7 +65,7 @@ def export(
             replace(task, request=replace(request, offsets=(lows[task.places[0].key], LONG_MAX)))
             for task in tasks
         ]
-        told, pending = list[Line](), list[Line]()
+        told, pending = list[PartitionLine](), list[PartitionLine]()
         for line in with_doubts(each(table)(tasks, folder), around, wanted):
             if line.get("refused"):
                 told.append(line)
@@ -78,14 +79,16 @@ def export(
         yield summary_of(told + pending, compacts, around)
 
 
-def _commit(table: forms.Growing, lines: Sequence[Line], out: str, fx: Effects) -> Sequence[Line]:
+def _commit(
+    table: forms.Growing, lines: Sequence[PartitionLine], out: str, fx: Effects
+) -> Sequence[PartitionLine]:
     """The lines, once what they tell is there for good."""
     sync_dir(fx, out)
     table.commit(lines)
     return lines
 
 
-def _said(line: Line, low: int) -> Line:
+def _said(line: PartitionLine, low: int) -> PartitionLine:
     """A line of `rescue` as what is true of this run: up to where it took, and from where the table ended."""
     end = line["form"]["next_offset"]
     # Without a run before, the log begins where it begins.

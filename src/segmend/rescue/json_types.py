@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final, Required, TypeAlias, TypedDict
 
-from segmend.long_json import JsonObject
+from segmend.json_values import JsonObject, array
 
 _FIELDS: Final = 1000
 """So many fields are told apart in all, and so many levels; what is beyond is a string (of JSON)."""
@@ -18,10 +18,39 @@ _ATOMS: Final[Mapping[str, tuple[type, ...]]] = {
 }  # fmt: skip
 _BITS: Final = {"long": 63, "integer": 31, "short": 15, "byte": 7}
 
-Type = str | JsonObject
-"""As Spark writes it: an atom's name, or an object with `type`."""
-Shape = str | dict[str, Any]
-"""An atom's name; or `{"fields": {name: shape}}`, or `{"items": shape}`."""
+
+class Field(TypedDict, total=False):
+    """Of a struct."""
+
+    name: Required[str]
+    type: Required[Type]
+    nullable: bool
+    metadata: dict[str, object]
+
+
+class Nested(TypedDict, total=False):
+    """A struct, an array or a map."""
+
+    type: Required[str]
+    fields: list[Field]
+    elementType: Type
+    containsNull: bool
+    valueType: Type
+
+
+Type: TypeAlias = "str | Nested"
+"""As Spark writes it: an atom's name, or an object with `type`; `well_formed` says whether it is one."""
+
+
+class _Shapes(TypedDict, total=False):
+    """Of an object's fields, or of an array's items."""
+
+    fields: dict[str, Shape]
+    items: Shape
+
+
+Shape: TypeAlias = "str | _Shapes"
+"""An atom's name, or what lies within."""
 
 
 class Inferred:
@@ -87,7 +116,7 @@ def _spark(shape: Shape) -> Type:
         return _ANY if shape == "void" else shape
     if "items" in shape:
         return {"type": "array", "elementType": _spark(shape["items"]), "containsNull": True}
-    fields = [
+    fields: list[Field] = [
         {"name": name, "type": _spark(each), "nullable": True, "metadata": {}}
         for name, each in shape["fields"].items()
     ]
@@ -107,7 +136,7 @@ def well_formed(schema: object) -> str | None:
         return well_formed(given.get("valueType"))
     if kind != "struct" or not isinstance(given.get("fields"), list):
         return "a type is neither a name nor a struct, an array or a map"
-    for field in given["fields"]:
+    for field in array(given, "fields"):
         if not isinstance(field, dict) or not isinstance(field.get("name"), str):
             return "a field has no name"
         if wrong := well_formed(field.get("type")):
@@ -134,7 +163,7 @@ def misfit(value: object, schema: Type, path: str = "value") -> str | None:
     return next((each for each in misfits if each), None)
 
 
-def _misfit_of(value: JsonObject, field: JsonObject, path: str) -> str | None:
+def _misfit_of(value: JsonObject, field: Field, path: str) -> str | None:
     name = field["name"]
     if value.get(name) is None:
         return None if field.get("nullable", True) else f"{path[:80]}.{name[:40]} is not there"

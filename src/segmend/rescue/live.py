@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TypedDict, Unpack
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import (
@@ -212,6 +212,13 @@ class LiveCluster:
         return Sender(self.bootstrap, self._settings, to, done, why_silent)
 
 
+class More(TypedDict):
+    """What a record has beside key and value."""
+
+    timestamp: int
+    headers: list[tuple[str, bytes | None]]
+
+
 class Sender:
     """Sends records to one partition, in order, each once as long as this process lives."""
 
@@ -247,7 +254,7 @@ class Sender:
         except (KafkaException, ValueError) as error:
             raise SegmendError(f"--client-config: {words_of(error)}") from None
 
-    def send(self, offset: int, key: bytes | None, value: bytes | None, **more: object) -> None:
+    def send(self, offset: int, key: bytes | None, value: bytes | None, **more: Unpack[More]) -> None:
         """Queue a record that has this offset in its source."""
         while True:
             try:

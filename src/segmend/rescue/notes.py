@@ -8,8 +8,8 @@ from hashlib import sha256
 from typing import Final
 
 from segmend.errors import SegmendError
+from segmend.json_values import JsonObject
 from segmend.logdir.files import FileEntry
-from segmend.long_json import JsonObject
 from segmend.rescue.outlet import Folder
 
 _SUM: Final = "sum"

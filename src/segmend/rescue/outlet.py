@@ -19,7 +19,8 @@ from segmend.logdir import disk
 from segmend.logdir.above import log_dir_around
 from segmend.logdir.disk import FileReader
 from segmend.logdir.files import FileEntry
-from segmend.long_json import JsonObject, pieces
+from segmend.long_json import pieces
+from segmend.rescue.lines import Asked, Line, PartitionLine, SummaryLine
 from segmend.rescue.long_names import while_written
 from segmend.surgery.writing.atomic import TEMPORARY, part_of
 from segmend.surgery.writing.copying import PIECE, shared
@@ -28,7 +29,6 @@ from segmend.surgery.writing.work import Workplace
 from segmend.threads import done_by
 
 JOURNAL: Final = "_rescue.jsonl"
-Line = JsonObject
 _BUFFER: Final = 1 << 20
 _HURRY: Final = 4 << 20
 """After so many bytes the disk is set to work, so that little is left for the sync at the end."""
@@ -252,9 +252,14 @@ class Outlet(Folder):
         self._journal, self._size = journal, size
 
     @property
-    def summary(self) -> Line | None:
+    def partitions(self) -> list[PartitionLine]:
+        """Those of partitions."""
+        return [line for line in self.done if line["type"] == "partition"]
+
+    @property
+    def summary(self) -> SummaryLine | None:
         """The last line of a rescue that is over."""
-        return self.done[-1] if self.done and self.done[-1]["type"] == "summary" else None
+        return next((line for line in self.done[-1:] if line["type"] == "summary"), None)
 
     def record(self, line: Line) -> None:
         """A partition is done, and on the disk."""
@@ -268,7 +273,7 @@ class Outlet(Folder):
 
 
 @contextmanager
-def open_outlet(path: str, asked: Line, fx: Effects) -> Iterator[Outlet]:
+def open_outlet(path: str, asked: Asked, fx: Effects) -> Iterator[Outlet]:
     """OUT for the rescue `asked` for, new or as far as it came.
 
     Raises `UsageError` if something else is in there, and `SegmendError` for what the system refuses.
@@ -299,7 +304,7 @@ def _refused(path: str, error: OSError) -> SegmendError:
     return SegmendError(f"{error.filename or path}: {system_words(error)}")
 
 
-def _prepare(path: str, asked: Line, fx: Effects) -> None:
+def _prepare(path: str, asked: Asked, fx: Effects) -> None:
     """Have the directory, with a journal in it."""
     kind = disk.path_type(path)
     if kind is not None and kind != "dir":
@@ -314,7 +319,7 @@ def _prepare(path: str, asked: Line, fx: Effects) -> None:
         sync_dir(fx, path)
 
 
-def _encoded(line: Line) -> memoryview:
+def _encoded(line: Line | Asked) -> memoryview:
     data = bytearray()
     for piece in pieces(line):
         data += piece.encode()
@@ -322,7 +327,7 @@ def _encoded(line: Line) -> memoryview:
     return memoryview(data)
 
 
-def _resumed(path: str, fd: int, asked: Line, fx: Effects) -> Outlet:
+def _resumed(path: str, fd: int, asked: Asked, fx: Effects) -> Outlet:
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict, cast
 
 from segmend.frozen import replace
+from segmend.json_values import JsonObject
 from segmend.logdir import disk
 from segmend.logdir.files import FileEntry
-from segmend.long_json import JsonObject
 from segmend.merge.packed import Packed
 from segmend.merge.pieces import Piece
 from segmend.rescue.outlet import Folder, Stream
@@ -27,6 +27,15 @@ if TYPE_CHECKING:
 
 _EACH: Final = 64 << 20
 """Bytes from note to note."""
+
+
+class _Note(TypedDict):
+    """Of what, how far it is synced, and where it goes on."""
+
+    of: str
+    size: int
+    next_offset: int
+    tally: JsonObject
 
 
 class PartlyWritten:
@@ -49,7 +58,7 @@ class PartlyWritten:
             return
         self.stream.sync()
         self._noted = self.stream.tell()
-        note = {
+        note: _Note = {
             "of": self._of, "size": self._noted, "next_offset": offset + 1, "tally": self.tally.counts(),
         }  # fmt: skip
         self._outlet.put(self._name, json.dumps(note).encode())
@@ -73,15 +82,16 @@ def part(job: Job, outlet: Folder, name: str) -> Iterator[PartlyWritten]:
     outlet.drop(notes)
 
 
-def _read(outlet: Folder, name: str) -> JsonObject | None:
+def _read(outlet: Folder, name: str) -> _Note | None:
     path = f"{outlet.path}/{name}"
     if disk.path_type(path) is None:
         return None
     try:
-        note: JsonObject = json.loads(FileEntry.at(path).read())
+        note = json.loads(FileEntry.at(path).read())
     except ValueError:
         return None
-    return note if isinstance(note, dict) and note.keys() == {"of", "size", "next_offset", "tally"} else None
+    whole = isinstance(note, dict) and note.keys() == _Note.__annotations__.keys()
+    return cast(_Note, note) if whole else None
 
 
 def _fingerprint(job: Job) -> str:

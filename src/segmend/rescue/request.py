@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Literal
 
@@ -14,12 +14,12 @@ from segmend.logdir.config import ServerConfig
 from segmend.logdir.log_dir import LogDir
 from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.release import Release
-from segmend.long_json import JsonObject
 from segmend.merge.fates import Fates
 from segmend.merge.packed import Packed
 from segmend.merge.pieces import Piece, pieces
 from segmend.merge.values import Merged, Range, Replica
 from segmend.rescue.decoders import Decode
+from segmend.rescue.lines import CompactedCount, DecodedCount, FormFacts
 
 Compacting = Literal["known", "all"]
 """Which logs are to be compacted: those whose topic is known to be, or whatever is asked for."""
@@ -42,7 +42,7 @@ class CompactionResult:
         """Whether the log is compacted."""
         return not (self.skipped or self.refused)
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> CompactedCount:
         """As it stands in the report."""
         if self.done:
             return {"superseded": self.superseded, "aborted": self.aborted}
@@ -218,5 +218,5 @@ class Written:
     salvaged: int = 0
     marked: int = 0
     undecodable: tuple[Undecodable, ...] = ()
-    decoded: JsonObject = field(default_factory=dict)
-    facts: JsonObject = field(default_factory=dict)
+    decoded: Mapping[str, DecodedCount] = field(default_factory=dict)
+    facts: FormFacts = field(default_factory=FormFacts)

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, TypedDict, Unpack, cast
 
 from segmend.formats.batch import SMALLEST_RECORD, RecordBatch
 from segmend.formats.record import Record
+from segmend.json_values import JsonObject, arrays, number
 from segmend.kernel.columns import RecordColumns, WantedRecords, numbers
 from segmend.kernel.decode import record_columns
 from segmend.kernel.types import DECODE_LIMIT, BatchRange, Problem
 from segmend.logdir.files import FileEntry
 from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.partition_dir import PartitionDir
-from segmend.long_json import JsonObject
 from segmend.merge.pieces import Piece, require_whole
 from segmend.merge.rows import iter_rows
 from segmend.merge.salvage import MOST_RECORDS, records_of
 from segmend.merge.spans import has, united
 from segmend.rescue.decoders import Decode
 from segmend.rescue.decoding import Decoding
+from segmend.rescue.lines import FormFacts
 from segmend.rescue.request import Job, RescueRequest, Undecodable, Written
 
 _COUNTS: Final = ("records", "aborted", "left_out", "open", "unacknowledged", "salvaged", "marked")
@@ -100,18 +101,35 @@ class Tally:
     def go_on(self, counts: JsonObject) -> None:
         """Stand where another one stood; what it was told already does not count twice."""
         for name in _COUNTS:
-            setattr(self, name, counts[name])
+            setattr(self, name, number(counts, name))
         # An earlier release did not note the dir.
-        noted = [(*each, "")[:4] for each in counts["undecodable"]]
+        noted = [cast(Undecodable, (*each, "")[:4]) for each in arrays(counts, "undecodable")]
         self.undecodable = [(file, position, kind, dir) for file, position, kind, dir in noted]
         self._told = frozenset((file, position, kind) for file, position, kind, _ in noted)
 
-    def written(self, bytes: int, **facts: Any) -> Written:
+    def written(self, bytes: int, **facts: Unpack[FormFacts]) -> Written:
         return Written(
             records=self.records, bytes=bytes, aborted=self.aborted, left_out=self.left_out, open=self.open,
             unacknowledged=self.unacknowledged, salvaged=self.salvaged, marked=self.marked,
             undecodable=tuple(self.undecodable), decoded=self.decoding.told(), facts=facts,
         )  # fmt: skip
+
+
+class _OfRecord(TypedDict):
+    """The columns that a record and its batch tell."""
+
+    offset: int
+    timestamp: int
+    timestamp_type: int
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes | None]]
+    leader_epoch: int
+    producer_id: int
+    producer_epoch: int
+    sequence: int
+    transactional: bool
+    position: int
 
 
 def wanted_of(piece: Piece, request: RescueRequest) -> WantedRecords:
@@ -184,7 +202,7 @@ def _sample(place: PartitionDir, log: FileEntry, batch: RecordBatch) -> Iterator
         )  # fmt: skip
 
 
-def _told(batch: RecordBatch, each: Record) -> JsonObject:
+def _told(batch: RecordBatch, each: Record) -> _OfRecord:
     """What a record and its batch say, by the names of the columns."""
     return {
         "offset": each.offset, "timestamp": each.timestamp, "timestamp_type": each.timestamp_type,

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from operator import attrgetter
-from typing import Final
+from typing import Final, cast
 
 from segmend.cluster.newest_metadata import Policies, compacts_by
 from segmend.errors import ExitCode, PartitionError, UsageError
@@ -16,7 +16,6 @@ from segmend.frozen import frozen, replace
 from segmend.logdir.log_dir import LogDir
 from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.release import Release
-from segmend.long_json import JsonObject
 from segmend.merge.cut import count_of
 from segmend.merge.fates import fates
 from segmend.merge.gathered import Key, gathered
@@ -31,7 +30,8 @@ from segmend.merge.values import Conflicts, Damaged, Diverged, Replica, Run
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue import forms
 from segmend.rescue.compact import compact
-from segmend.rescue.outlet import Folder, Line, open_outlet, refuse_overlap
+from segmend.rescue.lines import DivergedSpan, Line, PartitionLine, SourceCount, SummaryLine
+from segmend.rescue.outlet import Folder, open_outlet, refuse_overlap
 from segmend.rescue.request import CompactionResult, Due, Job, RescueRequest, Written, home_of, ranges_within
 from segmend.surgery.writing.effects import Effects
 from segmend.wording import plural
@@ -70,7 +70,7 @@ def rescue(
     release = brokers.release
     around = Surroundings(dirs, compacts.known, request.wants, whole=not only)
     with open_outlet(request.out, request.identity, fx or Effects()) as outlet:
-        done = {(line["topic"], line["partition"]) for line in outlet.done if line is not outlet.summary}
+        done = set(map(_place, outlet.partitions))
         todo = [
             RescueTask(request=request, places=wanted[key], release=release, compacted=compacts(key[0]))
             for key in wanted
@@ -78,37 +78,38 @@ def rescue(
         ]
         form.prepare(request, outlet, [task.due for task in todo], brokers.metadata)
         if outlet.summary is not None:
-            yield from (line for line in outlet.done if line is not outlet.summary)
+            yield from outlet.partitions
             yield {**outlet.summary, "again": True}
             return
-        yield from list(outlet.done)
-        refused = list[Line]()
+        yield from outlet.partitions
+        refused = list[PartitionLine]()
         for line in with_doubts(each(todo, outlet), around, wanted):
             refused.append(line) if line.get("refused") else outlet.record(line)
             yield line
-        form.finish(home, outlet, sorted(outlet.done, key=_place))
-        lines = sorted([*outlet.done, *refused], key=_place)
-        lines.append(summary_of(lines, compacts, around))
-        outlet.lay(REPORT, "".join(f"{line}\n" for line in text(lines)).encode("utf-8", "backslashreplace"))
-        outlet.settle() if refused else outlet.record(lines[-1])
-        yield lines[-1]
+        form.finish(home, outlet, sorted(outlet.partitions, key=_place))
+        lines = sorted([*outlet.partitions, *refused], key=_place)
+        last = summary_of(lines, compacts, around)
+        report = "".join(f"{line}\n" for line in text([*lines, last]))
+        outlet.lay(REPORT, report.encode("utf-8", "backslashreplace"))
+        outlet.settle() if refused else outlet.record(last)
+        yield last
 
 
 def with_doubts(
-    lines: Iterable[Line], around: Surroundings, wanted: Mapping[Key, Sequence[PartitionDir]]
-) -> Iterator[Line]:
+    lines: Iterable[PartitionLine], around: Surroundings, wanted: Mapping[Key, Sequence[PartitionDir]]
+) -> Iterator[PartitionLine]:
     """The lines of partitions, each with what may have been beyond the replicas that are here."""
     for line in lines:
         if not line.get("refused"):
             key = line["topic"], line["partition"]
             holders = {one.dir: one.broker for one in map(unread, wanted[key])}
             more = around.elsewhere(key).beyond(holders, line["next_offset"])
-            told = {"doubts": more.doubts, "assumed": more.assumed}
-            line = {**line, **{name: [*line[name], *words] for name, words in told.items()}}
+            doubts, assumed = [*line["doubts"], *more.doubts], [*line["assumed"], *more.assumed]
+            line = {**line, "doubts": doubts, "assumed": assumed}
         yield line
 
 
-def _place(line: Line) -> tuple[str, int]:
+def _place(line: PartitionLine) -> tuple[str, int]:
     return line["topic"], line["partition"]
 
 
@@ -134,14 +135,14 @@ class RescueTask:
         return Due(topic=largest.topic, partition=largest.partition, size=largest.size, place=largest)
 
 
-Each = Callable[[Sequence[RescueTask], Folder], Iterator[Line]]
+Each = Callable[[Sequence[RescueTask], Folder], Iterator[PartitionLine]]
 """Writes partitions into OUT, and gives the line of each that is done."""
 
 
 def here(told: Told, form: forms.Form | None = None) -> Each:
     """One after the other, in this process; `form` is one that has no name."""
 
-    def each(tasks: Sequence[RescueTask], folder: Folder) -> Iterator[Line]:
+    def each(tasks: Sequence[RescueTask], folder: Folder) -> Iterator[PartitionLine]:
         sizes = [task.size for task in tasks]
         for number, task in enumerate(tasks):
             watch = _Watch(told, sum(sizes[:number]), sizes[number], sum(sizes), task.places[0].name)
@@ -156,7 +157,7 @@ def written(
     folder: Folder,
     merged: Callable[[int], None] = lambda _: None,
     form: forms.Form | None = None,
-) -> Line:
+) -> PartitionLine:
     """Write one partition; `merged` hears how many bytes that will be. Raises `SegmendError`, `OSError`.
 
     What is no reason to leave the others alone is told by the line, in words (`refused`).
@@ -169,8 +170,9 @@ def written(
         return _line(job, (form or forms.form(task.request.form)).write(job, folder))
     except PartitionError as error:
         due = task.due
+        untold = cast(PartitionLine, dict.fromkeys(_TOLD))
         return {
-            "type": "partition", "topic": due.topic, "partition": due.partition, **dict.fromkeys(_TOLD),
+            "type": "partition", "topic": due.topic, "partition": due.partition, **untold,
             "refused": str(error),
         }  # fmt: skip
 
@@ -256,7 +258,7 @@ def _records_of(piece: Piece) -> int:
     return count_of(piece) if piece.cut else piece.records
 
 
-def _line(job: Job, written: Written) -> dict[str, object]:
+def _line(job: Job, written: Written) -> PartitionLine:
     merged, request = job.merged, job.request
     compaction = job.compaction or CompactionResult()
     gone = compaction.superseded + compaction.aborted
@@ -294,7 +296,7 @@ def _line(job: Job, written: Written) -> dict[str, object]:
         **({"salvaged": _salvaged(job.pieces)} if request.salvage else {}),
         **({"decoded": dict(written.decoded)} if written.decoded else {}),
         **({"compacted": compaction.to_json()} if job.compaction else {}),
-        "form": dict(written.facts),
+        "form": written.facts,
     }
 
 
@@ -319,7 +321,7 @@ def _salvaged(salvaged_pieces: Sequence[Piece]) -> list[list[int]]:
     return [list(span) for span in united(span for piece in salvaged_pieces for span in piece.salvaged)]
 
 
-def _diverged(span: Diverged, replicas: Sequence[Replica]) -> JsonObject:
+def _diverged(span: Diverged, replicas: Sequence[Replica]) -> DivergedSpan:
     return {
         "broker": replicas[span.replica].broker,
         "dir": replicas[span.replica].dir,
@@ -331,7 +333,7 @@ def _diverged(span: Diverged, replicas: Sequence[Replica]) -> JsonObject:
     }
 
 
-def _sources(taken_pieces: Sequence[Piece]) -> Iterator[JsonObject]:
+def _sources(taken_pieces: Sequence[Piece]) -> Iterator[SourceCount]:
     """Which replica gave how much."""
     sums: dict[tuple[int | None, str], list[int]] = {}
     for piece in (each for each in taken_pieces if not each.salvaged):
@@ -342,7 +344,7 @@ def _sources(taken_pieces: Sequence[Piece]) -> Iterator[JsonObject]:
         yield {"broker": broker, "dir": dir, "batches": batches, "bytes": size}
 
 
-def summary_of(lines: Sequence[Line], policies: Policies, around: Surroundings) -> dict[str, object]:
+def summary_of(lines: Sequence[PartitionLine], policies: Policies, around: Surroundings) -> SummaryLine:
     """The last line; `around` tells of which partitions there is none, and what was not looked at.
 
     It names the topics whose gaps are lost, or were compacted, by a policy that nobody tells.
@@ -383,5 +385,5 @@ def code_of(line: Line) -> ExitCode:
     """Whether everything that any replica could have is there, nothing is in doubt, and all was looked at."""
     wrong = ("missing", "diverged", "unreadable", "conflicts", "doubts", "vanished", "strays", "shared")
     return ExitCode.of(
-        left=any(line.get(each) for each in wrong), unread=line.get("unread") or line.get("refused")
+        left=any(line.get(each) for each in wrong), unread=bool(line.get("unread") or line.get("refused"))
     )

@@ -15,7 +15,8 @@ from segmend.fleet.listing import Place
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
 from segmend.rescue.forms import Form
-from segmend.rescue.outlet import Folder, Line, in_words
+from segmend.rescue.lines import PartitionLine
+from segmend.rescue.outlet import Folder, in_words
 from segmend.rescue.request import RescueRequest
 from segmend.rescue.run import Each, RescueTask, written
 from segmend.surgery.writing.effects import Effects
@@ -70,7 +71,7 @@ def spread(
     is told the partition, and gives one that has no name.
     """
 
-    def each(tasks: Sequence[RescueTask], folder: Folder) -> Iterator[Line]:
+    def each(tasks: Sequence[RescueTask], folder: Folder) -> Iterator[PartitionLine]:
         del folder
         if tasks:
             driver.ready(places, tasks[0].request.out)
@@ -84,7 +85,7 @@ def spread(
     return each
 
 
-def write_one(sent: Sent) -> Line | RefusedTask:
+def write_one(sent: Sent) -> PartitionLine | RefusedTask:
     """In a task: write one partition."""
     try:
         task, out = sent.opened(), sent.request.out

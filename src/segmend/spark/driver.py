@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from itertools import chain
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,7 +25,8 @@ from segmend.errors import SegmendError
 from segmend.fleet import folder
 from segmend.fleet.listing import Place, absolute
 from segmend.fleet.schemas import STORED
-from segmend.fleet.sql import COLUMNS, GROUPED, PARTITION, Row, Sql
+from segmend.fleet.sql import COLUMNS, GROUPED, PARTITION, Sql
+from segmend.fleet.typed_rows import ReplicaRow
 from segmend.spark.tasks import cores, java_says
 from segmend.spark.workers import make_ready
 
@@ -219,12 +220,12 @@ class _Here:
         result = self._asked(statement).toArrow()
         self._spark.createDataFrame(result).createOrReplaceTempView(_VIEWS[name])
 
-    def rows(self, statement: str) -> Iterator[Row]:
+    def rows(self, statement: str) -> Iterator[Mapping[str, object]]:
         """The rows of a statement, objects of some of them at a time."""
         return _rows(self._asked(statement).toArrow().to_batches(max_chunksize=_AT_ONCE))
 
-    def each_partition(self, judge: Callable[[Iterator[Row]], R]) -> Iterator[R]:
-        yield judge(self.rows(GROUPED))
+    def each_partition(self, judge: Callable[[Iterator[ReplicaRow]], R]) -> Iterator[R]:
+        yield judge(cast(ReplicaRow, row) for row in self.rows(GROUPED))
 
     def forget(self) -> None:
         for view in _VIEWS.values():
@@ -244,7 +245,7 @@ class _There(_Here):
         self._kept = self._asked(statement).persist()
         self._kept.createOrReplaceTempView(_VIEWS[name])
 
-    def each_partition(self, judge: Callable[[Iterator[Row]], R]) -> Iterator[R]:
+    def each_partition(self, judge: Callable[[Iterator[ReplicaRow]], R]) -> Iterator[R]:
         rows = self._spark.table(_VIEWS["replicas"]).repartition(*PARTITION)
         sorted_rows = rows.sortWithinPartitions(*PARTITION, "seniority")
         judged = sorted_rows.mapInArrow(partial(_judged, judge), from_arrow_schema(_RESULT))
@@ -259,11 +260,12 @@ class _There(_Here):
 
 
 def _judged(
-    judge: Callable[[Iterator[Row]], object], batches: Iterator[pa.RecordBatch]
+    judge: Callable[[Iterator[ReplicaRow]], object], batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    yield pa.record_batch([[pickle.dumps(judge(_rows(batches)))]], schema=_RESULT)
+    result = judge(cast(ReplicaRow, row) for row in _rows(batches))
+    yield pa.record_batch([[pickle.dumps(result)]], schema=_RESULT)
 
 
-def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Mapping[str, object]]:
     for batch in batches:
         yield from batch.to_pylist()

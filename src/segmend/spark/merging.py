@@ -30,10 +30,10 @@ from segmend.fleet.merge_schemas import MERGED_RANGES, RUN, SOUND_RUNS
 from segmend.fleet.options import PERMISSIVE
 from segmend.fleet.surroundings import Surroundings
 from segmend.frozen import replace
+from segmend.json_values import JsonObject
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.log_dir import LogDir
 from segmend.logdir.partition_dir import PartitionDir
-from segmend.long_json import JsonObject
 from segmend.merge.look import Second
 from segmend.merge.replicas import read_replica
 from segmend.merge.rule import merge as merged_by_the_rule

@@ -7,8 +7,8 @@ from typing import Final, Self
 
 from segmend.formats import clean_shutdown, meta_properties, offset_checkpoint
 from segmend.frozen import frozen
+from segmend.json_values import JsonObject, member, text
 from segmend.logdir import disk
-from segmend.long_json import JsonObject
 from segmend.surgery.fingerprint import Fingerprint, changed, look
 
 FILES: Final = (meta_properties.FILE_NAME, clean_shutdown.FILE_NAME, *offset_checkpoint.FILE_NAMES)
@@ -36,8 +36,9 @@ class DirFingerprint:
     @classmethod
     def from_json(cls, data: JsonObject) -> Self:
         """The reverse; `KeyError`, `TypeError`, `ValueError` for what is none."""
-        files = {name: Fingerprint.from_json(data["files"][name]) for name in FILES}
-        return cls(given=data["dir"], path=data["path"], files=files)
+        told = member(data, "files")
+        files = {name: Fingerprint.from_json(member(told, name)) for name in FILES}
+        return cls(given=text(data, "dir"), path=text(data, "path"), files=files)
 
     def difference(self, own: Collection[str] = ()) -> str | None:
         """Why the dir is not the one of the plan any more, or not in that state; None if it is.

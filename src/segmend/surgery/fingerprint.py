@@ -11,11 +11,11 @@ from contextvars import ContextVar
 from typing import Final, Self
 
 from segmend.frozen import as_dict, frozen, replace
+from segmend.json_values import JsonObject, member
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.logdir.file_system import FileStat, Unreadable
-from segmend.long_json import JsonObject
-from segmend.surgery.typed_json import require_types
+from segmend.surgery.typed_json import fields_from_json
 
 _PIECE: Final = 1 << 20
 _HEARD: Final[ContextVar[Callable[[int], None]]] = ContextVar("hashed", default=lambda _: None)
@@ -61,9 +61,8 @@ class Fingerprint:
     @classmethod
     def from_json(cls, data: JsonObject) -> Self:
         """The reverse of `to_json`; raises `TypeError` and `ValueError` for what is none."""
-        xattrs = data.get("xattrs")
-        fingerprint = cls(**{**data, "xattrs": None if xattrs is None else tuple(sorted(xattrs.items()))})
-        require_types(fingerprint)
+        xattrs = tuple(sorted(member(data, "xattrs").items())) if data.get("xattrs") is not None else None
+        fingerprint = fields_from_json(cls, {**data, "xattrs": xattrs})
         if fingerprint.kind not in KINDS or any(
             not 0 <= (getattr(fingerprint, n) or 0) <= m for n, m in _MOST.items()
         ):

@@ -8,12 +8,12 @@ from typing import Final, Self
 
 from segmend.errors import SegmendError
 from segmend.frozen import frozen
+from segmend.json_values import JsonObject, text
 from segmend.logdir import disk
 from segmend.logdir.disk import FileReader
 from segmend.logdir.file_system import Unreadable
-from segmend.long_json import JsonObject
 from segmend.surgery.fingerprint import hash_bytes, hash_of
-from segmend.surgery.typed_json import require_types
+from segmend.surgery.typed_json import fields_from_json
 from segmend.surgery.writing import copying
 from segmend.surgery.writing.atomic import Fill
 from segmend.surgery.writing.work import Workplace, is_plain
@@ -58,15 +58,13 @@ class NewBytes:
     def from_json(cls, data: JsonObject) -> Self:
         """The reverse; `KeyError`, `TypeError`, `ValueError` for what is none."""
         if "base64" in data:
-            whole = cls.inline(base64.b64decode(data["base64"], validate=True))
+            whole = cls.inline(base64.b64decode(text(data, "base64"), validate=True))
             if (whole.sha256, whole.length) != (data["sha256"], data["length"]):
                 raise ValueError("bytes that are not those of the hash beside them")
             return whole
-        new_bytes = cls(
-            sha256=data["sha256"], length=data["length"], source=data["source"], position=data["position"],
-            made_of=data.get("made_of"),
-        )  # fmt: skip
-        require_types(new_bytes)
+        told = ("sha256", "length", "source", "position")
+        known = {name: data[name] for name in told} | {"made_of": data.get("made_of")}
+        new_bytes = fields_from_json(cls, known)
         source = new_bytes.source
         if source is None or not is_plain(source) or min(new_bytes.length, new_bytes.position) < 0:
             raise ValueError("a range of a file that is none")

@@ -10,17 +10,17 @@ import hashlib
 import json
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Final, Self
+from typing import Final, Literal, Self, TypedDict, cast
 
 from segmend.errors import SegmendError, UsageError
 from segmend.frozen import AsJson, as_dict, field, frozen
+from segmend.json_values import JsonObject, member, objects, text, texts
 from segmend.logdir import disk
 from segmend.logdir.release import Release
-from segmend.long_json import JsonObject
 from segmend.surgery.dir_fingerprint import DirFingerprint
 from segmend.surgery.step import Step
 from segmend.surgery.steps import step_of, step_to_json
-from segmend.surgery.typed_json import require_types
+from segmend.surgery.typed_json import fields_from_json, require_types
 
 BACKUPS = "backups"
 """In `extra`: where the old bytes go (`dir`), and off which disk (`off`), where that matters."""
@@ -91,6 +91,21 @@ class Left:
         return said if self.next is None else f"{said}; next: {self.next}"
 
 
+class Start(TypedDict, total=False):
+    """The last line of a forecast, as far as it counts for a plan."""
+
+    outcome: str
+    reason: str | None
+    records_lost: int
+    lost: dict[str, int]
+    unserved: int
+    unknown: list[str]
+    supposed: str | None
+    metadata_is_lost: bool
+    metadata_records_lost: int
+    looked_at: int
+
+
 class _Remembering:
     """Has room for what is computed once."""
 
@@ -123,6 +138,10 @@ class Plan(_Remembering):
         """What `extra` has under the name, of each plan if this is composed; a file may say anything."""
         said: object = self.extra.get(name)
         return said if isinstance(said, list) else [said]
+
+    def start(self, when: Literal["before", "after"]) -> Start:
+        """What a broker does that is started then; nothing where that was not forecast."""
+        return cast(Start, self.forecast.get(when) or {})
 
     def space(self) -> dict[str, int]:
         """Bytes taken by directory; "" stands for the backups, wherever they go. No disk is asked."""
@@ -173,19 +192,21 @@ class Plan(_Remembering):
     @classmethod
     def from_json(cls, data: JsonObject) -> Self:
         """The reverse; `KeyError`, `TypeError`, `ValueError` for what is none."""
+        told = texts(data, "left")
+        left = objects(data, "left_parts") if "left_parts" in data else [{"why": why} for why in told]
         plan = cls(
-            operation=data["operation"], arguments=data["arguments"], release=Release.parse(data["kafka"]),
-            dirs=tuple(DirFingerprint.from_json(each) for each in data["dirs"]),
-            steps=tuple(step_of(each) for each in data["steps"]),
-            losses=tuple(Loss(**each) for each in data["losses"]), notes=tuple(data["notes"]),
-            left=tuple(Left(**each) for each in data.get("left_parts", [{"why": w} for w in data["left"]])),
-            forecast=data["forecast"],
-            extra=data["extra"],
+            operation=text(data, "operation"), arguments=member(data, "arguments"),
+            release=Release.parse(text(data, "kafka")),
+            dirs=tuple(map(DirFingerprint.from_json, objects(data, "dirs"))),
+            steps=tuple(map(step_of, objects(data, "steps"))),
+            losses=tuple(fields_from_json(Loss, each) for each in objects(data, "losses")),
+            notes=tuple(texts(data, "notes")), left=tuple(fields_from_json(Left, each) for each in left),
+            forecast=member(data, "forecast"), extra=member(data, "extra"),
         )  # fmt: skip
         require_types(plan)
-        if list(map(str, plan.left)) != data["left"]:
+        if list(map(str, plan.left)) != told:
             raise ValueError("what is left is told in two ways")
-        for start in (plan.forecast.get(when) for when in ("before", "after")):
+        for start in (plan.start("before"), plan.start("after")):
             if start and not (isinstance(start["outcome"], str) and isinstance(start["records_lost"], int)):
                 raise ValueError("a forecast that is none")
         return plan

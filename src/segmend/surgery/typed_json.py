@@ -69,7 +69,7 @@ def _test_of(wanted: Kind) -> Fits:
     """Whether a value is of a declared type; a type is looked into once, its values are many."""
     origin: object = get_origin(wanted)
     arguments = get_args(wanted)
-    if wanted is Any:
+    if wanted is object:
         return partial(_depth_is, most=_DEEPEST)
     if wanted is int:
         return _is_int

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from importlib import import_module
 
 from segmend.discovery import modules_in
-from segmend.long_json import JsonObject
+from segmend.formats.envelope import Decoded
 
-Decoder = Callable[[bytes | None, bytes | None], JsonObject]
+Decoder = Callable[[bytes | None, bytes | None], Decoded]
 
 
 def decoder_for(topic: str) -> Decoder | None:

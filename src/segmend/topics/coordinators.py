@@ -7,29 +7,28 @@ of `kafka-dump-log --offsets-decoder` and `--transaction-log-decoder` of 4.x.
 from __future__ import annotations
 
 import binascii
-from collections.abc import Mapping
 
 from segmend.formats.cursor import Cursor, Malformed
-from segmend.formats.envelope import keyed
+from segmend.formats.envelope import Decoded, keyed
 from segmend.formats.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from segmend.formats.schema import messages, read
-from segmend.long_json import JsonObject
 
 _SUBSCRIPTION, _ASSIGNMENT = 0, 1
 
 
-def decode_offsets(key: bytes | None, value: bytes | None) -> JsonObject:
+def decode_offsets(key: bytes | None, value: bytes | None) -> Decoded:
     """A record of `__consumer_offsets`; see `keyed`. Members' subscriptions are read as well."""
     decoded = keyed(key, value, OFFSET_KEYS, OFFSET_VALUES)
-    data = decoded["value"] and decoded["value"].get("data")
-    if data and data.get("protocolType") == "consumer":
-        for member in data["members"]:
+    data = (decoded["value"] or {}).get("data")
+    members = data["members"] if isinstance(data, dict) and data.get("protocolType") == "consumer" else ()
+    if isinstance(members, list):
+        for member in members:
             member["subscription"] = _consumer_protocol(member["subscription"], _SUBSCRIPTION)
             member["assignment"] = _consumer_protocol(member["assignment"], _ASSIGNMENT)
     return decoded
 
 
-def decode_transaction(key: bytes | None, value: bytes | None) -> Mapping[str, object]:
+def decode_transaction(key: bytes | None, value: bytes | None) -> Decoded:
     """A record of `__transaction_state`; see `keyed`."""
     return keyed(key, value, TRANSACTION_KEYS, TRANSACTION_VALUES)
 

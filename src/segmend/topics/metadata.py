@@ -6,12 +6,11 @@ Values have the shapes of `kafka-dump-log --cluster-metadata-decoder`.
 
 from __future__ import annotations
 
-from segmend.formats.envelope import framed
+from segmend.formats.envelope import Decoded, framed
 from segmend.formats.names import CLUSTER_METADATA_TOPIC
-from segmend.long_json import JsonObject
 
 
-def decode(key: bytes | None, value: bytes | None) -> JsonObject:
+def decode(key: bytes | None, value: bytes | None) -> Decoded:
     """A record of `__cluster_metadata`; see `framed`."""
     return framed(key, value, RECORDS)
 

@@ -7,18 +7,18 @@ besides the number of a state its name, as `state`.
 
 from __future__ import annotations
 
-from segmend.formats.envelope import framed
-from segmend.long_json import JsonObject
+from segmend.formats.envelope import Decoded, framed
 
 
-def decode(key: bytes | None, value: bytes | None) -> JsonObject:
+def decode(key: bytes | None, value: bytes | None) -> Decoded:
     """A record of `__remote_log_metadata`; see `framed`."""
     decoded = framed(key, value, RECORDS)
-    data = decoded["value"] and decoded["value"].get("data")
+    data = (decoded["value"] or {}).get("data")
     if isinstance(data, dict):
         for field, names in _STATES.items():
-            if data.get(field) in range(len(names)):
-                data["state"] = names[data[field]]
+            number = data.get(field)
+            if isinstance(number, int) and 0 <= number < len(names):
+                data["state"] = names[number]
     return decoded
 
 

@@ -8,7 +8,6 @@ from typing import Final, TypeAlias
 
 from segmend.checks.manual import Consequence
 from segmend.frozen import frozen
-from segmend.long_json import JsonObject
 from segmend.wording import plural
 
 from .columns import Row, Tables, broker_id, broker_name, broker_order, folded, number, parts, sums
@@ -138,7 +137,7 @@ def fleet(tables: Tables, places: Places) -> Fleet:
     partitions = _sums(tables, "partitions", ["log_bytes"])
     segments = _sums(tables, "segments", ["log_bytes"])
     names = sorted({*places.brokers, *by_dir}, key=broker_order)
-    most = max((row["log_bytes"] for row in partitions.values()), default=0)
+    most = max((number(row["log_bytes"]) for row in partitions.values()), default=0)
     everyone = [
         _broker(name, places, by_dir.get(name, {}), partitions.get(name, {}), segments.get(name, {}), most)
         for name in names
@@ -159,8 +158,8 @@ def _broker(
     name: str,
     places: Places,
     by_dir: Mapping[int | None, list[_Found]],
-    partitions: JsonObject,
-    segments: JsonObject,
+    partitions: Row,
+    segments: Row,
     most: int,
 ) -> BrokerRow:
     dirs = places.by_broker.get(name, ())

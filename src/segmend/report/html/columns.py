@@ -9,13 +9,12 @@ or as null, so that a report can be made of whatever there is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, Protocol, TypeAlias, TypeGuard
+from typing import Final, Protocol, TypeAlias, TypedDict, TypeGuard
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from segmend.frozen import frozen
-from segmend.long_json import JsonObject
 
 
 class TableColumns(Protocol):
@@ -40,8 +39,73 @@ class InParts(TableColumns, Protocol):
         """What `select` gives, in parts."""
 
 
+class Effect(TypedDict, total=False):
+    """What a start does to what a finding is about."""
+
+    effect: str | None
+    records_lost: int | None
+    text: str | None
+
+
+class Row(TypedDict, total=False):
+    """A row by the columns that are asked for; null is what the disks do not say, or an older audit lacks.
+
+    A broker is its id, or its name with the cluster's. `rows` and what stands behind it is made of several.
+    """
+
+    cluster_id: str | None
+    broker: int | str | None
+    log_dir_id: int | None
+    topic: str | None
+    partition: int | None
+    path: str | None
+    release: str | None
+    clean_shutdown: bool | None
+    disk_total_bytes: int | None
+    disk_free_bytes: int | None
+    dir_name: str | None
+    kind: str | None
+    bytes: int | None
+    log_bytes: int | None
+    segments: int | None
+    records: int | None
+    log_start_offset: int | None
+    high_watermark: int | None
+    log_end_offset: int | None
+    last_epoch: int | None
+    max_log_end_offset: int | None
+    expected_replicas: int | None
+    behind: int | None
+    diverged_at: int | None
+    status: str | None
+    code: str
+    severity: str
+    dir: str | None
+    file: str | None
+    position: int | None
+    offset: int | None
+    message: str | None
+    broker_says: str | None
+    broker_effect: Effect | None
+    remedy_command: str | None
+    remedy_safety: str | None
+    detail: list[tuple[str, str]] | None
+    source: str | None
+    seconds: float | None
+    paths: list[str] | None
+    skipped: list[str] | None
+    new_findings: int | None
+    gone_findings: int | None
+    rows: int
+    cause: str
+    effect: str | None
+    lost: int | None
+    name: str
+    oldest: int | None
+    newest: int | None
+
+
 Tables: TypeAlias = Mapping[str, TableColumns]
-Row: TypeAlias = JsonObject
 NUMBER: Final = "rows"
 """What `folded` calls the number of rows."""
 _FEW: Final = 100_000

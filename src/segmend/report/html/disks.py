@@ -103,7 +103,7 @@ def _dir(row: Row, parts: Mapping[str, int], palette: Palette, whole: int) -> Di
         bytes=size(sum(parts.values())),
         slices=stack(parts, palette, whole),
         fill=fill,
-        used="" if fill is None else share(total - free, total),
+        used="" if not total or free is None else share(total - free, total),
         free="" if fill is None else size(free),
         tight=fill is not None and fill >= _NEARLY_FULL,
     )

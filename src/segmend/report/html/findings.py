@@ -21,7 +21,7 @@ from segmend.checks.manual import Consequence, Entry
 from segmend.frozen import dataclass, field, frozen, replace
 from segmend.wording import plural
 
-from .columns import NUMBER, Row, Tables, broker_name, broker_order, folded, parts
+from .columns import Effect, Row, Tables, broker_name, broker_order, folded, parts
 from .consequences import of
 from .packing import packed
 from .places import Places
@@ -216,7 +216,7 @@ def _tallies(tables: Tables, places: Places) -> Iterable[_Tally]:
         for row in folded([named], [*_GROUP, *whose, "effect", "lost"], {}).to_pylist():
             row = _known_severity(row)
             tally = tallies.setdefault(_group_of(row), _Tally(code=row["code"], cause=row["cause"]))
-            tally.severities[row["severity"]] += row[NUMBER]
+            tally.severities[row["severity"]] += row["rows"]
             tally.worst = min(tally.worst, consequence(row, places), key=lambda each: each.rank)
             tally.brokers.add(broker_name(row["broker"]))
         for row in folded([named], [*_GROUP, "broker_says"], {}).to_pylist():
@@ -296,7 +296,7 @@ def effects_flat(table: pa.Table) -> pa.Table:
     return table.drop_columns(["broker_effect"]).append_column("effect", effect).append_column("lost", lost)
 
 
-def _effect(row: Row) -> Row:
+def _effect(row: Row) -> Effect:
     if "effect" in row:
         return {"effect": row["effect"], "records_lost": int(row["lost"] or 0)}
     return row["broker_effect"] or {}

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from segmend.frozen import frozen
-from segmend.long_json import JsonObject
 from segmend.wording import plural
 
 from .columns import broker_name, several
@@ -19,6 +18,7 @@ from .units import age, percent, size
 
 if TYPE_CHECKING:
     from segmend.fleet.growth import DirGrowth
+    from segmend.fleet.typed_rows import RunRow
 
 DRAWN: Final = ("run_id", "started", "paths", "bytes", "log_dirs", "errors", "warnings")
 """Columns of `runs`."""
@@ -32,9 +32,9 @@ _SOON_DAYS: Final = 30
 class Past:
     """Rows of `runs`, the oldest first and this audit last; how its log dirs grew since one of them."""
 
-    runs: Sequence[JsonObject]
+    runs: Sequence[RunRow]
     dirs: Sequence[DirGrowth] = ()
-    since: JsonObject | None = None
+    since: RunRow | None = None
 
 
 @frozen
@@ -127,7 +127,7 @@ def _ticks(low: float, high: float) -> Iterator[tuple[float, str]]:
         yield place, f"+{size(round(value - low))}" if alike and place else size(round(value))
 
 
-def _point(run: JsonObject, drawn: Sequence[JsonObject], low: float, high: float) -> Point:
+def _point(run: RunRow, drawn: Sequence[RunRow], low: float, high: float) -> Point:
     first, last = drawn[0]["started"], drawn[-1]["started"]
     lines = [
         run["started"].astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC"),

@@ -91,7 +91,7 @@ def build(
     where, colours = places(tables), palette(tables)
     told = findings(tables, where, manual)
     brokers = fleet(tables, where)
-    run = next(iter(rows(tables, "runs", _RUN)), {})
+    run = next(iter(rows(tables, "runs", _RUN)), Row())
     return Report(
         title=title,
         generated_at=generated_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC"),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -111,17 +111,31 @@ def _inside(place: float) -> float:
     return round(min(100.0, max(0.0, place)), 3)
 
 
+class _Range(NamedTuple):
+    """A topic, and the oldest and newest time of its records (ms); `name` may have its cluster."""
+
+    name: str
+    topic: str | None
+    bytes: int
+    oldest: int
+    newest: int
+
+
 def times(tables: Tables, palette: Palette, generated_at: datetime) -> Times:
     """Oldest and newest record time by topic, from `partitions`."""
     now_ms = int(generated_at.timestamp() * 1000)
     ranges = _ranges(tables)
-    timed = [row for row in ranges if row["oldest"] is not None and row["newest"] is not None]
-    timed.sort(key=lambda row: (-number(row["bytes"]), row["name"]))
-    shown = sorted(timed[:ROWS], key=lambda row: (_sane(row["oldest"], now_ms), row["name"]))
-    real = [ms for row in shown for ms in (row["oldest"], row["newest"]) if _is_sane(ms, now_ms)]
+    timed = [
+        _Range(row["name"], row["topic"], number(row["bytes"]), oldest, newest)
+        for row in ranges
+        if (oldest := row["oldest"]) is not None and (newest := row["newest"]) is not None
+    ]
+    timed.sort(key=lambda each: (-each.bytes, each.name))
+    shown = sorted(timed[:ROWS], key=lambda each: (_sane(each.oldest, now_ms), each.name))
+    real = [ms for each in shown for ms in (each.oldest, each.newest) if _is_sane(ms, now_ms)]
     start = min(real, default=now_ms - _DAY_MS)
     axis = _Axis(start_ms=start - max(1, (now_ms - start) // 50), now_ms=now_ms)
-    bars = tuple(_topic(row, axis, palette) for row in shown)
+    bars = tuple(_topic(each, axis, palette) for each in shown)
     return Times(
         rows=bars,
         hidden=len(timed) - len(shown),
@@ -164,11 +178,11 @@ def _sane(ms: int, now_ms: int) -> int:
     return min(now_ms, ms) if ms >= _ANCIENT_MS else _ANCIENT_MS
 
 
-def _topic(row: Row, axis: _Axis, palette: Palette) -> TopicTime:
-    oldest, newest = row["oldest"], row["newest"]
+def _topic(each: _Range, axis: _Axis, palette: Palette) -> TopicTime:
+    oldest, newest = each.oldest, each.newest
     return TopicTime(
-        topic=row["name"],
-        colour=palette.colour(row["topic"]),
+        topic=each.name,
+        colour=palette.colour(each.topic),
         calendar=_bar(axis.calendar(oldest), axis.calendar(newest)),
         by_age=_bar(axis.by_age(oldest), axis.by_age(newest)),
         oldest=instant(oldest),

@@ -12,15 +12,15 @@ from datetime import date, time
 from decimal import Decimal
 from io import BytesIO
 from math import isfinite
-from typing import Any, Final
+from typing import Final
 
 import fastavro
 from fastavro import _read_py as plain
 
 from segmend.errors import UsageError
 from segmend.frozen import frozen
+from segmend.json_values import JsonObject, number, objects
 from segmend.logdir import disk
-from segmend.long_json import JsonObject
 from segmend.rescue.confluent import HEADER, schema_id
 from segmend.rescue.decoders import FAULTS, Decoded, failed, read_schema, too_large
 from segmend.rescue.texts import base64
@@ -42,7 +42,6 @@ _MOST_WIDTH: Final = 4
 _MOST_TEXT: Final = 32 << 20
 
 
-AvroSchema = list[Any] | JsonObject | str
 """As Avro writes it in JSON: a union, an object with `type`, or a name."""
 
 
@@ -50,8 +49,8 @@ AvroSchema = list[Any] | JsonObject | str
 class SchemaReader:
     """How values of one schema are read; `reason` if they are not."""
 
-    parsed: AvroSchema | None = None
-    call: Callable[[BytesIO, AvroSchema | None], object] | None = None
+    parsed: object = None
+    call: Callable[[BytesIO, object], object] | None = None
     reason: str = ""
 
 
@@ -148,7 +147,7 @@ class _Look:
         self._open: set[str] = set()
         self.recursive = self.endless = False
 
-    def size(self, schema: AvroSchema) -> tuple[int, int]:
+    def size(self, schema: object) -> tuple[int, int]:
         """The bytes of a value, and how many values are in it: arrays and maps are one, and have one byte."""
         if isinstance(schema, list):
             sizes = [(1 + least, wide) for least, wide in map(self.size, schema)]
@@ -156,6 +155,8 @@ class _Look:
             return max(sizes, key=lambda size: (size[1] / size[0], -size[0]), default=(1, 1))
         if isinstance(schema, str):
             return (_FIXED[schema], 1) if schema in _FIXED else self._of_name(schema, self._named[schema])
+        if not isinstance(schema, dict):
+            raise TypeError(f"a schema is {type(schema).__name__}")
         kind = schema["type"]
         if kind in ("array", "map"):
             least, wide = self.size(schema["items" if kind == "array" else "values"])
@@ -170,10 +171,10 @@ class _Look:
         if name not in self._sizes:
             self._open.add(name)
             if schema["type"] in ("record", "error"):
-                sizes = [self.size(field["type"]) for field in schema["fields"]]
+                sizes = [self.size(field["type"]) for field in objects(schema, "fields")]
                 self._sizes[name] = sum(least for least, _ in sizes), 1 + sum(wide for _, wide in sizes)
             else:
-                self._sizes[name] = schema.get("size", 1), 1
+                self._sizes[name] = number({"size": 1, **schema}, "size"), 1
             self._open.discard(name)
         return self._sizes[name]
 

@@ -18,7 +18,8 @@ from segmend.errors import MissingExtra
 
 if TYPE_CHECKING:
     from segmend.node.metadata_image import MetadataImage
-    from segmend.rescue.outlet import Folder, Line
+    from segmend.rescue.lines import PartitionLine
+    from segmend.rescue.outlet import Folder
     from segmend.rescue.reached import Reached
     from segmend.rescue.request import Due, Home, Job, RescueRequest, Written
 
@@ -45,7 +46,7 @@ class NamedForm(Form, Protocol):
         `known` is the metadata of their cluster, if it is among the dirs.
         """
 
-    def finish(self, home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
+    def finish(self, home: Home, outlet: Folder, lines: Sequence[PartitionLine]) -> None:
         """All partitions are written: `lines` is what the journal says of them."""
 
 
@@ -58,7 +59,7 @@ class Growing(Form, Protocol):
     def elsewhere(self, name: str) -> Form:
         """What adds to it a partition in a task on another machine."""
 
-    def commit(self, lines: Sequence[Line]) -> None:
+    def commit(self, lines: Sequence[PartitionLine]) -> None:
         """Have for good what these lines tell; raises `SegmendError`."""
 
 
@@ -87,7 +88,7 @@ def prepare(request: RescueRequest, outlet: Folder, due: Sequence[Due], known: M
     del request, outlet, due, known
 
 
-def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
+def finish(home: Home, outlet: Folder, lines: Sequence[PartitionLine]) -> None:
     """For a form that has nothing more to do."""
     del home, outlet, lines
 

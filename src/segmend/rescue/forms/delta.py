@@ -20,8 +20,9 @@ from segmend.rescue.arrow_rows import schema, write_parquet
 from segmend.rescue.committed import Committed
 from segmend.rescue.delta_log import delta_in_words
 from segmend.rescue.forms import prepare as prepare
+from segmend.rescue.lines import FormFacts, PartitionLine
 from segmend.rescue.long_names import stem
-from segmend.rescue.outlet import Folder, Line
+from segmend.rescue.outlet import Folder
 from segmend.rescue.request import Due, Home, Job, RescueRequest, Written
 
 BEGINS: Final = frozenset({"_delta_log"})
@@ -41,7 +42,7 @@ def write(job: Job, outlet: Folder) -> Written:
     return write_parquet(job, outlet, wanted, f"{stem(job.name)}.parquet")
 
 
-def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
+def finish(home: Home, outlet: Folder, lines: Sequence[PartitionLine]) -> None:
     """Commit what is not in the table yet. Raises `SegmendError`."""
     del home
     committed = Committed(outlet)
@@ -51,7 +52,7 @@ def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
         _commit(outlet.path, committed, wanted, [line["form"] for line in lines if line["form"]["rows"]])
 
 
-def _commit(folder: str, committed: Committed, wanted: pa.Schema, files: Sequence[Line]) -> None:
+def _commit(folder: str, committed: Committed, wanted: pa.Schema, files: Sequence[FormFacts]) -> None:
     table = DeltaTable.create(folder, wanted, mode="ignore")
     files = [each for each in files if table.transaction_version(_transaction(each)) is None]
     if not files:
@@ -67,6 +68,6 @@ def _commit(folder: str, committed: Committed, wanted: pa.Schema, files: Sequenc
         table.create_write_transaction(actions, "append", wanted, commit_properties=properties)
 
 
-def _transaction(file: Line) -> str:
+def _transaction(file: FormFacts) -> str:
     """By its name, which a table that was compacted since then has no more among its files."""
     return f"segmend-rescue/{file['file']}"

@@ -11,22 +11,23 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import islice
-from typing import Final
+from typing import Final, Required, TypedDict, cast
 
 from confluent_kafka import Message
 
 from segmend.broker.election import MIN_INSYNC
 from segmend.errors import SegmendError, UsageError
 from segmend.formats.java_properties import parse
+from segmend.json_values import texts
 from segmend.logdir import disk
 from segmend.logdir.files import FileEntry
-from segmend.long_json import JsonObject
 from segmend.node.metadata_image import MetadataImage
 from segmend.rescue import notes
 from segmend.rescue.forms import finish as finish
-from segmend.rescue.live import LiveCluster, LiveTopic
+from segmend.rescue.lines import PartitionLine
+from segmend.rescue.live import LiveCluster, LiveTopic, More
 from segmend.rescue.long_names import stem
-from segmend.rescue.outlet import JOURNAL, Folder, Line
+from segmend.rescue.outlet import JOURNAL, Folder
 from segmend.rescue.reached import Reached, what_is_new
 from segmend.rescue.request import Due, Job, RescueRequest, Written
 from segmend.rescue.rows import Row, Tally, rows
@@ -156,7 +157,7 @@ def _same_cluster(cluster: LiveCluster, outlet: Folder) -> None:
                 f"{cluster.bootstrap}: is cluster {mine}, and this rescue began with "
                 f"{before.get('cluster')}; give a new OUT for another cluster"
             )
-        for name in before.get("notes", ()):
+        for name in texts(before, "notes") if "notes" in before else ():
             if disk.path_type(f"{outlet.path}/{name}") is None:
                 raise SegmendError(
                     f"{outlet.path}/{name}: is gone, which told how far that partition was sent; put it back "
@@ -173,6 +174,17 @@ def _list_notes(cluster: str | None, outlet: Folder) -> None:
     )
     if disk.path_type(path) is None or notes.held(path, _ANEW).get("notes") != told:
         notes.put(outlet, _CLUSTER, {"cluster": cluster, "notes": told})
+
+
+class _Held(TypedDict, total=False):
+    """What the file of a note has; the rest are the fields of `Reached`."""
+
+    name: Required[str]
+    target_offset: int
+    sending: bool
+    skipped: list[list[int]]
+    anew: bool
+    first_target: int | None
 
 
 class _Note:
@@ -213,9 +225,9 @@ class _Note:
         path = f"{outlet.path}/{file}"
         if disk.path_type(path) is None:
             return None
-        held = notes.held(path, _ANEW)
+        held = cast(_Held, {"name": file.removesuffix(_NOTE), **notes.held(path, _ANEW)})
         try:
-            note = cls(outlet, **{"name": file.removesuffix(_NOTE), **held})
+            note = cls(outlet, **held)
         except TypeError:
             note = None
         if note is None or f"{stem(note.name)}{_NOTE}" != file:
@@ -315,7 +327,7 @@ class SentSoFar:
         new = what_is_new(job, note.reached)
         return _Sending(new.job, outlet, note).run(new.before, new.after)
 
-    def commit(self, lines: Sequence[Line]) -> None:
+    def commit(self, lines: Sequence[PartitionLine]) -> None:
         """Each partition has its note already."""
         del lines
         _list_notes(self._cluster, self._outlet)
@@ -426,7 +438,7 @@ def _content(message: Message) -> bytes:
     return blake2b(repr(told).encode(), digest_size=16).digest()
 
 
-def _more(row: Row) -> JsonObject:
+def _more(row: Row) -> More:
     # librdkafka takes 0 for "now".
     return {"timestamp": row.timestamp or 1, "headers": row.headers}
 

@@ -39,7 +39,8 @@ from segmend.merge.pieces import Piece
 from segmend.merge.rows import iter_rows
 from segmend.merge.spans import Spans, common
 from segmend.node.metadata_image import MetadataImage
-from segmend.rescue.outlet import Folder, Line
+from segmend.rescue.lines import FormFacts, PartitionLine
+from segmend.rescue.outlet import Folder
 from segmend.rescue.request import Due, Home, Job, RescueRequest, Written
 from segmend.rescue.rows import Tally
 from segmend.rescue.space import require_space
@@ -56,10 +57,7 @@ LARGEST: Final = INT_MAX
 
 
 _STEP: Final = 1 << 20
-_CHECKPOINTS: Final = (
-    (offset_checkpoint.RECOVERY_POINT, "next_offset"),
-    (offset_checkpoint.HIGH_WATERMARK, "next_offset"),
-)
+_OF_THE_END: Final = (offset_checkpoint.RECOVERY_POINT, offset_checkpoint.HIGH_WATERMARK)
 
 
 @frozen
@@ -125,7 +123,7 @@ def write(job: Job, outlet: Folder) -> Written:
     hidden = [piece for piece, written in zip(job.pieces, chosen, strict=True) if piece.cut > written.cut]
     records -= sum(piece.records - count_of(piece) for piece in hidden)
     counted = _counted(job, scans)
-    facts = {"log_start_offset": start, "next_offset": end}
+    facts: FormFacts = {"log_start_offset": start, "next_offset": end}
     if end < job.merged.next_offset and (since := _open_since(scans[-1])) is not None:
         facts["open_since"] = since
     return Written(
@@ -283,13 +281,13 @@ def _records_of(piece: Piece, batch: RecordBatch) -> int:
     return batch.records_count if told else count_of(replace(piece, start=batch.position, stop=batch.end))
 
 
-def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
+def finish(home: Home, outlet: Folder, lines: Sequence[PartitionLine]) -> None:
     """Whose dir it is, the checkpoints, and last that it was closed in order."""
     if home.identity is not None:
         _copy(home.identity, meta_properties.FILE_NAME, outlet)
         _bring_metadata(home.dirs, outlet)
-    for name, fact in _CHECKPOINTS:
-        _checkpoint(name, [(line, line["form"][fact]) for line in lines], outlet)
+    for name in _OF_THE_END:
+        _checkpoint(name, [(line, line["form"]["next_offset"]) for line in lines], outlet)
     started = [(line, line["form"]["log_start_offset"]) for line in lines]
     _checkpoint(offset_checkpoint.LOG_START_OFFSET, [each for each in started if each[1]], outlet)
     compacted = [
@@ -301,7 +299,7 @@ def finish(home: Home, outlet: Folder, lines: Sequence[Line]) -> None:
     outlet.lay(clean_shutdown.FILE_NAME, b"")
 
 
-def _checkpoint(name: str, rows: Sequence[tuple[Line, int]], outlet: Folder) -> None:
+def _checkpoint(name: str, rows: Sequence[tuple[PartitionLine, int]], outlet: Folder) -> None:
     entries = tuple(CheckpointEntry(line["topic"], line["partition"], offset) for line, offset in rows)
     outlet.lay(name, offset_checkpoint.render(OffsetCheckpoint(entries=entries)))
 

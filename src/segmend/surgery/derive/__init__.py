@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from segmend.long_json import JsonObject
+from segmend.json_values import JsonObject
 
 Arguments = JsonObject
 """What a plan gives to a recipe: JSON values."""

@@ -11,6 +11,7 @@ from segmend.broker.rule import gone_in
 from segmend.errors import PartitionError
 from segmend.formats import legacy
 from segmend.formats.batch import HEADER_SIZE_V2, read_header
+from segmend.json_values import number
 from segmend.kernel.indexes import OFFSET_ENTRY
 from segmend.kernel.types import DECODE_LIMIT, BuiltIndexes, IndexRule, SegmentScan
 from segmend.logdir.log_dir import LogDir
@@ -28,8 +29,8 @@ class _Bytes(Protocol):
 
 def built_indexes(log_dir: LogDir, partition: str, arguments: Arguments, release: Release) -> BuiltIndexes:
     """Both indexes of the segment `base_offset` of `arguments`, with its `interval` in bytes."""
-    segment = segment_of(partition_of(log_dir, partition), int(arguments["base_offset"]))
-    rule = rule_of(release, int(arguments.get("interval", DEFAULT_INTERVAL)))
+    segment = segment_of(partition_of(log_dir, partition), number(arguments, "base_offset"))
+    rule = rule_of(release, number({"interval": DEFAULT_INTERVAL, **arguments}, "interval"))
     scan = scanned(segment, rule)
     with log_of(segment).reader() as reader:
         return indexes_in(scan, rule, reader, log_of(segment).path)

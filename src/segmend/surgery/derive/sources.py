@@ -12,6 +12,7 @@ from segmend.errors import SegmendError
 from segmend.formats import producer_snapshot
 from segmend.formats.names import file_prefix
 from segmend.formats.producer_snapshot import ProducerStateEntry
+from segmend.json_values import number
 from segmend.kernel.scan import ScanTask, iter_batches, scan_log
 from segmend.kernel.types import IndexRule, SegmentScan
 from segmend.logdir.file_system import OpenFile
@@ -21,6 +22,7 @@ from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.scans import whole_scan
 from segmend.logdir.witnesses import SNAPSHOT_LIMIT
+from segmend.surgery.derive import Arguments
 
 
 def partition_of(log_dir: LogDir, name: str) -> PartitionDir:
@@ -59,6 +61,11 @@ def replayed(segment: LogSegment, producers: tuple[ProducerStateEntry, ...]) -> 
     return scan
 
 
+def snapshot_in(arguments: Arguments) -> int | None:
+    """The offset of the snapshot to begin with, among the arguments of a recipe."""
+    return None if arguments["snapshot"] is None else number(arguments, "snapshot")
+
+
 def producers_before(
     partition: PartitionDir, offset: int, snapshot: int | None
 ) -> tuple[ProducerStateEntry, ...]:
@@ -70,9 +77,9 @@ def producers_before(
     states = () if snapshot is None else snapshot_states(partition, snapshot)
     bases = sorted(partition.layout.logs)
     start = snapshot or 0
-    for number, base in enumerate(bases):
-        last = number + 1 == len(bases)
-        if base < offset and (last or bases[number + 1] > start):
+    for place, base in enumerate(bases):
+        last = place + 1 == len(bases)
+        if base < offset and (last or bases[place + 1] > start):
             states = _advanced(segment_of(partition, base), states, start, offset)
     return states
 

@@ -6,9 +6,10 @@ import fcntl
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Unpack
 
 from segmend.errors import BrokerRunning, Cancelled, SegmendError
-from segmend.surgery.execute.journal_events import Direction, line_of
+from segmend.surgery.execute.journal_events import Direction, Event, Facts, line_of
 from segmend.surgery.execute.own_files import write_private
 from segmend.surgery.execute.plan_run import PLAN, PlanRun
 from segmend.surgery.writing.effects import Effects, sync_dir
@@ -23,10 +24,10 @@ class JournalWriter:
         self._fd = fd
         self._now = now
 
-    def write(self, event: str, direction: Direction, *, synced: bool = True, **more: object) -> None:
+    def write(self, event: str, direction: Direction, *, synced: bool = True, **more: Unpack[Facts]) -> None:
         """Add an event; raises `OSError`."""
         at, after = round(self._now(), 3), self._run.last_line
-        written = {"event": event, "direction": direction, **more, "at": at, "after": after}
+        written: Event = {"event": event, "direction": direction, **more, "at": at, "after": after}
         broken = self._run.broken_rule(written)
         assert broken is None, f"{event} in {self._run.journal}: {broken}"
         assert self._run.size == self._run.valid_bytes, "a torn line is cut off before another one is written"

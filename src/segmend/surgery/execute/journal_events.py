@@ -6,13 +6,42 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum, StrEnum
-from typing import Final
+from typing import Final, Required, TypedDict, cast
 
-from segmend.long_json import JsonObject
-
-Event = JsonObject
-LogEnd = list[str | int | None]
+LogEnd = tuple[str, int | None]
 """The name of the last log of a directory, "" for none; its size where no step is on it, else None."""
+
+
+class Facts(TypedDict, total=False):
+    """What an event is about, by its kind; journals of old lack some of it.
+
+    A step with its kind, paths and vault; steps that were given up; of a beginning the place of the `vaults`,
+    the times of `folders`, the `locks` that it made, its `turn`, where logs end, its plan (the hash, and all
+    of it `packed`), and the process.
+    """
+
+    step: int
+    kind: str
+    paths: Sequence[str]
+    vault: str
+    steps: list[int]
+    vaults: str
+    folders: dict[str, int]
+    locks: list[str]
+    turn: int | None
+    log_ends: dict[str, LogEnd] | None
+    plan: str | None
+    packed: str | None
+    pid: int
+
+
+class Event(Facts, total=False):
+    """What a line tells; `after` is the hash of the line before."""
+
+    event: Required[str]
+    direction: Required[str]
+    at: float
+    after: str | None
 
 
 class Direction(StrEnum):
@@ -98,7 +127,8 @@ def event_of(line: bytes) -> Event | None:
     shape = _SHAPES.get(str(data.get("event")))
     fits = shape is not None and all(fit(data.get(name)) for name, fit in shape.items())
     fits = fits and _is_time(data.get("at"))
-    return data if fits else None
+    data.pop("sum", None)
+    return cast(Event, data) if fits else None
 
 
 class Course:

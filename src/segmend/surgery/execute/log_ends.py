@@ -7,7 +7,7 @@ would lie behind damage, where a recovery cuts it off, or beside other records o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from typing import Final
 
 from segmend.formats.names import parse_file_name
@@ -65,7 +65,7 @@ def log_ends(steps: Sequence[Step]) -> dict[str, LogEnd]:
                 (logs.discard if isinstance(step, Quarantine) else logs.add)(name)
         last = max(logs, key=_order, default="")
         size = None if last in touched or not last else disk.file_size(f"{here}/{last}")
-        ends[path] = [last, size]
+        ends[path] = last, size
     return ends
 
 
@@ -78,7 +78,7 @@ def behind(run: PlanRun) -> dict[str, Behind]:
     begun, steps = run.last_begun, run.plan.steps
     if begun is None or run.state is RunState.UNDONE:
         return {}
-    ends: Mapping[str, tuple[str, int | None]] = begun.get("log_ends") or {}
+    ends = begun.get("log_ends") or {}
     if run.state is not RunState.APPLIED:
         own = {path for step in steps for path in step.paths}
         return {

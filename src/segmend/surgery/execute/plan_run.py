@@ -154,7 +154,7 @@ class PlanRun:
         """Take the last beginning for what it is, should the journal have lost its line, or more of them."""
         event = self._kept_beginning()
         if event is not None and self.broken_rule(event) is None:
-            self.restored = line_of({name: value for name, value in event.items() if name != "sum"})
+            self.restored = line_of(event)
             self._follow(event, self.restored)
 
     def _kept_beginning(self) -> Event | None:
@@ -384,7 +384,7 @@ def packed(plan: Plan) -> str | None:
 def unpacked(event: Event) -> Plan:
     """The plan in a line that begins something; raises `SegmendError` where it has none."""
     try:
-        data = zlib.decompressobj().decompress(base64.b64decode(event["packed"]), PACKED_LIMIT)
+        data = zlib.decompressobj().decompress(base64.b64decode(event["packed"] or ""), PACKED_LIMIT)
     except (KeyError, TypeError, ValueError, zlib.error):
         raise SegmendError("the line has no plan") from None
     return Plan.parse(data, PLAN)

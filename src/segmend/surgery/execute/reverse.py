@@ -126,7 +126,7 @@ def _plan(
 
 def _refusal(plan: Plan) -> str | None:
     """Why a broker would not start after the plan, where it does now."""
-    now, then = plan.forecast.get("before", {}), plan.forecast.get("after", {})
+    now, then = plan.start("before"), plan.start("after")
     harm = (now.get("outcome"), then.get("outcome")) == ("starts", "refuses")
     return str(then.get("reason")) if harm else None
 

@@ -234,7 +234,7 @@ def _begin(fx: Effects, run: PlanRun, journal: JournalWriter, direction: Directi
         times, made = {**times, **last["folders"]}, last["locks"]
     turn = next_turn(folder(folder(run.path)))
     begun = any(status is not Status.BEFORE for status in run.statuses())
-    ends = (run.last_begun or {}).get("log_ends") if begun else log_ends(run.plan.steps)
+    ends = _last_begun(run).get("log_ends") if begun else log_ends(run.plan.steps)
     journal.write(
         "begun", direction, turn=turn, vaults=vaults, folders=times, locks=made, log_ends=ends,
         plan=run.plan.sha256, pid=os.getpid(), packed=packed(run.plan),

@@ -71,7 +71,7 @@ def next_turn(state_dir: str) -> int:
     for path in (f"{home}/{name}/{file}" for name in _names(home) for file in (JOURNAL, BEGUN)):
         with suppress(Unreadable):
             lines = disk.read(path, LIMIT).splitlines(keepends=True)
-            events = [event_of(line) or {} for line in lines if b'"begun"' in line]
+            events = filter(None, (event_of(line) for line in lines if b'"begun"' in line))
             turns += [each.get("turn") or 0 for each in events]
     return 1 + max(turns)
 

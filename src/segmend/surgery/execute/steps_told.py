@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 
 from segmend.errors import SegmendError
@@ -66,14 +66,14 @@ def by_lines(events: Iterable[Event], vaults: str) -> list[StepTold]:
         number, back = event["step"], event["direction"] == BACK
         ended = Status.BEFORE if back else Status.AFTER
         status = ended if event["event"] == "done" else Status.BETWEEN
-        said[number] = status, {**(said[number][1] if number in said else {}), **event}
+        said[number] = status, {**said[number][1], **event} if number in said else event
     return [
         step_told(n + 1, str(event.get("kind") or ""), _paths(event), status, f"{vaults}/{n + 1:04d}")
         for n, (status, event) in sorted(said.items())
     ]
 
 
-def _paths(event: Mapping[str, object]) -> list[str]:
+def _paths(event: Event) -> list[str]:
     """Lines of old have none."""
     paths = event.get("paths")
     return [str(path) for path in paths] if isinstance(paths, list) else []

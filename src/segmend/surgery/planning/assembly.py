@@ -10,10 +10,10 @@ from segmend.errors import SegmendError, UsageError
 from segmend.formats import clean_shutdown
 from segmend.formats.offset_checkpoint import CheckpointEntry, OffsetCheckpoint, render
 from segmend.frozen import field, frozen, replace
+from segmend.json_values import JsonObject
 from segmend.logdir import disk
 from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import AS_GIVEN, Release
-from segmend.long_json import JsonObject
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.boundaries import links
 from segmend.surgery.dir_fingerprint import DirFingerprint

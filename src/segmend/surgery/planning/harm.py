@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from segmend.formats.names import parse_dir_name
 from segmend.frozen import field, frozen, replace
+from segmend.json_values import JsonObject
 from segmend.loading import ForecastOptions, forecast
 from segmend.loading.values import WHOLE, PartitionOutcome
-from segmend.long_json import JsonObject
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.surgery.plan import Left, Plan
 from segmend.surgery.step import Step

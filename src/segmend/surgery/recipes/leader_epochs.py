@@ -9,6 +9,7 @@ removed the first batches of an epoch it knows the true beginning, the log only 
 
 from __future__ import annotations
 
+from segmend.json_values import number
 from segmend.loading.epochs import EpochCache
 from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
@@ -23,5 +24,5 @@ def build(log_dir: LogDir, partition: str, arguments: Arguments, _release: Relea
     cache = EpochCache()
     for base in sorted(partition_dir.layout.logs):
         cache.recover(scanned(segment_of(partition_dir, base)).epochs)
-    cache.truncate_from_start(int(arguments["start"]))
+    cache.truncate_from_start(number(arguments, "start"))
     return leader_epochs_of(cache)

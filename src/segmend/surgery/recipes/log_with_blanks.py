@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 
+from segmend.json_values import number, objects, text
 from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
 from segmend.surgery.derive import Arguments
@@ -16,11 +17,11 @@ from segmend.surgery.derive.sources import log_of, partition_of, segment_of
 
 def build(log_dir: LogDir, partition: str, arguments: Arguments, _release: Release) -> bytes:
     """See the module; raises `SegmendError` without the segment, `Unreadable`."""
-    segment = segment_of(partition_of(log_dir, partition), int(arguments["base_offset"]))
+    segment = segment_of(partition_of(log_dir, partition), number(arguments, "base_offset"))
     parts, at = [], 0
     with log_of(segment).reader() as reader:
-        for blank in arguments["blanks"]:
-            parts += [reader.read(blank["position"] - at, at), b64decode(blank["base64"])]
-            at = blank["end"]
+        for blank in objects(arguments, "blanks"):
+            parts += [reader.read(number(blank, "position") - at, at), b64decode(text(blank, "base64"))]
+            at = number(blank, "end")
         parts.append(reader.read(reader.size - at, at))
     return b"".join(parts)

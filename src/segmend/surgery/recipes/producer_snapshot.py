@@ -14,11 +14,12 @@ from __future__ import annotations
 from typing import Final
 
 from segmend.broker.rule import new_in
+from segmend.json_values import number
 from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
 from segmend.surgery.derive import Arguments
 from segmend.surgery.derive.file_bytes import producer_snapshot_of
-from segmend.surgery.derive.sources import data_timestamps, partition_of, producers_before
+from segmend.surgery.derive.sources import data_timestamps, partition_of, producers_before, snapshot_in
 
 MARKER_TIMES: Final = new_in("ProducerStateEntry.lastTimestamp: that of a marker too, 2.4.1", (2, 4, 1))
 
@@ -26,7 +27,7 @@ MARKER_TIMES: Final = new_in("ProducerStateEntry.lastTimestamp: that of a marker
 def build(log_dir: LogDir, partition: str, arguments: Arguments, release: Release) -> bytes:
     """See the module; raises `SegmendError` without the snapshot to begin with, `Unreadable`."""
     partition_dir = partition_of(log_dir, partition)
-    states = producers_before(partition_dir, int(arguments["offset"]), arguments["snapshot"])
+    states = producers_before(partition_dir, number(arguments, "offset"), snapshot_in(arguments))
     if not MARKER_TIMES.of(release):
         # The timestamp of the last data batch, where a marker may have come after it.
         marked = [state for state in states if state.coordinator_epoch >= 0]

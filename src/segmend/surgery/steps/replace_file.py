@@ -9,11 +9,11 @@ from typing import ClassVar, Final, Self
 from segmend.errors import SegmendError
 from segmend.formats.names import file_prefix
 from segmend.frozen import field, frozen, replace
+from segmend.json_values import JsonObject
 from segmend.logdir import disk
 from segmend.logdir.file_system import Files, Unreadable
 from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
-from segmend.long_json import JsonObject
 from segmend.surgery import recipes
 from segmend.surgery.fingerprint import MISSING, Fingerprint, changed, hash_bytes, look
 from segmend.surgery.new_bytes import NewBytes

@@ -7,18 +7,19 @@ import os
 import re
 from collections.abc import Iterator
 from itertools import chain
+from typing import Final
 
 from segmend.cli.commands.show.select import selection
 from segmend.cli.output import emit_asked, style
 from segmend.errors import UsageError
 from segmend.formats.names import parse_dir_name
 from segmend.frozen import frozen
+from segmend.json_values import JsonObject, number
 from segmend.logdir import disk
 from segmend.logdir.file_system import DEFAULT_LIMIT, OpenFile
 from segmend.logdir.files import FileEntry
 from segmend.logdir.seek import start_of
 from segmend.logdir.walk import Item, walk
-from segmend.long_json import JsonObject
 from segmend.report import fields, log, text
 from segmend.report.log import RecordView
 from segmend.report.partitions import Choice
@@ -133,16 +134,19 @@ def _show_rows(opened: Opened, reader: OpenFile, args: argparse.Namespace) -> No
     emit_asked(args, objects, fields.lines(viewer.fields, rows, style(args)))
 
 
+_NUMBERS: Final = ("offset", "at", "timestamp")
+
+
 def _wanted_row(row: JsonObject, args: argparse.Namespace) -> bool:
     """Whether a row fits the selection, as far as it has what is selected by."""
     if "remark" in row:
         return True
-    if "topic" in row and not Choice(topic=args.topic, partition=args.partition).wants(
-        row["topic"], row["partition"]
+    topic, wanted = row.get("topic"), selection(args)
+    if topic is not None and not Choice(topic=args.topic, partition=args.partition).wants(
+        str(topic), number(row, "partition")
     ):
         return False
-    wanted = selection(args)
-    offset, at, time = row.get("offset"), row.get("at"), row.get("timestamp")
+    offset, at, time = (number(row, name) if row.get(name) is not None else None for name in _NUMBERS)
     return (
         (offset is None or wanted.first_offset <= offset <= wanted.last_offset)
         and (at is None or wanted.first_position <= at <= wanted.last_position)

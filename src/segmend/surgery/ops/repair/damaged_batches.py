@@ -8,6 +8,7 @@ from segmend.findings import Finding
 from segmend.formats.batch import HEADER_SIZE_V2, RecordBatch, read_header
 from segmend.formats.java_number import INT_MAX
 from segmend.frozen import frozen, replace
+from segmend.json_values import number
 from segmend.kernel.scan import iter_batches
 from segmend.logdir.file_system import OpenFile
 from segmend.logdir.log_segment import LogSegment
@@ -123,12 +124,12 @@ def _header(reader: OpenFile, position: int) -> RecordBatch:
 
 def _end(finding: Finding, position: int, header: RecordBatch | None) -> int:
     if finding.code in NOT_A_BATCH:
-        return int(finding.detail["end"])
+        return number(finding.detail, "end")
     if finding.code in ZEROED | TORN:
-        return position + int(finding.detail["bytes"])
-    return (
-        position + int(finding.detail["bytes"]) if header is None or "bytes" in finding.detail else header.end
-    )
+        return position + number(finding.detail, "bytes")
+    if header is None or "bytes" in finding.detail:
+        return position + number(finding.detail, "bytes")
+    return header.end
 
 
 def fits(region: Region, header: RecordBatch) -> bool:

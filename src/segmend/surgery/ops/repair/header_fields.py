@@ -23,7 +23,8 @@ _MAGIC: Final = 2
 
 def patch(finding: Finding) -> Step:
     """The step for one finding; raises `BeyondRepair` if nothing proves the right value."""
-    position, data = _FIELDS[finding.code](finding, finding.detail)
+    numbers = {name: value for name, value in finding.detail.items() if isinstance(value, int)}
+    position, data = _FIELDS[finding.code](finding, numbers)
     return PatchFile.at(
         f"{finding.dir}/{finding.file}", position, NewBytes.inline(data), f"{finding.code} {finding.message}"
     )

@@ -181,8 +181,9 @@ def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
         emit_asked(args, map(merge_json, [partition]), merge_lines(partition, style(args)))
         code |= _code(partition)
     gone, beside = [*around.gone().values()], around.passed_over()
-    last = {"type": "summary", "vanished": gone, **beside.to_json()}
-    emit_asked(args, [last], chain(vanished_lines(gone), passed_over_lines(last)))
+    told = beside.to_json()
+    last = {"type": "summary", "vanished": gone, **told}
+    emit_asked(args, [last], chain(vanished_lines(gone), passed_over_lines(told)))
     return code | ExitCode.of(left=gone or beside.strays or beside.shared, unread=beside.broken)
 
 

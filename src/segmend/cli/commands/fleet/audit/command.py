@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from itertools import chain
 
@@ -15,7 +15,7 @@ from segmend.fleet import carried, delta, folder, publish
 from segmend.fleet.audit import SKIPPED, AuditOutcome, AuditRequest, audit
 from segmend.fleet.healing import heal
 from segmend.fleet.listing import find_places
-from segmend.long_json import JsonObject
+from segmend.fleet.typed_rows import FindingObject, RunRow
 from segmend.report import text
 from segmend.report.progress import Progress
 from segmend.report.style import Style
@@ -75,7 +75,7 @@ def _publish(args: argparse.Namespace, outcome: AuditOutcome) -> None:
         emit([f"tables: {args.out}", *([f"report: {report}"] if report else [])])
 
 
-def lines(groups: Sequence[tuple[JsonObject, int]], outcome: AuditOutcome, look: Style) -> Iterator[str]:
+def lines(groups: Sequence[tuple[FindingObject, int]], outcome: AuditOutcome, look: Style) -> Iterator[str]:
     """One line a code with its first place, the worst first, and what was looked at."""
     for first, count in groups[:_SHOWN]:
         severity, code = first["severity"], first["code"]
@@ -86,8 +86,8 @@ def lines(groups: Sequence[tuple[JsonObject, int]], outcome: AuditOutcome, look:
         if first["cause"] is not None:
             cause = first["cause"]
             yield f"             because of {cause['code']} {text.clean(cause['file'] or '')}"
-        elif first["remedy"] and severity != "info":
-            yield f"             next: {look.command(first['remedy']['command'])}"
+        elif (remedy := first["remedy"]) and severity != "info":
+            yield f"             next: {look.command(remedy['command'])}"
     if len(groups) > _SHOWN:
         yield f"... and {plural(len(groups) - _SHOWN, 'more code')}; the report has all of them"
     if groups:
@@ -95,17 +95,17 @@ def lines(groups: Sequence[tuple[JsonObject, int]], outcome: AuditOutcome, look:
     yield from _totals(outcome.row, "in what could be read of" if outcome.unreadable else "in")
 
 
-def _told_by(finding: Mapping[str, object]) -> str:
+def _told_by(finding: FindingObject) -> str:
     reader = finding["carried_from"]
     return "" if reader is None else f" (as {reader} read it; not read again)"
 
 
-def _where(finding: JsonObject) -> str:
+def _where(finding: FindingObject) -> str:
     place = text.clean(f"{finding['dir'].rstrip('/')}/{finding['file'] or ''}".rstrip("/"))
     return f"broker {finding['broker']}  {place}"
 
 
-def _totals(row: JsonObject, within: str) -> Iterator[str]:
+def _totals(row: RunRow, within: str) -> Iterator[str]:
     counts = [
         plural(row["errors"], "error"),
         plural(row["warnings"], "warning"),

@@ -67,7 +67,7 @@ def _assignment(path: str) -> dict[tuple[str, int], tuple[int, ...]]:
 def _reassign(measured: Capacity, *, given: bool) -> int:
     """The JSON alone on stdout; what it lacks is told beside it."""
     emit([json.dumps(measured.reassignment, separators=(",", ":"))])
-    moves = len(measured.reassignment["partitions"])
+    moves = len(measured.chosen) - len(measured.untold)
     size = sum(move.bytes for move in measured.chosen) - sum(move.bytes for move in measured.untold)
     note(f"{plural(moves, 'move')} {measured.scope}, {text.size(size)}; racks and quotas were not looked at")
     for each in measured.why_none:

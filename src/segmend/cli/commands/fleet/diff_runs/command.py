@@ -11,7 +11,7 @@ from segmend.errors import ExitCode
 from segmend.fleet import delta
 from segmend.fleet.history import changes, finished, pick, sight
 from segmend.fleet.publish import finding_objects
-from segmend.long_json import JsonObject
+from segmend.fleet.typed_rows import FindingObject
 from segmend.report import text
 from segmend.report.style import Style
 
@@ -27,20 +27,22 @@ def run(args: argparse.Namespace) -> ExitCode:
     rows = {"new": (after, changed.new), "gone": (before, changed.gone), "unseen": (before, changed.unseen)}
     told = {name: finding_objects(args.out, run.run_id, kept) for name, (run, kept) in rows.items()}
     first = {name: list(islice(findings, _SHOWN)) for name, findings in told.items()}
-    summary: dict[str, object] = {"type": "summary", "before": before.run_id, "after": after.run_id}
-    summary |= {name: int(kept.sum()) for name, (_, kept) in rows.items()}
+    counts = {name: int(kept.sum()) for name, (_, kept) in rows.items()}
     if args.json:
         each = ((name, finding) for name in told for finding in chain(first[name], told[name]))
         emit_json({**finding, "change": name} for name, finding in each)
-        emit_json([summary])
+        emit_json([{"type": "summary", "before": before.run_id, "after": after.run_id, **counts}])
     else:
-        emit(_lines(first, summary, style(args)))
+        emit(_lines(first, counts, style(args)))
+        unseen = f", {counts['unseen']} not looked at again" if counts["unseen"] else ""
+        changed_in_all = f"{counts['new']} new, {counts['gone']} gone{unseen}"
+        emit([f"{before.run_id} to {after.run_id}: {changed_in_all}"])
     # The worst come first.
     worse = any(finding["severity"] in ("error", "warning") for finding in first["new"])
     return ExitCode.FINDINGS if worse else ExitCode.NOTHING_WRONG
 
 
-def _lines(told: Mapping[str, list[JsonObject]], summary: JsonObject, look: Style) -> Iterator[str]:
+def _lines(told: Mapping[str, list[FindingObject]], counts: Mapping[str, int], look: Style) -> Iterator[str]:
     for name, findings in told.items():
         for finding in findings:
             place = text.clean(f"{finding['dir'].rstrip('/')}/{finding['file'] or ''}".rstrip("/"))
@@ -48,8 +50,5 @@ def _lines(told: Mapping[str, list[JsonObject]], summary: JsonObject, look: Styl
             code = look("bold", f"{finding['code']:<4}")
             yield f"{name:<6} {severity} {code} broker {finding['broker']}  {place}"
             yield f"                    {text.clean(finding['message'])}"
-        if summary[name] > _SHOWN:
-            yield f"... and {summary[name] - _SHOWN:,} more {name} (--json has all of them)"
-    unseen = summary["unseen"]
-    kept = f", {unseen} not looked at again" if unseen else ""
-    yield f"{summary['before']} to {summary['after']}: {summary['new']} new, {summary['gone']} gone{kept}"
+        if counts[name] > _SHOWN:
+            yield f"... and {counts[name] - _SHOWN:,} more {name} (--json has all of them)"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from segmend.cli.output import emit_asked, style
 from segmend.errors import ExitCode
 from segmend.fleet.history import finished
-from segmend.long_json import JsonObject
+from segmend.fleet.typed_rows import RunRow
 from segmend.report import text
 from segmend.report.table import columns, table
 
@@ -25,8 +25,9 @@ def run(args: argparse.Namespace) -> ExitCode:
     return ExitCode.NOTHING_WRONG
 
 
-def _cells(row: JsonObject) -> Sequence[str]:
-    counts = [row[name] for name in ("brokers", "partitions")]
-    ends = [row[name] for name in ("errors", "warnings", "new_findings", "gone_findings")]
-    shown = [text.number(value) for value in (*counts, *ends)]
-    return (row["run_id"], row["level"], *shown[:2], text.size(row["bytes"]), *shown[2:])
+def _cells(row: RunRow) -> Sequence[str]:
+    ends = (row["errors"], row["warnings"], row["new_findings"], row["gone_findings"])
+    return (
+        row["run_id"], row["level"], text.number(row["brokers"]), text.number(row["partitions"]),
+        text.size(row["bytes"]), *map(text.number, ends),
+    )  # fmt: skip
