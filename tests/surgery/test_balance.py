@@ -1,14 +1,13 @@
 """`plan balance`: the log dirs of a broker, each on a disk of its own, made about equally full."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 from tests.surgery.small_fleet import Fleet
 
 from segmend.balancing.solver import Disk
-from segmend.logdir.log_dir import LogDir
+from segmend.node.broker_dirs import BrokerDirs
 from segmend.report.plan import plan_lines
 from segmend.surgery.ops.balance import operation as balance
 from segmend.surgery.plan import Plan
@@ -19,9 +18,9 @@ ROOM = 500_000
 def disks(capacity: int, *, room: int = ROOM) -> object:
     """Every log dir on a disk of this size, of which nothing else takes any."""
 
-    def file_systems(dirs: Sequence[LogDir]) -> list[balance.FileSystem]:
+    def file_systems(broker: BrokerDirs) -> list[balance.FileSystem]:
         found = []
-        for log_dir in dirs:
+        for log_dir in broker.dirs:
             files = (entry for partition in log_dir.partitions for entry in partition.files.values())
             used = sum(entry.stat().allocated for entry in files)
             disk = Disk(capacity=capacity, used=used, available=room)
