@@ -67,6 +67,7 @@ class PassedOverObject(TypedDict, total=False):
     unread: Sequence[str]
     running: Sequence[str]
     not_here: Sequence[int] | None
+    assumed: Sequence[str]
 
 
 @frozen
