@@ -34,7 +34,7 @@ from segmend.fleet.schemas import REPLICAS
 from segmend.fleet.spool import Spool
 from segmend.fleet.sql import PARTITION, suspects
 from segmend.fleet.task import AuditJob, Result, run_task
-from segmend.fleet.typed_rows import ReplicaRow, RunRow, SuspectRow
+from segmend.fleet.typed_rows import HeldReplica, RunRow, SuspectRow
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
 from segmend.wording import plural
@@ -168,7 +168,7 @@ class _BesideRows(NamedTuple):
 
 
 def _judged(
-    job: AuditJob, told: _BesideRows, places: Mapping[int, Place], replicas: Iterable[ReplicaRow]
+    job: AuditJob, told: _BesideRows, places: Mapping[int, Place], replicas: Iterable[HeldReplica]
 ) -> _Compared:
     """What is said of each group of replicas; no more of them are in memory than one table's file has."""
     spool = Spool(job.out, job.run)
@@ -203,7 +203,7 @@ def _suspects(doubted: Sequence[SuspectRow], places: Mapping[int, Place]) -> lis
 
 
 def _groups(
-    replicas: Iterable[ReplicaRow], told: _BesideRows, places: Mapping[int, Place], spool: Spool
+    replicas: Iterable[HeldReplica], told: _BesideRows, places: Mapping[int, Place], spool: Spool
 ) -> Iterable[Group]:
     clusters = _clusters(places.values())
     for (cluster, topic, partition), same in groupby(replicas, itemgetter(*PARTITION)):
@@ -232,7 +232,7 @@ def _clusters(places: Collection[Place]) -> dict[str, Cluster]:
     }
 
 
-def _replica(row: ReplicaRow, diverged: Diverged, places: Mapping[int, Place]) -> ListedReplica:
+def _replica(row: HeldReplica, diverged: Diverged, places: Mapping[int, Place]) -> ListedReplica:
     return ListedReplica(
         broker=row["broker"],
         dir=places[row["log_dir_id"]].path,
@@ -247,11 +247,11 @@ def _replica(row: ReplicaRow, diverged: Diverged, places: Mapping[int, Place]) -
     )
 
 
-def _is_unread(row: ReplicaRow, told: _BesideRows, places: Mapping[int, Place]) -> bool:
+def _is_unread(row: HeldReplica, told: _BesideRows, places: Mapping[int, Place]) -> bool:
     return f"{places[row['log_dir_id']].path}/{row['dir_name']}" in told.unread
 
 
-def _replica_row(row: ReplicaRow, diverged: Diverged, *, unread: bool) -> rows.Row:
+def _replica_row(row: HeldReplica, diverged: Diverged, *, unread: bool) -> rows.Row:
     difference = diverged.get((row["log_dir_id"], row["topic"], row["partition"]))
     status = "diverged" if difference else "behind" if row["behind"] else "unread" if unread else "in-step"
     shown = {name: value for name, value in row.items() if name in REPLICAS.names}

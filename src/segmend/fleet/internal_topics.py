@@ -14,7 +14,7 @@ from segmend.fleet.ranges import ByteRange
 from segmend.fleet.records import constants, records
 from segmend.fleet.rows import Row, table
 from segmend.fleet.schemas import DECODED
-from segmend.formats.envelope import Part
+from segmend.formats.envelope import DecodedPart
 from segmend.frozen import replace
 from segmend.logdir.file_system import OpenFile
 from segmend.topics import decoder_for
@@ -94,7 +94,7 @@ def _json(part: object) -> str | None:
     return None if part is None else json.dumps(part, ensure_ascii=False)
 
 
-def _data(part: Part) -> _Data:
+def _data(part: DecodedPart) -> _Data:
     """The message; that of a record which a later release wrote is text."""
     data = part.get("data")
     return cast(_Data, data) if isinstance(data, dict) else {}

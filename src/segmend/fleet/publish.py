@@ -18,7 +18,7 @@ from segmend.errors import SegmendError
 from segmend.fleet import alerts, delta, folder, history
 from segmend.fleet.audit import AuditOutcome
 from segmend.fleet.schemas import AUDIT_TABLES, STORED, SUMMARY_KEYS
-from segmend.fleet.typed_rows import FindingObject, FindingRow
+from segmend.fleet.typed_rows import FindingObject, StoredFinding
 
 _ORDER = ("error", "warning", "info")
 _ORDERED_BY = ("code", "broker", "dir", "file")
@@ -78,7 +78,7 @@ def leading(out: str, run_id: str) -> list[tuple[FindingObject, int]]:
     return [(first[key][1], counts[key]) for key in sorted(first)]
 
 
-def _finding_object(row: FindingRow) -> FindingObject:
+def _finding_object(row: StoredFinding) -> FindingObject:
     command, detail = row["remedy_command"], dict(row["detail"] or ())
     cause = detail.pop("cause", None)
     return {

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Protocol, TypeVar, cast
 
 from segmend.fleet.schemas import DIGEST_OFFSETS
-from segmend.fleet.typed_rows import ReplicaRow, SuspectRow
+from segmend.fleet.typed_rows import HeldReplica, SuspectRow
 
 COLUMNS: Final = {
     "partitions": (
@@ -112,7 +112,7 @@ T = TypeVar("T")
 class Sql(Protocol):
     """An SQL engine over the files of this run."""
 
-    def each_partition(self, judge: Callable[[Iterator[ReplicaRow]], T]) -> Iterator[T]:
+    def each_partition(self, judge: Callable[[Iterator[HeldReplica]], T]) -> Iterator[T]:
         """What `judge` makes of the rows of `replicas`, once `suspects` was asked.
 
         It is given whole partitions, their rows in the order of `GROUPED`, wherever, in any number of shares.

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from segmend.fleet.folder import source
 from segmend.fleet.schemas import STORED
 from segmend.fleet.sql import COLUMNS, GROUPED
-from segmend.fleet.typed_rows import ReplicaRow
+from segmend.fleet.typed_rows import HeldReplica
 
 CACHE_KIB: Final = 64 << 10
 _TYPES = {pa.string(): "text"}
@@ -42,9 +42,9 @@ class SQLite:
     def rows(self, statement: str) -> Iterator[Mapping[str, object]]:
         return map(dict, self._db.execute(statement))
 
-    def each_partition(self, judge: Callable[[Iterator[ReplicaRow]], T]) -> Iterator[T]:
+    def each_partition(self, judge: Callable[[Iterator[HeldReplica]], T]) -> Iterator[T]:
         """All of them here, one at a time."""
-        yield judge(cast(ReplicaRow, row) for row in self.rows(GROUPED))
+        yield judge(cast(HeldReplica, row) for row in self.rows(GROUPED))
 
     def close(self) -> None:
         self._db.close()

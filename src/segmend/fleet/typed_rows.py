@@ -81,7 +81,7 @@ class EffectRow(TypedDict):
     basis: str
 
 
-class FindingRow(TypedDict, total=False):
+class StoredFinding(TypedDict, total=False):
     """A row of `findings`."""
 
     run_id: str
@@ -147,7 +147,7 @@ class FindingObject(TypedDict):
     fingerprint: str
 
 
-class ReplicaRow(TypedDict):
+class HeldReplica(TypedDict):
     """A row of the view `replicas` (`sql.REPLICAS`)."""
 
     cluster: str

@@ -42,7 +42,7 @@ _MESSAGES = {
 """What follows the version; unlike other messages, these have it as their first field."""
 
 
-class _Span(TypedDict):
+class _VersionSpan(TypedDict):
     min: int
     max: int
 
@@ -57,10 +57,10 @@ class _VoterFields(TypedDict, total=False):
     id: int
     directory: str
     endpoints: list[_EndpointFields] | None
-    supported: _Span
+    supported: _VersionSpan
 
 
-class _Fields(TypedDict, total=False):
+class _ControlFields(TypedDict, total=False):
     """Those of all of them."""
 
     leader: int
@@ -185,7 +185,7 @@ def _read(kind: int, cursor: Cursor) -> ControlValue:
         if version < 0:
             raise Malformed(0, f"Invalid version found for end transaction marker: {version}")
         return EndTxnMarker(version, cursor.i32())
-    data = cast(_Fields, read(_MESSAGES[kind], cursor, max(version, 0)))
+    data = cast(_ControlFields, read(_MESSAGES[kind], cursor, max(version, 0)))
     if kind == LEADER_CHANGE:
         groups = (data["voters"] or (), data["granting"] or ())
         voters, granting = (tuple(Voter(v["id"], v.get("directory")) for v in group) for group in groups)

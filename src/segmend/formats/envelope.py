@@ -16,7 +16,7 @@ from segmend.formats.schema import base64, messages, read
 FRAME_VERSION = 1
 
 
-class Part(TypedDict, total=False):
+class DecodedPart(TypedDict, total=False):
     """A key or a value: its message (`data`; bytes of a later release), or why it cannot be read."""
 
     type: str | int
@@ -26,14 +26,14 @@ class Part(TypedDict, total=False):
     hex: str
 
 
-class Decoded(TypedDict):
+class DecodedRecord(TypedDict):
     """A record."""
 
-    key: Part | None
-    value: Part | None
+    key: DecodedPart | None
+    value: DecodedPart | None
 
 
-def keyed(key: bytes | None, value: bytes | None, keys: str, values: str) -> Decoded:
+def keyed(key: bytes | None, value: bytes | None, keys: str, values: str) -> DecodedRecord:
     """`{"key": {"type", "data"}, "value": {"version", "data"}}`; a tombstone's value is None.
 
     `keys` and `values` are the tables (`schema.messages`) by record type. Numbers are strings
@@ -51,7 +51,7 @@ def _part(
     table: str,
     kind: int | None,
     version: int | None = None,
-) -> Part | None:
+) -> DecodedPart | None:
     if data is None:
         return None
     cursor = Cursor(data)
@@ -60,13 +60,13 @@ def _part(
         message = messages(table).get(-1 if kind is None else kind)
         if message is None:
             raise Malformed(0, f"record type {kind} is not known")
-        part: Part = {"data": read(message, cursor, number if version is None else version)}
+        part: DecodedPart = {"data": read(message, cursor, number if version is None else version)}
         return {"type": str(number), **part} if label == "type" else {"version": str(number), **part}
     except Malformed as error:
         return _unread(error, data)
 
 
-def framed(key: bytes | None, value: bytes | None, records: str) -> Decoded:
+def framed(key: bytes | None, value: bytes | None, records: str) -> DecodedRecord:
     """`{"key": None, "value": {"type", "version", "data"}}` by the table `records`.
 
     A record of a later release has its api key for a type and its bytes (base64) for data.
@@ -77,7 +77,7 @@ def framed(key: bytes | None, value: bytes | None, records: str) -> Decoded:
     }
 
 
-def _frame(data: bytes, records: str) -> Part:
+def _frame(data: bytes, records: str) -> DecodedPart:
     cursor = Cursor(data)
     try:
         frame, kind, version = cursor.uvarint(), cursor.uvarint(), cursor.uvarint()
@@ -87,7 +87,11 @@ def _frame(data: bytes, records: str) -> Part:
         if message is None or version > message.highest:
             name = kind if message is None else message.name
             return {"type": name, "version": version, "data": base64(data[cursor.position :])}
-        value: Part = {"type": message.name, "version": version, "data": read(message, cursor, version)}
+        value: DecodedPart = {
+            "type": message.name,
+            "version": version,
+            "data": read(message, cursor, version),
+        }
         if cursor.remaining:
             raise Malformed(
                 cursor.position, f"Found {cursor.remaining} byte(s) of garbage after {message.name}"
@@ -97,5 +101,5 @@ def _frame(data: bytes, records: str) -> Part:
     return value
 
 
-def _unread(error: Malformed, data: bytes) -> Part:
+def _unread(error: Malformed, data: bytes) -> DecodedPart:
     return {"error": f"byte {error.position}: {error.reason}", "hex": data.hex()}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from segmend.formats import control
 from segmend.formats.batch import CODEC_NAMES, LOG_APPEND_TIME, RecordBatch
-from segmend.formats.envelope import Decoded, Part
+from segmend.formats.envelope import DecodedPart, DecodedRecord
 from segmend.formats.record import Record
 from segmend.frozen import frozen
 from segmend.logdir.walk import BatchItem, DamageItem, Item, RecordItem
@@ -235,12 +235,12 @@ def _key_and_value(batch: RecordBatch, record: Record, view: RecordView) -> tupl
     return view.payload.text(record.key), view.payload.text(record.value)
 
 
-def _decoded(decoded: Decoded, payload: Payload) -> tuple[str, str]:
+def _decoded(decoded: DecodedRecord, payload: Payload) -> tuple[str, str]:
     """The data of a decoded record; a record without key is named by its type in the key's place."""
     key, value = decoded["key"], decoded["value"]
     name = str(value["type"]) if key is None and value and "type" in value else payload.compact(_data(key))
     return text.clean(name), payload.compact(_data(value))
 
 
-def _data(part: Part | None) -> object:
+def _data(part: DecodedPart | None) -> object:
     return part["data"] if part and "data" in part else part

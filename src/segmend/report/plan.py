@@ -13,7 +13,7 @@ from segmend.json_values import array, member
 from segmend.report import text
 from segmend.report.style import PLAIN, Style
 from segmend.report.table import columns, table
-from segmend.surgery.plan import Loss, Plan, Start
+from segmend.surgery.plan import ForecastLine, Loss, Plan
 from segmend.surgery.step import Step
 from segmend.surgery.writing.work import folder
 from segmend.wording import plural
@@ -133,7 +133,7 @@ def _forecast(plan: Plan, look: Style) -> Iterator[str]:
             yield f"a broker {plan.release} started {when} it {_start(start, look)}"
 
 
-def _start(outcome: Start, look: Style) -> str:
+def _start(outcome: ForecastLine, look: Style) -> str:
     if outcome["outcome"] != "starts":
         return look("red", f"refuses: {text.clean(outcome['reason'] or '')}")
     lost, unserved, unknown = outcome.get("lost", {}), outcome.get("unserved", 0), outcome.get("unknown", [])
@@ -154,7 +154,7 @@ def _start(outcome: Start, look: Style) -> str:
     return f"{words}; {look('red', 'not known')}: {text.clean('; '.join(unknown))}" if unknown else words
 
 
-def _looked_at(outcome: Start) -> str:
+def _looked_at(outcome: ForecastLine) -> str:
     """What of a broker with very many partitions the sentence before is about; the others are not known."""
     count = outcome.get("looked_at")
     return "" if count is None else f" of {plural(count, 'partition')} that it touches"

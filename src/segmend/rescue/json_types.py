@@ -19,7 +19,7 @@ _ATOMS: Final[Mapping[str, tuple[type, ...]]] = {
 _BITS: Final = {"long": 63, "integer": 31, "short": 15, "byte": 7}
 
 
-class Field(TypedDict, total=False):
+class StructField(TypedDict, total=False):
     """Of a struct."""
 
     name: Required[str]
@@ -32,7 +32,7 @@ class Nested(TypedDict, total=False):
     """A struct, an array or a map."""
 
     type: Required[str]
-    fields: list[Field]
+    fields: list[StructField]
     elementType: Type
     containsNull: bool
     valueType: Type
@@ -116,7 +116,7 @@ def _spark(shape: Shape) -> Type:
         return _ANY if shape == "void" else shape
     if "items" in shape:
         return {"type": "array", "elementType": _spark(shape["items"]), "containsNull": True}
-    fields: list[Field] = [
+    fields: list[StructField] = [
         {"name": name, "type": _spark(each), "nullable": True, "metadata": {}}
         for name, each in shape["fields"].items()
     ]
@@ -163,7 +163,7 @@ def misfit(value: object, schema: Type, path: str = "value") -> str | None:
     return next((each for each in misfits if each), None)
 
 
-def _misfit_of(value: JsonObject, field: Field, path: str) -> str | None:
+def _misfit_of(value: JsonObject, field: StructField, path: str) -> str | None:
     name = field["name"]
     if value.get(name) is None:
         return None if field.get("nullable", True) else f"{path[:80]}.{name[:40]} is not there"

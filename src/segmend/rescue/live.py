@@ -212,7 +212,7 @@ class LiveCluster:
         return Sender(self.bootstrap, self._settings, to, done, why_silent)
 
 
-class More(TypedDict):
+class SentBeside(TypedDict):
     """What a record has beside key and value."""
 
     timestamp: int
@@ -254,7 +254,7 @@ class Sender:
         except (KafkaException, ValueError) as error:
             raise SegmendError(f"--client-config: {words_of(error)}") from None
 
-    def send(self, offset: int, key: bytes | None, value: bytes | None, **more: Unpack[More]) -> None:
+    def send(self, offset: int, key: bytes | None, value: bytes | None, **more: Unpack[SentBeside]) -> None:
         """Queue a record that has this offset in its source."""
         while True:
             try:

@@ -29,7 +29,7 @@ _EACH: Final = 64 << 20
 """Bytes from note to note."""
 
 
-class _Note(TypedDict):
+class _PartNote(TypedDict):
     """Of what, how far it is synced, and where it goes on."""
 
     of: str
@@ -58,7 +58,7 @@ class PartlyWritten:
             return
         self.stream.sync()
         self._noted = self.stream.tell()
-        note: _Note = {
+        note: _PartNote = {
             "of": self._of, "size": self._noted, "next_offset": offset + 1, "tally": self.tally.counts(),
         }  # fmt: skip
         self._outlet.put(self._name, json.dumps(note).encode())
@@ -82,7 +82,7 @@ def part(job: Job, outlet: Folder, name: str) -> Iterator[PartlyWritten]:
     outlet.drop(notes)
 
 
-def _read(outlet: Folder, name: str) -> _Note | None:
+def _read(outlet: Folder, name: str) -> _PartNote | None:
     path = f"{outlet.path}/{name}"
     if disk.path_type(path) is None:
         return None
@@ -90,8 +90,8 @@ def _read(outlet: Folder, name: str) -> _Note | None:
         note = json.loads(FileEntry.at(path).read())
     except ValueError:
         return None
-    whole = isinstance(note, dict) and note.keys() == _Note.__annotations__.keys()
-    return cast(_Note, note) if whole else None
+    whole = isinstance(note, dict) and note.keys() == _PartNote.__annotations__.keys()
+    return cast(_PartNote, note) if whole else None
 
 
 def _fingerprint(job: Job) -> str:

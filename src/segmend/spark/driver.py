@@ -26,7 +26,7 @@ from segmend.fleet import folder
 from segmend.fleet.listing import Place, absolute
 from segmend.fleet.schemas import STORED
 from segmend.fleet.sql import COLUMNS, GROUPED, PARTITION, Sql
-from segmend.fleet.typed_rows import ReplicaRow
+from segmend.fleet.typed_rows import HeldReplica
 from segmend.spark.tasks import cores, java_says
 from segmend.spark.workers import make_ready
 
@@ -224,8 +224,8 @@ class _Here:
         """The rows of a statement, objects of some of them at a time."""
         return _rows(self._asked(statement).toArrow().to_batches(max_chunksize=_AT_ONCE))
 
-    def each_partition(self, judge: Callable[[Iterator[ReplicaRow]], R]) -> Iterator[R]:
-        yield judge(cast(ReplicaRow, row) for row in self.rows(GROUPED))
+    def each_partition(self, judge: Callable[[Iterator[HeldReplica]], R]) -> Iterator[R]:
+        yield judge(cast(HeldReplica, row) for row in self.rows(GROUPED))
 
     def forget(self) -> None:
         for view in _VIEWS.values():
@@ -245,7 +245,7 @@ class _There(_Here):
         self._kept = self._asked(statement).persist()
         self._kept.createOrReplaceTempView(_VIEWS[name])
 
-    def each_partition(self, judge: Callable[[Iterator[ReplicaRow]], R]) -> Iterator[R]:
+    def each_partition(self, judge: Callable[[Iterator[HeldReplica]], R]) -> Iterator[R]:
         rows = self._spark.table(_VIEWS["replicas"]).repartition(*PARTITION)
         sorted_rows = rows.sortWithinPartitions(*PARTITION, "seniority")
         judged = sorted_rows.mapInArrow(partial(_judged, judge), from_arrow_schema(_RESULT))
@@ -260,9 +260,9 @@ class _There(_Here):
 
 
 def _judged(
-    judge: Callable[[Iterator[ReplicaRow]], object], batches: Iterator[pa.RecordBatch]
+    judge: Callable[[Iterator[HeldReplica]], object], batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    result = judge(cast(ReplicaRow, row) for row in _rows(batches))
+    result = judge(cast(HeldReplica, row) for row in _rows(batches))
     yield pa.record_batch([[pickle.dumps(result)]], schema=_RESULT)
 
 

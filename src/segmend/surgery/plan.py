@@ -91,7 +91,7 @@ class Left:
         return said if self.next is None else f"{said}; next: {self.next}"
 
 
-class Start(TypedDict, total=False):
+class ForecastLine(TypedDict, total=False):
     """The last line of a forecast, as far as it counts for a plan."""
 
     outcome: str
@@ -139,9 +139,9 @@ class Plan(_Remembering):
         said: object = self.extra.get(name)
         return said if isinstance(said, list) else [said]
 
-    def start(self, when: Literal["before", "after"]) -> Start:
+    def start(self, when: Literal["before", "after"]) -> ForecastLine:
         """What a broker does that is started then; nothing where that was not forecast."""
-        return cast(Start, self.forecast.get(when) or {})
+        return cast(ForecastLine, self.forecast.get(when) or {})
 
     def space(self) -> dict[str, int]:
         """Bytes taken by directory; "" stands for the backups, wherever they go. No disk is asked."""

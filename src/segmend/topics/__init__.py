@@ -10,9 +10,9 @@ from collections.abc import Callable
 from importlib import import_module
 
 from segmend.discovery import modules_in
-from segmend.formats.envelope import Decoded
+from segmend.formats.envelope import DecodedRecord
 
-Decoder = Callable[[bytes | None, bytes | None], Decoded]
+Decoder = Callable[[bytes | None, bytes | None], DecodedRecord]
 
 
 def decoder_for(topic: str) -> Decoder | None:

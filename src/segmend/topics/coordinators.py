@@ -9,14 +9,14 @@ from __future__ import annotations
 import binascii
 
 from segmend.formats.cursor import Cursor, Malformed
-from segmend.formats.envelope import Decoded, keyed
+from segmend.formats.envelope import DecodedRecord, keyed
 from segmend.formats.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from segmend.formats.schema import messages, read
 
 _SUBSCRIPTION, _ASSIGNMENT = 0, 1
 
 
-def decode_offsets(key: bytes | None, value: bytes | None) -> Decoded:
+def decode_offsets(key: bytes | None, value: bytes | None) -> DecodedRecord:
     """A record of `__consumer_offsets`; see `keyed`. Members' subscriptions are read as well."""
     decoded = keyed(key, value, OFFSET_KEYS, OFFSET_VALUES)
     data = (decoded["value"] or {}).get("data")
@@ -28,7 +28,7 @@ def decode_offsets(key: bytes | None, value: bytes | None) -> Decoded:
     return decoded
 
 
-def decode_transaction(key: bytes | None, value: bytes | None) -> Decoded:
+def decode_transaction(key: bytes | None, value: bytes | None) -> DecodedRecord:
     """A record of `__transaction_state`; see `keyed`."""
     return keyed(key, value, TRANSACTION_KEYS, TRANSACTION_VALUES)
 

@@ -6,11 +6,11 @@ Values have the shapes of `kafka-dump-log --cluster-metadata-decoder`.
 
 from __future__ import annotations
 
-from segmend.formats.envelope import Decoded, framed
+from segmend.formats.envelope import DecodedRecord, framed
 from segmend.formats.names import CLUSTER_METADATA_TOPIC
 
 
-def decode(key: bytes | None, value: bytes | None) -> Decoded:
+def decode(key: bytes | None, value: bytes | None) -> DecodedRecord:
     """A record of `__cluster_metadata`; see `framed`."""
     return framed(key, value, RECORDS)
 

@@ -7,10 +7,10 @@ besides the number of a state its name, as `state`.
 
 from __future__ import annotations
 
-from segmend.formats.envelope import Decoded, framed
+from segmend.formats.envelope import DecodedRecord, framed
 
 
-def decode(key: bytes | None, value: bytes | None) -> Decoded:
+def decode(key: bytes | None, value: bytes | None) -> DecodedRecord:
     """A record of `__remote_log_metadata`; see `framed`."""
     decoded = framed(key, value, RECORDS)
     data = (decoded["value"] or {}).get("data")

@@ -6,11 +6,11 @@ Tables and shapes are those of `kafka-dump-log --share-group-state-decoder` of 4
 
 from __future__ import annotations
 
-from segmend.formats.envelope import Decoded, keyed
+from segmend.formats.envelope import DecodedRecord, keyed
 from segmend.formats.names import SHARE_GROUP_STATE
 
 
-def decode(key: bytes | None, value: bytes | None) -> Decoded:
+def decode(key: bytes | None, value: bytes | None) -> DecodedRecord:
     """A record of `__share_group_state`; see `keyed`."""
     return keyed(key, value, KEYS, VALUES)
 

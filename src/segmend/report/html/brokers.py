@@ -10,7 +10,7 @@ from segmend.checks.manual import Consequence
 from segmend.frozen import frozen
 from segmend.wording import plural
 
-from .columns import Row, Tables, broker_id, broker_name, broker_order, folded, number, parts, sums
+from .columns import TableRow, Tables, broker_id, broker_name, broker_order, folded, number, parts, sums
 from .findings import SEVERITIES, consequence, effects_flat, shown_dir
 from .places import Places
 from .units import percent, share, size
@@ -150,7 +150,7 @@ _Found: TypeAlias = tuple[str, Consequence, int]
 """Severity, consequence and number of findings."""
 
 
-def _sums(tables: Tables, name: str, values: list[str]) -> dict[str, Row]:
+def _sums(tables: Tables, name: str, values: list[str]) -> dict[str, TableRow]:
     return {broker_name(row["broker"]): row for row in sums(tables, name, ["broker"], values)}
 
 
@@ -158,8 +158,8 @@ def _broker(
     name: str,
     places: Places,
     by_dir: Mapping[int | None, list[_Found]],
-    partitions: Row,
-    segments: Row,
+    partitions: TableRow,
+    segments: TableRow,
     most: int,
 ) -> BrokerRow:
     dirs = places.by_broker.get(name, ())
@@ -182,7 +182,7 @@ def _broker(
     )
 
 
-def _path(row: Row) -> str:
+def _path(row: TableRow) -> str:
     return row["path"] or ""
 
 
@@ -202,7 +202,7 @@ def _counted(counts: Mapping[str, int]) -> str:
     return told or "nothing wrong found"
 
 
-def _cell(row: Row, counted: Iterable[_Found]) -> DirCell:
+def _cell(row: TableRow, counted: Iterable[_Found]) -> DirCell:
     counts = _counts(counted)
     worst = _worst(counts)
     path, total, free = row["path"] or "", row["disk_total_bytes"], row["disk_free_bytes"]
@@ -219,7 +219,7 @@ def _fates(consequences: set[Consequence]) -> tuple[Consequence, ...]:
     return grave or (min(consequences, key=lambda fate: fate.rank, default=Consequence.NONE),)
 
 
-def _state(dirs: tuple[Row, ...]) -> tuple[str, str]:
+def _state(dirs: tuple[TableRow, ...]) -> tuple[str, str]:
     """How the broker left its log dirs, in words and as a CSS class."""
     marks = {bool(row["clean_shutdown"]) for row in dirs}
     if marks == {True}:

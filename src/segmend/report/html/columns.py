@@ -39,7 +39,7 @@ class InParts(TableColumns, Protocol):
         """What `select` gives, in parts."""
 
 
-class Effect(TypedDict, total=False):
+class ToldEffect(TypedDict, total=False):
     """What a start does to what a finding is about."""
 
     effect: str | None
@@ -47,7 +47,7 @@ class Effect(TypedDict, total=False):
     text: str | None
 
 
-class Row(TypedDict, total=False):
+class TableRow(TypedDict, total=False):
     """A row by the columns that are asked for; null is what the disks do not say, or an older audit lacks.
 
     A broker is its id, or its name with the cluster's. `rows` and what stands behind it is made of several.
@@ -86,7 +86,7 @@ class Row(TypedDict, total=False):
     offset: int | None
     message: str | None
     broker_says: str | None
-    broker_effect: Effect | None
+    broker_effect: ToldEffect | None
     remedy_command: str | None
     remedy_safety: str | None
     detail: list[tuple[str, str]] | None
@@ -206,7 +206,7 @@ def several(cluster_ids: Iterable[str | None]) -> bool:
     return len({*cluster_ids} - {None}) > 1
 
 
-def rows(tables: Tables, name: str, columns: Sequence[str]) -> list[Row]:
+def rows(tables: Tables, name: str, columns: Sequence[str]) -> list[TableRow]:
     """Those columns as a list of dicts."""
     return list(select(tables, name, columns).to_pylist())
 
@@ -218,7 +218,7 @@ def total(tables: Tables, name: str, column: str) -> int:
     )
 
 
-def sums(tables: Tables, name: str, keys: Sequence[str], values: Sequence[str]) -> list[Row]:
+def sums(tables: Tables, name: str, keys: Sequence[str], values: Sequence[str]) -> list[TableRow]:
     """`SELECT keys, count(*) rows, sum(values) GROUP BY keys`, nulls summed as 0."""
     wanted = parts(tables, name, [*keys, *values])
     return list(folded(wanted, keys, dict.fromkeys(values, "sum")).to_pylist())

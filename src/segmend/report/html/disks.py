@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from segmend.frozen import frozen
 
-from .columns import Row, Tables, broker_name, broker_order, folded, number, parts, sums
+from .columns import TableRow, Tables, broker_name, broker_order, folded, number, parts, sums
 from .places import Places
 from .topics import Palette, Slice, stack
 from .units import percent, share, size
@@ -88,13 +88,13 @@ def disks(tables: Tables, places: Places, palette: Palette) -> DisksSection:
     )
 
 
-def _fullness(row: Row, parts: Mapping[int | None, dict[str, int]]) -> tuple[float, int]:
+def _fullness(row: TableRow, parts: Mapping[int | None, dict[str, int]]) -> tuple[float, int]:
     total, free = row["disk_total_bytes"], row["disk_free_bytes"]
     fill = 1 - number(free) / total if total else 0.0
     return round(fill, 2), sum(parts.get(row["log_dir_id"], {}).values())
 
 
-def _dir(row: Row, parts: Mapping[str, int], palette: Palette, whole: int) -> DirBar:
+def _dir(row: TableRow, parts: Mapping[str, int], palette: Palette, whole: int) -> DirBar:
     total, free = row["disk_total_bytes"], row["disk_free_bytes"]
     fill = None if not total or free is None else percent(total - free, total)
     return DirBar(
@@ -122,13 +122,15 @@ def _biggest(tables: Tables, places: Places, palette: Palette) -> tuple[tuple[Pa
     return bars, most.num_rows - len(bars)
 
 
-def _key(row: Row) -> tuple[str | int | None, ...]:
+def _key(row: TableRow) -> tuple[str | int | None, ...]:
     return tuple(row[name] for name in _KEY)
 
 
-def _copies(tables: Iterable[pa.Table], top: pa.Table) -> Mapping[tuple[str | int | None, ...], list[Row]]:
+def _copies(
+    tables: Iterable[pa.Table], top: pa.Table
+) -> Mapping[tuple[str | int | None, ...], list[TableRow]]:
     """The replicas of the chosen partitions, the largest first."""
-    copies: defaultdict[tuple[str | int | None, ...], list[Row]] = defaultdict(list)
+    copies: defaultdict[tuple[str | int | None, ...], list[TableRow]] = defaultdict(list)
     wanted = {_key(row) for row in top.to_pylist()}
     for part in tables:
         for row in part.filter(pc.is_in(part["topic"], top["topic"].unique())).to_pylist():
@@ -139,7 +141,7 @@ def _copies(tables: Iterable[pa.Table], top: pa.Table) -> Mapping[tuple[str | in
     return copies
 
 
-def _partition(replicas: list[Row], places: Places, palette: Palette, widest: int) -> PartitionBar:
+def _partition(replicas: list[TableRow], places: Places, palette: Palette, widest: int) -> PartitionBar:
     largest = replicas[0]
     where = sorted(((broker_name(r["broker"]), r) for r in replicas), key=lambda pair: broker_order(pair[0]))
     return PartitionBar(

@@ -21,7 +21,7 @@ from segmend.checks.manual import Consequence, Entry
 from segmend.frozen import dataclass, field, frozen, replace
 from segmend.wording import plural
 
-from .columns import Effect, Row, Tables, broker_name, broker_order, folded, parts
+from .columns import TableRow, Tables, ToldEffect, broker_name, broker_order, folded, parts
 from .consequences import of
 from .packing import packed
 from .places import Places
@@ -225,7 +225,7 @@ def _tallies(tables: Tables, places: Places) -> Iterable[_Tally]:
     return tallies.values()
 
 
-def _group_of(row: Row) -> tuple[str, str]:
+def _group_of(row: TableRow) -> tuple[str, str]:
     return row["code"], row["cause"]
 
 
@@ -244,9 +244,9 @@ def _with_group(table: pa.Table) -> pa.Table:
     return table.append_column("cause", pc.fill_null(words.take(coded.indices), ""))
 
 
-def _first_rows(tables: Tables, tallies: Sequence[_Tally]) -> list[list[Row]]:
+def _first_rows(tables: Tables, tallies: Sequence[_Tally]) -> list[list[TableRow]]:
     """Of each group as many rows as the page may print and carry."""
-    by_tally: list[list[Row]] = [[] for _ in tallies]
+    by_tally: list[list[TableRow]] = [[] for _ in tallies]
     wanted, left = {}, PACKED_ROWS
     for number, tally in enumerate(tallies):
         total = tally.severities.total()
@@ -269,11 +269,11 @@ def _rows_by_group(table: pa.Table) -> dict[tuple[str, str], pa.Array]:
     return {_group_of(row): lists[n].values for n, row in enumerate(grouped.select(_GROUP).to_pylist())}
 
 
-def _known_severity(row: Row) -> Row:
+def _known_severity(row: TableRow) -> TableRow:
     return row if row["severity"] in SEVERITIES else {**row, "severity": "info"}
 
 
-def consequence(row: Row, places: Places) -> Consequence:
+def consequence(row: TableRow, places: Places) -> Consequence:
     """What starting the broker would do about this finding, on its own log dir."""
     clean = places.clean(broker_name(row["broker"]), row["log_dir_id"])
     effect = _effect(row)
@@ -296,13 +296,13 @@ def effects_flat(table: pa.Table) -> pa.Table:
     return table.drop_columns(["broker_effect"]).append_column("effect", effect).append_column("lost", lost)
 
 
-def _effect(row: Row) -> Effect:
+def _effect(row: TableRow) -> ToldEffect:
     if "effect" in row:
         return {"effect": row["effect"], "records_lost": int(row["lost"] or 0)}
     return row["broker_effect"] or {}
 
 
-def _within_budget(groups: list[list[Row]], left: int) -> list[list[FindingRow]]:
+def _within_budget(groups: list[list[TableRow]], left: int) -> list[list[FindingRow]]:
     """Rounds over the groups, one row each, until the budget or the rows are used up."""
     chosen: list[list[FindingRow]] = [[] for _ in groups]
     number = 0
@@ -320,7 +320,7 @@ def _within_budget(groups: list[list[Row]], left: int) -> list[list[FindingRow]]
 
 
 def _with_packed(
-    groups: Sequence[FindingGroup], ordered: Sequence[list[Row]], left: int
+    groups: Sequence[FindingGroup], ordered: Sequence[list[TableRow]], left: int
 ) -> Iterator[FindingGroup]:
     """With the rows behind the printed ones, `left` in all."""
     for group, rows in zip(groups, ordered, strict=True):
@@ -330,7 +330,7 @@ def _with_packed(
         yield replace(group, packed=packed)
 
 
-def _row(number: int, row: Row) -> FindingRow:
+def _row(number: int, row: TableRow) -> FindingRow:
     topic, partition, cause = row["topic"] or "", row["partition"], _cause(row)
     place = f"{topic}-{partition}" if topic and partition is not None else topic
     return FindingRow(
@@ -357,7 +357,7 @@ def shown_dir(path: str) -> str:
     return shortened(path, 160)
 
 
-def _cause(row: Row) -> str:
+def _cause(row: TableRow) -> str:
     """The finding that explains this one, as its code and file; empty where none does."""
     return _explained(dict(row["detail"] or ()).get("cause"))
 
@@ -377,7 +377,7 @@ def _whole(command: str) -> str:
     return command if len(command) <= _COMMAND_LIMIT else ""
 
 
-def _facts(row: Row) -> Iterable[str]:
+def _facts(row: TableRow) -> Iterable[str]:
     if row["position"] is not None:
         yield f"byte {count(row['position'])}"
     if row["offset"] is not None:
@@ -387,7 +387,11 @@ def _facts(row: Row) -> Iterable[str]:
 
 
 def _group(
-    chosen: list[FindingRow], tally: _Tally, group: list[Row], manual: Mapping[str, Entry], heads: set[str]
+    chosen: list[FindingRow],
+    tally: _Tally,
+    group: list[TableRow],
+    manual: Mapping[str, Entry],
+    heads: set[str],
 ) -> FindingGroup:
     cause, said, worst, entry = tally.cause, tally.said, tally.worst, manual.get(tally.code)
     return FindingGroup(

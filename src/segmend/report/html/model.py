@@ -11,7 +11,7 @@ from segmend.frozen import frozen
 from segmend.wording import plural
 
 from .brokers import Fleet, Headline, bytes_of, fleet, verdict
-from .columns import Row, Tables, newest_run, rows, told_apart, total
+from .columns import TableRow, Tables, newest_run, rows, told_apart, total
 from .disks import DisksSection, disks
 from .explorer import Explorer, explorer
 from .findings import Findings, findings
@@ -91,7 +91,7 @@ def build(
     where, colours = places(tables), palette(tables)
     told = findings(tables, where, manual)
     brokers = fleet(tables, where)
-    run = next(iter(rows(tables, "runs", _RUN)), Row())
+    run = next(iter(rows(tables, "runs", _RUN)), TableRow())
     return Report(
         title=title,
         generated_at=generated_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -125,7 +125,7 @@ def _scope(tables: Tables, brokers: Fleet) -> str:
     return " · ".join([*parts, bytes_of(brokers.everyone) + " of logs"])
 
 
-def _change(run: Row) -> str:
+def _change(run: TableRow) -> str:
     """Against the run before, where there was one."""
     new, gone = run.get("new_findings"), run.get("gone_findings")
     if new is None or gone is None:

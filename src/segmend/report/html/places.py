@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from segmend.frozen import frozen
 
-from .columns import Row, Tables, broker_name, broker_order, rows
+from .columns import TableRow, Tables, broker_name, broker_order, rows
 
 _COLUMNS = (
     "broker",
@@ -24,8 +24,8 @@ _COLUMNS = (
 class Places:
     """The `log_dirs` table, indexed."""
 
-    dirs: Mapping[int | None, Row]
-    by_broker: Mapping[str, tuple[Row, ...]]
+    dirs: Mapping[int | None, TableRow]
+    by_broker: Mapping[str, tuple[TableRow, ...]]
 
     @property
     def brokers(self) -> list[str]:
@@ -45,7 +45,7 @@ class Places:
 
 def places(tables: Tables) -> Places:
     dirs = rows(tables, "log_dirs", _COLUMNS)
-    by_broker: dict[str, list[Row]] = defaultdict(list)
+    by_broker: dict[str, list[TableRow]] = defaultdict(list)
     for row in dirs:
         by_broker[broker_name(row["broker"])].append(row)
     return Places(

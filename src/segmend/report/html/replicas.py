@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from segmend.frozen import frozen
 from segmend.wording import plural
 
-from .columns import NUMBER, Row, Tables, broker_name, broker_order, folded, number, parts
+from .columns import NUMBER, TableRow, Tables, broker_name, broker_order, folded, number, parts
 from .units import count, percent, share
 
 ROWS: Final = 60
@@ -84,7 +84,7 @@ def replication(tables: Tables) -> Replication:
     hurt = compared.filter(pc.less(compared["status"], len(STATUSES) - 1))
     by_badness = [("status", "ascending"), ("behind", "descending"), *((k, "ascending") for k in _KEY)]
     shown = hurt.sort_by(by_badness).slice(0, ROWS)
-    groups: dict[_Key, list[Row]] = {key: [] for key in _keys(shown)}
+    groups: dict[_Key, list[TableRow]] = {key: [] for key in _keys(shown)}
     for part in parts(tables, "replicas", _COLUMNS):
         named = _named(part)
         some = named.filter(pc.is_in(named["topic"], value_set=shown["topic"].combine_chunks()))
@@ -158,7 +158,7 @@ def _shares(counts: Mapping[str, int], whole: int) -> list[StatusShare]:
     ]
 
 
-def _partition(key: _Key, status: str, group: list[Row]) -> PartitionReplicas:
+def _partition(key: _Key, status: str, group: list[TableRow]) -> PartitionReplicas:
     top = max(number(row["max_log_end_offset"]) for row in group)
     # The plotted stretch of the log begins half as much again before the end as the replicas differ in.
     ends = [number(row["log_end_offset"]) for row in group]
@@ -176,7 +176,7 @@ def _partition(key: _Key, status: str, group: list[Row]) -> PartitionReplicas:
     )
 
 
-def _replica(row: Row, bottom: int, top: int) -> ReplicaRow:
+def _replica(row: TableRow, bottom: int, top: int) -> ReplicaRow:
     name, end = broker_name(row["broker"]), row["log_end_offset"]
     note = _note(row)
     same = end if row["diverged_at"] is None else row["diverged_at"]
@@ -198,7 +198,7 @@ def _replica(row: Row, bottom: int, top: int) -> ReplicaRow:
     )
 
 
-def _note(row: Row) -> str:
+def _note(row: TableRow) -> str:
     if row["diverged_at"] is not None:
         return f"differs from {count(row['diverged_at'])}"
     if number(row["behind"]):

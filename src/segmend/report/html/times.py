@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from segmend.explain.timestamp_units import other_unit
 from segmend.frozen import frozen
 
-from .columns import Row, Tables, broker_name, folded, number, parts, several
+from .columns import TableRow, Tables, broker_name, folded, number, parts, several
 from .topics import Palette
 from .units import age, instant
 
@@ -146,7 +146,7 @@ def times(tables: Tables, palette: Palette, generated_at: datetime) -> Times:
     )
 
 
-def _ranges(tables: Tables) -> list[Row]:
+def _ranges(tables: Tables) -> list[TableRow]:
     """Topic, its cluster, bytes, oldest and newest."""
     columns = [*_TOPIC, "log_bytes", "min_timestamp_ms", "max_timestamp_ms"]
     timed = map(_timed, parts(tables, "partitions", columns))
@@ -164,7 +164,7 @@ def _timed(table: pa.Table) -> pa.Table:
     return pa.table(columns)
 
 
-def _called(row: Row, *, apart: bool) -> str:
+def _called(row: TableRow, *, apart: bool) -> str:
     """A topic's name, with its cluster where there are several."""
     return broker_name(row["topic"] or "", row["cluster_id"] if apart else None)
 

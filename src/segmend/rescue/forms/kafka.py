@@ -25,7 +25,7 @@ from segmend.node.metadata_image import MetadataImage
 from segmend.rescue import notes
 from segmend.rescue.forms import finish as finish
 from segmend.rescue.lines import PartitionLine
-from segmend.rescue.live import LiveCluster, LiveTopic, More
+from segmend.rescue.live import LiveCluster, LiveTopic, SentBeside
 from segmend.rescue.long_names import stem
 from segmend.rescue.outlet import JOURNAL, Folder
 from segmend.rescue.reached import Reached, what_is_new
@@ -176,7 +176,7 @@ def _list_notes(cluster: str | None, outlet: Folder) -> None:
         notes.put(outlet, _CLUSTER, {"cluster": cluster, "notes": told})
 
 
-class _Held(TypedDict, total=False):
+class _NoteFields(TypedDict, total=False):
     """What the file of a note has; the rest are the fields of `Reached`."""
 
     name: Required[str]
@@ -225,7 +225,7 @@ class _Note:
         path = f"{outlet.path}/{file}"
         if disk.path_type(path) is None:
             return None
-        held = cast(_Held, {"name": file.removesuffix(_NOTE), **notes.held(path, _ANEW)})
+        held = cast(_NoteFields, {"name": file.removesuffix(_NOTE), **notes.held(path, _ANEW)})
         try:
             note = cls(outlet, **held)
         except TypeError:
@@ -438,7 +438,7 @@ def _content(message: Message) -> bytes:
     return blake2b(repr(told).encode(), digest_size=16).digest()
 
 
-def _more(row: Row) -> More:
+def _more(row: Row) -> SentBeside:
     # librdkafka takes 0 for "now".
     return {"timestamp": row.timestamp or 1, "headers": row.headers}
 
