@@ -11,6 +11,12 @@ Needs Python 3.11+ and a network; nothing is installed outside `.venv`. Written 
 Python 3, so that an old interpreter answers with a sentence and not with a SyntaxError.
 """
 
+import _signal
+
+if __name__ == "__main__":
+    # Ctrl-C waits until somebody here can answer it: Python's own answers are a traceback and exit code 1.
+    _signal.pthread_sigmask(_signal.SIG_BLOCK, [_signal.SIGINT])
+
 import hashlib
 import os
 import shlex
@@ -52,14 +58,16 @@ def rerun_with_newer_python(argv):
     for name in NEWEST_FIRST:
         found = shutil.which(name)
         if found:
-            become([found, os.path.join(HERE, "bootstrap.py"), *argv])
+            become_ours([found, os.path.join(HERE, "bootstrap.py"), *argv])
     return fail("segmend needs Python 3.11 or newer; %s is %s" % (sys.executable, sys.version.split()[0]))
 
 
 def audit(arguments):
     """Unpack the bundled fleet and audit it with Spark."""
     prepare("run.txt")
-    become([PYTHON, os.path.join(HERE, "examples", "fleet", "demo.py"), *arguments], SEGMEND_CALLED=called())
+    become_ours(
+        [PYTHON, os.path.join(HERE, "examples", "fleet", "demo.py"), *arguments], SEGMEND_CALLED=called()
+    )
 
 
 def test(arguments):
@@ -82,12 +90,18 @@ def test(arguments):
 def segmend(arguments):
     """Run the `segmend` command itself."""
     prepare("run.txt")
-    become([PYTHON, "-m", "segmend", *arguments], SEGMEND_CALLED=called())
+    become_ours([PYTHON, "-m", "segmend", *arguments], SEGMEND_CALLED=called())
 
 
 def become(command, **environment):
     """Go on as this program: nobody stands between it and Ctrl-C, or its exit code."""
     os.execve(command[0], command, dict(os.environ, **environment))
+
+
+def become_ours(command, **environment):
+    """The same of one that lets Ctrl-C through when it is ready for it: until then Python starts."""
+    _signal.pthread_sigmask(_signal.SIG_BLOCK, [_signal.SIGINT])
+    become(command, **environment)
 
 
 def called():
@@ -253,6 +267,7 @@ def fail(message):
 
 if __name__ == "__main__":
     try:
+        _signal.pthread_sigmask(_signal.SIG_UNBLOCK, [_signal.SIGINT])
         sys.exit(main(sys.argv[1:]))
     except KeyboardInterrupt:
         say("cancelled; the same command again goes on")

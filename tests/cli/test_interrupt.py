@@ -1,6 +1,7 @@
 """Whenever somebody presses Ctrl-C: one line, exit code 32, and never an answer that means something else."""
 
 import itertools
+import os
 import signal
 import subprocess
 import sys
@@ -172,6 +173,26 @@ def test_ctrl_c_within_a_lock_of_python(
 
     monkeypatch.setattr(frame, "_run", run)
     assert (frame.main(["check"]), capsys.readouterr().err) == (32, "segmend: cancelled\n")
+
+
+def test_ctrl_c_that_nobody_can_be_told_of(tmp_path: Path) -> None:
+    with open("/dev/full", "w") as full:
+        script = script_of("argparse", "check", tmp_path)
+        ran = subprocess.run(
+            [sys.executable, "-c", script], stderr=full, env={**os.environ, "PYTHONPATH": str(SOURCE)}
+        )
+    assert ran.returncode == 32
+
+
+def test_ctrl_c_while_python_starts_for_us(tmp_path: Path) -> None:
+    """`bootstrap.py` holds it back until then."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, signal, sys\nif '-m' in sys.orig_argv: os.kill(os.getpid(), signal.SIGINT)"
+    )
+    script = "import bootstrap, sys; bootstrap.become_ours([sys.executable, '-m', 'segmend', '--version'])"
+    path = os.pathsep.join(map(str, (tmp_path, SOURCE, SOURCE.parent)))
+    ran = python("-c", f"{AT_A_TERMINAL}; {script}", PYTHONPATH=path)
+    assert (ran.returncode, ran.stderr) == CANCELLED
 
 
 def test_ctrl_c_before_a_scan_has_begun() -> None:

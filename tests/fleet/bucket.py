@@ -5,7 +5,6 @@ import re
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 import pytest
+from tests.waiting import until
 
 from segmend.fleet import remote
 
@@ -80,13 +80,10 @@ def upload(client: Any, folder: Path, prefix: str) -> None:
 
 def _wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
     """Until somebody listens there."""
-    end = time.monotonic() + 100
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=5).close()
-        except OSError:
-            assert server.poll() is None
-            assert time.monotonic() < end, "the store did not start within 100 s"
-            time.sleep(0.1)
-        else:
-            return
+
+    def connected() -> bool:
+        assert server.poll() is None
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        return True
+
+    until("the store", connected, 100, despite=OSError)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from tests.cli.run import python
+from tests.waiting import until
 
 from segmend.errors import MissingExtra, SegmendError
 from segmend.fleet.driver import LocalDriver
@@ -68,10 +69,7 @@ def parents(number: int) -> tuple[int, bytes]:
 def test_a_driver_that_is_killed_leaves_no_process_behind(forked: str) -> None:
     left = [int(each) for each in python("-c", KILLED.format(forked=forked)).stdout.split()]
     assert len(left) == 3
-    end = time.monotonic() + 20
-    while any(map(alive, left)):
-        assert time.monotonic() < end, "a worker, or what that was forked of, is still there"
-        time.sleep(0.05)
+    until("workers, and what they were forked of, to end", lambda: not any(map(alive, left)), 20)
 
 
 def alive(process: int) -> bool:

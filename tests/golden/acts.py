@@ -12,6 +12,7 @@ from tests.golden.records import customers, events
 from tests.lab.admin import admin
 from tests.lab.broker import Broker
 from tests.lab.process import run_tool
+from tests.waiting import until
 
 
 def transactional(bootstrap: str, name: str, codec: str = "none") -> Producer:
@@ -137,9 +138,5 @@ def start_move(broker: Broker, topic: str, zookeeper: str | None) -> None:
     if broker.release.number < (2, 5):
         arguments += ["--zookeeper", str(zookeeper)]
     run_tool(broker.release, broker.root, main, *arguments, "--replica-alter-log-dirs-throttle", "1")
-    for _ in range(100):
-        if any("-future" in path.name for path in there.iterdir()):
-            time.sleep(2)  # the first fetch arrives, then the throttle holds
-            return
-        time.sleep(0.1)
-    raise RuntimeError(f"no -future directory for {topic} appeared in {there}")
+    until(f"a -future directory for {topic} in {there}", lambda: [*there.glob("*-future")], 10)
+    time.sleep(2)  # the first fetch arrives, then the throttle holds

@@ -5,12 +5,13 @@ Runs in a process of its own because librdkafka aborts its process on some damag
 
 import json
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+
+from tests.waiting import until
 
 QUIET = {"log_level": 2}
 
@@ -48,14 +49,19 @@ def partitions(admin: AdminClient) -> list[TopicPartition]:
 
 def watermarks(consumer: Consumer, part: TopicPartition, patience: float = 20) -> tuple[int, int]:
     """Log start and end offset. The controller tells of a leader before that broker knows of it."""
-    deadline = time.monotonic() + patience
-    while True:
+
+    def ask() -> tuple[int, int] | KafkaException:
         try:
             return consumer.get_watermark_offsets(part, timeout=30, cached=False)
         except KafkaException as error:
-            if error.args[0].name() != "NOT_LEADER_FOR_PARTITION" or time.monotonic() > deadline:
+            if error.args[0].name() != "NOT_LEADER_FOR_PARTITION":
                 raise
-        time.sleep(0.3)
+            return error
+
+    told = until(f"the leader of {part}", ask, patience, lambda told: isinstance(told, tuple), strict=False)
+    if isinstance(told, KafkaException):
+        raise told
+    return told
 
 
 def offsets(

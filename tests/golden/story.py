@@ -137,7 +137,8 @@ def tell(version: str, work: Path) -> None:
         broker.settings |= LATER
         if version in DEFAULT_INDEXES:
             del broker.settings["log.index.size.max.bytes"]
-        time.sleep(8 if cluster.zookeeper else 0)  # ZooKeeper forgets the judged copy
+        if cluster.zookeeper:  # the judged copy
+            cluster.zookeeper.until_forgotten()
         cluster.start()
         write(bootstrap, "codec-none", events("last", 10, first=20_000))
         write(bootstrap, "compacted", customers(6))

@@ -1,12 +1,11 @@
 """An admin client that does not give up on a broker that has only just come up."""
 
-import time
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, DescribeClusterResult
+from confluent_kafka.admin import AdminClient, DescribeClusterResult, PartitionMetadata
 
-from tests.lab.errors import LabError
+from tests.waiting import until
 
 PATIENCE = 120
 """Seconds until a cluster that names no controller is given up."""
@@ -21,11 +20,7 @@ def admin(bootstrap: str) -> AdminClient:
     """
     settings = {"bootstrap.servers": bootstrap, "log_level": 2, "topic.metadata.refresh.interval.ms": 1000}
     client = AdminClient(settings)
-    deadline = time.monotonic() + PATIENCE
-    while not _has_controller(client):
-        if time.monotonic() > deadline:
-            raise LabError(f"{bootstrap} names no controller after {PATIENCE} s")
-        time.sleep(0.1)
+    until(f"the controller of {bootstrap}", lambda: _has_controller(client), PATIENCE)
     return client
 
 
@@ -40,12 +35,43 @@ def _has_controller(client: AdminClient) -> bool:
 def wait_until_known(bootstrap: str, brokers: int) -> DescribeClusterResult:
     """Of a KRaft cluster who is up first may not see the others yet, nor give them replicas."""
     client = admin(bootstrap)  # its futures die with it
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        # librdkafka gives up the address it began with while it hears of the brokers.
-        with suppress(KafkaException, TimeoutError):
-            told = client.describe_cluster(request_timeout=10).result(20)
-            if len(told.nodes) >= brokers:
-                return told
-        time.sleep(0.2)
-    raise LabError(f"{bootstrap} names fewer than {brokers} brokers after 60 s")
+    # librdkafka gives up the address it began with while it hears of the brokers.
+    return until(
+        f"{brokers} brokers of {bootstrap}",
+        lambda: client.describe_cluster(request_timeout=10).result(20),
+        good=lambda told: len(told.nodes) >= brokers,
+        despite=(KafkaException, TimeoutError),
+    )
+
+
+def until_all(
+    bootstrap: str,
+    good: Callable[[PartitionMetadata], object],
+    topics: Iterable[str] = (),
+    seconds: float = 120,
+) -> None:
+    """Until it is so of all partitions of these topics, or of all that there are."""
+    client = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    wanted = list(topics)
+
+    def others() -> list[tuple[str, object]]:
+        told = client.list_topics(timeout=30).topics
+        parts = [
+            (name, part)
+            for name in wanted or told
+            for part in (name in told and told[name].partitions.values()) or [None]
+        ]
+        return [
+            (name, part and (part.leader, part.isrs)) for name, part in parts if not part or not good(part)
+        ]
+
+    until("leaders and in-sync replicas", others, seconds, lambda found: not found, despite=KafkaException)
+
+
+def delete_topics(bootstrap: str, names: Collection[str]) -> None:
+    """Those of them that there are; until nobody is told of them any more."""
+    client = admin(bootstrap)
+    there = {*names} & client.list_topics(timeout=20).topics.keys()
+    for gone in client.delete_topics([*there], operation_timeout=30).values() if there else ():
+        gone.result(60)
+    until(f"{there} to go", lambda: not {*names} & client.list_topics(timeout=20).topics.keys())

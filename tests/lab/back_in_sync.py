@@ -28,6 +28,7 @@ from tests.lab.admin import admin
 from tests.lab.broker import Broker
 from tests.lab.cluster import Cluster
 from tests.surgery.checkpoints import lines, write
+from tests.waiting import until
 
 TOPIC = "big"
 PIECE = 64 << 10
@@ -46,11 +47,12 @@ def fill(bootstrap: str, count: int) -> None:
 
 def wait_for_isr(cluster: Cluster, count: int) -> None:
     """Until so many brokers are in the partition's ISR."""
-    client, deadline = admin(cluster.brokers[0].bootstrap), time.monotonic() + PATIENCE
-    wanted = TopicCollection([TOPIC])
-    while len(client.describe_topics(wanted)[TOPIC].result(60).partitions[0].isr) != count:
-        assert time.monotonic() < deadline, f"there are not {count} in sync"
-        time.sleep(0.02)
+    client, wanted = admin(cluster.brokers[0].bootstrap), TopicCollection([TOPIC])
+    until(
+        f"{count} in-sync replicas",
+        lambda: client.describe_topics(wanted)[TOPIC].result(60).partitions[0].isr,
+        PATIENCE, lambda isr: len(isr) == count, every=0.02,
+    )  # fmt: skip
 
 
 def back(cluster: Cluster, broker: Broker) -> float:

@@ -181,7 +181,7 @@ def make(version: str, home: Path, topics: int, few: Path | None) -> None:
         pending = open_transaction(cluster.bootstrap, STORY, "cut-off")
         broker.kill()
         if cluster.zookeeper:
-            time.sleep(7)  # until ZooKeeper forgets the broker
+            cluster.zookeeper.until_forgotten()
         keep(cluster, home / "killed", few and story_of(few / "killed"))
         del pending
 

@@ -2,15 +2,18 @@
 
 import fcntl
 import tempfile
+import time
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
+from segmend.formats.offset_checkpoint import HIGH_WATERMARK
 from tests.lab.broker import Broker, Seat, new_cluster_id
 from tests.lab.jars import archive
 from tests.lab.process import SMALL_JVM
 from tests.lab.releases import Release, release
 from tests.lab.zookeeper import ZooKeeper
+from tests.waiting import until
 
 
 class Cluster:
@@ -111,3 +114,15 @@ def share_classes(version: str) -> None:
             cluster.start()
             cluster.brokers[0].stop(180)
             made.rename(kept)
+
+
+def until_marks_are_written(cluster: Cluster) -> None:
+    """Until each broker that runs has written its high watermarks, which it does every 5 s."""
+    begun = time.time() + 1  # a follower hears of the last one with its next fetch
+    homes = [each for broker in cluster.brokers if broker.running for each in broker.dirs]
+
+    def written() -> list[bool]:
+        used = [each for each in homes if any(each.glob("[!_]*-[0-9]*"))]
+        return [(each / HIGH_WATERMARK).stat().st_mtime > begun for each in used]
+
+    until("high watermarks to be written", written, good=lambda now: now and all(now), despite=OSError)

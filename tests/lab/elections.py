@@ -32,6 +32,7 @@ from tests.lab.cluster import Cluster
 from tests.lab.errors import LabError
 from tests.lab.process import run_tool
 from tests.lab.reader import consumer
+from tests.waiting import steady
 
 HERE = Path(__file__).with_suffix("")
 SETTINGS = {**QUIET, "default.replication.factor": "3", "offsets.topic.replication.factor": "3"}
@@ -179,13 +180,7 @@ def trial(version: str, base: Path, root: Path, name: str) -> dict[str, Any]:
         if "starts" not in became.values():
             return found
         cluster.brokers = [broker for broker in cluster.brokers if broker.seat.node_id in up]
-        seen, since, until = isr(cluster), time.monotonic(), time.monotonic() + 60
-        while time.monotonic() < min(since + 15, until):
-            time.sleep(2)
-            now = isr(cluster)
-            if now != seen:
-                seen, since = now, time.monotonic()
-        return {**found, "partitions": ends(cluster, seen)}
+        return {**found, "partitions": ends(cluster, steady(lambda: isr(cluster), 15, 60, every=2))}
 
 
 def main(version: str, mark: str, *names: str) -> None:

@@ -5,11 +5,10 @@ import functools
 import os
 import socket
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.lab.errors import LabError
+from tests.waiting import until
 
 _given: set[int] = set()
 
@@ -48,8 +47,5 @@ def is_free(port: int) -> bool:
 
 def wait_until_free(ports: Sequence[int], seconds: float = 60) -> None:
     """Recorded log dirs name their ports, and a broker stopped before may hold them a moment longer."""
-    until = time.monotonic() + seconds
-    while not all(map(is_free, ports)):
-        if time.monotonic() > until:
-            raise LabError(f"one of the ports {list(ports)} is taken: the recorded log dirs need them")
-        time.sleep(0.5)
+    what = f"ports {list(ports)}, which the recorded log dirs need, to be free"
+    until(what, lambda: all(map(is_free, ports)), seconds)

@@ -17,6 +17,7 @@ from tests.lab.errors import LabError
 from tests.lab.jars import archive, jars
 from tests.lab.java import find_java
 from tests.lab.releases import Release
+from tests.waiting import until
 
 SMALL_JVM = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true"]
 
@@ -139,25 +140,25 @@ class KafkaProcess:
 
     def wait_ready(self, timeout: float = 120) -> None:
         """Wait for the ready line; raises LabError with the last log lines when it dies or takes too long."""
-        deadline = time.monotonic() + timeout
-        while not any(self.ready.search(line) for line in self.lines()):
-            if not self.running or time.monotonic() > deadline:
-                what = "died" if not self.running else f"was not up after {timeout:.0f} s"
-                self.kill()
-                raise LabError(f"Kafka {self.release.version} {what}, see {self.log}: {self.last_error()}")
-            time.sleep(0.1)
+        if self._up_or_dead(timeout) != "starts":
+            what = f"was not up after {timeout:.0f} s" if self.running else "died"
+            self.kill()
+            raise LabError(f"Kafka {self.release.version} {what}, see {self.log}: {self.last_error()}")
 
     def came_to(self, otherwise: str) -> str:
         """`starts`, `refuses`, or after all patience `otherwise`; raises LabError if it is only slow."""
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            if any(self.ready.search(line) for line in self.lines()):
-                return "starts"
-            if not self.running:
-                return "refuses"
-            time.sleep(0.1)
+        if became := self._up_or_dead(PATIENCE):
+            return became
         check_hangs(self.lines())
         return otherwise
+
+    def _up_or_dead(self, seconds: float) -> str:
+        def look() -> str:
+            running = self.running  # first: it may say that it is up, and die
+            up = any(self.ready.search(line) for line in self.lines())
+            return "starts" if up else "" if running else "refuses"
+
+        return until("it to be up", look, seconds, strict=False)
 
     def last_error(self) -> str:
         """The log line that most likely says why it died."""
@@ -168,13 +169,8 @@ class KafkaProcess:
     def wait_for(self, pattern: str, timeout: float = 60) -> str:
         """Wait for a log line and return it."""
         wanted = re.compile(pattern)
-        deadline = time.monotonic() + timeout
-        while time.monotonic() < deadline:
-            for line in self.lines():
-                if wanted.search(line):
-                    return line
-            time.sleep(0.1)
-        raise LabError(f"no log line matches {pattern!r} after {timeout:.0f} s, see {self.log}")
+        what = f"a line like {pattern!r} in {self.log}"
+        return until(what, lambda: next(filter(wanted.search, self.lines()), ""), timeout)
 
     def start(self, timeout: float = 120) -> None:
         """Start it and wait until it is up."""

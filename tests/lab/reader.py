@@ -11,6 +11,8 @@ from typing import Any
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
+from tests.waiting import until
+
 IDLE_SECONDS = 8
 """Of a hurt log a client may get nothing, and be told nothing."""
 
@@ -46,12 +48,14 @@ def has_leader(admin: AdminClient, topic: str) -> bool:
 def led(bootstrap: str, topics: list[str], seconds: float = 8) -> list[str]:
     """The topics that have a leader, waiting a while until all have one."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-    deadline, waiting = time.monotonic() + seconds, set(topics)
-    while True:
-        waiting = {name for name in waiting if not has_leader(admin, name)}
-        if not waiting or time.monotonic() > deadline:
-            return [name for name in topics if name not in waiting]
-        time.sleep(0.3)
+    waiting = set(topics)
+
+    def ask() -> set[str]:
+        waiting.difference_update([name for name in waiting if has_leader(admin, name)])
+        return waiting
+
+    until("leaders", ask, seconds, lambda waiting: not waiting, strict=False)
+    return [name for name in topics if name not in waiting]
 
 
 def watermarks(plain: Consumer, committed: Consumer, topic: str) -> list[int] | str:

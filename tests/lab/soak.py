@@ -26,6 +26,7 @@ from tests.lab.errors import LabError
 from tests.lab.releases import Release
 from tests.removal import remove
 from tests.rescue.test_export import table
+from tests.waiting import until
 
 SETTINGS = {
     "log.retention.check.interval.ms": "500",
@@ -75,11 +76,7 @@ class Load:
 
     def wait(self) -> None:
         """Until a first record is acknowledged: before, there may be no directory of its topic."""
-        end = time.monotonic() + 60
-        while not self.kept:
-            if time.monotonic() > end:
-                raise LabError("nothing was acknowledged within a minute")
-            time.sleep(0.01)
+        until("a first acknowledgement", lambda: self.kept, every=0.01)
 
     def stop(self) -> None:
         """And wait until all have stopped."""

@@ -38,6 +38,7 @@ from tests.lab.cluster import Cluster
 from tests.lab.errors import LabError
 from tests.lab.jars import cache_dir
 from tests.lab.startup_table import merged, print_table, read_table, write_table
+from tests.lab.zookeeper import ZooKeeper
 
 TOPIC = "load"
 JVM = [
@@ -197,7 +198,7 @@ def measure(version: str, layout: Layout, root: Path) -> dict[str, Any]:
             keeper.put_back()
             if layout.cold:
                 keeper.evict()
-            found.append(one_start(broker, layout, wait=cluster.zookeeper is not None))
+            found.append(one_start(broker, layout, zookeeper=cluster.zookeeper))
     return {
         "kafka": version,
         "layout": layout.name,
@@ -233,7 +234,7 @@ def first_in_line() -> Iterator[None]:
             AUTOGROUP.write_text("0")
 
 
-def one_start(broker: Broker, layout: Layout, *, wait: bool) -> dict[str, float]:
+def one_start(broker: Broker, layout: Layout, zookeeper: ZooKeeper | None) -> dict[str, float]:
     """Seconds until up, of these for logs, and for the stop."""
     began = time.monotonic()
     broker.configure()
@@ -249,8 +250,8 @@ def one_start(broker: Broker, layout: Layout, *, wait: bool) -> dict[str, float]
     with first_in_line():
         broker.stop() if layout.clean else broker.kill()
     stopped = time.monotonic() - began
-    if wait and not layout.clean:
-        time.sleep(7)  # until ZooKeeper forgets the broker
+    if zookeeper and not layout.clean:
+        zookeeper.until_forgotten()
     return {"loading": loading, "up": round(up, 2), "stop": round(stopped, 2)}
 
 

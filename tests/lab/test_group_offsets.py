@@ -1,6 +1,5 @@
 """What groups committed goes within minutes of a start, where it is older than is kept and they are empty."""
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from tests.lab.disasters.draw import Disaster
 from tests.lab.disasters.judge import Judge
 from tests.lab.disasters.run import hurt_copy
 from tests.lab.ports import wait_until_free
+from tests.waiting import until
 
 KEPT, GOES = "offsets.retention.minutes", "nobody needs what groups without members have committed"
 
@@ -61,7 +61,4 @@ def test_a_broker_takes_it_away(version: str, tmp_path: Path) -> None:
         broker.write_config()
         broker.launch()
         broker.wait_ready()
-        until = time.monotonic() + 60
-        while None not in committed(broker) and time.monotonic() < until:
-            time.sleep(1)
-    assert None in committed(broker)
+        until("a commit taken away", lambda: committed(broker), good=lambda rows: None in rows, every=1)

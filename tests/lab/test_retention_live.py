@@ -16,6 +16,7 @@ from tests.lab.base import QUIET
 from tests.lab.broker import Broker
 from tests.lab.cluster import Cluster
 from tests.lab.retention.seen import deletions
+from tests.waiting import until
 
 HOUR, DAY = 3_600_000, 86_400_000
 SHAPE = Shape(name="live", value_bytes=200, records_per_batch=4, codec=0)
@@ -105,8 +106,6 @@ def test_a_broker_deletes_what_was_said(tmp_path: Path) -> None:
         broker.wait_for("Deleting segment", 60)
         time.sleep(8)  # more than is said may go, too
         expected = {f"{topic}-0/{base:020d}.log" for topic, base in forecast}
-        until = time.monotonic() + 60
-        while expected - (before - logs(log_dir)) and time.monotonic() < until:
-            time.sleep(0.5)
+        until("what is said to go", lambda: before - logs(log_dir), good=lambda gone: gone >= expected)
         assert before - logs(log_dir) == expected
         assert {key: rule for key, (_, rule) in deletions(broker.lines()).items()} == forecast

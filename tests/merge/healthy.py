@@ -20,9 +20,9 @@ from tests.cli.run import run
 from tests.golden.produce import producer
 from tests.golden.topics import Topic, codecs, create, small_segments
 from tests.lab.acknowledged.base import patiently
-from tests.lab.admin import admin, wait_until_known
+from tests.lab.admin import until_all, wait_until_known
 from tests.lab.base import QUIET
-from tests.lab.cluster import Cluster
+from tests.lab.cluster import Cluster, until_marks_are_written
 from tests.lab.errors import LabError
 from tests.lab.releases import RELEASES, Release
 from tests.seeds import SEED
@@ -40,14 +40,10 @@ SETTINGS = {
 }
 COMPACT = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "delete.retention.ms": "1"}
 OF_ZOOKEEPER = {"zookeeper.session.timeout.ms": "6000"}
-FORGOTTEN = 10
-"""Seconds until ZooKeeper has forgotten a broker that was killed: before that old releases do not start."""
 CLEANED = 4
 """Seconds in which the cleaner looks several times."""
 LEFT_OUT = {"0.8.2.2"}
 """Today's clients cannot make topics there."""
-WRITES_EVERY = 6
-"""High watermarks are written every 5 s."""
 
 
 class Story:
@@ -111,7 +107,7 @@ class Story:
             broker = self.draw.choice(self.cluster.brokers)
             broker.kill()
             if self.cluster.zookeeper:
-                time.sleep(FORGOTTEN)
+                self.cluster.zookeeper.until_forgotten(broker.seat.node_id)
             self.write(2)
             time.sleep(CLEANED)
             broker.launch()
@@ -119,14 +115,7 @@ class Story:
             self.until_in_sync()
 
     def until_in_sync(self) -> None:
-        deadline, client = time.monotonic() + 120, admin(self.cluster.bootstrap)
-        while True:
-            told = client.list_topics(timeout=20).topics.values()
-            if all(len(each.isrs) == 3 for topic in told for each in topic.partitions.values()):
-                return
-            if time.monotonic() > deadline:
-                raise RuntimeError("a replica did not come back")
-            time.sleep(0.5)
+        until_all(self.cluster.bootstrap, lambda now: len(now.isrs) == 3)
 
 
 def differing(dirs: list[Path]) -> set[str]:
@@ -174,17 +163,18 @@ def play(version: str, seed: int) -> tuple[list[str], int]:
             story.begin()
             story.write(6)
             story.until_in_sync()
-            time.sleep(WRITES_EVERY)
+            until_marks_are_written(cluster)
             for broker in cluster.brokers:
                 broker.kill()
             wrong = [*compared(story, "killed", quiet=True)]
-            time.sleep(FORGOTTEN if zookeeper else 0)
+            if cluster.zookeeper:
+                cluster.zookeeper.until_forgotten()
             cluster.start()
             story.until_in_sync()
             story.write(3)
             story.away(2)
             story.until_in_sync()
-            time.sleep(WRITES_EVERY)
+            until_marks_are_written(cluster)
             for broker in cluster.brokers:
                 broker.ask_to_stop()
             for broker in cluster.brokers:

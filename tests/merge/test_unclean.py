@@ -1,23 +1,22 @@
 """An unclean election on a real cluster: diff names where the deposed leader left; the broker cuts there."""
 
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import NewTopic, PartitionMetadata  # type: ignore[attr-defined]
+from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 from tests.cli.run import run
 from tests.golden.produce import producer, send
 from tests.golden.records import events
-from tests.lab.admin import admin, wait_until_known
+from tests.lab.admin import admin, until_all, wait_until_known
 from tests.lab.base import QUIET
 from tests.lab.broker import Broker
-from tests.lab.cluster import Cluster
+from tests.lab.cluster import Cluster, until_marks_are_written
 from tests.lab.errors import LabError
 from tests.lab.process import run_tool
 from tests.real.conftest import need_kafka
 from tests.seeds import SEED, some_of
+from tests.waiting import until
 
 from segmend.kernel.batches import iter_batches
 from segmend.logdir.disk import FileReader
@@ -34,32 +33,23 @@ def write(cluster: Cluster, name: str, batches: int) -> None:
     send(producer(cluster.bootstrap), "div", events(name, batches, 5))
 
 
-def partition(cluster: Cluster) -> PartitionMetadata:
-    return admin(cluster.bootstrap).list_topics("div", timeout=20).topics["div"].partitions[0]
-
-
-def until(cluster: Cluster, there: Callable[[PartitionMetadata], bool]) -> None:
-    deadline = time.monotonic() + 90
-    while not there(now := partition(cluster)):
-        assert time.monotonic() < deadline, (now.leader, now.isrs)
-        time.sleep(0.5)
-
-
 def until_led_by(cluster: Cluster, node: int) -> None:
-    until(cluster, lambda now: now.leader == node)
+    until_all(cluster.bootstrap, lambda now: now.leader == node, ["div"])
 
 
 def elect(cluster: Cluster, broker: Broker) -> None:
     """Asked until it leads: for nothing while the controller takes who was killed for alive."""
-    deadline = time.monotonic() + 90
     asked = ("--election-type", "UNCLEAN", "--topic", "div", "--partition", "0")
-    while partition(cluster).leader != broker.seat.node_id and time.monotonic() < deadline:
+
+    def leader_after_it() -> int:
         with suppress(LabError):
             run_tool(
                 cluster.release, broker.root, "kafka.admin.LeaderElectionCommand", "--bootstrap-server",
                 broker.bootstrap, *asked,
             )  # fmt: skip
-        time.sleep(1)
+        return admin(cluster.bootstrap).list_topics("div", timeout=20).topics["div"].partitions[0].leader
+
+    until("its election", leader_after_it, 90, lambda leader: leader == broker.seat.node_id, every=1)
 
 
 def played(cluster: Cluster) -> None:
@@ -74,7 +64,7 @@ def played(cluster: Cluster) -> None:
     three.kill()
     until_led_by(cluster, 2)
     write(cluster, "old", 6)
-    time.sleep(6)  # high watermarks are written every 5 s
+    until_marks_are_written(cluster)
     two.kill()
     three.launch()
     three.wait_ready()
@@ -82,7 +72,7 @@ def played(cluster: Cluster) -> None:
         elect(cluster, three)
     until_led_by(cluster, 3)
     write(cluster, "new", 4)
-    time.sleep(6)
+    until_marks_are_written(cluster)
     one.kill()
     three.kill()
 
@@ -123,7 +113,9 @@ def test_diff_names_where_the_deposed_leader_left(version: str, tmp_path: Path) 
         until_led_by(cluster, 3)
         two.launch()
         said = two.wait_for(r"partition=div-0.*[Tt]runcating to offset \d+")
-        until(cluster, lambda now: set(now.isrs) == {2, 3})
-        time.sleep(6)  # as above; killed, for of a clean stop of all the last one may take five minutes
+        until_all(cluster.bootstrap, lambda now: set(now.isrs) == {2, 3}, ["div"])
+        until_marks_are_written(
+            cluster
+        )  # killed, for of a clean stop of all the last one may take five minutes
     assert said.rpartition("Truncating to offset ")[2].split()[0] == "40"
     assert run("diff", *dirs, "--topic", "div").code == 0

@@ -4,7 +4,6 @@ import random
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from tests.cli.run import run
 from tests.lab.admin import admin
 from tests.real.conftest import Start
 from tests.rescue.test_export import table
+from tests.waiting import until
 
 pytestmark = pytest.mark.broker
 TOPIC = "orders"
@@ -74,11 +74,8 @@ def test_a_live_log_is_exported_once(start: Start, tmp_path: Path) -> None:
     client = admin(cluster.bootstrap)
     client.delete_topics([TOPIC])[TOPIC].result(60)
     made(cluster.bootstrap)
-    end = time.monotonic() + 60
-    files = [f"{TOPIC}-{number}/partition.metadata" for number in (0, 1)]
-    while not all(any((each / name).exists() for each in dirs) for name in files):
-        assert time.monotonic() < end
-        time.sleep(0.1)
+    names = [f"{TOPIC}-{number}/partition.metadata" for number in (0, 1)]
+    until("ids", lambda: all(any((each / name).exists() for each in dirs) for name in names))
     again = run(*argv)
     assert again.code == 8, again.err
     assert "not written: " in again.out

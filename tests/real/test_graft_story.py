@@ -23,6 +23,7 @@ from tests.lab.broker import Broker
 from tests.lab.cluster import Cluster
 from tests.real.conftest import need_kafka
 from tests.seeds import sampled, some_of
+from tests.waiting import until
 
 pytestmark = pytest.mark.broker
 
@@ -62,10 +63,7 @@ class Story:
     def wait(self, what: str, done: Callable[[], bool]) -> float:
         """Seconds until it was so."""
         begun = time.monotonic()
-        while not done():
-            if time.monotonic() > begun + 120:
-                raise AssertionError(f"still waiting for {what}")
-            time.sleep(0.2)
+        until(what, done, 120)
         return time.monotonic() - begun
 
     def produce(self, numbers: range) -> None:

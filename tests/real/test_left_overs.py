@@ -4,7 +4,6 @@ import contextlib
 import os
 import shlex
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from tests.lab.releases import release
 from tests.mounts import TMPFS, mounted, need_mount
 from tests.real.conftest import Start, need_kafka
 from tests.seeds import some_of
+from tests.waiting import until
 
 pytestmark = pytest.mark.broker
 
@@ -151,7 +151,7 @@ def freed(disk: Path, version: str, tmp_path: Path, *, tried: bool) -> None:
         asking = admin(cluster.bootstrap)
         for done in asking.delete_topics(["green"]).values():
             done.result()
-        _until_gone(broker.dirs[0] / "green-0")
+        until("green-0 to go", lambda: not (broker.dirs[0] / "green-0").exists())
         _fill_up(disk)
         client = producer(cluster.bootstrap, message_timeout_ms=10000)
         with pytest.raises(RuntimeError):
@@ -245,14 +245,6 @@ def _printed(text: str, command: str) -> list[str]:
 def _send_for_ever(client: Producer, topic: str = "red") -> None:
     while True:
         send(client, topic, events(topic, 60))
-
-
-def _until_gone(path: Path) -> None:
-    for _ in range(600):
-        if not path.exists():
-            return
-        subprocess.run(["sleep", "0.1"], check=True)
-    raise AssertionError(f"{path} is still there")
 
 
 def _fill_up(disk: Path) -> None:

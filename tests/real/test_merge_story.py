@@ -1,7 +1,6 @@
 """`plan merge` after a real unclean election: the newest branch, then the other one on purpose."""
 
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -11,15 +10,14 @@ from tests.cli.run import run
 from tests.golden.judge import copy_tree
 from tests.golden.observe import consume, text
 from tests.golden.records import events
+from tests.lab.admin import until_all
 from tests.lab.cluster import Cluster
 from tests.lab.reader import consumer
-from tests.merge.test_unclean import SETTINGS, played, until, until_led_by
+from tests.merge.test_unclean import SETTINGS, played, until_led_by
 from tests.real.conftest import need_kafka
 from tests.seeds import some_of
 
 pytestmark = pytest.mark.broker
-SESSION_SECONDS = 20
-"""Until then ZooKeeper takes brokers that were killed for alive, and no other one of their id."""
 
 
 class Story:
@@ -51,13 +49,13 @@ class Story:
         one, two, three = self.cluster.brokers
         if self.cluster.zookeeper:
             self.cluster.zookeeper.start()
-            time.sleep(SESSION_SECONDS)
+            self.cluster.zookeeper.until_forgotten()
         for broker in (one, three):  # with broker 2 among them, it may be elected uncleanly
             broker.launch()
         three.wait_ready()
         until_led_by(self.cluster, 3)
         two.launch()
-        until(self.cluster, lambda now: set(now.isrs) == {2, 3})
+        until_all(self.cluster.bootstrap, lambda now: set(now.isrs) == {2, 3}, ["div"])
         reader = consumer(self.cluster.bootstrap, "read_uncommitted")
         rows = consume(reader, [TopicPartition("div", 0)])["div-0"]
         reader.close()

@@ -6,7 +6,6 @@ higher leader epochs than the new one the leader is alone, until the others are 
 
 import shutil
 import struct
-import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
@@ -20,7 +19,7 @@ from tests.checks.build_metadata import compact
 from tests.cli.run import run
 from tests.golden.produce import write
 from tests.golden.records import events
-from tests.lab.admin import admin
+from tests.lab.admin import admin, until_all
 from tests.lab.broker import Broker
 from tests.lab.cluster import Cluster
 from tests.lab.disasters import protocol
@@ -28,6 +27,7 @@ from tests.lab.reader import read
 from tests.real.conftest import need_kafka
 from tests.seeds import some_of
 from tests.surgery.checkpoints import lines
+from tests.waiting import until
 
 pytestmark = pytest.mark.broker
 
@@ -41,17 +41,8 @@ def partition(cluster: Cluster) -> PartitionMetadata:
     return client.list_topics("t", timeout=30).topics["t"].partitions[0]
 
 
-def until(cluster: Cluster, there: Callable[[PartitionMetadata], bool]) -> PartitionMetadata:
-    deadline = time.monotonic() + 120
-    while True:
-        try:
-            now = partition(cluster)
-        except (KafkaException, KeyError):
-            now = None
-        if now is not None and there(now):
-            return now
-        assert time.monotonic() < deadline, now and (now.leader, now.isrs)
-        time.sleep(0.5)
+def wait(cluster: Cluster, there: Callable[[PartitionMetadata], bool]) -> None:
+    until_all(cluster.bootstrap, there, ["t"])
 
 
 def all_in_sync(now: PartitionMetadata) -> bool:
@@ -76,16 +67,13 @@ def ask(cluster: Cluster, question: Callable[[AdminClient], Future[object]], don
 def make(cluster: Cluster) -> None:
     topic = NewTopic("t", 1, replica_assignment=[[1, 2, 3]], config={"retention.ms": "-1"})
     ask(cluster, lambda client: client.create_topics([topic])["t"], KafkaError.TOPIC_ALREADY_EXISTS)
-    until(cluster, all_in_sync)
+    wait(cluster, all_in_sync)
 
 
 def replace_topic(cluster: Cluster) -> None:
     ask(cluster, lambda client: client.delete_topics(["t"])["t"], KafkaError.UNKNOWN_TOPIC_OR_PART)
     for broker in cluster.brokers:
-        deadline = time.monotonic() + 60
-        while (broker.dirs[0] / NAME).exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
+        until(f"{NAME} to go", lambda gone=broker.dirs[0] / NAME: not gone.exists())
     make(cluster)
 
 
@@ -101,7 +89,7 @@ def elect(cluster: Cluster, first: int) -> None:
     done = compact([compact(b"t") + compact([struct.pack(">ihBB", 0, 0, 0, 0)]) + b"\0"]) + b"\0"
     assert answer.data[answer.at :] == no_error + done
     ask(cluster, lambda client: client.elect_leaders(ElectionType.PREFERRED, [TopicPartition("t", 0)]))
-    until(cluster, lambda now: now.leader == first)
+    wait(cluster, lambda now: now.leader == first)
 
 
 def newest(broker: Broker) -> int:
@@ -149,7 +137,7 @@ def test_a_topic_made_anew_serves_the_records_of_the_old_one_from_all_its_replic
         # As they are: strays, and nothing is read.
         put_back(cluster, kept)
         cluster.start()
-        until(cluster, all_in_sync)
+        wait(cluster, all_in_sync)
         assert [len(list(each.dirs[0].glob("t-0.*-stray"))) for each in cluster.brokers] == [1, 1, 1]
         assert seen(cluster) == []
         cluster.kill()
@@ -168,11 +156,11 @@ def test_a_topic_made_anew_serves_the_records_of_the_old_one_from_all_its_replic
             assert "once it leads, stop each of them and graft it from the leader's files" in told
             run("apply", plan, "--yes", *state, code=1)
         cluster.start()
-        until(cluster, lambda now: now.leader > 0)
+        wait(cluster, lambda now: now.leader > 0)
         assert seen(cluster) == list(range(24))
         write(cluster.bootstrap, "t", events("new", 1, 4))
         source = cluster.brokers[partition(cluster).leader - 1]
-        until(cluster, lambda _: lines(source.dirs[0] / HIGH_WATERMARK).get(("t", 0)) == 28)
+        until("its high watermark", lambda: lines(source.dirs[0] / HIGH_WATERMARK).get(("t", 0)) == 28, 120)
         # Who led for a moment has forgotten the old epochs, too.
         stuck = [broker for broker in cluster.brokers if newest(broker) > newest(source)]
         assert stuck
@@ -187,7 +175,7 @@ def test_a_topic_made_anew_serves_the_records_of_the_old_one_from_all_its_replic
             run("apply", plan, "--yes", *state, code=1)
             assert newest(broker) == newest(source)
             broker.start()
-        until(cluster, all_in_sync)
+        wait(cluster, all_in_sync)
         source.stop(180)
-        until(cluster, lambda now: now.leader not in (-1, source.seat.node_id))
+        wait(cluster, lambda now: now.leader not in (-1, source.seat.node_id))
         assert seen(cluster) == list(range(28))

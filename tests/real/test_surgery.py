@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from tests.real.conftest import Start
 from tests.seeds import some_of
 from tests.surgery.picture import picture
 from tests.surgery.shows.server import places
+from tests.waiting import until
 
 pytestmark = pytest.mark.broker
 
@@ -131,10 +131,12 @@ def test_kafka_s_own_tool_takes_the_move_that_a_plan_prints(
     where += ["--zookeeper", cluster.zookeeper.address] if cluster.zookeeper else []
     said = run_tool(cluster.release, tmp_path, main, *where, "--reassignment-json-file", told, "--execute")
     assert "uccessfully started" in said, said
-    deadline = time.monotonic() + 60
-    while (home / "red-0").exists() or not (target / "red-0").is_dir():
-        assert time.monotonic() < deadline, sorted(path.name for each in dirs for path in each.iterdir())
-        time.sleep(0.2)
+    places = home / "red-0", target / "red-0"
+    until(
+        "the replica to have moved",
+        lambda: [p.is_dir() for p in places],
+        good=lambda now: now == [False, True],
+    )
     assert contents(cluster) == records
 
 

@@ -27,7 +27,7 @@ from tests.golden.unpack import unpack
 from tests.lab.acknowledged.base import TOPICS
 from tests.lab.acknowledged.hurt import NAMES
 from tests.lab.acknowledged.judge import World, hurt, opened, rescued
-from tests.lab.admin import admin
+from tests.lab.admin import delete_topics
 from tests.lab.base import QUIET
 from tests.lab.cluster import Cluster
 from tests.rescue.drawn import content
@@ -187,12 +187,7 @@ class Loop:
     def _forget(self) -> None:
         """The cluster is as new again."""
         assert self.cluster is not None
-        client, deadline = admin(self.cluster.bootstrap), time.monotonic() + 60
-        for each in client.delete_topics([*TOPICS], operation_timeout=30).values():
-            each.result(60)
-        while set(TOPICS) & set(client.list_topics(timeout=20).topics):
-            assert time.monotonic() < deadline, "the topics do not go"
-            time.sleep(0.2)
+        delete_topics(self.cluster.bootstrap, TOPICS)
 
 
 class Appended:

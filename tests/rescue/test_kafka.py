@@ -2,7 +2,6 @@
 
 import json
 import signal
-import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from datetime import datetime
@@ -17,12 +16,13 @@ from tests.cli.run import python, run
 from tests.fleet.build import plain, write_broker
 from tests.golden.shared import golden
 from tests.golden.topics import Topic, create
-from tests.lab.admin import admin
+from tests.lab.admin import admin, delete_topics
 from tests.lab.base import QUIET
 from tests.lab.cluster import Cluster
 from tests.real.conftest import need_kafka
 from tests.rescue.served import consumed, text
 from tests.rescue.test_export import Growing
+from tests.waiting import until
 
 from segmend.errors import SegmendError
 from segmend.rescue import live as live_cluster
@@ -72,12 +72,11 @@ def make_orders(bootstrap: str, partitions: int) -> None:
 
 def until_seen(bootstrap: str, partitions: int) -> None:
     """The broker tells of it a moment after the controller has made it."""
-    client, deadline = admin(bootstrap), time.monotonic() + 60
-    while "orders.eu-west_1" not in (found := client.list_topics(timeout=20).topics) or (
-        len(found["orders.eu-west_1"].partitions) < partitions
-    ):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    until(
+        f"{partitions} partitions of {(name := 'orders.eu-west_1')}",
+        lambda: admin(bootstrap).list_topics(timeout=20).topics,
+        good=lambda told: name in told and len(told[name].partitions) >= partitions,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -132,9 +131,7 @@ def test_each_record_is_sent_once_whatever_was_killed(
     assert (ran.code, "--append" in ran.err) == (8, True), ran.err
     ran = run(*asked, "--create-topics", "--json")
     assert (ran.code, len(ran.of("summary"))) == (0, 1), ran.err
-    client.delete_topics(["codec-zstd"])["codec-zstd"].result(60)
-    while "codec-zstd" in client.list_topics(timeout=20).topics:
-        time.sleep(0.1)
+    delete_topics(live.bootstrap, ["codec-zstd"])
     monkeypatch.setattr(live_cluster, "SETTLED", 1.0)
     ran = run(*asked, "--create-topics", "--json")
     assert (ran.code, "codec-zstd-0, which was sent, is gone" in ran.err, ran.out) == (8, True, ""), ran.err
@@ -155,13 +152,10 @@ def test_of_what_was_sent_nothing_is_said_to_be_marked(live: Cluster, tmp_path: 
 def test_a_topic_made_anew_meanwhile_has_not_got_all(
     live: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    client, send, count = admin(live.bootstrap), Sender.send, [0]
+    send, count = Sender.send, [0]
 
     def make_anew() -> None:
-        if "codec-zstd" in client.list_topics(timeout=20).topics:
-            client.delete_topics(["codec-zstd"])["codec-zstd"].result(60)
-        while "codec-zstd" in client.list_topics(timeout=20).topics:
-            time.sleep(0.1)
+        delete_topics(live.bootstrap, ["codec-zstd"])
         create(live.bootstrap, [Topic("codec-zstd", {}, 1)])
 
     def sent(self: Sender, *args: Any, **more: Any) -> None:

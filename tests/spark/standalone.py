@@ -6,14 +6,14 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import venv
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyspark
+from tests.waiting import until
 
 from segmend.cli.commands.fleet.caching import cache_folder
 from segmend.spark.archive import options_with
@@ -47,13 +47,6 @@ def light() -> str:
     """The same with Spark's classes from their archive, if it is there: `.ci/run` makes it first."""
     folder = cache_folder()
     return " ".join([LIGHT, *(options_with(find_java(os.environ), folder) if folder else [])])
-
-
-def wait_for(what: str, found: Callable[[], object]) -> None:
-    end = time.monotonic() + SECONDS
-    while not found():
-        assert time.monotonic() < end, f"{what}: not within {SECONDS} s"
-        time.sleep(0.05)
 
 
 def bare_python(folder: Path) -> Path:
@@ -104,8 +97,7 @@ class Daemons:
             assert self._started[name].poll() is None, log.read_text()
             return re.findall(pattern, log.read_text())
 
-        wait_for(f"{name}: {pattern}", look)
-        return str(look()[0])
+        return str(until(f"{name}: {pattern}", look, SECONDS)[0])
 
 
 @dataclass

@@ -9,8 +9,9 @@ from tests.conftest import GOLDEN
 from tests.fleet.bucket import s3_server
 from tests.fleet.written import table_rows
 from tests.golden.unpack import unpack
-from tests.spark.standalone import SECONDS, Cluster, bare_python, cluster, wait_for
+from tests.spark.standalone import SECONDS, Cluster, bare_python, cluster
 from tests.spark.test_left_out import READ, TOLD, damaged_fleet, told_of
+from tests.waiting import until
 
 from segmend.cli.commands.fleet.caching import cache_folder
 from segmend.fleet.audit import AuditRequest, audit
@@ -55,7 +56,7 @@ def next_audit(running: Cluster, done: subprocess.Popen[str], out: str) -> None:
     done.stdin.write("\n")
     done.stdin.flush()
     held = running.hold / "held"
-    wait_for("a task of the second worker", lambda: held.exists() or done.poll() is not None)
+    until("a task of the second worker", lambda: held.exists() or done.poll() is not None, SECONDS)
     held.rmdir()
 
 

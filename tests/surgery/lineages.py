@@ -13,7 +13,6 @@ import json
 import re
 import shutil
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -28,12 +27,11 @@ from tests.golden.observe import consume
 from tests.golden.produce import producer, send
 from tests.golden.records import Rec
 from tests.golden.topics import small_segments
-from tests.lab.admin import admin, wait_until_known
+from tests.lab.admin import admin, until_all, wait_until_known
 from tests.lab.broker import Broker
-from tests.lab.cluster import Cluster
+from tests.lab.cluster import Cluster, until_marks_are_written
 from tests.lab.reader import consumer
 from tests.merge.test_unclean import OF_ZOOKEEPER, SETTINGS
-from tests.real.test_merge_story import SESSION_SECONDS
 from tests.surgery.trials import each_of, main
 
 RELEASES = ("4.3.1", "3.9.2", "2.8.2")
@@ -65,14 +63,7 @@ class Lineages:
         self.said.append(str(leader))
 
     def until_led_by(self, nodes: Sequence[int]) -> None:
-        deadline = time.monotonic() + 120
-        while True:
-            told = admin(self.cluster.bootstrap).list_topics(timeout=30).topics
-            leaders = {name: told[name].partitions[0].leader if name in told else -1 for name in TOPICS}
-            if all(leader in nodes for leader in leaders.values()):
-                return
-            assert time.monotonic() < deadline, leaders
-            time.sleep(0.5)
+        until_all(self.cluster.bootstrap, lambda now: now.leader in nodes, TOPICS)
 
     def play(self) -> None:
         cluster = self.cluster
@@ -90,14 +81,14 @@ class Lineages:
         for _ in range(self.draw.randrange(2, 5)):
             self.until_led_by([leader])
             self.write(leader)
-            time.sleep(6)  # high watermarks are written every 5 s
+            until_marks_are_written(self.cluster)
             self.broker(leader).kill()
             leader = 5 - leader
             self.broker(leader).launch()
             self.broker(leader).wait_ready()
         self.until_led_by([leader])
         self.write(leader)
-        time.sleep(6)
+        until_marks_are_written(cluster)
         cluster.kill()
 
     def broker(self, node: int) -> Broker:
@@ -170,7 +161,7 @@ def serve(lineages: Lineages, plans: Sequence[Served], target: int) -> None:
     cluster = lineages.cluster
     if cluster.zookeeper:
         cluster.zookeeper.start()
-        time.sleep(SESSION_SECONDS)
+        cluster.zookeeper.until_forgotten()
     for broker in (cluster.brokers[0], lineages.broker(target)):
         broker.launch()
     lineages.broker(target).wait_ready()

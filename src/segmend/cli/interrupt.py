@@ -20,6 +20,8 @@ def guard() -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # it is ignored in a background job
         signal.signal(signal.SIGINT, _interrupted)
         sys.unraisablehook = _unraisable
+    # `bootstrap.py` holds it back while Python starts; if it came meanwhile it is here now.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 
 
 def running() -> None:
@@ -60,5 +62,7 @@ def _unraisable(told: sys.UnraisableHookArgs) -> None:
 
 def end() -> None:
     """At once, with the line and the exit code of it."""
-    os.write(2, b"segmend: cancelled\n")
-    os._exit(CANCELLED)
+    try:
+        os.write(2, b"segmend: cancelled\n")
+    finally:  # closed, or a full disk
+        os._exit(CANCELLED)

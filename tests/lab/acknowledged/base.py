@@ -22,7 +22,7 @@ from tests.golden.judge import copy_tree
 from tests.golden.pack import pack
 from tests.golden.produce import producer
 from tests.golden.topics import Topic, create, small_segments
-from tests.lab.admin import admin
+from tests.lab.admin import until_all
 from tests.lab.base import QUIET
 from tests.lab.cluster import Cluster
 
@@ -154,15 +154,7 @@ def patiently(call: Callable[[], Any]) -> None:
 
 def all_in_sync(cluster: Cluster) -> None:
     """Wait until each partition has three in-sync replicas."""
-    deadline, client = time.monotonic() + 120, admin(cluster.bootstrap)
-    while True:
-        topics = [client.list_topics(name, timeout=20).topics[name] for name in TOPICS]
-        short = [1 for topic in topics for each in topic.partitions.values() if len(each.isrs) < 3]
-        if not short:
-            return
-        if time.monotonic() > deadline:
-            raise RuntimeError("a replica did not come back")
-        time.sleep(0.5)
+    until_all(cluster.bootstrap, lambda now: len(now.isrs) == 3, TOPICS)
 
 
 def make_topics(

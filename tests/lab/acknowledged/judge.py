@@ -4,7 +4,6 @@ import json
 import random
 import re
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ from tests.golden.judge import copy_tree
 from tests.golden.unpack import unpack
 from tests.lab.acknowledged.base import TOPICS, archive, text
 from tests.lab.acknowledged.hurt import NAMES, Bed, strike, surveyed
-from tests.lab.admin import admin
+from tests.lab.admin import delete_topics
 from tests.lab.base import QUIET
 from tests.lab.broker import Broker, Seat
 from tests.lab.cluster import Cluster
@@ -110,13 +109,7 @@ def sent(world: World, dirs: list[Path], bootstrap: str) -> Told:
     to = ("--bootstrap", bootstrap, "--create-topics")
     told = rescued(world.scratch / "out", dirs, "kafka", *to)
     told.rows = {name: list(_consumed(world.truth[name], name, bootstrap)) for name in NAMES}
-    client = admin(bootstrap)
-    for gone in client.delete_topics(list(TOPICS), operation_timeout=30).values():
-        gone.result(60)
-    deadline = time.monotonic() + 60
-    while TOPICS.keys() & client.list_topics(timeout=20).topics.keys():
-        assert time.monotonic() < deadline, "a topic is not deleted"
-        time.sleep(0.2)
+    delete_topics(bootstrap, TOPICS)
     return told
 
 

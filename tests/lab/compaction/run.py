@@ -21,6 +21,7 @@ from tests.lab.cluster import Cluster
 from tests.lab.compaction.draw import KINDS, DrawnLog, drawn
 from tests.lab.compaction.write import FILES, checkpoints, write
 from tests.lab.releases import release
+from tests.waiting import steady
 
 HERE = Path(__file__).parent / "records"
 EAGER = {**QUIET, "log.cleaner.backoff.ms": "1500"}
@@ -74,13 +75,7 @@ def fill(log_dir: Path, logs: list[DrawnLog], *, killed: bool) -> int:
 
 def settle(broker: Broker) -> None:
     """Wait until no new round has begun for a while."""
-    seen, since = -1, time.monotonic()
-    latest = since + AT_MOST
-    while time.monotonic() < min(since + SETTLED, latest):
-        rounds = sum("Beginning cleaning of log" in line for line in broker.lines())
-        if rounds != seen:
-            seen, since = rounds, time.monotonic()
-        time.sleep(0.5)
+    steady(lambda: sum("Beginning cleaning of log" in line for line in broker.lines()), SETTLED, AT_MOST)
 
 
 def observed(broker: Broker, logs: list[DrawnLog]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from tests.lab.cluster import Cluster
 from tests.lab.compaction.draw import DAY, DrawnBatch, DrawnLog, DrawnRecord, DrawnSegment
 from tests.lab.compaction.run import fill
 from tests.lab.process import stamp
+from tests.waiting import until
 
 BACKOFF = 5
 SETTINGS = {**QUIET, "log.cleaner.backoff.ms": str(BACKOFF * 1000)}
@@ -49,10 +50,9 @@ def measured(version: str, root: Path) -> tuple[dict[str | None, int | None], di
         said = told(broker)
         broker.start()
         time.sleep(BACKOFF + 4)
-        until = time.monotonic() + 60  # a loaded machine is no reason to miss one
-        while not said.keys() <= (done := deletions(broker)).keys() and time.monotonic() < until:
-            time.sleep(1)
-        return said, done
+        # A loaded machine is no reason to miss one.
+        all_of = lambda done: said.keys() <= done.keys()  # noqa: E731
+        return said, until("what was said", lambda: deletions(broker), 60, all_of, every=1, strict=False)
 
 
 def deletions(broker: Broker) -> dict[str | None, float]:

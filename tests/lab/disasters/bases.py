@@ -88,7 +88,7 @@ def make(version: str, into: Path) -> None:
             cut_off = open_transaction(cluster.bootstrap, STORY, "cut-off")
             broker.kill()
             if cluster.zookeeper:
-                time.sleep(7)  # until ZooKeeper forgets the broker
+                cluster.zookeeper.until_forgotten()
             keep(cluster, into, "killed")
             del pending, cut_off
         (into / "base.json").write_text(json.dumps([broker.seat.port, broker.seat.controller_port]))

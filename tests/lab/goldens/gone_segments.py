@@ -5,7 +5,6 @@
 
 import json
 import tempfile
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from tests.lab.trial import save
 from tests.lab.verdict import ranges
 from tests.lab.zookeeper import ZooKeeper
 from tests.surgery.shows.server import tell
+from tests.waiting import until
 
 RECORD = Path(__file__).with_name("gone-segments.json")
 GOLDENS, STARTED = ("0.8.2.2-killed", "0.10.2.2-killed"), ("1.1.0", "2.8.2")
@@ -76,9 +76,7 @@ def tried(golden: str, started: str) -> dict[str, Any]:
             broker.config.write_text("".join(f"{key}={value}\n" for key, value in rows.items()))
             broker.launch()
             broker.wait_ready(240)
-            until = time.monotonic() + 120
-            while not led(broker.seat.port, wanted) and time.monotonic() < until:
-                time.sleep(1)
+            until("leaders", lambda: led(broker.seat.port, wanted), 120, every=1, strict=False)
             seen = consumed(broker.bootstrap, wanted)
     return {name: ranges(sorted(row["offset"] for row in seen[name])) for name in wanted}
 

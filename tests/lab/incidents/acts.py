@@ -30,8 +30,6 @@ LIVELY = {
     "log.flush.offset.checkpoint.interval.ms": "1000",
 }
 """Unlike a broker that judges: checkpoints are written while it runs."""
-FORGETS = 7
-"""Seconds until ZooKeeper forgets a broker that was killed."""
 
 
 @dataclass
@@ -112,7 +110,7 @@ def kill(story: Story, _target: str, _draw: random.Random) -> None:
     broker = story.running
     broker.kill()
     if broker.own_zookeeper:
-        time.sleep(FORGETS)
+        broker.own_zookeeper.until_forgotten()
     story.end()
 
 

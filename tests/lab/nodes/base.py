@@ -8,7 +8,6 @@ by itself keeps them in the log (KIP-853).
 
 import json
 import tempfile
-import time
 from pathlib import Path
 
 from tests.golden.acts import commit_group
@@ -21,6 +20,7 @@ from tests.lab.base import QUIET, quiet_port
 from tests.lab.broker import Broker, Seat
 from tests.lab.process import run_tool
 from tests.lab.releases import release
+from tests.waiting import until
 
 HERE = Path(__file__).parent / "recorded"
 METADATA = "__cluster_metadata-0"
@@ -77,11 +77,8 @@ def make(name: str) -> None:
             broker.start()
             fill(broker, {each: TOPICS[each] for each in ("a", "b")})
             commit_group(broker.bootstrap, "readers", ["a"])
-            until = time.monotonic() + 60
-            while (
-                len(list((broker.dirs[0] / METADATA).glob("*.checkpoint"))) < 3 and time.monotonic() < until
-            ):
-                time.sleep(0.3)
+            metadata = broker.dirs[0] / METADATA
+            until("three snapshots", lambda: len([*metadata.glob("*.checkpoint")]) >= 3, strict=False)
             broker.stop()
             broker.settings = dict(QUIET)
             broker.start()

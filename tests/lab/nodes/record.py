@@ -23,8 +23,9 @@ from tests.lab.broker import Broker
 from tests.lab.errors import LabError
 from tests.lab.nodes.base import HERE, archive, fresh, make, node
 from tests.lab.nodes.disasters import DISASTERS, METADATA, Disaster, Node
-from tests.lab.ports import is_free
+from tests.lab.ports import wait_until_free
 from tests.lab.trial import Trial, offline_dirs, save, shortened, without_names
+from tests.waiting import until
 
 ID = re.compile(r"\b[\w-]{22}\b(?=[ ,.\])};:\"']|$)")
 
@@ -34,19 +35,20 @@ def extents(broker: Broker, wanted: list[str]) -> dict[str, Any]:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
     client = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "looks", "log_level": 0})
     found: dict[str, Any] = {}
-    deadline = time.monotonic() + 7
-    while True:
-        try:
-            topics = admin.list_topics(timeout=8).topics
-        except KafkaException as error:
-            return dict.fromkeys(wanted, f"no answer: {error.args[0].name()}")
+
+    def ask() -> bool:
+        topics = admin.list_topics(timeout=8).topics
         for name in wanted:
             if not isinstance(found.get(name), list):
                 found[name] = extent(client, topics, name)
-        if all(isinstance(each, list) for each in found.values()) or time.monotonic() > deadline:
-            client.close()
-            return found
-        time.sleep(1)
+        return all(isinstance(each, list) for each in found.values())
+
+    try:
+        until("all extents", ask, 7, every=1, strict=False)
+    except KafkaException as error:
+        return dict.fromkeys(wanted, f"no answer: {error.args[0].name()}")
+    client.close()
+    return found
 
 
 def extent(client: Consumer, topics: Any, name: str) -> Any:
@@ -94,8 +96,7 @@ def trial(name: str, disaster: Disaster, source: Path, root: Path) -> dict[str, 
     broker = node(name, root, seat, disaster.settings)
     broker.dirs = [hurt.dirs[number] for number in disaster.given]
     before = folders(list(hurt.dirs))
-    while not (is_free(seat.port) and is_free(seat.controller_port)):
-        time.sleep(0.3)
+    wait_until_free([seat.port, seat.controller_port])
     with broker:
         broker.write_config()
         broker.launch()

@@ -22,9 +22,9 @@ from tests.lab.outages.draw import Outage, archive
 from tests.lab.trial import offline_dirs, shortened
 
 HERE = Path(__file__).with_name("records")
-PATIENCE, LONGER, HOPELESS, SETTLED, AT_MOST, EXPIRED = 100, 240, 25, 8, 60, 12
+PATIENCE, LONGER, HOPELESS, SETTLED, AT_MOST = 100, 240, 25, 8, 60
 """Seconds until a node that lives waits, where it is said to start, and where too few voters live; without a
-change until the answers are taken; and at most; until ZooKeeper knows that no broker lives."""
+change until the answers are taken; and at most."""
 ELECTED = re.compile(r"Completed transition to Leader\(.*?epoch=(\d+), epochStartOffset=(\d+)")
 
 
@@ -96,7 +96,7 @@ def tried(
     with cluster:
         if cluster.zookeeper:
             cluster.zookeeper.start()
-            time.sleep(EXPIRED)
+            cluster.zookeeper.until_forgotten()
         some = [broker for broker in cluster.brokers if broker.seat.node_id in outage.up]
         voters = [each for each in cluster.brokers if votes(outage.story, each.seat.node_id)]
         voters = [] if cluster.zookeeper else voters

@@ -7,7 +7,6 @@ import json
 import shutil
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 from tests.golden.acts import open_transaction, transactional
@@ -71,7 +70,7 @@ def make(version: str, mark: str) -> None:
         else:
             broker.kill()
         if cluster.zookeeper:
-            time.sleep(7)  # until ZooKeeper forgets the broker
+            cluster.zookeeper.until_forgotten()
             cluster.zookeeper.stop()
         del pending
         about = {"ports": [broker.seat.port, broker.seat.controller_port]}

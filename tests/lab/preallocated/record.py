@@ -7,7 +7,6 @@ import json
 import signal
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +27,7 @@ from tests.lab.nodes.record import plain
 from tests.lab.releases import release
 from tests.lab.trial import Trial, listing, offline_dirs, save, shortened
 from tests.lab.zookeeper import ZooKeeper
+from tests.waiting import until
 
 HERE = Path(__file__).with_name("recorded")
 SEGMENT = 1 << 20
@@ -88,7 +88,7 @@ def made(version: str, root: Path, seat: Seat) -> None:
             write(broker.bootstrap, "a", events("a", 5, 4), partition=number)
         broker.kill()
         if broker.own_zookeeper:
-            time.sleep(7)  # until ZooKeeper forgets the broker
+            broker.own_zookeeper.until_forgotten()
     for path in root.glob("*/*.*"):
         if path.is_file():
             path.unlink()
@@ -106,15 +106,16 @@ def hurt(case: Case, home: Path) -> None:
 
 def extents(port: int) -> dict[str, list[int] | str]:
     """The log start and end offset of each, once all have a leader."""
-    until = time.monotonic() + 90
-    while time.monotonic() < until:
+
+    def ask() -> dict[str, list[int] | str]:
         told = protocol.metadata(port)
         if all(name in told and told[name].leader >= 0 for name in PARTITIONS):
             ends, starts = (protocol.offsets(port, list(PARTITIONS), at) for at in (-1, -2))
             if not any(error for error, _ in (*ends.values(), *starts.values())):
                 return {name: [starts[name][1], ends[name][1]] for name in PARTITIONS}
-        time.sleep(0.5)
-    return dict.fromkeys(PARTITIONS, "no leader")
+        return {}
+
+    return until("leaders", ask, 90, strict=False) or dict.fromkeys(PARTITIONS, "no leader")
 
 
 def tried(case: Case, version: str, root: Path, seat: Seat) -> dict[str, Any]:

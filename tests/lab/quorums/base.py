@@ -19,6 +19,7 @@ from tests.lab.base import QUIET, quiet_port
 from tests.lab.broker import Broker, Seat, new_cluster_id
 from tests.lab.process import run_tool
 from tests.lab.releases import release
+from tests.waiting import until
 
 METADATA = "__cluster_metadata-0"
 NAMES = ("3.3.2", "3.9.2", "3.9.2-dynamic", "4.3.1", "4.3.1-dynamic")
@@ -143,12 +144,10 @@ def fill(bootstrap: str, topic: str) -> None:
 
 def wait_for_snapshots(cluster: Sequence[Broker]) -> None:
     """Until each has two that are not those of the formatting."""
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        found = [list((node.dirs[0] / METADATA).glob("*[1-9]-*.checkpoint")) for node in cluster]
-        if all(len(each) >= 2 for each in found):
-            return
-        time.sleep(0.3)
+    places = [node.dirs[0] / METADATA for node in cluster]
+    until(
+        "two snapshots", lambda: all(len([*p.glob("*[1-9]-*.checkpoint")]) >= 2 for p in places), strict=False
+    )
 
 
 if __name__ == "__main__":

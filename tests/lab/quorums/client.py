@@ -2,13 +2,13 @@
 
 import json
 import sys
-import time
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from tests.lab.admin import admin
 from tests.lab.quorums.base import TOPICS, make_topic
 from tests.lab.reader import consumer, led
+from tests.waiting import until
 
 
 def read(bootstrap: str) -> dict[str, list[int | str]]:
@@ -23,16 +23,15 @@ def read(bootstrap: str) -> dict[str, list[int | str]]:
 
 
 def _records(reader: Consumer, topic: str, partition: int) -> int | str:
-    until = time.monotonic() + 30
-    while True:  # A dead leader is one until its session ends.
-        try:
-            low, high = reader.get_watermark_offsets(TopicPartition(topic, partition), timeout=8)
-        except KafkaException as error:
-            if time.monotonic() > until:
-                return str(error.args[0].name())
-            time.sleep(1)
-        else:
-            return int(high - low)
+    part = TopicPartition(topic, partition)
+    try:  # A dead leader is one until its session ends.
+        low, high = until(
+            "the leader", lambda: reader.get_watermark_offsets(part, timeout=8), 30, every=1,
+            despite=KafkaException, strict=False,
+        )  # fmt: skip
+    except KafkaException as error:
+        return str(error.args[0].name())
+    return int(high - low)
 
 
 if __name__ == "__main__":

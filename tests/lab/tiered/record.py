@@ -23,6 +23,7 @@ from tests.lab.errors import LabError
 from tests.lab.releases import Release, release
 from tests.lab.tiered.broker import OFTEN, TieredBroker, remote
 from tests.lab.tiered.wounds import TOPICS, Trial, drawn, hurt
+from tests.waiting import until
 
 HERE = Path(__file__).parent
 DIR = "b1/d0"
@@ -63,7 +64,7 @@ def _write(kind: Release, root: Path) -> None:
         for made in client.create_topics(topics).values():
             made.result(60)
         produce(broker.bootstrap, TOPICS, RECORDS)
-        _wait_until_local(root / DIR)
+        wait_until_local([root / DIR / f"{each}-0" for each in TOPICS[:2]])
         for done in client.delete_records([TopicPartition("cut", 0, CUT)]).values():
             done.result(60)
         time.sleep(SECONDS)
@@ -83,13 +84,9 @@ def produce(bootstrap: str, topics: Sequence[str], records: int) -> None:
     producer.flush()
 
 
-def _wait_until_local(log_dir: Path, seconds: float = 120) -> None:
-    """Until all but two segments are in remote storage only."""
-    deadline = time.monotonic() + seconds
-    while any(len(list((log_dir / f"{each}-0").glob("*.log"))) > 2 for each in TOPICS[:2]):
-        if time.monotonic() > deadline:
-            raise LabError("the segments are not copied to remote storage")
-        time.sleep(0.5)
+def wait_until_local(partitions: Sequence[Path]) -> None:
+    """Until all but two segments of each are in remote storage only."""
+    until("copies in remote storage", lambda: all(len([*p.glob("*.log")]) <= 2 for p in partitions), 120)
 
 
 def cluster_of(root: Path) -> str:
@@ -105,12 +102,11 @@ def play(kind: Release, root: Path, trial: Trial, recorded: object = None) -> ob
     try:
         broker.start()
         time.sleep(SECONDS)
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            seen = {topic: offsets(broker.bootstrap, topic) for topic in TOPICS}
-            if recorded in (None, seen) or time.monotonic() > deadline:
-                return seen
-            time.sleep(1)
+        return until(
+            "what was recorded",
+            lambda: {topic: offsets(broker.bootstrap, topic) for topic in TOPICS},
+            PATIENCE, lambda seen: recorded in (None, seen), every=1, strict=False,
+        )  # fmt: skip
     except LabError as refused:
         return str(refused)
     finally:

@@ -22,7 +22,7 @@ from tests.lab.broker import Seat, new_cluster_id
 from tests.lab.errors import LabError
 from tests.lab.releases import Release, release
 from tests.lab.tiered.broker import OFTEN, TieredBroker, remote
-from tests.lab.tiered.record import HERE, TIERED, cluster_of, offsets, produce
+from tests.lab.tiered.record import HERE, TIERED, cluster_of, offsets, produce, wait_until_local
 from tests.lab.tiered.wounds import WOUNDS
 
 THREE = HERE / "three"
@@ -127,11 +127,7 @@ def write(kind: Release, root: Path) -> None:
         for made in client.create_topics(topics).values():
             made.result(120)
         produce(boot, TOPICS, RECORDS)
-        until = time.monotonic() + 120
-        while any(len(list((root / each / "tier-0").glob("*.log"))) > 2 for each in DIRS):
-            if time.monotonic() > until:
-                raise LabError("the segments are not copied to remote storage")
-            time.sleep(0.5)
+        wait_until_local([root / each / "tier-0" for each in DIRS])
         time.sleep(4)
         for broker in every:
             broker.ask_to_stop()

@@ -34,9 +34,6 @@ LATER = [b"later %d" % number for number in range(5)]
 MORE = [b"since %d" % number for number in range(5)]
 """Produced to each partition while the broker ran, but to those that stay quiet."""
 
-FORGOTTEN = 7.0
-"""Seconds after which ZooKeeper has let go of a killed broker: its session, and a tick or two."""
-
 
 @dataclass(frozen=True)
 class Ruled:
@@ -136,13 +133,12 @@ def play(golden: str, whole: Path, root: Path, *, killed: bool = False) -> list[
             put = {name for name in wanted - quiet if is_written(bed, name)}
             produce(broker, bed, put, MORE)
             broker.kill() if killed else broker.stop()
-        gone = time.monotonic()
         for _, journal in journals:
             names_the_way(bed, journal, stopped=not killed)
         said = [reversed_(bed, rule, journal) for rule, journal in reversed(journals)]
         errors = [found for found in bed.findings() if found[0] in ("L01", "L05", "L07")]
         if killed and zookeeper:
-            time.sleep(max(0.0, gone + FORGOTTEN - time.monotonic()))
+            zookeeper.until_forgotten()
         with server.up(bed, zookeeper) as broker:
             server.read(broker, bed, wanted)
             produce(broker, bed, {name for name in wanted if is_written(bed, name)}, LATER)

@@ -7,7 +7,6 @@ the topics that the directories hold, with their ids, and of the cluster.
 import json
 import re
 import subprocess
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from tests.lab.releases import release
 from tests.lab.zookeeper import ZooKeeper
 from tests.surgery.shows.bed import Bed
 from tests.surgery.shows.places import served
+from tests.waiting import until
 
 Rows = dict[str, list[dict[str, Any]]]
 """By partition, the records as a consumer gets them."""
@@ -76,8 +76,8 @@ def tell(zookeeper: ZooKeeper, scratch: Path, *homes: Path) -> None:
 
 
 @contextmanager
-def beside(bed: Bed) -> Iterator[str | None]:
-    """The address of a ZooKeeper that knows what these dirs hold, where brokers want one."""
+def beside(bed: Bed) -> Iterator[ZooKeeper | None]:
+    """A ZooKeeper that knows what these dirs hold, where brokers want one."""
     kind = release(bed.version)
     if kind.mode != "zookeeper":
         yield None
@@ -86,17 +86,18 @@ def beside(bed: Bed) -> Iterator[str | None]:
     try:
         zookeeper.start()
         tell(zookeeper, bed.root, bed.whole, bed.home)
-        yield zookeeper.address
+        yield zookeeper
     finally:
         zookeeper.kill()
 
 
 @contextmanager
-def up(bed: Bed, zookeeper: str | None) -> Iterator[Broker]:
+def up(bed: Bed, zookeeper: ZooKeeper | None) -> Iterator[Broker]:
     """The broker, up; killed afterwards, if it runs still."""
     kind = release(bed.version)
     settings = OLD_SETTINGS if kind.number < (0, 9) else SETTINGS
-    with Broker(kind, bed.home, settings=settings, zookeeper=zookeeper) as broker:
+    address = zookeeper and zookeeper.address
+    with Broker(kind, bed.home, settings=settings, zookeeper=address) as broker:
         broker.start()
         yield broker
 
@@ -129,12 +130,13 @@ def read(broker: Broker, bed: Bed, wanted: set[str]) -> Rows:
     if broker.release.number < (0, 9):
         with ThreadPoolExecutor(2) as pool:
             return dict(pool.map(lambda name: (name, read_old(broker, bed, name)), sorted(wanted)))
-    deadline = time.monotonic() + 60
-    while True:
-        rows: Rows = ask(broker.bootstrap, bed.root)["records"]
-        if wanted <= rows.keys() or time.monotonic() > deadline:
-            return rows
-        time.sleep(0.5)
+    rows: Rows = until(
+        "records of all",
+        lambda: ask(broker.bootstrap, bed.root)["records"],
+        good=lambda rows: wanted <= rows.keys(),
+        strict=False,
+    )
+    return rows
 
 
 def read_old(broker: Broker, bed: Bed, name: str) -> list[dict[str, Any]]:
