@@ -9,7 +9,8 @@ from pyspark.sql import functions as sql
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 from tests.fleet.build import mixed, plain, three_brokers, write_broker
-from tests.spark.standalone import wait_for
+from tests.spark.standalone import SECONDS
+from tests.waiting import until
 
 from segmend.errors import UsageError
 from segmend.fleet.options import parse_options
@@ -119,7 +120,7 @@ def test_an_option_of_streams_is_said_to_be_ignored(
 ) -> None:
     words = "option maxOffsetsPerTrigger is ignored in a batch read"
     assert spark.read.format("kafka-log").option("maxOffsetsPerTrigger", 5).load(fleet).count() == 480
-    wait_for(words, lambda: words in caplog.text)
+    until(words, lambda: words in caplog.text, SECONDS)
 
 
 def test_headers_that_the_columns_leave_out_are_said(spark: SparkSession, fleet: str) -> None:
