@@ -25,7 +25,9 @@ def listed_doubts(replicas: Sequence[PartitionDir], first: int, end: int) -> Ite
             yield DOUBTFUL_MARK.format(replica.path, end, odd_mark - 1)
         if mark is not None and mark > end:
             yield f"{replica.path}: its high watermark is {mark}, and no replica here goes beyond {end}"
-        for low, high, file in () if running else told_beside(replica, end):
+        # One without a byte ends where its last log begins, however far others go.
+        ends = end if any(_with_a_byte(replica)) else max(replica.base_offsets, default=0)
+        for low, high, file in () if running else told_beside(replica, ends):
             beyond = high >= end or low < first
             if start <= high and (beyond or not _any_has(replicas, low)):
                 yield of_what_is_told(replica.log_dir.path, replica.name, file, low)

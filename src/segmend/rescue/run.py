@@ -40,6 +40,8 @@ Told = Callable[[int, int, str], None]
 """Hears of bytes that are behind, of how many, and what is looked at."""
 Text = Callable[[Sequence[Line]], Iterable[str]]
 REPORT: Final = "_rescue.txt"
+WRONG: Final = ("missing", "diverged", "unreadable", "conflicts", "doubts", "vanished", "strays", "shared")
+"""What of a line takes an all-clear away, beside what could not be read."""
 _TOLD: Final = (
     "first_offset", "next_offset", "records", "aborted", "marked", "missing", "diverged", "sources", "bytes",
     "left_out", "open", "unacknowledged", "read", "gaps", "duplicates", "not_asked_for", "unread",
@@ -383,7 +385,6 @@ def summary_of(lines: Sequence[PartitionLine], policies: Policies, around: Surro
 
 def code_of(line: Line) -> ExitCode:
     """Whether everything that any replica could have is there, nothing is in doubt, and all was looked at."""
-    wrong = ("missing", "diverged", "unreadable", "conflicts", "doubts", "vanished", "strays", "shared")
     return ExitCode.of(
-        left=any(line.get(each) for each in wrong), unread=bool(line.get("unread") or line.get("refused"))
+        left=any(line.get(each) for each in WRONG), unread=bool(line.get("unread") or line.get("refused"))
     )
