@@ -1,7 +1,9 @@
 """What can be asked of a rescue, and what is refused."""
 
 import json
+import re
 import shutil
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -92,14 +94,40 @@ def test_what_is_refused(tmp_path: Path) -> None:
         assert "a rescue never writes into its source" in refused("--out", inside)
     assert sorted(path.name for path in source.iterdir() if path.is_dir()) == ["codec-zstd-0"]
     assert run("rescue", source, "--out", out, "--as", "jsonl").code == 0
-    assert "holds another rescue" in refused("--out", out, "--as", "csv")
+    assert 'holds another rescue (see _rescue.jsonl), with as "jsonl"; give' in refused(
+        "--out", out, "--as", "csv"
+    )
     full = tmp_path / "full"
     full.mkdir()
     (full / "mine").touch()
     assert "is not empty" in refused("--out", full)
-    assert "no partition here is asked for" in refused("--out", tmp_path / "n", "--topic", "nothing")
+    asked = refused("--out", tmp_path / "n", "--topic", "nothing")
+    assert "no partition here is asked for by --topic nothing; topics here: codec-zstd (" in asked
     assert "is for tables" in refused("--out", tmp_path / "n", "--since", "+1h")
     assert "is for tables" in refused("--out", tmp_path / "n", "--isolation", "read_committed")
+
+
+def test_nothing_of_the_last_day(tmp_path: Path) -> None:
+    """Of brokers that died before: from when on it was, and that the same words are another time now."""
+    (source,) = replicas(golden("4.3.1-killed"), tmp_path, ("codec-zstd-0",), count=1)
+    command = ("rescue", source, "--out", tmp_path / "o", "--as", "csv")
+    ran = run(*command, "--since", "-1s")
+    assert "  0 records, offsets 0 to 215" in ran.out
+    assert re.search(r"nothing of it is of the time asked for, from 20\d\d-\S+ \S+ \(UTC\);", ran.out)
+    assert "base64" not in ran.out
+    (tmp_path / "o" / "_rescue.txt").read_text().index("nothing of it is of the time asked for")
+    time.sleep(0.01)
+    again = run(*command, "--since", "-1s", code=16)
+    began = re.search(r"with since (\d+) \(ms; a time like -24h is another one each time", again.err)
+    assert began
+    assert run(*command, "--since", began[1]).code == ran.code
+    both = ("--as", "jsonl", "--until", "2100-01-01")
+    assert (
+        "are in base64; --decode utf8 --decode key=utf8"
+        in run(*command[:2], "--out", tmp_path / "p", *both).out
+    )
+    decoded = run(*command[:2], "--out", tmp_path / "q", *both, "--decode", "utf8")
+    assert "base64" not in decoded.out
 
 
 def test_replicas_of_another_topic_are_refused_before_any_is_read_and_the_others_are_written(

@@ -12,13 +12,16 @@ from segmend.cli.output import emit_asked, style
 from segmend.errors import Cancelled, ExitCode, UsageError
 from segmend.report.diff import passed_over_lines, vanished_lines
 from segmend.report.progress import Progress
-from segmend.report.rescue import again_line, lines_of, summary_line, untold_lines
+from segmend.report.rescue import again_line, lines_of, outside, summary_line, untold_lines
 from segmend.report.style import Style
 from segmend.rescue.decoders import Decode, decoder
 from segmend.rescue.lines import Line
 from segmend.rescue.request import Compacting, RescueRequest
 from segmend.rescue.run import Text, code_of
 
+IN_BASE64: Final = (
+    "keys, values and values of headers are in base64; --decode utf8 --decode key=utf8 adds columns of text"
+)
 _LIVE: Final = ("bootstrap", "client_config", "create_topics", "append")
 
 
@@ -137,8 +140,11 @@ def _text(line: Line, request: RescueRequest, look: Style) -> Iterator[str]:
     if line["type"] == "summary":
         yield summary_line(line, request.out)
         yield from again_line(line)
+        if request.form in ("csv", "jsonl") and not request.decode and line["records"]:
+            yield IN_BASE64
         yield from untold_lines(line.get("policy_untold", ()))
         yield from vanished_lines([each["why"] for each in line.get("vanished", ())])
         yield from passed_over_lines(line)
     else:
         yield from lines_of(line, look)
+        yield from outside(line, request.since, request.until)

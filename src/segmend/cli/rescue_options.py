@@ -29,12 +29,19 @@ def add_rescue_options(parser: argparse.ArgumentParser) -> None:
         "--out", required=True, type=given, metavar="OUT", help="a new directory for what is rescued"
     )
     parser.add_argument(
-        "--as", dest="form", choices=names(), default="log-dir", help="in which form (default: log-dir)"
+        "--as",
+        dest="form",
+        choices=names(),
+        default="log-dir",
+        help="in which form (default: log-dir); "
+        "csv and jsonl have bytes (key, value, headers) in base64, --decode adds text",
     )
     which = parser.add_argument_group("which records")
     which.add_argument("--topic", type=given, metavar="GLOB", help="partitions of these topics only")
     which.add_argument("--offsets", metavar="A..B", type=number_range, help="only these offsets")
-    which.add_argument("--since", metavar="TIME", type=moment, help="tables: from this time on (UTC, or ms)")
+    which.add_argument(
+        "--since", metavar="TIME", type=moment, help="tables: from this time on (UTC, ms, or -24h)"
+    )
     which.add_argument("--until", metavar="TIME", type=moment, help="tables: up to this time")
     add_isolation(
         which,

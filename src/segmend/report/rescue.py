@@ -126,6 +126,17 @@ def _ranges(spans: Sequence[Sequence[int]]) -> str:
     return shown + (f" and {len(spans) - _SHOWN} more" if len(spans) > _SHOWN else "")
 
 
+def outside(line: PartitionLine, since: int | None, until: int | None) -> Iterator[str]:
+    """That nothing of a partition is of the time asked for, and which that is: `-24h` counts from now."""
+    if (since, until) != (None, None) and line.get("records") == 0 and line["read"]:
+        low = "" if since is None else f" from {text.when(since)}"
+        high = "" if until is None else f" up to {text.when(until)}"
+        yield (
+            f"    nothing of it is of the time asked for,{low}{high} (UTC); `segmend show DIR` tells the "
+            "oldest and newest time of each partition"
+        )
+
+
 def summary_line(line: SummaryLine, out: str) -> str:
     counted = f"{plural(line['records'], 'record')} of {plural(line['partitions'], 'partition')}"
     lost = plural(line["missing"], "offset") if line["missing"] else "no offset"

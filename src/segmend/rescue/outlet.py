@@ -10,7 +10,7 @@ import errno
 import fcntl
 import json
 import os
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -27,6 +27,7 @@ from segmend.surgery.writing.copying import PIECE, shared
 from segmend.surgery.writing.effects import Effects, sync_dir
 from segmend.surgery.writing.work import Workplace
 from segmend.threads import done_by
+from segmend.wording import few
 
 JOURNAL: Final = "_rescue.jsonl"
 _BUFFER: Final = 1 << 20
@@ -327,6 +328,16 @@ def _encoded(line: Line | Asked) -> memoryview:
     return memoryview(data)
 
 
+def _otherwise(lines: Sequence[Asked], asked: Asked) -> str:
+    """By what the rescue that began there is another one, in words: a time of `-24h` is counted from now."""
+    began = lines[0] if lines else {}
+    unlike = [name for name, value in json.loads(json.dumps(asked)).items() if began.get(name) != value]
+    told = few([f"{name} {json.dumps(began[name])}" for name in unlike if name in began])
+    ago = any(name in began for name in unlike if name in ("since", "until"))
+    more = " (ms; a time like -24h is another one each time, so give that one)" if ago else ""
+    return f" (see {JOURNAL}), with {told}{more}" if told else f" (see {JOURNAL})"
+
+
 def _resumed(path: str, fd: int, asked: Asked, fx: Effects) -> Outlet:
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -343,7 +354,8 @@ def _resumed(path: str, fd: int, asked: Asked, fx: Effects) -> Outlet:
         raise SegmendError(f"{path}/{JOURNAL}: is not as this release writes it; give a new directory")
     if not lines or lines[0] != json.loads(json.dumps(asked)):
         raise UsageError(
-            f"{path}: holds another rescue (see {JOURNAL}); give the same command or a new directory"
+            f"{path}: holds another rescue{_otherwise(lines, asked)}; give the same command or a new "
+            "directory"
         )
     if whole < len(data):
         fx.truncate(fd, whole)

@@ -34,7 +34,7 @@ from segmend.rescue.lines import DivergedSpan, Line, PartitionLine, SourceCount,
 from segmend.rescue.outlet import Folder, open_outlet, refuse_overlap
 from segmend.rescue.request import CompactionResult, Due, Job, RescueRequest, Written, home_of, ranges_within
 from segmend.surgery.writing.effects import Effects
-from segmend.wording import plural
+from segmend.wording import few, plural
 
 Told = Callable[[int, int, str], None]
 """Hears of bytes that are behind, of how many, and what is looked at."""
@@ -186,7 +186,11 @@ def replicas_wanted(
     by_key = gathered(dirs, only, ("current",)).groups
     wanted = {key: places for key, places in by_key.items() if request.wants(key)}
     if not wanted:
-        raise UsageError("no partition here is asked for (`segmend show DIR` lists them)")
+        here = few(sorted({topic for topic, _ in by_key})) or "none"
+        raise UsageError(
+            f"no partition here is asked for by --topic {request.topic or '*'}; topics here: {here} "
+            "(`segmend show DIR` lists their partitions)"
+        )
     for places in wanted.values():
         refuse_another_cluster([*map(unread, places)])
     return wanted
