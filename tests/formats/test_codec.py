@@ -148,10 +148,13 @@ class TestSnappy:
         twice = XERIAL + self.chunk + self.chunk
         assert decompress(SNAPPY, twice + twice) == TEXT[:20_000] * 4
 
-    def test_the_compatible_version_is_looked_at_by_nobody(self) -> None:
-        """Seen on the classes of 4.3.1, which refuse a version of 0, and read this."""
-        for version in (b"\0\0\0\0", b"\xff\0\0\0"):
-            assert decompress(SNAPPY, XERIAL[:12] + version + self.chunk) == TEXT[:20_000]
+    def test_versions_that_nobody_looks_at(self) -> None:
+        """Seen on the xerial of 0.10.2.2 to 4.3.1: that of a second header alone counts."""
+        for odd in (bytes(4), b"\xff\0\0\0"):
+            assert decompress(SNAPPY, XERIAL[:12] + odd + self.chunk) == TEXT[:20_000]
+            assert decompress(SNAPPY, XERIAL[:8] + odd + XERIAL[12:] + self.chunk) == TEXT[:20_000]
+            twice = XERIAL + self.chunk + XERIAL[:12] + odd + self.chunk
+            assert decompress(SNAPPY, twice) == TEXT[:20_000] * 2
 
     def test_a_header_without_chunks(self) -> None:
         assert decompress(SNAPPY, XERIAL) == b""
@@ -160,7 +163,7 @@ class TestSnappy:
         ("data", "position"),
         [
             (b"", 0),
-            (XERIAL[:11] + b"\x00" + XERIAL[12:] + chunk, 8),
+            (XERIAL + chunk + XERIAL[:11] + b"\x00" + XERIAL[12:] + chunk, 24 + len(chunk)),
             (XERIAL + chunk + XERIAL[:8] + b"\xff" + XERIAL[9:] + chunk, 24 + len(chunk)),
             (XERIAL + chunk[:-1], 16),
             (XERIAL + b"\xff\xff\xff\xff" + raw, 16),

@@ -20,7 +20,8 @@ def pieces(view: memoryview, limit: int, _magic: int) -> Iterator[tuple[int, byt
     if bytes(view[:8]) != _MAGIC or len(view) < _HEADER:
         yield 0, _block(view, 0, limit)
         return
-    at = _header(view, 0)
+    # Of the first header nobody looks at the versions, of the others at the first (xerial 1.1.2.6 to 1.1.10.7).
+    at = _HEADER
     while len(view) - at >= 4:
         size = int.from_bytes(view[at : at + 4], "big")
         if view[at : at + 4] == _MAGIC[:4]:
@@ -39,7 +40,6 @@ def _header(view: memoryview, at: int) -> int:
     header = view[at : at + _HEADER]
     if len(header) < _HEADER or bytes(header[:8]) != _MAGIC:
         raise Malformed(at, "snappy: a broken xerial header")
-    # Its reader looks at the version; nobody looks at the compatible one behind it.
     if int.from_bytes(header[8:12], "big", signed=True) < 1:
         raise Malformed(at + 8, "snappy: an incompatible xerial version")
     return at + _HEADER
