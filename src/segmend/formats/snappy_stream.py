@@ -20,7 +20,7 @@ def pieces(view: memoryview, limit: int, _magic: int) -> Iterator[tuple[int, byt
     if bytes(view[:8]) != _MAGIC or len(view) < _HEADER:
         yield 0, _block(view, 0, limit)
         return
-    # Of the first header nobody looks at the versions, of the others at the first (xerial 1.1.2.6 to 1.1.10.7).
+    # Nobody looks at the versions of the first header (xerial 1.1.2.6 to 1.1.10.7).
     at = _HEADER
     while len(view) - at >= 4:
         size = int.from_bytes(view[at : at + 4], "big")
