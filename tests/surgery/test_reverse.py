@@ -83,6 +83,28 @@ def test_what_came_to_a_renamed_partition_is_seen_before_the_first_step_of_an_un
     assert (home.with_name("single-0") / log.name).read_bytes().endswith(MORE)
 
 
+@pytest.mark.parametrize("kept", ["renamed", "copied"])
+def test_no_undo_brings_a_partition_back_beside_a_new_one(clean: Desk, kept: str) -> None:
+    """A broker of ZooKeeper makes it anew in the log dir with the fewest: with two of them none starts."""
+    home = home_of(clean, "single-0")
+    other = next(d for d in clean.dirs if d != home.parent)
+    asked = ("rename", "--topic", "single", "--to", "other", "--topic-id", OTHER, "--even-stray")
+    clean.plan(*asked, *(["--copy"] if kept == "copied" else []))
+    clean.apply()
+    if kept == "copied":  # It stays where it is: nothing comes back.
+        clean.undo()
+        return
+    (other / "single-0").mkdir()
+    (other / "single-0" / f"{0:020d}.log").touch()
+    there = clean.tree()
+    ran = clean.run("undo", "--yes", "--state-dir", clean.state)
+    assert (ran.code, clean.tree()) == (8, there)
+    assert f"refused: {other}/single-0: is that partition too; a broker refuses two of them" in ran.err
+    assert reversed_plan(clean)[0] == 0
+    clean.apply()
+    assert (home.exists(), (other / "single-0").exists()) == (True, False)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("beside", [True, False])
 def test_an_empty_one_that_gave_way_comes_back_where_the_renamed_one_leaves(
@@ -132,6 +154,9 @@ def test_what_was_deleted_comes_back_unless_there_is_a_new_one(clean: Desk, sinc
         (new / f"{0:020d}.log").write_bytes(MORE if since == "records" else b"")
         now = lines(new.parent / HIGH_WATERMARK)
         write(new.parent / HIGH_WATERMARK, {**now, ("single", 0): 0})  # as the broker that made it does
+        there = clean.tree()
+        ran = clean.run("undo", "--yes", "--state-dir", clean.state)
+        assert (ran.code, "segmend plan reverse" in ran.err, clean.tree()) == (8, True, there), ran.err
     code, plan = reversed_plan(clean)
     assert code == (4 if since == "records" else 0)
     if code:

@@ -24,6 +24,7 @@ from segmend.surgery.steps.make_dir import MakeDir
 from segmend.surgery.steps.move_dir import MoveDir
 from segmend.surgery.steps.patch_file import PatchFile
 from segmend.surgery.steps.quarantine import Quarantine
+from segmend.surgery.twins import twins
 from segmend.surgery.writing.atomic import TEMPORARY, other_names
 from segmend.surgery.writing.transfer import allocated, differs_at, leftovers, vault_name
 from segmend.surgery.writing.work import crosses, folder
@@ -309,6 +310,14 @@ def refuse_stopped_since(run: PlanRun) -> None:
                 f"{way_back(run)}",
                 run.told_steps(),
             )
+
+
+def refuse_twins_of_undo(run: PlanRun) -> None:
+    """Raise `SegmendError` if a broker made a partition anew meanwhile, in another log dir than that it left."""
+    back = [step for step, status in zip(run.plan.steps, run.statuses(), strict=True) if is_done(status)]
+    twin = next(twins(run.plan, back), None)
+    if twin is not None:
+        raise RunRefused(f"refused: {twin}; nothing was changed{way_back(run)}", run.told_steps())
 
 
 def way_back(run: PlanRun) -> str:

@@ -39,6 +39,7 @@ from segmend.surgery.execute.preconditions import (
     refuse_other_owner,
     refuse_read_only,
     refuse_stopped_since,
+    refuse_twins_of_undo,
     refuse_untold,
     untold_steps,
     way_back,
@@ -189,6 +190,7 @@ def examine(
         refuse_state(run.plan, begun=None if untouched else run, run=run)
     else:
         refuse_stopped_since(run)
+        refuse_twins_of_undo(run)
     # In the order in which they are taken.
     goal = Status.AFTER if direction == FORWARD else Status.BEFORE
     numbers = [number for number, status in enumerate(run.statuses()) if status is not goal]
