@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import shlex
 from typing import Final
 
 _OF_ROOT: Final = "/var/lib/segmend"
@@ -16,6 +17,13 @@ def default_state_dir() -> str:
     if home and home.startswith("/"):
         return f"{home}/segmend"
     return _OF_ROOT if os.geteuid() == 0 else os.path.expanduser(f"~/{_BELOW_HOME}")
+
+
+def state_option(path: str) -> str:
+    """What makes a command look there, to be put behind its words: nothing for the usual place."""
+    if os.path.realpath(path) == os.path.realpath(default_state_dir()):
+        return ""
+    return f" --state-dir {shlex.quote(path)}"
 
 
 def usual_state_dir(uid: int) -> str | None:

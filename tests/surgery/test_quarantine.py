@@ -15,7 +15,6 @@ from tests.surgery.picture import picture
 
 from segmend.errors import SegmendError
 from segmend.surgery.execute.quarantines import discard, named
-from segmend.surgery.execute.runs import runs
 from segmend.surgery.writing.effects import Effects
 
 
@@ -153,7 +152,7 @@ def test_names_that_are_none(desk: Desk) -> None:
 @pytest.mark.slow
 def test_a_discard_that_was_stopped_goes_on(desk: Desk) -> None:
     """Whatever call was the last one, nothing pretends that it can be brought back, and the rest goes."""
-    chosen = named(runs(str(desk.state)), "0001")
+    chosen = named(str(desk.state), "0001")
     calls = 0
 
     class Stopped(Effects):

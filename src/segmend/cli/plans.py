@@ -10,7 +10,7 @@ from segmend.errors import ExitCode, SegmendError, UsageError, system_words
 from segmend.logdir import disk
 from segmend.report import text
 from segmend.report.plan import plan_lines, plan_objects
-from segmend.state_dir import default_state_dir
+from segmend.state_dir import default_state_dir, state_option
 from segmend.surgery.backups import backup_place
 from segmend.surgery.boundaries import refuse_inside
 from segmend.surgery.fingerprint import Fingerprint
@@ -73,8 +73,7 @@ def _next(args: argparse.Namespace, plan: Plan, path: str | None) -> str:
         return "nothing was written: add -o plan.json"
     # What comes out of a state dir is found again only from there.
     state_dir: str = getattr(args, "state_dir", default_state_dir())
-    usual = disk.real_path(state_dir) == disk.real_path(default_state_dir())
-    more = "" if usual else f" --state-dir {text.word(state_dir)}"
+    more = text.quoted(state_option(state_dir))
     try:
         backup_place(plan, state_dir, None)
     except UsageError:

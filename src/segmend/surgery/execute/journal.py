@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import Unpack
 
 from segmend.errors import BrokerRunning, Cancelled, SegmendError
+from segmend.state_dir import state_option
 from segmend.surgery.execute.journal_events import Direction, Event, Facts, line_of
 from segmend.surgery.execute.own_files import write_private
 from segmend.surgery.execute.plan_run import PLAN, PlanRun
@@ -59,7 +60,7 @@ def writing(
         if os.fstat(fd).st_size != run.size:
             raise SegmendError(
                 f"{run.journal}: another segmend went on with this plan meanwhile (see `segmend journal "
-                "list`); this one changed nothing"
+                f"list{state_option(run.state_dir)}`); this one changed nothing"
             )
         if not again:
             sync_dir(fx, run.path)

@@ -32,7 +32,7 @@ from segmend.errors import SegmendError
 from segmend.frozen import dataclass, field
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable
-from segmend.state_dir import default_state_dir
+from segmend.state_dir import state_option
 from segmend.surgery.execute.journal_events import (
     FORWARD,
     Course,
@@ -231,9 +231,14 @@ class PlanRun:
         return 0 if match is None else int(match[1])
 
     @property
+    def state_dir(self) -> str:
+        """Where it lies, beside others."""
+        return folder(folder(self.path))
+
+    @property
     def is_usual(self) -> bool:
         """Whether a command finds it by its name, without `--state-dir`."""
-        return folder(folder(self.path)) == disk.real_path(default_state_dir())
+        return not state_option(self.state_dir)
 
     @property
     def called(self) -> str:

@@ -71,7 +71,7 @@ def what_helps(plan: Plan, run: PlanRun | None) -> str:
     """
     paths = {f"{each.path}/{name}" for each in plan.dirs for name in FILES}
     paths.update(path for step in plan.steps for path in step.paths)
-    for other in [] if run is None else reversed(runs(folder(folder(run.path)))):
+    for other in [] if run is None else reversed(runs(run.state_dir)):
         theirs = {path for step in _done(other) for path in step.paths}
         if other.plan.sha256 == plan.sha256 or not _meet(paths, theirs):
             continue
@@ -313,7 +313,7 @@ def refuse_stopped_since(run: PlanRun) -> None:
 
 
 def refuse_twins_of_undo(run: PlanRun) -> None:
-    """Raise `SegmendError` if a broker made a partition anew meanwhile, in another log dir than that it left."""
+    """Raise `SegmendError` if a broker made a partition anew meanwhile, in another log dir than it was in."""
     back = [step for step, status in zip(run.plan.steps, run.statuses(), strict=True) if is_done(status)]
     twin = next(twins(run.plan, back), None)
     if twin is not None:

@@ -15,11 +15,13 @@ from segmend.frozen import frozen, replace
 from segmend.logdir import disk
 from segmend.logdir.log_dir import LogDir
 from segmend.node.broker_dirs import BrokerDirs
+from segmend.state_dir import state_option
 from segmend.surgery.execute import lock
 from segmend.surgery.execute.journal import JournalWriter, writing
 from segmend.surgery.execute.journal_events import FORWARD, Status
 from segmend.surgery.execute.plan_run import PlanRun, RunState
 from segmend.surgery.execute.preconditions import way_back
+from segmend.surgery.execute.runs import runs
 from segmend.surgery.fingerprint import look
 from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.plan import Plan
@@ -90,16 +92,17 @@ def _done(run: PlanRun) -> Iterator[tuple[int, Step]]:
     return ((number, step) for number, step in enumerate(run.plan.steps) if statuses[number] is Status.AFTER)
 
 
-def named(runs: Sequence[PlanRun], name: str) -> list[SetAside]:
+def named(state_dir: str, name: str) -> list[SetAside]:
     """The items of a run (`0003`, or its whole name), or the one item `0003/2`; raises `UsageError`."""
     run_name, _, number = name.partition("/")
     wanted = [
-        item for item in items(runs)
+        item for item in items(runs(state_dir))
         if run_name in (item.run.name, item.name.partition("/")[0], item.name.partition("/")[0].lstrip("0"))
         and number in ("", str(item.number + 1))
     ]  # fmt: skip
     if not wanted:
-        raise UsageError(f"'{name}': nothing is set aside under this name (see `segmend quarantine list`)")
+        listing = f"segmend quarantine list{state_option(state_dir)}"
+        raise UsageError(f"'{name}': nothing is set aside under this name (see `{listing}`)")
     return wanted
 
 

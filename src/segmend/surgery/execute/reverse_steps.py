@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Any, Final
 
@@ -87,7 +88,7 @@ def _out_of_the_way(name: str, path: str, today: Today, old: str) -> Iterator[St
         if not is_empty(partition):
             raise Kept(
                 path, f"{partition.path} is there again with {partition.size:,} bytes of log, and stays; the "
-                f"old one stays in {old} (segmend show {old})"
+                f"old one stays in {old} (segmend show {shlex.quote(old)})"
             )  # fmt: skip
         yield Quarantine.of(partition.path, "empty, and made since")
 

@@ -178,7 +178,7 @@ def examine(
     untouched = all(status is Status.BEFORE for status in run.statuses())
     vaults = _vaults(run, backup_dir if untouched else None)
     refuse_inside(run.plan, vaults, "the place of the backups")
-    refuse_outside(run.plan, lambda: vaults_of(folder(folder(run.path))))
+    refuse_outside(run.plan, lambda: vaults_of(run.state_dir))
     if run.begun is None:
         refuse_no_log_dir(run.plan)
     lock.refuse_running([each.path for each in run.plan.dirs])
@@ -234,7 +234,7 @@ def _begin(fx: Effects, run: PlanRun, journal: JournalWriter, direction: Directi
     if run.begun is not None and not run.finished:
         last = _last_begun(run)
         times, made = {**times, **last["folders"]}, last["locks"]
-    turn = next_turn(folder(folder(run.path)))
+    turn = next_turn(run.state_dir)
     begun = any(status is not Status.BEFORE for status in run.statuses())
     ends = _last_begun(run).get("log_ends") if begun else log_ends(run.plan.steps)
     journal.write(

@@ -10,6 +10,7 @@ from contextlib import suppress
 from segmend.errors import BrokerRunning, SegmendError, UsageError
 from segmend.logdir import disk
 from segmend.logdir.file_system import Unreadable, ways_told
+from segmend.state_dir import state_option
 from segmend.surgery.execute.journal_events import event_of
 from segmend.surgery.execute.own_files import make_dirs, write_private
 from segmend.surgery.execute.plan_run import BEGUN, JOURNAL, LIMIT, NAME, PLAN, PlanRun
@@ -126,14 +127,18 @@ def find(state_dir: str, name: str | None, load: Callable[[str], PlanRun] = Plan
     of_dir = [run for run in _readable(home) if path in {each.path for each in run.plan.dirs}]
     if of_dir:
         return _one_of(name, of_dir)
-    raise UsageError(f"{state_dir}: has no journal '{name}' (see `segmend journal list`)")
+    raise UsageError(f"{state_dir}: has no journal '{name}' (see `{_listing(state_dir)}`)")
+
+
+def _listing(state_dir: str) -> str:
+    return f"segmend journal list{state_option(state_dir)}"
 
 
 def named(state_dir: str, name: str, load: Callable[[str], PlanRun] = PlanRun.load) -> PlanRun | None:
     """A run by its name, its number or its path; None if it is none of these."""
     wanted = name.rstrip("/").removesuffix(f"/{JOURNAL}")
     if not wanted:
-        raise UsageError(f"'{name}': is neither a journal nor a log dir (see `segmend journal list`)")
+        raise UsageError(f"'{name}': is neither a journal nor a log dir (see `{_listing(state_dir)}`)")
     home = _home(state_dir)
     for each in _names(home):
         number = each.partition("-")[0]

@@ -17,7 +17,6 @@ from segmend.surgery.execute.run import Outcome, Watch, carry_out, examine
 from segmend.surgery.execute.runs import runs
 from segmend.surgery.step import Neighbours
 from segmend.surgery.writing.effects import Effects
-from segmend.surgery.writing.work import folder
 from segmend.wording import plural
 
 
@@ -31,7 +30,7 @@ def direction_of(run: PlanRun) -> Direction:
 
 def _refuse_built_upon(run: PlanRun) -> None:
     """Raise `SegmendError` if a later plan that is not taken back changed what this one had left."""
-    later = [other for other in runs(folder(folder(run.path))) if other.number > run.number]
+    later = [other for other in runs(run.state_dir) if other.number > run.number]
     mine = [step for step, status in zip(run.plan.steps, run.statuses(), strict=True) if is_done(status)]
     for other in reversed(later):
         theirs = [s for s, status in zip(other.plan.steps, other.statuses(), strict=True) if is_done(status)]

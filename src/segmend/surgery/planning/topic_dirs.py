@@ -7,6 +7,7 @@ elsewhere, or is read from another replica.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterator
 
 from segmend.errors import SegmendError, UsageError
@@ -53,7 +54,7 @@ def replaced(
         if not is_empty(other):
             raise SegmendError(
                 f"{other.path}: is there, and has records; a broker refuses two of {other.name} (to compare: "
-                f"segmend show {other.path} {source})"
+                f"segmend show {shlex.join([other.path, source])})"
             )
         if not allowed:
             raise SegmendError(f"{other.path}: is there, and is empty: --replace sets it aside")

@@ -39,4 +39,5 @@ def run(args: argparse.Namespace) -> int:
     )
     with telling() as tell:
         plan = reverse(earlier, tell)
+    args.state_dir = earlier.state_dir  # It may be named by its path alone.
     return made(args, plan)

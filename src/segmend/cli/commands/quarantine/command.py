@@ -74,11 +74,11 @@ def _row(item: SetAside) -> list[str]:
 
 
 def _restore(args: argparse.Namespace) -> int:
-    return made(args, restore(named(runs(args.state_dir), args.item)[0]))
+    return made(args, restore(named(args.state_dir, args.item)[0]))
 
 
 def _discard(args: argparse.Namespace) -> int:
-    chosen = named(runs(args.state_dir), args.item)
+    chosen = named(args.state_dir, args.item)
     kept = [item for item in chosen if item.state is SetAsideState.KEPT]
     if not args.json:
         emit(table(_COLUMNS, map(_row, kept), style(args)))

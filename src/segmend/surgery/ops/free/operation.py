@@ -251,7 +251,7 @@ def _place(request: Request[Options], looked: _Freeable) -> Iterator[str]:
             "apply copies to the state dir, which needs the room"
         )
     else:
-        yield f"segmend apply PLAN --backup-dir {home}.aside needs no room, and frees none"
+        yield f"segmend apply PLAN --backup-dir {shlex.quote(f'{home}.aside')} needs no room, and frees none"
     yield (
         "then segmend quarantine discard JOURNAL, which apply names, gives it up for good: after that "
         "no undo brings it back"
