@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import pyarrow as pa
 
@@ -23,7 +22,7 @@ from segmend.logdir.files import FileEntry
 from segmend.logdir.log_dir import LogDir
 from segmend.logdir.partition_dir import PartitionDir
 
-Row = dict[str, Any]
+Row = dict[str, object]
 """By the columns of its table, which say what each holds."""
 
 _OWN_CHECKPOINTS = ("current", "cluster-metadata")

@@ -29,6 +29,7 @@ from segmend.fleet.remote import listed_once
 from segmend.fleet.settled import Settled
 from segmend.formats.names import parse_dir_name
 from segmend.frozen import dataclass, field, frozen
+from segmend.json_values import number
 from segmend.kernel.types import SegmentScan
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.log_dir import LogDir
@@ -290,7 +291,9 @@ def _partition_rows(
     sink.rows["partitions"].append(row)
     sink.rows["digests"].extend(digest.rows(keys))
     sink.rows["checkpoints"].extend(rows.epoch_rows(place, partition))
-    sink.counts.update(partitions=1, segments=len(scans), batches=row["batches"], records=row["records"])
+    sink.counts.update(
+        partitions=1, segments=len(scans), **{name: number(row, name) for name in ("batches", "records")}
+    )
     sink.counts.update(bytes=sum(scan.size for scan in scans if scan is not None))
 
 

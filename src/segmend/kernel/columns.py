@@ -5,11 +5,14 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from struct import Struct
-from typing import Any, Final, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Self, TypeAlias
 
 from segmend.formats.batch import CONTROL, TRANSACTIONAL
 from segmend.formats.java_number import LONG_MAX, LONG_MIN
 from segmend.frozen import frozen
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 COLUMNS: Final = (
     "offset",
@@ -32,10 +35,7 @@ SIZES: Final = ("key_size", "value_size")
 """Columns beside these: bytes of keys and values, -1 for null, which cost none of the bytes themselves."""
 
 
-Buffer = Any
-"""Writable memory: a bytearray, or what `allocate` gave."""
-
-Allocate = Callable[[int], Buffer]
+Allocate: TypeAlias = "Callable[[int], Buffer]"
 """Gives memory of so many bytes that supports the buffer protocol."""
 
 
@@ -115,7 +115,9 @@ class BatchRun(NamedTuple):
 _RUN: Final = Struct(f"{len(BatchRun._fields)}q")
 
 
-def numbers(buffer: Buffer, kind: Literal["q", "i"]) -> memoryview[int]:
+def numbers(buffer: Buffer | None, kind: Literal["q", "i"]) -> memoryview[int]:
+    """Those of a column that was wanted."""
+    assert buffer is not None
     return memoryview(buffer).cast("B").cast(kind)
 
 

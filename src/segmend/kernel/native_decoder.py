@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import c_int64, c_void_p
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from segmend.crc32c import LIBRARY
 from segmend.formats.batch import HEADER_SIZE_V0, RecordBatch, render_header
-from segmend.kernel.columns import Allocate, BatchRun, Binary, Buffer, Headers, RecordColumns, WantedRecords
+from segmend.kernel.columns import Allocate, BatchRun, Binary, Headers, RecordColumns, WantedRecords
 from segmend.kernel.decoder import DAMAGE, FULL, MORE, NO_MEMORY, RECORDS
 from segmend.kernel.layout import CType, Library, fits
 from segmend.kernel.native import KINDS, address
 from segmend.kernel.types import DECODE_LIMIT
 from segmend.kernel.walker import Stop
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 ROWS: Final = 1 << 16
 """Records in one set of columns, at most, as long as one batch has fewer."""

@@ -64,7 +64,7 @@ class _Pass:
         self._until_damage = until_damage
         self._sound: SoundPart | None = None
         self._believed = task.base_offset
-        self._damaged_batches = self._damaged_bytes = 0
+        self._damaged_batches = 0
         self._in_tail = False
 
     def run(self) -> SegmentScan:
@@ -169,7 +169,6 @@ class _Pass:
             "damage ends behind where it begins, in the file"
         )
         self._damaged_batches += 1
-        self._damaged_bytes += diagnosis.problem.end - position
         walker.skip(diagnosis.problem.end, diagnosis.next_offset)
 
     def _sound_part(self, stop: Stop) -> SoundPart:
@@ -195,7 +194,7 @@ class _Pass:
             facts, size=walker.end, start=task.start, end=end, base_offset=task.base_offset,
             crc_checked=task.crc, records_checked=task.records,
             valid_bytes=walker.position if self._sound is None else self._sound.end,
-            damaged_batches=self._damaged_batches, damaged_bytes=self._damaged_bytes,
+            damaged_batches=self._damaged_batches,
             problems=tuple(self._problems), problem_counts=tuple(sorted(self._counts.items())),
             sound=self._sound, bounded=tuple(sorted(bounded)),
         )  # fmt: skip

@@ -264,7 +264,7 @@ class SegmentScan:
     """Everything one pass over the batches of a `.log` says. Small, whatever the file.
 
     Only sound batches (right size, magic and, if asked for, checksum) count in `batches`
-    and in all facts below it; `damaged_batches` and `damaged_bytes` count the rest. The
+    and in all facts below it; `damaged_batches` counts the rest. The
     one exception is `next_offset`.
 
     `valid_bytes` is the end of the undamaged beginning: where a broker's recovery would
@@ -301,7 +301,6 @@ class SegmentScan:
 
     valid_bytes: int = 0
     damaged_batches: int = 0
-    damaged_bytes: int = 0
 
     batches: int
     records: int

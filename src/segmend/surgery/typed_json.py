@@ -6,13 +6,11 @@ import functools
 import types
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from segmend.frozen import as_dict, fields, is_made
 
 Made = TypeVar("Made")
-Kind = Any
-"""A class, or a union or generic of some: Python 3.11 has no type for what an annotation is."""
 Fits = Callable[[object], bool]
 _LARGEST: Final = (1 << 63) - 1
 """Sizes, offsets, positions and times all fit into 64 bits; the system calls take no more."""
@@ -43,7 +41,7 @@ def fields_from_json(kind: Callable[..., Made], data: Mapping[str, object]) -> M
 
 
 @functools.cache
-def _readers(cls: Kind) -> Mapping[str, Callable[[object], object]]:
+def _readers(cls: object) -> Mapping[str, Callable[[object], object]]:
     """How the values of fields are read that are more than plain ones."""
     rows = ((name, each) for name, hint in get_type_hints(cls).items() for each in (hint, *get_args(hint)))
     return {name: each.from_json for name, each in rows if hasattr(each, "from_json")}
@@ -51,7 +49,7 @@ def _readers(cls: Kind) -> Mapping[str, Callable[[object], object]]:
 
 def require_types(value: object) -> None:
     """Raise `TypeError` if a field of a dataclass value, or of one in it, is not of its declared type."""
-    kind: Kind = type(value)
+    kind: object = type(value)
     for name, fits in _tests(kind):
         held = getattr(value, name)
         if not fits(held):
@@ -59,13 +57,13 @@ def require_types(value: object) -> None:
 
 
 @functools.cache
-def _tests(cls: Kind) -> tuple[tuple[str, Fits], ...]:
+def _tests(cls: object) -> tuple[tuple[str, Fits], ...]:
     hints = get_type_hints(cls)
     return tuple((name, _test_of(hints[name])) for name in fields(cls))
 
 
 @functools.cache
-def _test_of(wanted: Kind) -> Fits:
+def _test_of(wanted: object) -> Fits:
     """Whether a value is of a declared type; a type is looked into once, its values are many."""
     origin: object = get_origin(wanted)
     arguments = get_args(wanted)
@@ -85,10 +83,10 @@ def _test_of(wanted: Kind) -> Fits:
     if isinstance(origin, type) and issubclass(origin, Mapping):
         fits = _test_of(arguments[1])
         return lambda value: isinstance(value, Mapping) and all(map(fits, value.values()))
-    return partial(_is_a, wanted=wanted)
+    return partial(_is_a, wanted=cast(type, wanted))
 
 
-def _test_of_tuple(wanted: tuple[Kind, ...]) -> Fits:
+def _test_of_tuple(wanted: tuple[object, ...]) -> Fits:
     tests = [_test_of(each) for each in wanted if each is not Ellipsis]
     if wanted[-1:] == (Ellipsis,):
         return lambda value: isinstance(value, tuple) and all(map(tests[0], value))

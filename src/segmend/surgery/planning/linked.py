@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from segmend.checks import remedies
 from segmend.logdir.file_system import LINKS
 from segmend.logdir.partition_dir import PartitionDir
 from segmend.surgery.plan import Left
 
 
-def left_in_a_link(partition: PartitionDir, name: str, why: str, **finding: Any) -> Left | None:
-    """What to say of what is wrong with the file, with the `finding`'s own fields; None if it is no link."""
+def left_in_a_link(
+    partition: PartitionDir, name: str, why: str, *, code: str | None = None, position: int | None = None
+) -> Left | None:
+    """What to say of what is wrong with the file, by the finding if it has one; None if it is no link."""
     if partition.entries.get(name) not in LINKS:
         return None
     path = f"{partition.path}/{name}"
-    return Left(why=f"{why}, in a symbolic link", path=path, next=remedies.unlinked(path).command, **finding)
+    after = remedies.unlinked(path).command
+    return Left(why=f"{why}, in a symbolic link", code=code, path=path, position=position, next=after)

@@ -112,8 +112,9 @@ def _mend(finding: Finding, scene: Scene, mended: LogRepair) -> list[Blank]:
 
 
 def _linked(finding: Finding, scene: Scene) -> Left | None:
-    where = {"code": finding.code, "position": finding.position}
-    return left_in_a_link(scene.partition(finding), finding.name, finding.message, **where)
+    return left_in_a_link(
+        scene.partition(finding), finding.name, finding.message, code=finding.code, position=finding.position
+    )
 
 
 def _blanks(region: Region, request: Request[Options]) -> list[Blank]:
