@@ -253,6 +253,7 @@ CALLED_FROM_ELSEWHERE = {
     "onSuccess": "Spark",
     "prepareForTriggerAvailableNow": "Spark",
     "onFailure": "Spark",
+    "_check_help": "argparse, since Python 3.14",
     "_print_message": "argparse",
 }
 """What nothing in `src` names but the line that defines it, and who does."""

@@ -1,11 +1,13 @@
 """The frame of the command line: help, version, errors in one line, exit codes."""
 
+import argparse
 import os
 import pty
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.checks.build_partition import PartitionWriter, write_log_dir
@@ -25,6 +27,19 @@ def test_help_lists_every_command_with_examples_and_exit_codes() -> None:
         assert re.search(rf"(?m)^    {name}\s+\S", ran.stdout)
     assert "examples:" in ran.stdout
     assert "exit codes: 0 nothing wrong, 1 a plan was applied, 4 findings left" in ran.stdout
+
+
+def test_no_parser_is_asked_to_try_its_line_of_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `add_parser` of Python 3.14 does: what is made late has nothing to try it with."""
+    add_parser = argparse._SubParsersAction.add_parser
+
+    def as_of_3_14(self: Any, name: str, **options: Any) -> argparse.ArgumentParser:
+        parser = add_parser(self, name, **options)
+        parser._check_help(self._choices_actions[-1])  # type: ignore[attr-defined]
+        return parser
+
+    monkeypatch.setattr(argparse._SubParsersAction, "add_parser", as_of_3_14)
+    assert "operations:" in run("plan", "--help").out
 
 
 def test_help_imports_no_command_and_no_engine() -> None:

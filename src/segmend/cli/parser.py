@@ -61,6 +61,8 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._negative_number_matcher = _BELOW_NOTHING
+        # Python 3.14 would colour the help: it looks the same under each Python.
+        self.color = False
         self.given: set[str] = set()
         for action in (None, "store"):
             self.register("action", action, Once)
@@ -68,6 +70,9 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say what is wrong with the command line and where help is."""
         raise UsageError(f"{message} (see `{self.prog} --help`)")
+
+    def _check_help(self, action: argparse.Action) -> None:
+        """Python 3.14 would try each line of help as it is given, and make a parser whole for it."""
 
     def _print_message(self, message: str, file: object = None) -> None:  # noqa: ARG002
         """Help and version, as all that commands print; the base class is silent where that finds no room."""
