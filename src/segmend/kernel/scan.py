@@ -184,17 +184,19 @@ class _Pass:
         walker, task = self._walker, self._task
         whole = task.stop >= walker.end
         facts = walker.facts(whole=whole)
-        self._counts.update(self._quiet or {})
+        if self._quiet:
+            self._counts.update(self._quiet)
         total = self._counts.total()
         end = walker.end if self._in_tail else walker.position
-        assert sum(n for _, n in facts.magics) == facts.batches == sum(n for _, n in facts.codecs)
+        assert sum(n for _, n in facts["magics"]) == facts["batches"] == sum(n for _, n in facts["codecs"])
         assert len(self._problems) <= total, "a problem was not counted"
-        bounded = {*facts.bounded, *(("problems",) if total > len(self._problems) else ())}
-        return replace(
-            facts, size=walker.end, start=task.start, end=end, base_offset=task.base_offset,
+        if total > len(self._problems):
+            facts["bounded"] = tuple(sorted({"problems", *facts["bounded"]}))
+        return SegmentScan(
+            **facts, size=walker.end, start=task.start, end=end, base_offset=task.base_offset,
             crc_checked=task.crc, records_checked=task.records,
             valid_bytes=walker.position if self._sound is None else self._sound.end,
             damaged_batches=self._damaged_batches,
             problems=tuple(self._problems), problem_counts=tuple(sorted(self._counts.items())),
-            sound=self._sound, bounded=tuple(sorted(bounded)),
+            sound=self._sound,
         )  # fmt: skip

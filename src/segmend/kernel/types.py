@@ -7,7 +7,7 @@ are Kafka offsets, timestamps are milliseconds since the epoch (-1: none).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, Protocol, TypedDict
 
 from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.formats.txn_index import AbortedTxn
@@ -257,6 +257,31 @@ class SoundPart:
     max_timestamp: int
     epochs: tuple[tuple[int, int], ...]
     producers: tuple[ProducerStateEntry, ...]
+
+
+class Facts(TypedDict):
+    """What a `Walker` says of a `SegmentScan`: what the sound batches said."""
+
+    batches: int
+    records: int
+    records_exact: bool
+    first_offset: int | None
+    last_offset: int | None
+    next_offset: int
+    min_timestamp: int
+    max_timestamp: int
+    offset_of_max_timestamp: int
+    epochs: tuple[tuple[int, int], ...]
+    magics: tuple[tuple[int, int], ...]
+    codecs: tuple[tuple[int, int], ...]
+    null_keys: int
+    control: ControlFacts
+    producers: tuple[ProducerStateEntry, ...]
+    aborted: tuple[AbortedTxn, ...]
+    offset_index: IndexMatch | None
+    time_index: IndexMatch | None
+    built: BuiltIndexes | None
+    bounded: tuple[str, ...]
 
 
 @frozen

@@ -106,12 +106,13 @@ def file_stat(path: str, *, follow: bool = True) -> FileStat:
         s = os.stat(path, follow_symlinks=follow)
     except OSError as error:
         raise Unreadable.of(error, path) from None
-    # By place: by name it costs a third as much as the system call, several times a segment.
-    return FileStat._make(
+    # By place, without `_make`: by name it costs a third as much as the system call, several times a segment.
+    return tuple.__new__(
+        FileStat,
         (
             s.st_size, s.st_blocks * 512, s.st_mtime_ns, s.st_mode, s.st_uid, s.st_gid, s.st_nlink,
             s.st_ino, s.st_dev, s.st_ctime_ns,
-        )
+        ),
     )  # fmt: skip
 
 
