@@ -22,7 +22,7 @@ from segmend.formats.txn_index import VERSION, AbortedTxn
 from segmend.kernel.indexes import OFFSET_ENTRY, TIME_ENTRY
 from segmend.kernel.layout import CType, Library, fits, warn
 from segmend.kernel.native_index import NativeIndex
-from segmend.kernel.types import DECODE_LIMIT, BuiltIndexes, ControlFacts, Facts, Problem, ProblemKind
+from segmend.kernel.types import DECODE_LIMIT, BuiltIndexes, ControlFacts, Problem, ProblemKind, SoundFacts
 from segmend.kernel.walker import DAMAGE, MORE, Deferred, ScanTask, SoFar, Sought, Stop
 
 name: Final = "native"
@@ -296,7 +296,7 @@ class NativeWalker:
             producers=tuple(sorted(_states(walk.producers, walk.producer_count))),
         )
 
-    def facts(self, *, whole: bool) -> Facts:
+    def facts(self, *, whole: bool) -> SoundFacts:
         walk, so_far = self._walk, self.so_far()
         _C.segmend_finish(self._at, whole)
         self._count_quietly()
@@ -305,7 +305,7 @@ class NativeWalker:
         seen = _SEEN.unpack_from(walk, _SEEN_AT)
         batches, records, exact, first, following, oldest, newest, offset_of_newest, null_keys = seen[:9]
         last, aborted = walk.last_offset, _rows(_ABORTED, walk.aborted, walk.aborted_count)
-        return Facts(
+        return SoundFacts(
             batches=batches,
             records=records,
             records_exact=bool(exact),

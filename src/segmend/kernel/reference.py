@@ -21,7 +21,7 @@ from segmend.kernel.index_build import IndexBuilder
 from segmend.kernel.indexes import PlainIndexes, Walked
 from segmend.kernel.producers import ProducerFold
 from segmend.kernel.records import check_payload, end_txn_marker, legacy_parts, problem_of, signed64
-from segmend.kernel.types import MAX_EPOCHS, Facts, NoProblem, Problem, ProblemKind
+from segmend.kernel.types import MAX_EPOCHS, NoProblem, Problem, ProblemKind, SoundFacts
 from segmend.kernel.walker import CONTROL_LIMIT, DAMAGE, END, MORE, Deferred, ScanTask, SoFar, Sought, Stop
 
 name = "reference"
@@ -262,12 +262,12 @@ class ReferenceWalker:
         producers = tuple(states[each] for each in sorted(states))
         return SoFar(self._batches, self._max_timestamp, tuple(self._epochs), producers)
 
-    def facts(self, *, whole: bool) -> Facts:
+    def facts(self, *, whole: bool) -> SoundFacts:
         batches, newest, epochs, producers = self.so_far()
         if not whole:
             self._indexes.holes.append((self.position, self.end))
         fold = self._fold
-        return Facts(
+        return SoundFacts(
             batches=batches,
             records=self._records,
             records_exact=self._records_exact,

@@ -259,7 +259,7 @@ class SoundPart:
     producers: tuple[ProducerStateEntry, ...]
 
 
-class Facts(TypedDict):
+class SoundFacts(TypedDict):
     """What a `Walker` says of a `SegmentScan`: what the sound batches said."""
 
     batches: int

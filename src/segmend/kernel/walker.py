@@ -14,7 +14,7 @@ from segmend.formats.java_number import LONG_MAX
 from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.frozen import frozen
 from segmend.kernel.stretches import Stretches
-from segmend.kernel.types import Facts, IndexRule, NoProblem, Problem, ProblemKind
+from segmend.kernel.types import IndexRule, NoProblem, Problem, ProblemKind, SoundFacts
 
 END: Final = 0
 """`position` reached the end of what was to be walked."""
@@ -117,7 +117,7 @@ class Walker(Protocol):
     def so_far(self) -> SoFar:
         """What was seen up to `position`."""
 
-    def facts(self, *, whole: bool) -> Facts:
+    def facts(self, *, whole: bool) -> SoundFacts:
         """The end: what was seen. `whole` if the walk went to the end of the file."""
 
 
