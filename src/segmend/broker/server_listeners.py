@@ -138,20 +138,29 @@ class Server:
             return entries_of(text)
         return text.rstrip(",").split(",") if text.rstrip(",") else []  # `String.split` drops empty ends
 
+    @property
+    def protocols(self) -> frozenset[str]:
+        """The names of listeners whose protocol is known; none if the map cannot be read."""
+        return self._read_protocols[0]
+
+    @property
+    def refused_map(self) -> str | None:
+        """Kafka's words on a map of protocols that it cannot read."""
+        return self._read_protocols[1]
+
     @cached_property
-    def protocols(self) -> frozenset[str] | str:
-        """The names of listeners whose protocol is known; Kafka's words if the map cannot be read."""
+    def _read_protocols(self) -> tuple[frozenset[str], str | None]:
         if PROTOCOLS not in self.given:
-            return frozenset((*KNOWN, *self._plain_controllers()))
+            return frozenset((*KNOWN, *self._plain_controllers())), None
         names_known = set()
         for entry in entries_of(self.given[PROTOCOLS]):
             name, colon, protocol = entry.rpartition(":")
             if not colon:
-                return unmapped(PROTOCOLS, entry)
+                return frozenset(), unmapped(PROTOCOLS, entry)
             if protocol.strip() not in KNOWN:
-                return _NO_SUCH_PROTOCOL.format(protocol.strip(), PROTOCOLS)
+                return frozenset(), _NO_SUCH_PROTOCOL.format(protocol.strip(), PROTOCOLS)
             names_known.add(name.strip().upper())
-        return frozenset(names_known)
+        return frozenset(names_known), None
 
     def protocol(self, name: str) -> str | None:
         """The security protocol of a listener; None where it has none."""

@@ -135,8 +135,8 @@ def name_refusals(given: Mapping[str, str], release: Release) -> Iterator[str]:
     """Kafka's words on all of it; nothing if it fits."""
     server = Server(given, release)
     yield from _of_voters(server)
-    if isinstance(server.protocols, str):
-        yield server.protocols
+    if server.refused_map is not None:
+        yield server.refused_map
         return
     advertised = server.advertised if server.advertises else server.listeners
     refused = [each for each in dict.fromkeys((server.listeners.refused, advertised.refused)) if each]

@@ -1,6 +1,6 @@
 """What a broker will do to its log dirs when it starts: its load computed, without touching a file.
 
-`forecast(dirs, ...)` follows the rules of `segmend.broker` step by step, as `LogManager.loadLogs`
+`forecast(broker, ...)` follows the rules of `segmend.broker` step by step, as `LogManager.loadLogs`
 and `LogLoader.load` take them, over a model of the directory that can be changed in memory.
 """
 

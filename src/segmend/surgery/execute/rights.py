@@ -92,8 +92,7 @@ def _refusals(step: Step, vaults: str, status: Status) -> Iterator[str]:
         elif kind == "dir" and step.before.kind == "dir" and status is Status.BETWEEN:
             yield from _other_mode(path, step.before)
         elif kind == "dir" and step.before.kind == "dir":
-            whys = _tree(path) if copied else filter(None, [_closed(path)])
-            yield from (_then(why, status) for why in whys)
+            yield from _tree(path, status) if copied else filter(None, [_closed(path, status)])
             if copied:
                 yield from _untaken(path, places[-1] if path == places[0] else places[0])
 
@@ -161,7 +160,7 @@ def _closed_once_made(step: Step) -> str | None:
     )
 
 
-def _closed(path: str) -> str | None:
+def _closed(path: str, seen: Status | None = None) -> str | None:
     """Why no name can come into a directory or leave it; the nearest that is there counts."""
     while disk.path_type(path) is None:
         path = folder(path)
@@ -172,38 +171,35 @@ def _closed(path: str) -> str | None:
     if disk.space(path).read_only:
         return READ_ONLY.format(path)
     if not os.access(path, os.R_OK, effective_ids=True):
-        return _refused(path, "may not read what is in it", "rwx")  # as one does to sync it
+        return _refused(path, "may not read what is in it", "rwx", seen)  # as one does to sync it
     if not os.access(path, _CHANGE, effective_ids=True):
-        return _refused(path, "may not change what is in it", "wx")
+        return _refused(path, "may not change what is in it", "wx", seen)
     return None
 
 
 def _file(path: str, step: Step, status: Status) -> Iterator[str]:
     """What is written over, or beside and renamed: it is read before, and opened for writing."""
-    why = _shut(path)
+    mode = stat.S_IMODE(disk.file_stat(path).mode)
+    why = _shut(path, status if mode == step.before.mode else None)
     if why is not None:
-        mode = stat.S_IMODE(disk.file_stat(path).mode)
-        yield _then(why, status) if mode == step.before.mode else why
+        yield why
     group = step.before.gid
     if group is not None and not _may_give(group):
         yield f"{path}: belongs to group {group}, which this user is not in; run this as root"
 
 
-def _then(why: str, status: Status) -> str:
-    """The mode is one that the plan has seen, and holds against what it finds."""
-    if "(chmod " not in why:
-        return why
-    told, _, mode = why.rpartition(" (")
-    again = f" ({mode[:-1]} and plan again, or run this as root)"
-    return f"{told}{again if status is Status.BEFORE else '; run this as root'}"
+def _refused(path: str, why: str, rights: str, seen: Status | None = None) -> str:
+    """What this user may not do, and who may, or how he may.
 
-
-def _refused(path: str, why: str, rights: str) -> str:
-    """What this user may not do, and who may, or how he may."""
+    With `seen`, where its step is, the mode is one that the plan has seen, and holds against what it finds.
+    """
     owner = disk.file_stat(path).uid
     if os.geteuid() not in (0, owner):
         return f"{path}: this user {why}, it is user {owner}'s; run this as that user, or as root"
-    return f"{path}: this user {why} (chmod u+{rights})"
+    if seen is None:
+        return f"{path}: this user {why} (chmod u+{rights})"
+    again = f" (chmod u+{rights} and plan again, or run this as root)"
+    return f"{path}: this user {why}{again if seen is Status.BEFORE else '; run this as root'}"
 
 
 def _barred(path: str) -> str | None:
@@ -216,29 +212,29 @@ def _barred(path: str) -> str | None:
     return _shut(path) if kind == "file" else f"{path}: is no file (a broker makes one)"
 
 
-def _shut(path: str) -> str | None:
+def _shut(path: str, seen: Status | None = None) -> str | None:
     """Why a file cannot be opened for writing."""
     if disk.is_immutable(path):
         return _IMMUTABLE.format(path)
     if disk.space(path).read_only:
         return READ_ONLY.format(path)
     if not os.access(path, os.R_OK | os.W_OK, effective_ids=True):
-        return _refused(path, "may not read and write it", "rw")
+        return _refused(path, "may not read and write it", "rw", seen)
     return None
 
 
-def _tree(path: str) -> Iterator[str]:
+def _tree(path: str, seen: Status | None = None) -> Iterator[str]:
     """A directory that is copied and then removed: all in it is read; who owns it can open what is closed."""
     rows = [("", disk.file_stat(path, follow=False))]
     if not os.access(path, os.R_OK | os.X_OK, effective_ids=True):
-        yield _refused(path, "may not read it", "rx")
+        yield _refused(path, "may not read it", "rx", seen)
         return
     rows += below(path)
     for name, status in rows:
         full, is_dir = f"{path}/{name}" if name else path, stat.S_ISDIR(status.mode)
         wanted = os.R_OK | os.X_OK if is_dir else os.R_OK
         if not os.access(full, wanted, effective_ids=True):
-            yield _refused(full, "may not read it", "rx" if is_dir else "r")
+            yield _refused(full, "may not read it", "rx" if is_dir else "r", seen)
         elif disk.is_immutable(full):
             yield _IMMUTABLE.format(full)
         elif os.geteuid() not in (0, status.uid):
