@@ -295,7 +295,10 @@ class Run(Trial):
 
     def play(self) -> str:
         self.said.append("")
-        asked = self.operations()
+        try:
+            asked = self.operations()
+        except IndexError:  # A drawn file is empty.
+            return "nothing to hurt"
         files = [file for number, each in enumerate(asked) if (file := self.planned(each, number))]
         if len(files) < len(asked):
             return "refused"

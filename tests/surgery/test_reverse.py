@@ -1,6 +1,7 @@
 """`plan reverse`: the way back once a broker ran, with what came since kept."""
 
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from segmend.frozen import replace
 from segmend.surgery.dir_fingerprint import DirFingerprint
 from segmend.surgery.execute.apply import apply
 from segmend.surgery.execute.reverse import reverse
+from segmend.surgery.execute.run import Watch
 from segmend.surgery.execute.runs import find
 from segmend.surgery.execute.undo import undo
 from segmend.surgery.new_bytes import NewBytes
@@ -453,3 +455,51 @@ def test_nothing_done_is_nothing_to_reverse(tmp_path: Path) -> None:
     undo(run)
     with pytest.raises(UsageError, match="has nothing done"):
         reverse(run)
+
+
+def rolled(world: World, *bases: int) -> list[Path]:
+    """Logs with these base offsets in a directory of their own."""
+    (world.a / "roll-0").mkdir()
+    logs = [world.a / "roll-0" / f"{base:020d}.log" for base in bases]
+    for log in logs:
+        log.write_bytes(MORE)
+    return logs
+
+
+def test_no_old_segment_comes_back_into_a_topic_that_was_made_anew(tmp_path: Path) -> None:
+    """Its offsets begin at 0 again, so what comes back would lie among what was acknowledged since."""
+    world = make(tmp_path)
+    first, freed, last = rolled(world, 0, 10, 20)
+    run = apply(plan_of(world, [Quarantine.of(str(freed), "to free a disk")]), str(world.state)).run
+    first.write_bytes(2 * MORE)
+    last.unlink()
+    with pytest.raises(
+        SegmendError, match=f"{last.name}: was the last one of that log, and is there no more"
+    ):
+        undo(find(str(world.state), None))
+    back = reverse(run)
+    assert ([left.path for left in back.left], back.steps) == ([str(last)], ())
+    last.write_bytes(MORE)
+    undo(find(str(world.state), None))
+    assert freed.exists()
+
+
+@pytest.mark.parametrize("written", [True, False])
+def test_a_journal_of_before_logs_ends_were_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: bool
+) -> None:
+    """By the time of the log: one that was written since is no silence, and one that was not goes back."""
+    world = make(tmp_path)
+    last, *aside = rolled(world, 0, 10, 20)
+    monkeypatch.setattr("segmend.surgery.execute.run.log_ends", lambda _steps: None)
+    plan = plan_of(world, [Quarantine.of(str(path), "behind damage") for path in aside])
+    run = apply(plan, str(world.state), watch=Watch(now=time.time)).run
+    if not written:
+        undo(find(str(world.state), None))
+        return
+    time.sleep(0.01)
+    with open(last, "ab") as file:
+        file.write(MORE)
+    with pytest.raises(SegmendError, match=f"{last.name}: was written since"):
+        undo(find(str(world.state), None))
+    assert ([left.path for left in reverse(run).left]) == [str(last)]

@@ -33,14 +33,19 @@ _OF_LOGS: Final = ("log", "partition-metadata", "kraft-snapshot", "quorum-state"
 
 @frozen
 class Behind:
-    """What a broker appended in a file of a directory: `path`, and how that shows; `end` was the last log."""
+    """What a broker appended in a file of a directory: `path`, and how that shows; `end` was the last log.
+
+    `end` is None where it is not known, or is gone: what there is now may be the log of another topic.
+    """
 
     path: str
     why: str
-    end: str
+    end: str | None
 
     def spares(self, step: Step) -> bool:
         """Whether the step can go back: what it set aside lies before all that is there, as of old."""
+        if self.end is None:
+            return False
         base = _base(step.paths[0])
         return base is None or (isinstance(step, Quarantine) and base < _order(self.end))
 
@@ -50,13 +55,9 @@ def log_ends(steps: Sequence[Step]) -> dict[str, LogEnd]:
     step is on it. Asked while nothing is begun.
     """
     ends: dict[str, LogEnd] = {}
-    by_dir: dict[str, list[Step]] = {}
-    for step in steps:
-        if isinstance(step, _OF_FILES) and parse_file_name(_name(step.path)).kind in _OF_LOGS:
-            by_dir.setdefault(folder(step.path), []).append(step)
     came_from = {step.target: step.source for step in steps if isinstance(step, MoveDir)}
     aside = {step.path for step in steps if isinstance(step, Quarantine) and step.before.kind == "dir"}
-    for path, changed in by_dir.items():
+    for path, changed in _on_logs(steps).items():
         here = came_from.get(path, path)
         logs, touched = {*(_logs(here) if here not in aside else ())}, set[str]()
         for name, step in ((_name(step.paths[0]), step) for step in changed):
@@ -69,6 +70,14 @@ def log_ends(steps: Sequence[Step]) -> dict[str, LogEnd]:
     return ends
 
 
+def _on_logs(steps: Sequence[Step]) -> dict[str, list[Step]]:
+    by_dir: dict[str, list[Step]] = {}
+    for step in steps:
+        if isinstance(step, _OF_FILES) and parse_file_name(_name(step.path)).kind in _OF_LOGS:
+            by_dir.setdefault(folder(step.path), []).append(step)
+    return by_dir
+
+
 def behind(run: PlanRun) -> dict[str, Behind]:
     """By directory of the plan's steps: what a broker appended behind the log's end since it was begun.
 
@@ -78,7 +87,9 @@ def behind(run: PlanRun) -> dict[str, Behind]:
     begun, steps = run.last_begun, run.plan.steps
     if begun is None or run.state is RunState.UNDONE:
         return {}
-    ends = begun.get("log_ends") or {}
+    ends = begun.get("log_ends")
+    if ends is None:
+        return {path: new for path in _on_logs(steps) for new in _written_since(run, path)}
     if run.state is not RunState.APPLIED:
         own = {path for step in steps for path in step.paths}
         return {
@@ -104,6 +115,21 @@ def _behind(path: str, last: str, size: int | None, own: Set[str] = frozenset())
     elif newest and newest == last and size not in (None, disk.file_size(f"{path}/{last}")):
         why = f"has grown since, by a broker or a later plan: it was {size} bytes long"
         yield Behind(path=f"{path}/{last}", why=why, end=last)
+    elif last and _order(newest) < _order(last) and f"{path}/{last}" not in own and disk.path_type(path):
+        why = "was the last one of that log, and is there no more: cut off, or of a topic that was deleted"
+        yield Behind(path=f"{path}/{last}", why=why, end=None)
+
+
+def _written_since(run: PlanRun, path: str) -> Iterator[Behind]:
+    """By the time of the log that the plan has left alone: older journals do not say where it ended."""
+    own = {path for step in run.plan.steps for path in step.paths}
+    places = {step.source: step.target for step in run.plan.steps if isinstance(step, MoveDir)}
+    here = places.get(path, path)
+    newest = max((f"{here}/{name}" for name in _logs(here)), key=_order, default="")
+    ended = max((event["at"] for event in run.events), default=0.0)
+    if newest and newest not in own and disk.file_stat(newest).mtime_ns > ended * 1e9:
+        why = "was written since, by a broker or a later plan, and this journal does not say where it ended"
+        yield Behind(path=newest, why=why, end=None)
 
 
 def _name(path: str) -> str:
