@@ -1,8 +1,9 @@
 """The next command of each finding, pasted as it stands: it does what it promises.
 
-The log dirs have a blank in their names. A plan has steps; after `apply` the finding is gone, and no error is
-there that was not there before. One that is called safe loses nothing. A shell command that moves something
-does the same. What stands in capitals is put in by hand: a replica of the same partition that is sound.
+The log dirs have blanks, quotes and what a shell expands in their names, and bash reads the command. A plan
+has steps; after `apply` the finding is gone, and no error is there that was not there before. One that is
+called safe loses nothing. A shell command that moves something does the same. What stands in capitals is put
+in by hand: a replica of the same partition that is sound.
 """
 
 import itertools
@@ -18,6 +19,7 @@ from typing import Any
 import pytest
 from tests.brokers import broker_of
 from tests.cli.run import run
+from tests.cli.typed import words_of
 from tests.faults.hurts import unhurt
 from tests.faults.table import Case, all_cases
 from tests.seeds import SWEEP
@@ -29,6 +31,7 @@ from segmend.report.findings import finding_lines
 pytestmark = pytest.mark.usefixtures("no_other_processes")
 ELSEWHERE = ("kafka-configs.sh", "kafka-topics.sh", "kafka-transactions.sh", "dmesg", "sysctl", "readlink")
 """Programs that talk to the cluster (`test_cluster_commands`) or the machine."""
+DISKS = "the $HOME 'disks' `of` \"b\""
 LOOKS = ("segmend show ", "segmend check ", "segmend forecast ")
 ASKS = {"K03": "which of the dirs is right only a human knows; it says what to add"}
 """Codes whose command ends with a question."""
@@ -83,16 +86,16 @@ def wanted(findings: Sequence[Finding], case: Case, looks: list[str]) -> dict[Re
 def test_the_next_command_does_what_it_promises(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = found(case.hurt(tmp_path / "the disks").dirs, case)
+    before = found(case.hurt(tmp_path / DISKS).dirs, case)
     monkeypatch.chdir(tmp_path)
     looks: list[str] = []
     commands = wanted(before, case, looks)
     for command in dict.fromkeys(looks):
-        assert run(*shlex.split(command)[1:]).code in (0, 4), command
+        assert run(*words_of(command)).code in (0, 4), command
     for remedy, findings in commands.items():
         for name in os.listdir(tmp_path):
             shutil.rmtree(name) if Path(name).is_dir() else Path(name).unlink()
-        dirs = case.hurt(tmp_path / "the disks").dirs
+        dirs = case.hurt(tmp_path / DISKS).dirs
         other = case.scene.write(tmp_path / "the other")
         place = (findings[0].file or "").partition("/")[0]
         command = remedy.command.replace("LEADER_PARTITION_DIR", shlex.quote(str(other.dirs[0] / place)))
@@ -119,7 +122,7 @@ def of_another_node(dirs: Sequence[Path]) -> Path:
     if identity.exists():
         identity.write_text(identity.read_text().replace("node.id=1", "node.id=2"))
     voters = "controller.quorum.voters=1@localhost:9093,2@localhost:9094"
-    home = f"log.dirs={found.parent.parent / 'the disks' / found.name}"
+    home = f"log.dirs={found.parent.parent / DISKS / found.name}"
     Path("server.properties").write_text(f"process.roles=broker,controller\nnode.id=1\n{voters}\n{home}\n")
     return found
 
@@ -129,7 +132,7 @@ def pasted(command: str, case: Case) -> bool | None:
     if not command.startswith("segmend "):
         subprocess.run(["bash", "-c", command], check=True)
         return True
-    ran = run(*shlex.split(command)[1:], "--kafka", case.scene.release)
+    ran = run(*words_of(command), "--kafka", case.scene.release)
     if not Path("plan.json").exists():
         assert ran.code == 16
         return None

@@ -39,7 +39,6 @@ from tests.lab.cluster import Cluster
 from tests.lab.reader import consumer, led
 from tests.removal import remove
 from tests.surgery.recovery_rule import batches_of
-from tests.surgery.shows.after_a_start import FORGOTTEN
 from tests.surgery.shows.leftovers import forget
 from tests.surgery.strangers import NAMED, OFFSETS, TOPICS, Bench, Trial, commit
 from tests.surgery.trials import each_of, main, nobody_else
@@ -110,7 +109,7 @@ class Run(Trial):
     """`cut` are topics of which a policy, or somebody, takes the beginning."""
 
     cut: set[str] = field(default_factory=set)
-    killed: float = 0
+    killed: bool = False
 
     def trimmed(self, name: str) -> list[object]:
         """A torn end, or a damaged batch near it with whole ones behind."""
@@ -317,8 +316,8 @@ class Run(Trial):
         before = self.bench.rows()
         self.ended()
         how = self.taken_back()
-        if self.bench.cluster.zookeeper:
-            time.sleep(max(0.0, self.killed + FORGOTTEN - time.monotonic()))
+        if self.killed and self.bench.cluster.zookeeper:
+            self.bench.cluster.zookeeper.until_forgotten()
         self.bench.cluster.start()
         self.compare(before, self.bench.rows())
         return how
@@ -329,7 +328,7 @@ class Run(Trial):
         if killed:
             time.sleep(self.draw.choice([0, 0, 6]))
             self.bench.cluster.brokers[0].kill()  # ZooKeeper is to see its session end.
-            self.killed = time.monotonic()
+            self.killed = True
         else:
             self.bench.cluster.stop()
 
