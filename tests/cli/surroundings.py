@@ -36,11 +36,11 @@ ROOT = os.geteuid() == 0
 PYTHON = "/usr/bin/python3"
 """That of a normal user: the one that runs the tests may lie where only root reads."""
 DROP = f"--reuid={NOBODY} --regid={NOBODY} --clear-groups --inh-caps=-all --bounding-set=-all".split()
-STATE = ("--state-dir", "away/state")
+STATE = ("--yes", "--state-dir", "away/state")
 CHANGING = {
     "apply": [["apply", "away/plan.json", *STATE]],
     "undo": [["apply", "away/plan.json", *STATE], ["undo", "RUN", *STATE]],
-    "quarantine list": [["apply", "away/plan.json", *STATE], ["quarantine", "list", *STATE]],
+    "quarantine list": [["apply", "away/plan.json", *STATE], ["quarantine", "list", *STATE[1:]]],
 }
 FOLDERS = (
     "plain",

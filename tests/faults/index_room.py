@@ -28,10 +28,10 @@ def longer_by_zeros(patient: Patient) -> None:
 
 FAULTS = [
     written("index-longer-than-room", longer_by_zeros,
-        "I26 I12+ C12", "refuses", killed("", "recovery-scan 0..220"),
+        "I26 I12+ C12", "refuses index-trimmed", killed("", "recovery-scan 0..220"),
         says="newPosition > limit: (11264 > 10240)", base=with_metadata(ROOM), mend="repair"),
     written("index-room-made-smaller", unhurt,
-        "I26", "refuses",
+        "I26", "refuses index-trimmed",
         killed("I26", "refuses recovery-scan", says="Attempt to append to a full time index (size = 0)."),
         base=with_metadata(SMALLER), says="newPosition > limit: (64 > 16)"),
 ]  # fmt: skip

@@ -190,6 +190,7 @@ def check_room(state: LoadState, active: Segment) -> None:
             None if entry is None else outgrown(entry.stat().size, entry_size, state.settings.longest_index)
         )
         if words is not None:
+            state.note("index-trimmed", name, says=words)  # to that length, before it dies
             raise too_long(words, state.path(name))
 
 

@@ -18,6 +18,7 @@ from tests.golden.judge import ask
 from tests.golden.store import read_json
 from tests.lab.base import QUIET
 from tests.lab.broker import Broker
+from tests.lab.errors import LabError
 from tests.lab.process import java_command, run_tool
 from tests.lab.releases import release
 from tests.lab.zookeeper import ZooKeeper
@@ -144,7 +145,12 @@ def read_old(broker: Broker, bed: Bed, name: str) -> list[dict[str, Any]]:
     topic, _, number = name.rpartition("-")
     options = ["--topic", topic, "--partition", number, "--offset", "-2", "--no-wait-at-logend"]
     options += ["--print-offsets", "--property", "print.key=true", "--broker-list", broker.bootstrap]
-    said = run_tool(broker.release, bed.root, "kafka.tools.SimpleConsumerShell", *options).encode()
+    said = until(  # the broker says that it is up before it knows of all partitions
+        f"{name} to be there",
+        lambda: run_tool(broker.release, bed.root, "kafka.tools.SimpleConsumerShell", *options),
+        good=lambda _: True,
+        despite=LabError,
+    ).encode()
     return [
         {"offset": int(next_offset) - 1, "key": None if key == b"null" else key.hex(), "value": value.hex()}
         for next_offset, key, value in OLD_MESSAGE.findall(said)
