@@ -95,6 +95,7 @@ SWEEPS = {
         "tests/real/test_names.py",
         "tests/real/test_restamp_story.py",
         "tests/real/test_lineages.py",
+        "tests/real/test_ran_since.py",
         "tests/real/test_strangers.py",
         "tests/real/test_surgery.py",
         "tests/surgery/test_broker_rebuild.py",
