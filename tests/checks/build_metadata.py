@@ -77,6 +77,8 @@ def producer_ids(following: int) -> bytes:
     return b"\x01\x0f\x00" + struct.pack(">iqq", NODE, 7, following) + b"\0"
 
 
+NO_OP = b"\x01\x14\x00\x00"
+"""NoOpRecord."""
 BEGIN, END, ABORT = (bytes([1, kind, 0, 0]) for kind in (23, 24, 25))
 """BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord."""
 

@@ -182,13 +182,14 @@ class PartitionWriter:
         codec: int = 0,
         size: int = 20,
         keys: bool = True,
+        value: bytes | None = None,
     ) -> int:
-        """Append a data batch of `count` records; returns its base offset."""
+        """Append a data batch of `count` records, of that value if one is given; returns its base offset."""
         base, entry = self.next_offset, None
         if producer is not None:
             entry = self.producers.setdefault(producer, ProducerEntry())
         records = [
-            record(i, b"k%d" % (base + i) if keys else None, b"v" * size, timestamp_delta=i)
+            record(i, b"k%d" % (base + i) if keys else None, value or b"v" * size, timestamp_delta=i)
             for i in range(count)
         ]
         sequence = -1 if entry is None else entry.last_sequence + 1

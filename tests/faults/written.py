@@ -115,13 +115,13 @@ def node_dirs(root: Path, clean: bool = True) -> Dirs:
 
 
 def with_controller(dirs: Dirs) -> Dirs:
-    """Beside what lies there a log of records that nobody looks at, and a snapshot."""
+    """Beside what lies there a log of records that say nothing, and a snapshot."""
     log = PartitionWriter("__cluster_metadata", epoch=2)
     for _ in range(2):
         for _ in range(5):
-            log.append(2)
+            log.append(2, keys=False, value=metadata.NO_OP)
         log.roll()
-    log.append(2)
+    log.append(2, keys=False, value=metadata.NO_OP)
     path = log.write_to(dirs[0])
     for snapshot in path.glob("*.snapshot"):
         snapshot.unlink()
@@ -154,7 +154,7 @@ def known_dirs(root: Path, clean: bool = True, base: Base = two_dirs) -> Dirs:
 def kraft_snapshot() -> bytes:
     """Header, two records, footer: three batches."""
     header = build.batch(0, [build.record(0, struct.pack(">hh", 0, 3), b"\0\0")], attributes=0x20)
-    data = build.batch(1, [build.record(i, None, b"x") for i in range(2)])
+    data = build.batch(1, [build.record(i, None, metadata.NO_OP) for i in range(2)])
     footer = build.batch(3, [build.record(0, struct.pack(">hh", 0, 4), b"\0\0")], attributes=0x20)
     return header + data + footer
 

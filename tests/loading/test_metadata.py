@@ -169,7 +169,9 @@ def test_a_newest_snapshot_without_its_header_ends_the_start(dirs: list[Path], h
     """Seen on 3.9.2 and 4.3.1: First control record is not a snapshot header."""
     header, *rest = snapshot()
     begin = {"cut off in its header": header[:40], "another control record": rest[-1]}.get(how, b"")
-    path = dirs[0] / LOG / f"{1:020d}-{1:010d}.checkpoint"
+    path = (
+        dirs[0] / LOG / f"{len(metadata.cluster(['t', 'v'])):020d}-{1:010d}.checkpoint"
+    )  # of all of the log
     path.write_bytes(begin + (b"" if how.startswith("cut") else b"".join(rest)))
     assert [line.outcome for line in started(dirs) if is_of_metadata(line)] == ["fatal"]
     path.write_bytes(header + b"".join(rest))

@@ -54,12 +54,12 @@ class Supported:
         return f"{self.lowest}" if self.lowest == self.highest else f"{self.lowest}-{self.highest}"
 
 
-def supported(feature: str, release: Release) -> Supported | None:
-    """None of a feature that no release of these rules knows."""
+def supported(feature: str, release: Release) -> Supported:
+    """Of a feature that no release of these rules knows: level 0 alone."""
     if feature == METADATA_VERSION:
         return Supported(lowest=LOWEST_LEVEL.of(release), highest=highest_level(release))
     rule = HIGHEST.get(feature)
-    return None if rule is None else Supported(lowest=0, highest=rule.of(release))
+    return Supported(lowest=0, highest=0 if rule is None else rule.of(release))
 
 
 def level_name(level: int) -> str:

@@ -5,7 +5,7 @@ Follows `FeaturesDelta`, `MetadataRecordSerde` and `LogManager.fetchTopicConfigO
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final, Protocol
 
 from segmend.broker.features import (
@@ -62,6 +62,9 @@ class GateImage(Protocol):
     def features(self) -> Mapping[str, int]: ...
 
     @property
+    def levels_told(self) -> Collection[tuple[str, int]]: ...
+
+    @property
     def configs(self) -> Mapping[str, Mapping[str, str]]: ...
 
     @property
@@ -72,11 +75,12 @@ class GateImage(Protocol):
 
 
 def metadata_refusals(
-    image: GateImage, records: Mapping[int, int], release: Release, given: Mapping[str, str]
+    image: GateImage, records: Mapping[int, Collection[int]], release: Release, given: Mapping[str, str]
 ) -> Iterator[str]:
     """Kafka's words on a cluster's metadata that the release cannot read.
 
-    `records` are the newest versions by kind, `given` is server.properties.
+    `records` has each kind that there is, with the newest versions of releases that cannot read all of them;
+    `given` is server.properties.
     """
     said = [_unknown_level(image, release)]
     if release.padded[:2] <= LOOKED_AT:
@@ -98,27 +102,32 @@ def migration_refusal(image: GateImage, release: Release, given: Mapping[str, st
 
 
 def _unsupported(image: GateImage, release: Release) -> Iterator[str]:
-    for name, level in sorted(image.features.items()):
+    """Each level is looked at when its record is met, whatever replaces it later."""
+    for name, level in sorted(image.levels_told):
         range_ = supported(name, release)
-        if range_ is not None and level and not range_.lowest <= level <= range_.highest:
+        lowest = range_.lowest if image.features.get(name) == level else 0
+        if level and not lowest <= level <= range_.highest:
             yield UNSUPPORTED_LEVEL.format(name, level, range_)
 
 
 def _unknown_level(image: GateImage, release: Release) -> str | None:
-    level = image.features.get(METADATA_VERSION, 0)
+    now = image.features.get(METADATA_VERSION, 0)
+    level = max((told for name, told in image.levels_told if name == METADATA_VERSION), default=now)
     lowest, highest = LOWEST_LEVEL.of(release), KNOWN_LEVEL.of(release)
     newer = level > highest and release.padded[:2] <= LOOKED_AT
+    if not newer:
+        level = now
     if not level or not (level < lowest or newer):
         return None
     return UNKNOWN_LEVEL.say(release, level)
 
 
-def _unknown_record(records: Mapping[int, int], release: Release) -> str | None:
-    for kind, version in sorted(records.items()):
+def _unknown_record(records: Mapping[int, Collection[int]], release: Release) -> str | None:
+    for kind, unread in sorted(records.items()):
         if kind > max(RECORD_SINCE):
             return UNKNOWN_KIND.format(kind)
         rule = RECORD_VERSIONS.get(kind)
-        if release < RECORD_SINCE.get(kind, (0, 8)) or (rule is not None and version > rule.of(release)):
+        if release < RECORD_SINCE.get(kind, (0, 8)) or (rule is not None and rule.of(release) in unread):
             return CANNOT_PARSE.format(kind)
     return None
 

@@ -17,6 +17,7 @@ INCONSISTENT = (
     "log start offset {}"
 )
 QUORUM_STATE = "Error while reading the Quorum status from the file {}: {}"
+UNWRITTEN_QUORUM = "UncheckedIOException: Error while writing the Quorum status from the file {} ({})"
 CLEARS_QUORUM_STATE: Final = gone_in(
     "QuorumState.initialize took a file that it could not read for a lost one; not since 3.8", (3, 8)
 )
@@ -78,10 +79,15 @@ NO_FEATURE_LEVEL = (
 UNREADABLE_RECORD = "RuntimeException: unable to deserialize record at offset {} (bootstrap.checkpoint)"
 """`BatchFileReader.nextDataBatch`, `nextControlBatch`: of any record, whatever it is about."""
 UNREADABLE_SNAPSHOT = "the newest snapshot of the metadata, up to offset {}, cannot be read: {}"
-BROKEN_DELTA = (
-    "Error loading metadata log record from offset {}: it changes what no record before it has made"
+BROKEN_RECORD = "Error loading metadata log record from offset {}: {}"
+"""`MetadataBatchLoader.loadBatch`; of a snapshot `MetadataLoader.loadSnapshot`."""
+ENDS_UNREAD: Final = new_in(
+    "MetadataLoader; up to 3.3 BrokerMetadataListener and a standby controller log it and go on", (3, 4)
 )
-"""`MetadataBatchLoader.loadBatch`."""
+PASSED_OVER: Final = (
+    "what the node goes by: it logs a fault, and goes on without what else that batch of its metadata "
+    "says ({})"
+)
 BROKEN_TRANSACTION = "Error loading metadata log record from offset {}: Encountered {} {}"
 """`MetadataBatchLoader.replay`; KIP-868."""
 NO_BEGIN = "without having seen a BeginTransactionRecord"

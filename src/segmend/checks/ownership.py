@@ -1,16 +1,17 @@
-"""Files that the broker's user cannot read and write."""
+"""Files that the broker's user cannot read and write, or nobody can change."""
 
 from __future__ import annotations
 
 import os
 import shlex
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from segmend.broker.failures import CANNOT_LOCK, NOT_READABLE
 from segmend.findings import Finding, Remedy, Where
 from segmend.formats.names import SEGMENT_SUFFIXES
-from segmend.logdir.as_user import access_list
+from segmend.logdir.as_user import READ_ONLY, access_list, unchangeable
 from segmend.logdir.file_system import FILES, READ, SEARCH, WRITE, FileStat
 from segmend.logdir.log_dir import LOCK, LogDir
 from segmend.logdir.partition_dir import PartitionDir
@@ -28,7 +29,8 @@ PAGE = Page(
     meaning="""
         A broker opens every .log and index for reading and writing, so it must own them or be let in by
         their mode or access list. Other files it reads, and renames a new one into their place. A tool run
-        as root leaves files behind that it cannot open.
+        as root leaves files behind that it cannot open. What `chattr +i` or `+a` keeps, and a read-only mount
+        within the log dir, nobody can replace or remove.
         The user is the one of `--as-user`, else the owner of the log dir or, if that is root, of most of what
         lies in it.""",
     broker="The whole log dir goes offline; in `__cluster_metadata-0` the process ends.",
@@ -47,6 +49,7 @@ _WRITTEN_IN_PLACE = (*SEGMENT_SUFFIXES, ".swap", ".tmp", f"/{LOCK}")
 
 def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     """Findings for what the broker's user cannot use, at most one hundred a directory."""
+    yield from _unchangeable(log_dir, context)
     user = context.user
     if user is None or user.uid == ROOT:
         return
@@ -60,6 +63,41 @@ def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
         remedy = _remedy(context, [each.name for each in alike], user, owned=mended)
         for each in alike:
             yield _finding(context, each, user, remedy)
+
+
+def _unchangeable(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
+    """What even root cannot change: by an attribute, or by a read-only mount within the log dir."""
+    for name, words, partition in _kept(log_dir, context):
+        path = f"{context.path}/{name}" if name else context.path
+        fix = "mount -o remount,rw" if words == READ_ONLY else "chattr -i -a"
+        yield context.finding(
+            "K13",
+            f"nobody, root not either, can write, replace or remove it ({words}): a start, retention or the "
+            "removal of its topic fails over that",
+            Where(name or None),
+            of=partition.key if partition else None,
+            broker_says=f"java.nio.file.FileSystemException: {path}: {words}",
+            remedy=remedies.advice(f"{fix} {shlex.quote(path)}"),
+        )
+
+
+def _kept(log_dir: LogDir, context: DirContext) -> Iterator[tuple[str, str, PartitionDir | None]]:
+    """(its path in the log dir, why, its partition); of a directory that is so, not each file in it."""
+    if words := unchangeable(context.path):
+        yield "", words, None
+    foreign, below = {*log_dir.foreign_files}, log_dir.space().read_only
+    for name in (name for name in log_dir.others if name not in foreign):
+        if words := unchangeable(f"{context.path}/{name}"):
+            yield name, words, None
+    startup = context.level == Level.STARTUP
+    for partition in log_dir.partitions:
+        mounted = not below and partition.log_dir.files.space(partition.path).read_only
+        if words := READ_ONLY if mounted else unchangeable(partition.path):
+            yield partition.name, words, partition
+        names = (n for n in sorted(partition.entries) if not (startup and n.endswith(_OF_SEGMENTS)))
+        kept = ((n, unchangeable(f"{partition.path}/{n}")) for n in names)
+        for name, words in islice(((n, w) for n, w in kept if w), MAX_SHOWN):
+            yield f"{partition.name}/{name}", words, partition
 
 
 class _Unusable(NamedTuple):

@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from segmend.broker.failures import NO_FILE
+from segmend.broker.leading import NO_BROKER
 from segmend.broker.sanity import INDEX_SANITY, IndexSanity
 from segmend.broker.server_odds import untold
 from segmend.findings import Finding, Severity
@@ -26,6 +27,7 @@ from segmend.node.listed import left_out, missing_files, unlisted
 from segmend.node.only_zookeeper import not_given, only_zookeeper_knows
 from segmend.node.process_limits import MAX_MAP_COUNT
 from segmend.threads import Jobs, slices
+from segmend.wording import plural
 
 from .context import NOBODY, BrokerContext, DirContext, Keeper, PartitionContext, ReadFailure
 from .manual import Level, Scope
@@ -52,10 +54,16 @@ SLICES_AHEAD = 4
 SCANNED_KINDS = frozenset({"current", "future", "stray", "cluster-metadata"})
 
 _SKIPPED = {
-    Level.STARTUP: ("owners of segments' files", "batches", "indexes against batches", "CRCs", "records"),
+    Level.STARTUP: (
+        "owners and attributes of segments' files",
+        "batches",
+        "indexes against batches",
+        "CRCs",
+        "records",
+    ),
     Level.DEFAULT: ("CRCs", "records"),
     Level.DEEP: (),
-}
+}  # fmt: skip
 
 ONLY_AT_STARTUP: Final = ("I25",)
 """What a startup check alone looks for: by it no level can be compared with another one."""
@@ -276,6 +284,7 @@ class CheckRun:
                 self.summary.unknown.extend((*unlisted(broker), *missing_files(broker).values()))
                 self.summary.unknown.extend(untold(broker.config, broker.release))
                 self.summary.others.extend(left_out(broker))
+                self.summary.unknown.extend(_unserved(broker))
             if not (broker.kraft or running or self._wanted.only):
                 self.summary.unknown.extend(only_zookeeper_knows(broker))
                 self.summary.others.extend(not_given(broker))
@@ -426,6 +435,13 @@ def _not_given(broker: BrokerDirs) -> int:
     """How many dirs this node registered that are not among these; 0 without metadata."""
     present = {value.directory_id for value in broker.identities}
     return max(0, len({*broker.registered_dirs} - present) - (len(broker.dirs) - len(present)))
+
+
+def _unserved(broker: BrokerDirs) -> Iterator[str]:
+    """What lies in the dirs of a node that is no broker by its server.properties."""
+    replicas = 0 if broker.serves else sum(len(log_dir.current) for log_dir in broker.dirs)
+    if replicas:
+        yield f"who serves the {plural(replicas, 'replica')} here: {NO_BROKER}"
 
 
 def _guarded(

@@ -42,7 +42,13 @@ from segmend.wording import plural
 SCANNED = ("log_dirs", "partitions", "segments", "checkpoints", "findings", "digests", "scans")
 SKIPPED = {
     Level.STARTUP: (
-        *("owners of segments' files", "batches", "indexes against batches", "CRCs", "records"),
+        *(
+            "owners and attributes of segments' files",
+            "batches",
+            "indexes against batches",
+            "CRCs",
+            "records",
+        ),
         "replicas against each other",
     ),
     Level.DEFAULT: ("CRCs", "records"),

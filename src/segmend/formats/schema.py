@@ -78,13 +78,14 @@ def read(message: Message, cursor: Cursor, version: int) -> dict[str, object]:
     """The message at the cursor; raises `Malformed`, also for a version that has no table."""
     if not 0 <= version <= message.highest:
         raise Malformed(cursor.position, f"version {version} of {message.name} is not known")
-    return _structure(_fields(message.table), cursor, version, version >= message.flexible, 0)
+    return _structure(fields_of(message), cursor, version, version >= message.flexible, 0)
 
 
 @lru_cache(maxsize=256)
-def _fields(table: str) -> tuple[SchemaField, ...]:
-    fields, end = _parse(table, 0)
-    assert end == len(table), table[end:]
+def fields_of(message: Message) -> tuple[SchemaField, ...]:
+    """Its table, field by field."""
+    fields, end = _parse(message.table, 0)
+    assert end == len(message.table), message.table[end:]
     return fields
 
 

@@ -201,7 +201,7 @@ class LeftOpen:
         unseen = self._prelude.options.unseen
         yield from (f"no surgery that was stopped over these dirs: {words}" for words in unseen)
         if self._view is not None and self._view.unasked:
-            yield f"no attribute i (chattr) on {self._view.unasked:,} of the logs"
+            yield f"no attribute i (chattr) on {self._view.unasked:,} of the files"
 
 
 def _told_elsewhere(given: ServerConfig, release: Release, gone: Collection[str]) -> Iterator[str]:

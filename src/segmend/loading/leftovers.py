@@ -13,6 +13,7 @@ from segmend.formats.names import file_prefix, parse_file_name
 from segmend.loading.old_swaps import collect
 from segmend.loading.segment import Lost, Segment, end_of, lost_from, offset_of, replaced, segment_of
 from segmend.loading.state import LoadState
+from segmend.loading.usable import check_gone
 
 _NEVER = 2**63
 
@@ -45,6 +46,7 @@ def _check_readable(state: LoadState) -> None:
 
 
 def _delete(state: LoadState, name: str, lost: Lost | None = None) -> None:
+    check_gone(state, name)
     del state.names[name]
     if parse_file_name(name).kind != "kraft-snapshot":
         state.note("file-deleted", name, lost=lost)

@@ -11,20 +11,23 @@ from typing import Final
 
 from segmend.broker.metadata_log import (
     ALREADY_A_FILE,
-    BROKEN_DELTA,
+    BROKEN_RECORD,
     CANNOT_DELETE,
     CLEARS_QUORUM_STATE,
+    ENDS_UNREAD,
     FOREIGN_ID,
     INCONSISTENT,
     METADATA_TOPIC_ID,
     NO_EPOCH_LEFT,
     OTHER_VOTERS,
+    PASSED_OVER,
     QUORUM_STATE,
     READS_BOOTSTRAP,
     READS_ITSELF,
     SNAPSHOT_FIRST,
     UNREAD_KINDS,
     UNREADABLE_SNAPSHOT,
+    UNWRITTEN_QUORUM,
     WAITS_FOR_RECORDS,
     snapshot_name_failure,
 )
@@ -51,7 +54,7 @@ def look_at_metadata(
     """(the `directory` line, what is scanned, why the process ends, or None)."""
     loaded = load(partition, Settings(release=broker.release, clean=False))
     refusal = next(_refusals(partition, broker, loaded), None)
-    unknown = loaded.unknown or loaded.dangling
+    unknown = loaded.unknown or loaded.dangling or _passed_over(partition, broker)
     if _in_the_last_epoch(partition) and _has_others(broker):
         unknown = unknown or NO_EPOCH_LEFT.format(INT_MAX)
     outcome = DirectoryOutcome(
@@ -77,6 +80,8 @@ def _refusals(partition: PartitionDir, broker: BrokerDirs, loaded: LoadedLog) ->
     """In the order in which the node meets them."""
     if loaded.failure is not None:
         yield str(loaded.failure)
+    elif loaded.state.closed_epochs is not None:
+        yield loaded.state.closed_epochs
     if loaded.topic_id not in (None, METADATA_TOPIC_ID):
         yield FOREIGN_ID.format(METADATA_TOPIC_ID, loaded.topic_id)
     yield from filter(None, map(snapshot_name_failure, sorted(partition.entries)))
@@ -102,6 +107,9 @@ def _of_quorum(partition: PartitionDir, broker: BrokerDirs) -> Iterator[str]:
     """Its quorum-state cannot be read, or has other voters than server.properties."""
     quorum, clears = partition.quorum_state, CLEARS_QUORUM_STATE.of(broker.release)
     path, files = f"{partition.path}/{quorum_state.FILE_NAME}", partition.log_dir.files
+    kept = files.fixed(path) if quorum_state.FILE_NAME in partition.entries else None
+    if kept is not None:
+        yield UNWRITTEN_QUORUM.format(path, kept)
     if quorum.damages and not (clears and quorum.damages[0].kind in UNREAD_KINDS):
         yield QUORUM_STATE.format(path, quorum.damages[0].reason)
     refused = quorum.unreadable
@@ -116,6 +124,15 @@ def _of_quorum(partition: PartitionDir, broker: BrokerDirs) -> Iterator[str]:
     stored = None if quorum.value is None or quorum.damages else quorum.value.current_voters
     if clears and given and stored and given != set(stored):
         yield OTHER_VOTERS.format(sorted(given), sorted(stored))
+
+
+def _passed_over(partition: PartitionDir, broker: BrokerDirs) -> str | None:
+    """A record that cannot be read, where that ends nobody."""
+    log = broker.metadata_log(partition.log_dir)
+    if log is None or ENDS_UNREAD.of(broker.release):
+        return None
+    unread = (each for each in log.misfits if each.rule is ENDS_UNREAD)
+    return next((PASSED_OVER.format(BROKEN_RECORD.format(each.offset, each.says)) for each in unread), None)
 
 
 def _in_the_last_epoch(partition: PartitionDir) -> bool:
@@ -133,8 +150,9 @@ def _of_records(partition: PartitionDir, broker: BrokerDirs, loaded: LoadedLog) 
     log = broker.metadata_log(partition.log_dir)
     if log is None:
         return
-    if log.image.dangling:
-        yield BROKEN_DELTA.format(log.image.dangling)
+    for misfit in log.misfits:
+        if misfit.rule.of(broker.release):
+            yield BROKEN_RECORD.format(misfit.offset, misfit.says)
     if log.misplaced:
         yield log.misplaced
     end = 0 if loaded.after is None else loaded.after.log_end_offset or 0

@@ -31,6 +31,7 @@ from segmend.logdir.release import Release
 
 _WRITTEN_SOON = (HIGH_WATERMARK, RECOVERY_POINT, LOG_START_OFFSET)
 FULL = f"how long {{}} serves: its file system is full; {UNWRITTEN}; {EMPTIED_UNWRITTEN}"
+WITHIN_A_MINUTE = "how long {} serves: a checkpoint is first written a minute after the start, and then: {}"
 NO_MORE_FILES = f"how long {{}} serves: its file system has room for no more files (df -i); {UNWRITTEN}"
 
 
@@ -54,9 +55,10 @@ def enter(state: DirState, release: Release) -> None:
     if locked_out is not None:
         _fail(state, f"{CANNOT_LOCK.format(path)}: {path}/{LOCK} ({locked_out})", release)
         state.doubtful = state.doubtful or state.offline
-    if closed is not None and log_dir.is_clean:
-        marker = f"{path}/{clean_shutdown.FILE_NAME}"
-        state.leave_out(state.offline or f"{DIR_FAILED.format(path)}: {marker} ({closed})")
+    marker = f"{path}/{clean_shutdown.FILE_NAME}"
+    kept = (closed or files.fixed(marker)) if log_dir.is_clean else None
+    if kept is not None:
+        state.leave_out(state.offline or f"{DIR_FAILED.format(path)}: {marker} ({kept})")
 
 
 def _has_no_room(log_dir: LogDir) -> str | None:
@@ -80,6 +82,12 @@ def leave(state: DirState, release: Release) -> None:
         if denied is not None:
             says = CANNOT_WRITE_CHECKPOINT.format(f"{path}/{name}")
             _fail(state, f"{says}: {path}/{beside} ({denied})", release)
+        elif name in state.log_dir.entries and (kept := files.fixed(f"{path}/{name}")) is not None:
+            says = f"{CANNOT_WRITE_CHECKPOINT.format(f'{path}/{name}')}: {path}/{beside} -> {name} ({kept})"
+            if name == HIGH_WATERMARK:
+                _fail(state, says, release)
+            else:
+                state.unknown.append(WITHIN_A_MINUTE.format(path, says))
 
 
 def _fail(state: DirState, reason: str, release: Release) -> None:

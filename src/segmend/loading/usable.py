@@ -56,9 +56,21 @@ def check_made(state: LoadState, name: str) -> None:
 def check_folder(state: LoadState, name: str) -> None:
     """Raise the IOException of a file that is to come or go: its directory or one of its name forbids it."""
     taken = IS_A_DIRECTORY if state.partition.entries.get(name) in FOLDERS else None
-    denied = taken or state.partition.log_dir.files.denial(state.partition.path, WRITE)
+    denied = taken or state.partition.log_dir.files.denial(state.partition.path, WRITE) or _fixed(state, name)
     if denied is not None:
         raise io_failure(state.settings.release, f"{state.path(name)} ({denied})", state.path(name))
+
+
+def check_gone(state: LoadState, name: str) -> None:
+    """Raise the IOException of a file that is to be removed, and that nobody may."""
+    denied = _fixed(state, name)
+    if denied is not None:
+        raise io_failure(state.settings.release, f"{state.path(name)}: {denied}", state.path(name))
+
+
+def _fixed(state: LoadState, name: str) -> str | None:
+    here = state.partition.entries.get(name) is not None
+    return state.partition.log_dir.files.fixed(f"{state.partition.path}/{name}") if here else None
 
 
 def note_lazy(state: LoadState, *indexes: str, offset: int | None = None) -> None:
@@ -104,6 +116,7 @@ def _epochs_denied(state: LoadState) -> str | None:
         return None
     taken = IS_A_DIRECTORY if partition.entries.get(beside) in FOLDERS else None
     denied = taken or partition.log_dir.files.denial(partition.path, WRITE) or state.unwritable(beside)
+    denied = denied or _fixed(state, beside) or _fixed(state, epoch_checkpoint.FILE_NAME)
     return None if denied is None else f"{state.path(beside)} ({denied})"
 
 

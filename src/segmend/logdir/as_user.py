@@ -36,14 +36,14 @@ T = TypeVar("T")
 DENIED: Final = "Permission denied"
 READ_ONLY: Final = "Read-only file system"
 IMMUTABLE: Final = "Operation not permitted"
-_ATTRIBUTES_ASKED: Final = 20_000
-"""Logs of which the attribute `i` is asked for: each is opened."""
+_ATTRIBUTES_ASKED: Final = 40_000
+"""Files of which the attribute `i` is asked for: each is opened."""
 
 
 class AsUser(Files):
     """The disk, and what `user` may do on it. Folders are remembered, so it is for one look at log dirs.
 
-    `unasked` counts the logs beyond those of which the attribute `i` was asked for. `refused` has by
+    `unasked` counts the files beyond those of which the attribute `i` was asked for. `refused` has by
     path what the system did not give to this process: what was taken instead is a guess.
     """
 
@@ -58,11 +58,11 @@ class AsUser(Files):
 
     @property
     def attributes(self) -> tuple[int, int, int]:
-        """Of how many logs the attribute `i` was asked for, of how many not, and how many have it."""
+        """Of how many files the attribute `i` was asked for, of how many not, and how many have it."""
         return self._asked, self.unasked, self._immutables
 
     def would_find(self, asked: int, unasked: int, immutable: int) -> bool:
-        """Whether another process, which may have asked of more logs, found in some what this one would.
+        """Whether another process, which may have asked of more files, found in some what this one would.
 
         They are counted then.
         """
@@ -134,6 +134,9 @@ class AsUser(Files):
             return DENIED
         return self._unchangeable(path, status) if wanted & WRITE else None
 
+    def fixed(self, path: str) -> str | None:
+        return unchangeable(path)
+
     def held_back(self, folder: str, names: Iterable[str]) -> HeldBack:
         """Which of these files he may not use; each is looked at once, by its status alone."""
         names = list(names)
@@ -159,11 +162,11 @@ class AsUser(Files):
         return HeldBack(unreadable=unreadable, unwritable=unwritable)
 
     def _immutable(self, folder: str, names: Iterable[str]) -> dict[str, str]:
-        every = [name for name in names if name.endswith(".log")]
-        logs = every[: max(_ATTRIBUTES_ASKED - self._asked, 0)]
-        self._asked += len(logs)
-        self.unasked += len(every) - len(logs)
-        immutable = {name: IMMUTABLE for name in logs if disk.is_immutable(f"{folder}/{name}")}
+        every = sorted(names, key=lambda name: not name.endswith(".log"))  # every start opens these
+        asked = every[: max(_ATTRIBUTES_ASKED - self._asked, 0)]
+        self._asked += len(asked)
+        self.unasked += len(every) - len(asked)
+        immutable = {name: IMMUTABLE for name in asked if disk.is_immutable(f"{folder}/{name}")}
         self._immutables += len(immutable)
         return immutable
 
@@ -196,6 +199,11 @@ class AsUser(Files):
             except Unreadable:
                 self._frozen[folder] = None
         return self._frozen[folder]
+
+
+def unchangeable(path: str) -> str | None:
+    """The system's words where an attribute keeps everybody from changing, replacing and removing it."""
+    return IMMUTABLE if disk.is_immutable(path) else None
 
 
 def access_list(path: str) -> PosixAcl | None:

@@ -194,6 +194,11 @@ def denial(path: str, wanted: int) -> str | None:  # noqa: ARG001
     return None
 
 
+def fixed(path: str) -> str | None:  # noqa: ARG001
+    """Nobody asks where nothing tells as whom a broker runs (`Files.fixed`)."""
+    return None
+
+
 def held_back(folder: str, names: Iterable[str]) -> HeldBack:
     """What this process may not read, where nothing tells as whom a broker runs (`Files.held_back`)."""
     if os.geteuid() == 0:

@@ -295,6 +295,10 @@ class Files(Protocol):
         """
         return None
 
+    def fixed(self, path: str) -> str | None:  # noqa: ARG002
+        """Why nobody may remove a file, or put another one in its place; None where that may be done."""
+        return None
+
     def held_back(self, folder: str, names: Iterable[str]) -> HeldBack:  # noqa: ARG002
         """Which of these files of a folder the broker's user may not use."""
         return HELD_BACK_NOTHING

@@ -6,7 +6,7 @@ Nothing else derives these. Each is looked at when first asked for, and once.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -384,10 +384,11 @@ class BrokerDirs:
         return NOT_THE_VOTER.format(node_id, wanted, directory_id or "none")
 
     @property
-    def metadata_records(self) -> Mapping[int, int]:
-        """The newest version of each kind (api key) of record in the metadata on these disks."""
+    def metadata_records(self) -> Mapping[int, Collection[int]]:
+        """The kinds (api keys) of records in the metadata on these disks, and which releases cannot read all
+        of them, told by their newest versions."""
         log = self.own_metadata_log
-        return {} if log is None else log.versions
+        return {} if log is None else log.unread
 
     @property
     def is_formatted(self) -> bool:

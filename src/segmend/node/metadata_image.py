@@ -27,6 +27,12 @@ class Feature(TypedDict):
     maxSupportedVersion: int
 
 
+class EndPoint(TypedDict):
+    """A listener in a registration."""
+
+    name: str
+
+
 class Data(TypedDict, total=False):
     """The fields of the records that count here, by the tables of `topics/metadata.py`."""
 
@@ -61,6 +67,12 @@ class Data(TypedDict, total=False):
     host: str
     operation: int
     permissionType: int
+    mechanism: int
+    endPoints: list[EndPoint]
+    owner: str
+    requester: str
+    renewers: list[str]
+    leaderRecoveryState: int
 
 
 @frozen
@@ -93,7 +105,8 @@ class MetadataImage:
     `created` is when the record that made a topic was written to the log (ms), by the topic's id.
     `acls` are those of the authorizer, by their ids.
     `runs` are when nodes served with which of their dirs.
-    `dangling` is the offset of the first record about a topic or broker that no record before it has made.
+    `credentials` are those of SCRAM, by user and mechanism. `levels_told` are all levels of features that
+    its records name, also those that later ones replace.
     """
 
     names: dict[str, str] = field(default_factory=dict)
@@ -113,7 +126,8 @@ class MetadataImage:
     next_producer_id: int = 0
     migration: int = 0
     created: dict[str, int] = field(default_factory=dict)
-    dangling: int | None = None
+    credentials: set[tuple[str, int]] = field(default_factory=set)
+    levels_told: set[tuple[str, int]] = field(default_factory=set)
     acls: dict[str, StandardAcl] = field(default_factory=dict)
     runs: Runs = field(default_factory=Runs)
 
@@ -162,22 +176,15 @@ class MetadataImage:
         pairs = zip(self.replicas.get(key, ()), self.directories.get(key, ()), strict=False)
         return next((directory for replica, directory in pairs if replica == node_id), None)
 
-    def apply(self, kind: str, data: Data, offset: int = -1, time: int = -1) -> None:
+    def apply(self, kind: str, data: Data, time: int = -1) -> None:
         """Take one metadata record; `time` is when it was written, -1 where that is not known."""
         if kind == "TOPIC_RECORD" and time >= 0:
             self.created[data["topicId"]] = time
-        if self.dangling is None and self._dangles(kind, data):
-            self.dangling = offset
         if kind in _OF_RUNS:
             self._run(kind, data, time)
         handler = _HANDLERS.get(kind)
         if handler is not None:
             handler(self, data)
-
-    def _dangles(self, kind: str, data: Data) -> bool:
-        if kind in _OF_PARTITIONS:
-            return data["topicId"] not in self.names
-        return kind == "BROKER_REGISTRATION_CHANGE_RECORD" and data["brokerId"] not in self.registered
 
     def _run(self, kind: str, data: Data, time: int) -> None:
         node_id, dirs, stops = data["brokerId"], data.get("logDirs") or (), data.get("inControlledShutdown")
@@ -189,6 +196,7 @@ class MetadataImage:
             self.runs.change(node_id, dirs, serves=change, stops=stops == 1, time=time)
 
     def _topic(self, data: Data) -> None:
+        self._forget_partitions(data["topicId"])  # a second record of the same begins anew
         self.names[data["topicId"]] = data["name"]
         self.ids[data["name"]] = data["topicId"]
 
@@ -244,6 +252,9 @@ class MetadataImage:
         if name is not None and self.ids.get(name) == topic_id:
             del self.ids[name]
             self.configs.pop(name, None)
+        self._forget_partitions(topic_id)
+
+    def _forget_partitions(self, topic_id: str) -> None:
         for key in [key for key in self.replicas if key[0] == topic_id]:
             del self.replicas[key]
             self.leaders.pop(key, None)
@@ -279,6 +290,13 @@ class MetadataImage:
 
     def _feature(self, data: Data) -> None:
         self.features[data["name"]] = data["featureLevel"]
+        self.levels_told.add((data["name"], data["featureLevel"]))
+
+    def _credential(self, data: Data) -> None:
+        self.credentials.add((data["name"], data["mechanism"]))
+
+    def _remove_credential(self, data: Data) -> None:
+        self.credentials.discard((data["name"], data["mechanism"]))
 
     def _acl(self, data: Data) -> None:
         self.acls[data["id"]] = StandardAcl(
@@ -301,6 +319,8 @@ def _led(leader: int, epoch: int, replicas: Sequence[int]) -> tuple[int, int]:
 _HANDLERS = {
     "ACCESS_CONTROL_ENTRY_RECORD": MetadataImage._acl,
     "REMOVE_ACCESS_CONTROL_ENTRY_RECORD": MetadataImage._remove_acl,
+    "USER_SCRAM_CREDENTIAL_RECORD": MetadataImage._credential,
+    "REMOVE_USER_SCRAM_CREDENTIAL_RECORD": MetadataImage._remove_credential,
     "TOPIC_RECORD": MetadataImage._topic,
     "PARTITION_RECORD": MetadataImage._partition,
     "PARTITION_CHANGE_RECORD": MetadataImage._change,
@@ -315,6 +335,3 @@ _HANDLERS = {
     "CLEAR_ELR_RECORD": MetadataImage._clear_elr,
 }
 _OF_RUNS = frozenset({"REGISTER_BROKER_RECORD", "BROKER_REGISTRATION_CHANGE_RECORD"})
-_OF_PARTITIONS = frozenset({"PARTITION_RECORD", "PARTITION_CHANGE_RECORD"})
-APPLIED = frozenset(_HANDLERS)
-"""The kinds of records that an image takes; it ignores the others."""

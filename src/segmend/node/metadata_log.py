@@ -9,7 +9,16 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from segmend.broker.metadata_log import BEGUN_ALREADY, BROKEN_TRANSACTION, NO_BEGIN, is_ahead
+from segmend.broker.gates import RECORD_VERSIONS
+from segmend.broker.metadata_log import (
+    BEGUN_ALREADY,
+    BROKEN_TRANSACTION,
+    ENDS_UNREAD,
+    NO_BEGIN,
+    is_ahead,
+)
+from segmend.broker.metadata_records import HAS_TRANSACTIONS, IN_SNAPSHOT, UNREADABLE
+from segmend.broker.rule import Rule
 from segmend.formats import control
 from segmend.formats.batch import RecordBatch
 from segmend.formats.envelope import FRAME_VERSION
@@ -24,7 +33,8 @@ from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.scans import whole_scan
 from segmend.logdir.second_looks import look_again
-from segmend.node.metadata_image import APPLIED, Data, MetadataImage
+from segmend.node.metadata_image import Data, MetadataImage
+from segmend.node.metadata_replay import Misfit, misfits
 from segmend.topics.metadata import RECORDS, decode
 
 _UNREADABLE: Final = CHAIN_KINDS - {"torn-tail", "header-fragment"}
@@ -32,16 +42,14 @@ _UNREADABLE: Final = CHAIN_KINDS - {"torn-tail", "header-fragment"}
 NO_HEADER: Final = "its first record is not a snapshot header"
 _BATCH_LIMIT: Final = 64 << 20
 _HEADER: Final = 3
+_TWO_BYTES: Final = 128
 """Frame version, api key and version are varints, of one byte as long as they are below 128."""
 _BEGIN: Final = "BEGIN_TRANSACTION_RECORD"
 _END: Final = "END_TRANSACTION_RECORD"
 _ABORT: Final = "ABORT_TRANSACTION_RECORD"
 """Around what a controller writes in several batches, and takes back if it could not end it (KIP-868)."""
-_TAKEN: Final = APPLIED | {_BEGIN, _END, _ABORT}
-_DECODED: Final = frozenset(
-    bytes((FRAME_VERSION, key)) for key, message in messages(RECORDS).items() if message.name in _TAKEN
-)
-"""How the records begin that the image takes; a quiet cluster writes two others a second (NoOpRecord)."""
+_NO_OP: Final = bytes((FRAME_VERSION, 20, 0, 0))
+"""NoOpRecord: a quiet cluster writes two a second."""
 
 
 @dataclass(slots=True)
@@ -51,11 +59,12 @@ class MetadataLog:
     `whole`: its beginning is there. `blank`: it holds nothing but what KRaft writes about itself.
     `snapshot`: (end offset, epoch) of the newest one, which takes the place of the log where it is
     `ahead` of it; `snapshot_damage` is why it cannot be read. `reached` is the offset after the last batch.
-    `versions` are the newest versions of each kind of record (api key), `epochs` the first offset of each
-    leader epoch behind the snapshot, `voter_set` the voters that it names last (KIP-853). What this process
-    may not read (`forbidden`) is neither whole nor blank. `held` are the records of a transaction that has
-    not ended yet: one that never does is taken back by the next leader. `misplaced` is what is said of a
-    begin or an end that is in the wrong place.
+    `unread` has each kind of record (api key), with the newest versions of it of such releases as cannot
+    read all that are here. `epochs` has the first offset of each leader epoch behind the snapshot,
+    `voter_set` the voters that it names last (KIP-853). What this process may not read (`forbidden`) is
+    neither whole nor blank. `held` are the records of a transaction that has not ended yet: one that never
+    does is taken back by the next leader. `misplaced` is what is said of a begin or an end that is in the
+    wrong place, `misfits` of the first records that do not fit those before them, one by each rule.
     """
 
     image: MetadataImage = field(default_factory=MetadataImage)
@@ -69,11 +78,12 @@ class MetadataLog:
     snapshot: tuple[int, int] | None = None
     ahead: bool = False
     forbidden: bool = False
-    versions: dict[int, int] = field(default_factory=dict)
+    unread: dict[int, set[int]] = field(default_factory=dict)
     voter_set: tuple[control.VoterSetEntry, ...] = ()
     epochs: dict[int, int] = field(default_factory=dict)
     held: list[tuple[str, Data, int, int]] | None = None
     misplaced: str | None = None
+    misfits: list[Misfit] = field(default_factory=list)
 
     @property
     def position(self) -> tuple[int, int]:
@@ -125,19 +135,19 @@ class MetadataLog:
                     self.blank = self.blank and batch.is_control
                     if batch.last_offset >= start and batch.size <= _BATCH_LIMIT:
                         data = reader.read(batch.size, batch.position)
-                        self._batch(batch, data, start, timed=not snapshot)
+                        self._batch(batch, data, start, in_snapshot=snapshot)
                     self.image.runs.time = max(self.image.runs.time, batch.max_timestamp)
                 return position == reader.size
         except Unreadable as error:
             self.forbidden |= error.forbidden
             return False
 
-    def _batch(self, batch: RecordBatch, data: bytes, start: int, *, timed: bool) -> None:
+    def _batch(self, batch: RecordBatch, data: bytes, start: int, *, in_snapshot: bool) -> None:
         for record in iter_records(data, batch, [], limit=_BATCH_LIMIT):
             if batch.is_control:
                 self._control(record.key, record.value)
             elif record.offset >= start and record.value is not None:
-                self._record(record.value, record.offset, record.timestamp if timed else -1)
+                self._record(record.value, record.offset, -1 if in_snapshot else record.timestamp)
 
     def _control(self, key: bytes | None, value: bytes | None) -> None:
         voters = control.parse(key, value)[0].value
@@ -146,17 +156,38 @@ class MetadataLog:
             self.image.voters = {voter.voter_id: voter.directory_id for voter in voters.voters}
 
     def _record(self, value: bytes, offset: int, time: int) -> None:
-        if len(value) >= _HEADER and value[2] > self.versions.get(value[1], -1):
-            self.versions[value[1]] = value[2]
-        if value[:2] in _DECODED:
-            decoded = decode(None, value)["value"] or {}
-            data = decoded.get("data")
-            if isinstance(data, dict):
-                self._take(str(decoded["type"]), cast(Data, data), offset, time)
+        if value == _NO_OP:
+            self.unread.setdefault(_NO_OP[1], set())
+            return
+        decoded = decode(None, as_read(value))["value"] or {}
+        data = decoded.get("data")
+        if len(value) >= _HEADER:
+            self._try_others(value, reads=isinstance(data, dict))
+        if isinstance(data, dict) and not _too_new(value, data):
+            self._take(str(decoded["type"]), cast(Data, data), offset, time)
+        elif isinstance(data, dict) or "error" in decoded:
+            says = decoded.get("error", f"Failed to deserialize record with type {value[1]}")
+            self._note(ENDS_UNREAD, offset, UNREADABLE.format(says))
+
+    def _try_others(self, value: bytes, *, reads: bool) -> None:
+        """By which tables it cannot be read: a release that knows no such version takes its own newest."""
+        unread = self.unread.setdefault(value[1], set())
+        rule = RECORD_VERSIONS.get(value[1])
+        for _, newest in rule.steps if rule is not None else ():
+            if newest < value[2] and newest not in unread:
+                data = (decode(None, as_read(value, newest))["value"] or {}).get("data") if reads else None
+                if not isinstance(data, dict) or _too_new(value, data, newest):
+                    unread.add(newest)
+
+    def _note(self, rule: Rule[bool], offset: int, says: str) -> None:
+        if all(each.rule is not rule for each in self.misfits):
+            self.misfits.append(Misfit(rule=rule, offset=offset, says=says))
 
     def _take(self, kind: str, data: Data, offset: int, time: int) -> None:
         """Apply it, or hold it back until its transaction ends."""
         if kind in (_BEGIN, _END, _ABORT):
+            if time < 0:
+                self._note(HAS_TRANSACTIONS, offset, IN_SNAPSHOT.format(kind))
             if (kind == _BEGIN) == (self.held is not None) and self.misplaced is None:
                 says = BEGUN_ALREADY if kind == _BEGIN else NO_BEGIN
                 name = "".join(word.capitalize() for word in kind.split("_"))
@@ -168,8 +199,30 @@ class MetadataLog:
         elif self.held is not None:
             self.held.append((kind, data, offset, time))
         else:
-            self.image.apply(kind, data, offset, time)
+            for rule, says in misfits(kind, data, self.image):
+                self._note(rule, offset, says)
+            self.image.apply(kind, data, time)
             self.records += 1
+
+
+def as_read(value: bytes, newest: int | None = None) -> bytes:
+    """A record as a release reads it whose `newest` version of its kind is that: a higher one for its own.
+
+    Without it by the newest of all releases.
+    """
+    message = messages(RECORDS).get(value[1]) if len(value) >= _HEADER else None
+    if message is None or value[2] >= _TWO_BYTES:
+        return value
+    most = message.highest if newest is None else newest
+    return value if value[2] <= most else value[:2] + bytes((most,)) + value[_HEADER:]
+
+
+def _too_new(value: bytes, data: dict[str, object], newest: int | None = None) -> bool:
+    """Whether it has structures of a version above the newest one: these alone look at it."""
+    message = messages(RECORDS)[value[1]]
+    most = message.highest if newest is None else newest
+    inner = (each for array in data.values() if isinstance(array, list) for each in array)
+    return value[2] > most and any(isinstance(each, dict) for each in inner)
 
 
 def begins_as_snapshot(reader: OpenFile) -> bool:

@@ -331,6 +331,12 @@ def appended(verdict: Verdict, said: Said, place: str) -> int:
     return int(what[2]) if "grown" in what[1:2] else 0
 
 
+def interval_of(log: LoadedLog) -> int:
+    """The index.interval.bytes of its topic: the lab's, or what metadata says that was changed."""
+    settings = log.state.settings
+    return settings.interval if settings.interval_known else INTERVAL
+
+
 def of_place(place: str, verdict: Verdict, before: Tree, said: Said) -> Iterator[str]:
     """The files of one directory."""
     did, line, was = verdict["files"].get(place, {}), said.at(place), before.get(place, {})
@@ -362,7 +368,7 @@ def of_place(place: str, verdict: Verdict, before: Tree, said: Said) -> Iterator
     yield from of_snapshots(was, after(was, did), did, log, moved=ended)
     blank = any(each.get("made") for name, each in verdict["files"].items() if name.endswith(f"/{META}"))
     unknown = stray and place.partition("/")[2] not in {*verdict["offsets"], *verdict["unled"]}
-    yield from of_indexes(was, did, log, UNSET if blank or unknown else INTERVAL)
+    yield from of_indexes(was, did, log, UNSET if blank or unknown else interval_of(log))
     yield from of_transactions(was, did, log)
     yield from of_changes(was, did, line, {stem(each.name) for each in log.state.segments if not each.log})
 

@@ -50,6 +50,10 @@ FORGERY_KINDS = {"forged": 100}
 CONTROLLER = 5000
 """From there on what a controller leaves, and little beside it."""
 CONTROLLER_KINDS = {"controller": 100}
+IMAGE = 6000
+"""From there on metadata that no controller writes, and little beside it; of releases with ZooKeeper alone
+what a node is hurt by."""
+IMAGE_KINDS = {"images": 100}
 SINCE = (
     (WIDER, KINDS),
     (ODD, WIDER_KINDS),
@@ -60,6 +64,7 @@ SINCE = (
     (HANDS, RIVAL_KINDS),
     (FORGERY, HANDS_KINDS),
     (CONTROLLER, FORGERY_KINDS),
+    (IMAGE, CONTROLLER_KINDS),
 )
 MOST = {
     "power": 6,
@@ -151,7 +156,7 @@ def writers(version: str, number: int) -> list[str]:
 def drawn_at(version: str, seed: int, number: int) -> Disaster:
     """The one of that number."""
     draw = random.Random(f"{version} {seed} {number}")
-    kinds = next((each for below, each in SINCE if number < below), CONTROLLER_KINDS)
+    kinds = next((each for below, each in SINCE if number < below), IMAGE_KINDS)
     kind = draw.choices(list(kinds), list(kinds.values()))[0]
     writer, uid = version, None
     if draw.random() < OTHER_WRITER:
@@ -206,7 +211,8 @@ def words(draw: random.Random, kind: str, writer: str, stage: str) -> list[str]:
     found = [drawn_of(draw, kind, writer) for _ in range(draw.randint(1, most))]
     return (
         [*found, *few(draw, inside, topics)]
-        if draw.random() < (0.15 if kind in (*HANDS_KINDS, *FORGERY_KINDS, *CONTROLLER_KINDS) else 0.6)
+        if draw.random()
+        < (0.15 if kind in (*HANDS_KINDS, *FORGERY_KINDS, *CONTROLLER_KINDS, *IMAGE_KINDS) else 0.6)
         else found
     )
 

@@ -21,6 +21,7 @@ from tests.lab.disasters.controllers import CONTROLLERS
 from tests.lab.disasters.edited import EDITED
 from tests.lab.disasters.extremes import EXTREMES
 from tests.lab.disasters.forged import FORGED
+from tests.lab.disasters.images import IMAGES
 from tests.lab.disasters.moments import MOMENTS
 from tests.lab.disasters.owners import OWNERS
 from tests.lab.disasters.scene import META, PAGE, Scene, chosen, files, recent, used
@@ -365,6 +366,7 @@ WOUNDS |= {
     **SETUPS,
     **FORGED,
     **CONTROLLERS,
+    **IMAGES,
 }
 
 

@@ -80,9 +80,9 @@ def clear(root: Path) -> None:
     """Take a trial's tree away, whatever was done to it."""
     if not root.exists():
         return
-    for path in log_dirs(root):
+    for path in [*root.glob("b1/d?/p?-0"), *log_dirs(root)]:
         subprocess.run(["umount", path], capture_output=True, check=False)
-    subprocess.run(["chattr", "-R", "-f", "-i", root], capture_output=True, check=False)
+    subprocess.run(["chattr", "-R", "-f", "-i", "-a", root], capture_output=True, check=False)
     shutil.rmtree(root)
 
 

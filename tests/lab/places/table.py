@@ -158,10 +158,35 @@ def immutable(choose: Callable[[Path], Path]) -> Hurt:
     return lambda log_dir: subprocess.run(["chattr", "+i", choose(log_dir)], check=True)
 
 
+def append_only(choose: Callable[[Path], Path]) -> Hurt:
+    """`chattr +a`."""
+    return lambda log_dir: subprocess.run(["chattr", "+a", choose(log_dir)], check=True)
+
+
+def if_there(way: Callable[[Callable[[Path], Path]], Hurt], choose: Callable[[Path], Path]) -> Hurt:
+    """Done to a file, if there is one."""
+
+    def hurt(log_dir: Path) -> None:
+        try:
+            path = choose(log_dir)
+        except ValueError:
+            return
+        if path.exists():
+            given(path, USER, 0o755 if path.is_dir() else 0o644)
+            way(lambda _: path)(log_dir)
+
+    return hurt
+
+
 def read_only_mount(log_dir: Path) -> None:
     """The log dir as a read-only mount of itself."""
     subprocess.run(["mount", "--bind", log_dir, log_dir], check=True)
     subprocess.run(["mount", "-o", "remount,ro,bind", log_dir], check=True)
+
+
+def read_only_partition(log_dir: Path) -> None:
+    """A directory in it so."""
+    read_only_mount(partition_in(log_dir))
 
 
 def tree(uid: int, log_dir: Path) -> None:
@@ -199,6 +224,23 @@ TRIALS: list[Trial] = [
     Trial(name="immutable-log", hurt=immutable(FILES["old-log"])),
     Trial(name="immutable-partition", hurt=immutable(partition_in)),
     Trial(name="immutable-dir", hurt=immutable(lambda d: d)),
+    *(
+        Trial(name=f"immutable-{name}", hurt=if_there(immutable, choose))
+        for name, choose in FILES.items()
+        if name != "old-log"
+    ),
+    *(
+        Trial(
+            name=f"immutable-{name}", alone=True, kraft=True,
+            hurt=in_metadata(if_there(immutable, choose)),
+        )
+        for name, choose in METADATA_FILES.items()
+    ),
+    Trial(name="append-only-log", hurt=if_there(append_only, FILES["old-log"])),
+    Trial(name="append-only-active-log", hurt=if_there(append_only, FILES["active-log"])),
+    Trial(name="append-only-partition", hurt=if_there(append_only, partition_in)),
+    Trial(name="append-only-dir", hurt=if_there(append_only, lambda d: d)),
+    Trial(name="read-only-partition", hurt=read_only_partition),
     Trial(name="read-only-mount", hurt=read_only_mount),
     Trial(name="root-immutable-log", hurt=immutable(FILES["old-log"]), uid=None),
     Trial(name="root-immutable-partition", hurt=immutable(partition_in), uid=None),

@@ -41,7 +41,7 @@ Known = dict[tuple[str, str], str]
 ONLY_BY_TIME: Known = {
     (f"{version}-clean", "old-timeindex-readable"): "reads fail, said so alone"
     for version in ("2.8.2", "3.3.2", "3.9.2", "4.1.1", "4.3.1")
-}
+} | {("4.3.1-clean", "immutable-old-timeindex"): "reads fail, said so alone"}
 """A look-up by time fails there, which no consumer from the beginning makes."""
 NOT_TOLD: Known = {
     (f"{version}-clean", name): r"p\d: \[0, 0\], said None"
@@ -51,7 +51,7 @@ NOT_TOLD: Known = {
 """Of a dir that is not there only ZooKeeper knows what lay in it: nothing on these disks does."""
 NOT_LED: Known = {("4.2.0-clean", "dropped-but-one"): r"p\d not served, said \[0, 0\]"}
 """Led by nobody yet when it was looked at; the empty logs are served later."""
-OF_SOME_MACHINES = ("mount", "immutable", "acl")
+OF_SOME_MACHINES = ("mount", "immutable", "append-only", "read-only", "acl")
 """Not every machine lets even root do this; CI's does."""
 KNOWN = ONLY_BY_TIME | NOT_TOLD | NOT_LED
 """In which points forecasts are known to differ; to become empty."""
