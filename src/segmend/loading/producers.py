@@ -26,7 +26,7 @@ from segmend.kernel.types import CHAIN_KINDS, SegmentScan
 from segmend.loading.ongoing import is_plain, replay
 from segmend.loading.segment import Prefix, Segment, check_end, position_of, searched
 from segmend.loading.state import LoadState, States
-from segmend.loading.usable import check_folder
+from segmend.loading.usable import check_folder, check_gone
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.second_looks import look_again
@@ -75,10 +75,11 @@ def remove_strays(state: LoadState) -> None:
     state.snapshots.list_again()
     bases = {segment.base_offset for segment in state.segments}
     others = [offset for offset in sorted(state.snapshots.known) if offset not in bases]
-    for offset in others[:-1]:
+    if others and not (bases and others[-1] < max(bases)):
+        others.pop()
+    for offset in others:
+        check_gone(state, f"{file_prefix(offset)}.snapshot")
         state.snapshots.discard(offset)
-    if others and bases and others[-1] < max(bases):
-        state.snapshots.discard(others[-1])
 
 
 def note_snapshots(state: LoadState, before: Sequence[tuple[int, FileEntry]]) -> None:
