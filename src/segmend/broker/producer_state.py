@@ -68,3 +68,8 @@ FORGETS_OPEN_TRANSACTIONS: Final = gone_in(
     "without a transaction (seen on 1.1.0, and not on 2.5.1)",
     (2, 0),
 )
+READS_EMPTY_MARKERS: Final = gone_in(
+    "ProducerAppendInfo.append: the iterator of a control batch without a record, as cleaners leave one, is "
+    "asked for its next; KAFKA-7467, 2.0.1 (seen on 1.1.0: the start ends)",
+    (2, 0, 1),
+)

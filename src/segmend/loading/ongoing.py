@@ -17,6 +17,7 @@ from segmend.broker.producer_state import (
     FENCES_OLD_MARKERS,
     FORGETS_OPEN_TRANSACTIONS,
     OUT_OF_TRANSACTION,
+    READS_EMPTY_MARKERS,
     UNKNOWN_MARKER,
     ZOMBIE_COORDINATOR,
 )
@@ -49,6 +50,10 @@ def is_plain(state: LoadState, states: States, scan: SegmentScan) -> bool:
     firsts = [each.current_txn_first_offset for each in states.values()]
     opened = [offset for offset in firsts if offset >= 0]
     alone = state.ongoing is None and len(opened) == len({*opened})
+    counts = scan.control
+    empty = counts.control_batches > counts.aborts + counts.commits + counts.other
+    if empty and READS_EMPTY_MARKERS.of(state.settings.release):
+        return False
     return alone and _SUSPECT.isdisjoint(kind for kind, _ in scan.problem_counts)
 
 
@@ -71,6 +76,10 @@ class Transactions:
     def take(self, batch: RecordBatch, marker: Marker | None) -> tuple[int, int]:
         """The first offsets of the transactions that a batch begins and that it ends; -1 for none."""
         before = self._first(batch)
+        empty = batch.is_control and not batch.records_count
+        if empty and READS_EMPTY_MARKERS.of(self._state.settings.release):
+            words = f"null (the control batch at offset {batch.base_offset} has no record any more)"
+            raise fatal("NoSuchElementException", words, self._file)
         if marker is not None:
             self._check_epochs(batch, marker)
         self.fold.fold(batch, marker)
