@@ -254,6 +254,7 @@ CALLED_FROM_ELSEWHERE = {
     "prepareForTriggerAvailableNow": "Spark",
     "onFailure": "Spark",
     "_check_help": "argparse, since Python 3.14",
+    "_get_validation_formatter": "argparse, since Python 3.14",
     "_print_message": "argparse",
 }
 """What nothing in `src` names but the line that defines it, and who does."""

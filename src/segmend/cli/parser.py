@@ -74,6 +74,10 @@ class Parser(argparse.ArgumentParser):
     def _check_help(self, action: argparse.Action) -> None:
         """Python 3.14 would try each line of help as it is given, and make a parser whole for it."""
 
+    def _get_validation_formatter(self) -> argparse.HelpFormatter:
+        """Python 3.14 tries arguments with it; that of the base class loads colours, and `dataclasses`."""
+        return self.formatter_class(prog=self.prog)
+
     def _print_message(self, message: str, file: object = None) -> None:  # noqa: ARG002
         """Help and version, as all that commands print; the base class is silent where that finds no room."""
         emit(message.splitlines())
