@@ -14,7 +14,7 @@ from segmend.findings import Finding
 from segmend.kernel import native
 from segmend.kernel.engine import engine_named
 from segmend.kernel.scan import scan_log
-from segmend.logdir import aborted, scans
+from segmend.logdir import scans, txnindex_rows
 
 CASES = [
     case
@@ -26,7 +26,7 @@ CASES = [
 
 def findings(case: Case, dirs: list[str], engine: str, monkeypatch: pytest.MonkeyPatch) -> list[Finding]:
     scan = functools.partial(scan_log, engine=engine_named(engine))
-    for module in (scans, aborted):
+    for module in (scans, txnindex_rows):
         monkeypatch.setattr(module, "scan_log", scan)
     monkeypatch.setattr(scans, "_scans", OrderedDict())
     monkeypatch.setattr(scans, "_held", scans._Held())

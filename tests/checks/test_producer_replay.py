@@ -15,7 +15,7 @@ from segmend.checks import CheckRun, Level
 from segmend.formats.producer_snapshot import ProducerStateEntry
 from segmend.kernel.scan import ScanTask, scan_log
 from segmend.kernel.types import BytesReader
-from segmend.logdir.aborted import composed
+from segmend.logdir.txnindex_rows import composed
 
 
 def written(writer: PartitionWriter) -> dict[int, ProducerStateEntry]:

@@ -21,8 +21,8 @@ from segmend.formats.txn_index import AbortedTxn
 from segmend.formats.txn_index import parse as parse_txn_index
 from segmend.frozen import dataclass, field, frozen
 from segmend.kernel.types import SegmentScan
-from segmend.logdir.aborted import aborted_rows, composed, screened_rows, surplus_rows
 from segmend.logdir.files import FileEntry
+from segmend.logdir.txnindex_rows import aborted_rows, composed, screened_rows, surplus_rows
 
 from .context import PartitionContext
 from .evidence import compacted, in_flight, was_cut

@@ -25,8 +25,8 @@ from segmend.loading.load import LoadedLog
 from segmend.loading.ongoing import Marker, marker_of
 from segmend.loading.segment import Prefix, Segment
 from segmend.loading.state import LoadState
-from segmend.logdir.aborted import aborted_rows, composed, screened_rows, surplus_rows
 from segmend.logdir.second_looks import look_again
+from segmend.logdir.txnindex_rows import aborted_rows, composed, screened_rows, surplus_rows
 
 GIVEN: Final = "who reads committed records is given aborted ones"
 HIDDEN: Final = "who reads committed records misses committed ones"

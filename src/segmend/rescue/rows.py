@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple, TypedDict, Unpack, cast
+from typing import Final, NamedTuple, Unpack, cast
 
 from segmend.formats.batch import SMALLEST_RECORD, RecordBatch
 from segmend.formats.record import Record
@@ -115,23 +115,6 @@ class Tally:
         )  # fmt: skip
 
 
-class _OfRecord(TypedDict):
-    """The columns that a record and its batch tell."""
-
-    offset: int
-    timestamp: int
-    timestamp_type: int
-    key: bytes | None
-    value: bytes | None
-    headers: list[tuple[str, bytes | None]]
-    leader_epoch: int
-    producer_id: int
-    producer_epoch: int
-    sequence: int
-    transactional: bool
-    position: int
-
-
 def wanted_of(piece: Piece, request: RescueRequest) -> WantedRecords:
     """Which records of a piece are wanted, as the kernel is told."""
     low, high = max(piece.first, request.low), min(piece.last, request.high)
@@ -167,8 +150,8 @@ def salvaged_rows(piece: Piece, job: Job, tally: Tally) -> Iterator[Row]:
         if not (has(taken, each.offset) and wanted.since <= each.timestamp <= wanted.until):
             continue
         tally.add(1, aborted, piece.unacknowledged, left_out=False, salvaged=True)
-        yield Row(
-            topic=job.topic, partition=job.partition, **_told(batch, each), aborted=aborted,
+        yield _row(
+            batch, each, topic=job.topic, partition=job.partition, aborted=aborted,
             unacknowledged=piece.unacknowledged, broker=piece.replica.broker, dir=piece.replica.dir,
             file=piece.file, salvaged=True,
         )  # fmt: skip
@@ -196,21 +179,23 @@ def _sample(place: PartitionDir, log: FileEntry, batch: RecordBatch) -> Iterator
         return
     most = MOST_RECORDS if batch.magic < 2 else _SAMPLED
     for each in records_of(log, batch.position, batch.end, most)[1]:
-        yield Row(
-            topic=place.topic, partition=place.partition, **_told(batch, each), aborted=False,
+        yield _row(
+            batch, each, topic=place.topic, partition=place.partition, aborted=False,
             unacknowledged=False, broker=0, dir=place.log_dir.path, file=f"{place.name}/{log.name}",
         )  # fmt: skip
 
 
-def _told(batch: RecordBatch, each: Record) -> _OfRecord:
-    """What a record and its batch say, by the names of the columns."""
-    return {
-        "offset": each.offset, "timestamp": each.timestamp, "timestamp_type": each.timestamp_type,
-        "key": each.key, "value": each.value, "headers": list(each.headers),
-        "leader_epoch": batch.partition_leader_epoch, "producer_id": batch.producer_id,
-        "producer_epoch": batch.producer_epoch, "sequence": each.sequence,
-        "transactional": batch.is_transactional, "position": batch.position,
-    }  # fmt: skip
+def _row(
+    batch: RecordBatch, each: Record, *, topic: str, partition: int, aborted: bool | None,
+    unacknowledged: bool, broker: int | None, dir: str, file: str, salvaged: bool = False,
+) -> Row:  # fmt: skip
+    """What a record and its batch say, and whose they are."""
+    return Row(
+        topic, partition, each.offset, each.timestamp, each.timestamp_type, each.key, each.value,
+        list(each.headers), batch.partition_leader_epoch, batch.producer_id, batch.producer_epoch,
+        each.sequence, batch.is_transactional, aborted, unacknowledged, broker, dir, file, batch.position,
+        salvaged,
+    )  # fmt: skip
 
 
 def _rows(columns: RecordColumns, piece: Piece, job: Job, tally: Tally) -> Iterator[Row]:
