@@ -123,10 +123,11 @@ def test_what_a_session_that_runs_does_not_heed_is_told(
     spark: SparkSession, caplog: pytest.LogCaptureFixture
 ) -> None:
     zone = "spark.sql.session.timeZone"
-    assert segmend.spark.session("local[2]", conf={zone: "UTC"}) is spark
+    master = spark.sparkContext.master
+    assert segmend.spark.session(master, conf={zone: "UTC"}) is spark
     assert not caplog.text
     segmend.spark.session("spark://there:7077", conf={zone: "Asia/Tokyo"})
-    words = f"Spark runs on local[2] already, so spark://there:7077, {zone} is not heeded; stop() it first"
+    words = f"Spark runs on {master} already, so spark://there:7077, {zone} is not heeded; stop() it first"
     assert words in caplog.text
 
 

@@ -81,6 +81,7 @@ LOCKED = (
     "directory."
 )
 READ_ONLY = "java.nio.file.FileSystemException: Read-only file system"
+CANNOT_REPLACE = "java.nio.file.FileSystemException: {}: {}"
 DISK_FULL = "java.io.IOException: No space left on device"
 DUPLICATE: Rule[str] = Rule(
     "LogManager.loadLog; KIP-113",

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from segmend.broker.failures import CANNOT_LOCK, NOT_READABLE
+from segmend.broker.failures import CANNOT_LOCK, CANNOT_REPLACE, NOT_READABLE
 from segmend.findings import Finding, Remedy, Where
 from segmend.formats.names import SEGMENT_SUFFIXES
-from segmend.logdir.as_user import READ_ONLY, access_list, unchangeable
+from segmend.logdir.as_user import READ_ONLY, access_list, on_this_disk, unchangeable
 from segmend.logdir.file_system import FILES, READ, SEARCH, WRITE, FileStat
 from segmend.logdir.log_dir import LOCK, LogDir
 from segmend.logdir.partition_dir import PartitionDir
@@ -76,13 +76,18 @@ def _unchangeable(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
             "removal of its topic fails over that",
             Where(name or None),
             of=partition.key if partition else None,
-            broker_says=f"java.nio.file.FileSystemException: {path}: {words}",
+            broker_says=CANNOT_REPLACE.format(path, words),
             remedy=remedies.advice(f"{fix} {shlex.quote(path)}"),
         )
 
 
 def _kept(log_dir: LogDir, context: DirContext) -> Iterator[tuple[str, str, PartitionDir | None]]:
-    """(its path in the log dir, why, its partition); of a directory that is so, not each file in it."""
+    """(its path in the log dir, why, its partition); of a directory that is so, not each file in it.
+
+    Nothing of what no broker runs over as it is: an object store, a planned view.
+    """
+    if not on_this_disk(log_dir):
+        return
     if words := unchangeable(context.path):
         yield "", words, None
     foreign, below = {*log_dir.foreign_files}, log_dir.space().read_only

@@ -37,7 +37,7 @@ DENIED: Final = "Permission denied"
 READ_ONLY: Final = "Read-only file system"
 IMMUTABLE: Final = "Operation not permitted"
 _ATTRIBUTES_ASKED: Final = 40_000
-"""Files of which the attribute `i` is asked for: each is opened."""
+"""Files of which the attribute `i` is asked for: a system call each."""
 
 
 class AsUser(Files):
@@ -201,6 +201,11 @@ class AsUser(Files):
         return self._frozen[folder]
 
 
+def on_this_disk(log_dir: LogDir) -> bool:
+    """Whether it is looked at as it lies on this machine: in no store, and in no view of what is planned."""
+    return log_dir.files is disk
+
+
 def unchangeable(path: str) -> str | None:
     """The system's words where an attribute keeps everybody from changing, replacing and removing it."""
     return IMMUTABLE if disk.is_immutable(path) else None
@@ -220,7 +225,7 @@ def owner_of_most(dirs: Iterable[LogDir]) -> User | None:
     owners: Counter[int] = Counter()
     groups: Counter[tuple[int, int]] = Counter()
     for log_dir in dirs:
-        if log_dir.files is not disk:
+        if not on_this_disk(log_dir):
             return None
         for path in (log_dir.path, *(f"{log_dir.path}/{name}" for name in log_dir.entries)):
             try:

@@ -12,6 +12,7 @@ What the system refuses becomes `Unreadable`, an operational error whose text is
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import fcntl
 import os
@@ -37,10 +38,12 @@ from segmend.logdir.file_system import (
 
 _OPEN_FLAGS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NO_ATIME: Final[int] = getattr(os, "O_NOATIME", 0)
-_GET_FLAGS: Final = 0x80086601
-"""`FS_IOC_GETFLAGS`."""
+_statx: Final = getattr(ctypes.CDLL(None), "statx", None)
+"""statx(2) of the C library; `os` has it from Python 3.15 on."""
+_STATX_SIZE: Final = 256
+_AT_FDCWD: Final = -100
 _UNCHANGEABLE: Final = 0x10 | 0x20
-"""`FS_IMMUTABLE_FL`, `FS_APPEND_FL`."""
+"""`STATX_ATTR_IMMUTABLE`, `STATX_ATTR_APPEND`."""
 _LISTS_OF_XFS: Final = frozenset({"trusted.SGI_ACL_FILE", "trusted.SGI_ACL_DEFAULT"})
 _NO_WAIT: Final[int] = getattr(os, "RWF_NOWAIT", 0)
 _MOUNTS: Final = 8 << 20
@@ -233,20 +236,14 @@ def access_list(path: str) -> bytes | None:
 
 
 def is_immutable(path: str) -> bool:
-    """Whether `chattr +i` or `+a` keeps everybody from changing it; False where that cannot be told."""
-    if sys.platform != "linux":
+    """Whether `chattr +i` or `+a` keeps everybody from changing it; False where that cannot be told.
+
+    By statx(2), which opens nothing, and needs no right to read it.
+    """
+    told = ctypes.create_string_buffer(_STATX_SIZE)
+    if _statx is None or _statx(_AT_FDCWD, os.fsencode(path), 0, 0, told):
         return False
-    try:
-        fd = os.open(path, _OPEN_FLAGS)
-    except OSError:
-        return False
-    try:
-        answer = fcntl.ioctl(fd, _GET_FLAGS, bytes(8))
-    except OSError:
-        return False
-    finally:
-        os.close(fd)
-    return bool(int.from_bytes(answer[:4], sys.byteorder) & _UNCHANGEABLE)
+    return bool(int.from_bytes(told.raw[8:16], sys.byteorder) & _UNCHANGEABLE)
 
 
 def mount_points() -> frozenset[str]:
