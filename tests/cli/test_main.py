@@ -245,6 +245,12 @@ def on_a_terminal(command: list[str], environment: dict[str, str]) -> bytes:
         (["check", "--only", "I1", "x"], "did you mean 'I"),
         (["help", "forcast"], "did you mean 'forecast'?"),
         (["quarantine", "lst"], "did you mean 'list'?"),
+        (["plan", "repare", "x"], "did you mean 'repair'?"),  # "rename" is as many slips away
+        (["repair", "x"], "did you mean 'plan repair'?"),
+        (["audit", "x"], "did you mean 'fleet audit'?"),
+        (["merge"], "did you mean 'explain merge' or 'plan merge'?"),
+        (["help", "move"], "did you mean 'plan move'?"),
+        (["fleet", "vacum"], "did you mean 'vacuum'?"),
     ],
 )
 def test_a_slip_of_the_keyboard_is_understood(argv: list[str], question: str) -> None:

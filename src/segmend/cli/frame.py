@@ -30,9 +30,11 @@ examples:
 def parser_for(argv: Sequence[str]) -> Parser:
     """The parser that these arguments need: with the options of the command they name, if it is one."""
     names = registry.names()
-    if not argv or argv[0] not in names:
+    if not argv or argv[0].startswith("-"):
         return _parser({name: registry.summary(name) for name in names}, {})
     name = argv[0]
+    if name not in names:
+        return whole_parser()  # to say which sub-command may have been meant
     return _parser({name: registry.summary(name)}, {name: registry.command(name)})
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, Final, NoReturn
 
-from segmend.cli.nearest import did_you_mean
+from segmend.cli.nearest import did_you_mean, question
 from segmend.cli.output import emit, flush
 from segmend.errors import UsageError
 
@@ -115,8 +116,24 @@ class Parser(argparse.ArgumentParser):
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
-            error.message += did_you_mean(str(value), map(str, action.choices or ()))
+            asked = did_you_mean(str(value), map(str, action.choices or ()))
+            if not asked and isinstance(action, argparse._SubParsersAction):
+                below = list(_below(action.choices, str(value)))
+                asked = question(below) if below else ""
+            error.message += asked
             raise
+
+
+def _below(commands: Mapping[str, argparse.ArgumentParser], word: str) -> Iterator[str]:
+    """The commands that have a sub-command of this name, or a topic: `plan repair` of `repair`."""
+    for name, parser in commands.items():
+        if isinstance(parser, LateParser):
+            parser.complete()
+        offered = (each.offered() for each in parser._actions if isinstance(each, Offering))
+        subparsers = subparsers_of(parser)
+        choices = (*(subparsers.choices if subparsers else ()), *chain.from_iterable(offered))
+        if word in choices:
+            yield f"{name} {word}"
 
 
 def _is_option(word: str) -> bool:
