@@ -8,6 +8,7 @@ than a second, and of the rest a third; `.ci/run whole` draws nothing. Which tes
 import json
 import os
 import re
+import shlex
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,6 +46,8 @@ CI = Budget(cheap=1.0, share=2.0, part=1 / 3, left="left to another day")
 WHOLE = "SEGMEND_WHOLE"
 """Environment: files in whose text this regular expression is found run whole."""
 DAY = 86_400
+LONG = 10.0
+"""Seconds (of the clock, which a run of tests tells anyway) of a test that had better be recorded."""
 
 
 class Worker(Protocol):
@@ -73,8 +76,7 @@ class Draws:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Draw."""
-        recorded = config.rootpath / COSTS
-        costs = json.loads(recorded.read_text()) if recorded.exists() else {}
+        costs = recorded(config)
         whole = re.compile(os.environ.get(WHOLE) or "(?!)")
         of_file = defaultdict(list)
         for item in items:
@@ -90,10 +92,31 @@ class Draws:
         if item.nodeid in self._left:
             pytest.skip(self.budget.left)
 
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Name the long ones of which nobody recorded what they cost: they run every day."""
+        costs = recorded(terminalreporter.config)
+        took: dict[tuple[str, str], float] = defaultdict(float)
+        for report in terminalreporter.getreports("passed"):
+            file, test = parts(report.nodeid)
+            if report.duration > LONG and test not in costs.get(file, {}):
+                took[file, test] += report.duration
+        if took:
+            told = (f"{file}::{test} {seconds:.0f} s" for (file, test), seconds in sorted(took.items()))
+            terminalreporter.section("not recorded in tests/costs.json")
+            terminalreporter.line("\n".join(told))
+            files = shlex.join(sorted({file for file, _ in took}))
+            terminalreporter.line(f'python3 bootstrap.py tool python -m tests.costs -m "" {files}')
+
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
         """They are counted by themselves: nothing lacks here."""
         left = self.budget.left
         return (left, "", left) if report.skipped and left in str(report.longrepr) else None
+
+
+def recorded(config: pytest.Config) -> Mapping[str, Mapping[str, float]]:
+    """What tests cost, by file and name; of nobody where that was never recorded."""
+    rows = config.rootpath / COSTS
+    return json.loads(rows.read_text()) if rows.exists() else {}
 
 
 def left(nodes: Sequence[str], costs: Mapping[str, float], draw: Random, budget: Budget) -> Iterator[str]:

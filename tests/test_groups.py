@@ -52,13 +52,18 @@ def pytest_told(*arguments: str, cwd: Path = ROOT, **environment: str) -> str:
 
 def run_of_tables(folder: Path, costs: dict[str, float], *words: str, **environment: str) -> str:
     """The last line of a run of a file of tests that cost so much."""
+    make_tables(folder, costs)
+    return pytest_told(*words, cwd=folder, **environment).splitlines()[-1]
+
+
+def make_tables(folder: Path, costs: dict[str, float]) -> None:
+    """A file of tests that cost so much, and how to run it."""
     (folder / "test_tables.py").write_text(TABLES)
     (folder / "tests").mkdir()
     (folder / COSTS).write_text(json.dumps({"test_tables.py": costs}))
     (folder / "pytest.ini").write_text(
         "[pytest]\ntestpaths = .\nmarkers = slow\naddopts = -p tests.conftest -m 'not slow'\n"
     )
-    return pytest_told(*words, cwd=folder, **environment).splitlines()[-1]
 
 
 @pytest.mark.slow
@@ -143,3 +148,13 @@ def test_ci_draws_of_what_takes_more_than_a_second(
 ) -> None:
     costs = {"test_costly": CI.share, "test_cheap": CI.cheap / 2}
     assert told in run_of_tables(tmp_path, costs, "-m", "", *words, CI="true", **environment)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_of_a_long_test_it_is_told_that_nobody_recorded_what_it_costs(workers: str, tmp_path: Path) -> None:
+    make_tables(tmp_path, {"test_costly": 0.0})
+    (tmp_path / "conftest.py").write_text("import tests.draws\n\ntests.draws.LONG = -1.0\n")
+    told = pytest_told("-n", workers, "-m", "", cwd=tmp_path, CI="true")
+    assert re.findall(r"^(test_tables.py::\w+) \d+ s$", told, re.MULTILINE) == ["test_tables.py::test_cheap"]
+    assert '-m "" test_tables.py' in told
