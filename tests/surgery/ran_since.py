@@ -364,7 +364,7 @@ class Run(Trial):
         for name, rows in before.items():
             if name in back or (name.removeprefix("new-") in back and "rename" in self.said[0]):
                 continue
-            if f"/{name}-0." in self.said[0] and "-stray: back to what it was" in self.told():
+            if f" {name}-0." in self.said[0] and "-stray: back to what it was" in self.told():
                 assert "start after them" in self.told(), self.told()  # It said so: nobody serves it then.
                 continue
             now = after.get(name, [])

@@ -139,6 +139,25 @@ def test_an_undo_by_a_journal_that_lost_its_end(world: World, lost: int) -> None
     assert lost < 5 or "of which the journal says nothing: lines of it are lost" in ran.err
 
 
+def test_what_another_surgeon_did_after_an_undo_is_no_lost_line(world: World, tmp_path: Path) -> None:
+    """He applied the same, by a state dir of his own; once he took it back the first one may go again."""
+    before = world.tree()
+    (plan_file := tmp_path / "plan.json").write_bytes(plan_of(world).render())
+    mine, his = (("--yes", "--state-dir", world.state / name) for name in ("mine", "his"))
+    run("apply", plan_file, *mine, code=1)
+    run("undo", "1", *mine, code=0)
+    run("apply", plan_file, *his, code=1)
+    after = world.tree()
+    ran = run("apply", plan_file, *mine, code=8)
+    assert "all is as this plan leaves it: it was applied with another --state-dir, or done" in ran.err
+    assert "lines of it are lost" not in ran.err
+    assert world.tree() == after
+    run("undo", "1", *his, code=0)
+    run("apply", plan_file, *mine, code=1)
+    run("undo", "1", *mine, code=0)
+    assert world.tree() == before
+
+
 def test_a_journal_without_a_line_is_named_and_what_it_hides_too(world: World) -> None:
     """Of a run that was stopped before its first step; how the directories were stood in the first line."""
     path = Path(applied(world).journal)

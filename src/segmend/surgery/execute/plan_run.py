@@ -292,6 +292,13 @@ class PlanRun:
         return self._course.told
 
     @property
+    def is_whole(self) -> bool:
+        """Whether it came to an end behind which no line is lost: a beginning is written beside first."""
+        if not self.finished or disk.path_type(self.last_beginning) != "file":
+            return False
+        return event_of(disk.read(self.last_beginning, LIMIT)) == self.last_begun
+
+    @property
     def discarded(self) -> frozenset[int]:
         """The steps whose old bytes were given up, or were about to be."""
         return frozenset(self._course.discarded)

@@ -33,6 +33,7 @@ _SHOWN = 3
 _HALVED = (AppendFile, MakeDir, MoveDir)
 """What tells by its files alone whether it was begun, though it keeps nothing in the vault."""
 LOST = "of which the journal says nothing: lines of it are lost"
+LOST_OR_NOT = f"{LOST}, or somebody else did the same"
 
 
 def refuse_changed(
@@ -111,8 +112,11 @@ def is_done(status: Status) -> bool:
 
 
 def refuse_untold(run: PlanRun) -> None:
-    """Raise `SegmendError` if by the files something was begun that the journal has no line of."""
-    if disk.path_type(run.path) != "dir":
+    """Raise `SegmendError` if by the files something was begun that the journal has no line of.
+
+    Where all was taken back, and no line after that is lost, what looks done somebody else did since.
+    """
+    if disk.path_type(run.path) != "dir" or run.is_whole:
         return
     if changes := _untold_words(run, run.statuses()):
         more = f" (and {len(changes) - _SHOWN} more)" if len(changes) > _SHOWN else ""
@@ -139,7 +143,10 @@ def as_they_lie(run: PlanRun) -> list[Status]:
 
 def _untold_words(run: PlanRun, statuses: Sequence[Status]) -> list[str]:
     steps = run.plan.steps
-    return [f"{steps[number].paths[0]}: {why}, {LOST}" for number, _, why in _untold(run, statuses)]
+    return [
+        f"{steps[number].paths[0]}: {why}, {LOST_OR_NOT if status is Status.AFTER else LOST}"
+        for number, status, why in _untold(run, statuses)
+    ]
 
 
 def _untold(run: PlanRun, statuses: Sequence[Status]) -> Iterator[tuple[int, Status, str]]:
