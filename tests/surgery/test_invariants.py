@@ -22,7 +22,7 @@ from segmend.surgery.execute import lock, quarantines
 from segmend.surgery.execute import run as execution
 from segmend.surgery.execute.apply import apply
 from segmend.surgery.execute.journal import writing
-from segmend.surgery.execute.journal_events import FORWARD, Course, Direction, Event, event_of
+from segmend.surgery.execute.journal_events import FORWARD, Course, Direction, Event, event_of, line_of
 from segmend.surgery.execute.plan_run import PlanRun
 from segmend.surgery.execute.runs import find, runs
 from segmend.surgery.execute.undo import undo
@@ -207,6 +207,16 @@ def test_no_byte_of_the_last_line_is_another_one_unseen(world: World) -> None:
         for bit in (1, 32):
             changed = event_of(line[:at] + bytes([line[at] ^ bit]) + line[at + 1 :])
             assert changed is None or {**real, **changed, "sum": None}.items() >= real.items()
+
+
+@pytest.mark.parametrize("ends", [["x", 3], [["x", 3]], 3, {"x": 3}, {"x": ["y", "3"]}, {"x": ["y", -1]}])
+def test_ends_of_logs_in_another_shape_are_no_line(world: World, ends: object) -> None:
+    """Who undoes asks them by directory."""
+    line = Path(applied(world).journal).read_bytes().splitlines(keepends=True)[0]
+    begun = json.loads(line)
+    del begun["sum"]
+    assert event_of(line_of(begun)) == event_of(line)
+    assert event_of(line_of({**begun, "log_ends": ends})) is None
 
 
 def applied_unsaid(world: World, plan: Plan) -> None:

@@ -75,11 +75,13 @@ def _is_times(value: object) -> bool:
 
 def _are_ends(value: object) -> bool:
     """Journals of old have none."""
-    ends = value.values() if isinstance(value, dict) else [] if value is None else [value]
-    return all(
-        isinstance(each, list) and len(each) == 2 and isinstance(each[0], str)
-        and (each[1] is None or _is_step(each[1]))
-        for each in ends
+    return value is None or (
+        isinstance(value, dict)
+        and all(
+            isinstance(each, list) and len(each) == 2 and isinstance(each[0], str)
+            and (each[1] is None or _is_step(each[1]))
+            for each in value.values()
+        )
     )  # fmt: skip
 
 

@@ -20,10 +20,10 @@ from segmend.surgery.new_bytes import NewBytes
 from segmend.surgery.planning.topic_dirs import is_empty
 from segmend.surgery.step import Step
 from segmend.surgery.steps.append_file import AppendFile
-from segmend.surgery.steps.cut_file import TAIL, CutFile
+from segmend.surgery.steps.cut_file import CutFile
 from segmend.surgery.steps.make_dir import MakeDir
 from segmend.surgery.steps.move_dir import MoveDir
-from segmend.surgery.steps.patch_file import OLD, PatchFile
+from segmend.surgery.steps.patch_file import PatchFile
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import KEPT, ReplaceFile
 from segmend.surgery.writing.transfer import allocated, differs_at
@@ -111,7 +111,7 @@ def _moved(step: MoveDir, _run: PlanRun, _number: int, today: Today) -> Iterator
 
 
 def _cut(step: CutFile, run: PlanRun, number: int, _today: Today) -> Iterator[Step]:
-    tail = _old(step, run.vault(number), TAIL)
+    tail = _old(step, run.vault(number), CutFile.KEPT)
     now, left = look(step.path, content=False), step.after.size or 0
     if now.size != left:
         raise Kept(
@@ -123,7 +123,7 @@ def _cut(step: CutFile, run: PlanRun, number: int, _today: Today) -> Iterator[St
 
 
 def _patched(step: PatchFile, run: PlanRun, number: int, _today: Today) -> Iterator[Step]:
-    old = _old(step, run.vault(number), OLD)
+    old = _old(step, run.vault(number), PatchFile.KEPT)
     there = disk.path_type(step.path) == "file"
     if not there or hash_of(step.path, step.position, step.content.length) != step.content.sha256:
         raise Kept(

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import ClassVar, Self
 
 from segmend.errors import SegmendError
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import Fingerprint, hash_of, look
-from segmend.surgery.step import Need, OnePath, View
-from segmend.surgery.writing.atomic import (
-    change_in_place,
-    keep,
-    part_of,
-    read_kept,
-    require,
-    restore_link,
-    settle,
-    unkept,
-)
+from segmend.surgery.in_place import InPlace, OldBytes
+from segmend.surgery.step import View
+from segmend.surgery.writing.atomic import change_in_place, read_kept, require
+from segmend.surgery.writing.effects import Effects
 from segmend.surgery.writing.work import Workplace
-
-TAIL = "tail"
 
 
 @frozen
-class CutFile(OnePath):
+class CutFile(InPlace):
     """`before.size` and `after.size` say what is cut; `tail_sha256` is of the bytes between them."""
 
     KIND: ClassVar[str] = "cut_file"
+    KEPT: ClassVar[str] = "tail"
+    OF_HOLES: ClassVar[bool] = True
 
     after: Fingerprint
     tail_sha256: str
@@ -57,56 +49,36 @@ class CutFile(OnePath):
     def words(self) -> str:
         return f"cut {self.path} from {self.before.size} to {self.after.size} bytes: {self.reason}"
 
-    def needs(self, vault: str) -> Iterator[Need]:
-        yield Need(vault, self._sizes[0] - self._sizes[1])
-        yield from self.room_for_a_copy(vault)
+    @property
+    def sizes(self) -> tuple[int, int]:
+        return self.before.size or 0, self.after.size or 0
+
+    @property
+    def old(self) -> OldBytes:
+        whole, left = self.sizes
+        return OldBytes(left, whole - left, self.tail_sha256)
 
     def not_before(self) -> str | None:
         """Compares size, owner, mode, time, and the bytes of the tail."""
-        differs = self.differs(self.before)
-        if differs is None and hash_of(self.path, self._sizes[1]) != self.tail_sha256:
-            return f"its bytes from {self._sizes[1]} on are not what they were"
-        return differs
+        return self.differs_from(self.tail_sha256)
 
     def not_after(self) -> str | None:
         """Compares size, owner, mode and time."""
         return self.differs(self.after)
 
-    def protect(self, work: Workplace) -> None:
-        if self.not_before() is None:
-            keep(work, TAIL, part_of(self.path, work, self._sizes[1]), self.tail_sha256)
-
-    def unkept(self, vault: str) -> str | None:
-        why = unkept(vault, TAIL, self.tail_sha256)
-        return why if why and self.not_before() else None
-
     def do(self, work: Workplace) -> None:
-        self.refuse_changed(*self._sizes)
-        read_kept(work, TAIL, self.tail_sha256)
+        self.refuse_changed(*self.sizes)
+        read_kept(work, self.KEPT, self.tail_sha256)
         with change_in_place(work, self.path, self.after) as fd:
-            work.fx.truncate(fd, self._sizes[1])
+            work.fx.truncate(fd, self.old.position)
         require(self.not_after(), self.path)
 
-    def undo(self, work: Workplace) -> None:
-        if self.not_before() is None:
-            settle(work, self.path)
-            restore_link(work, self.path)
-            return
-        self.refuse_changed(*self._sizes)
-        kept = read_kept(work, TAIL, self.tail_sha256)
-        with change_in_place(work, self.path, self.before) as fd:
-            # What a power cut left behind the end must not shine through the holes of the tail.
-            work.fx.truncate(fd, self._sizes[1])
-            part_of(kept, work, at=self._sizes[1])(fd)
-        require(self.not_before(), self.path)
-        restore_link(work, self.path)
+    def clear_for_old(self, fx: Effects, fd: int) -> None:
+        # What a power cut left behind the end must not shine through the holes of the tail.
+        fx.truncate(fd, self.old.position)
 
     def preview(self, view: View, release: Release) -> None:
-        view.cut(self.path, self._sizes[1])
-
-    @property
-    def _sizes(self) -> tuple[int, int]:
-        return self.before.size or 0, self.after.size or 0
+        view.cut(self.path, self.old.position)
 
 
 STEP = CutFile

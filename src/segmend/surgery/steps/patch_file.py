@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import ClassVar, Self
 
 from segmend.errors import SegmendError
 from segmend.frozen import frozen
 from segmend.logdir.release import Release
 from segmend.surgery.fingerprint import hash_of, look
+from segmend.surgery.in_place import InPlace, OldBytes
 from segmend.surgery.new_bytes import NewBytes
-from segmend.surgery.step import Need, OnePath, View
-from segmend.surgery.writing.atomic import (
-    change_in_place,
-    keep,
-    part_of,
-    read_kept,
-    require,
-    restore_link,
-    settle,
-    unkept,
-)
+from segmend.surgery.step import View
+from segmend.surgery.writing.atomic import change_in_place, read_kept, require, settle
 from segmend.surgery.writing.work import Workplace
-
-OLD = "old"
 
 
 @frozen
-class PatchFile(OnePath):
+class PatchFile(InPlace):
     """`content` goes to byte `position`; `old_sha256` is of the bytes that stand there. The time is kept."""
 
     KIND: ClassVar[str] = "patch_file"
+    KEPT: ClassVar[str] = "old"
+    OF_HOLES: ClassVar[bool] = False
 
     position: int
     old_sha256: str
@@ -55,29 +46,20 @@ class PatchFile(OnePath):
         end = self.position + self.content.length
         return f"overwrite bytes {self.position} to {end} of {self.path}: {self.reason}"
 
-    def needs(self, vault: str) -> Iterator[Need]:
-        yield Need(vault, self.content.length)
-        yield from self.room_for_a_copy(vault)
+    @property
+    def old(self) -> OldBytes:
+        return OldBytes(self.position, self.content.length, self.old_sha256)
 
     def not_before(self) -> str | None:
         """Compares size, owner, mode, time, and the bytes of the range; also the source of the new ones."""
-        return self._differs(self.old_sha256) or self.content.changed()
+        return self.differs_from(self.old_sha256) or self.content.changed()
 
     def not_after(self) -> str | None:
         """Compares size, owner, mode, time, and the bytes of the range."""
-        return self._differs(self.content.sha256)
-
-    def protect(self, work: Workplace) -> None:
-        if self._differs(self.old_sha256) is None:
-            old = part_of(self.path, work, self.position, self.content.length)
-            keep(work, OLD, old, self.old_sha256)
-
-    def unkept(self, vault: str) -> str | None:
-        why = unkept(vault, OLD, self.old_sha256)
-        return why if why and self._differs(self.old_sha256) else None
+        return self.differs_from(self.content.sha256)
 
     def do(self, work: Workplace) -> None:
-        read_kept(work, OLD, self.old_sha256)
+        read_kept(work, self.KEPT, self.old_sha256)
         if self.not_after() is None:
             settle(work, self.path)
             return
@@ -86,27 +68,8 @@ class PatchFile(OnePath):
             self.content.fill(work, self.position)(fd)
         require(self.not_after(), self.path)
 
-    def undo(self, work: Workplace) -> None:
-        if self._differs(self.old_sha256) is None:
-            settle(work, self.path)
-            restore_link(work, self.path)
-            return
-        self.refuse_changed(self.before.size or 0)
-        kept = read_kept(work, OLD, self.old_sha256)
-        with change_in_place(work, self.path, self.before) as fd:
-            part_of(kept, work, at=self.position, holes=False)(fd)
-        require(self._differs(self.old_sha256), self.path)
-        restore_link(work, self.path)
-
     def preview(self, view: View, release: Release) -> None:
         self.show(view, self.content, self.position, self.before)
-
-    def _differs(self, sha256: str) -> str | None:
-        differs = self.differs(self.before)
-        if differs is None and hash_of(self.path, self.position, self.content.length) != sha256:
-            end = self.position + self.content.length
-            return f"its bytes {self.position} to {end} are not what they should be"
-        return differs
 
 
 STEP = PatchFile
