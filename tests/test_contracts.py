@@ -27,6 +27,7 @@ VIOLATIONS = [
     ("A report is given values", "report/text.py", "import segmend.logdir.disk"),
     ("Data flows one way", "checks/runner.py", "import segmend.surgery.plan"),
     ("Data flows one way", "surgery/plan.py", "import segmend.fleet.plan"),
+    ("Who looks at the dirs of several", "rescue/run.py", "import segmend.node.broker_dirs"),
     ("Operations do not know", "surgery/ops/trim/cuts.py", "import segmend.surgery.ops.graft.decision"),
     ("Kinds of steps do not", "surgery/steps/cut_file.py", "import segmend.surgery.steps.make_dir"),
     ("Surgery changes a disk", "surgery/execute/run.py", "import shutil"),

@@ -18,6 +18,7 @@ MAX_FILE_SLOC = 400
 MAX_FUNCTION_LINES = 60
 MEDIAN_FILE_SLOC = 140
 MOST_ANY = 69
+MOST_LISTS_OF_DIRS = 62
 
 # All in one worker, which parses each file once.
 pytestmark = pytest.mark.xdist_group("tidy")
@@ -125,6 +126,55 @@ def test_any_is_said_no_more_often() -> None:
         if isinstance(node, ast.Name) and node.id in names
     )
     assert said.total() <= MOST_ANY, said
+
+
+MAKERS_OF_BROKERS: set[str] = {
+    # One broker, as the command line or a caller names its dirs.
+    "segmend/api.py",
+    "segmend/cli/targets.py",
+    "segmend/cli/commands/explain/topics/upgrade.py",
+    "segmend/cli/commands/plan/operation.py",
+    "segmend/surgery/execute/quarantines.py",
+    "segmend/surgery/execute/reverse.py",
+    "segmend/surgery/planning/compose.py",
+    # The dir of one replica.
+    "segmend/surgery/ops/graft/operation.py",
+    "segmend/surgery/ops/merge/case.py",
+    # Told apart: out of any dirs, and out of the places of a fleet.
+    "segmend/cluster/cluster_dirs.py",
+    "segmend/fleet/capacity.py",
+    "segmend/fleet/capacity_run.py",
+    "segmend/fleet/forecast.py",
+    "segmend/fleet/plan.py",
+    "segmend/fleet/tables.py",
+    "segmend/fleet/task.py",
+}
+"""Who makes a `BrokerDirs`: the dirs of several brokers are a `FleetDirs`, which tells them apart."""
+
+
+def test_brokers_are_made_of_dirs_where_those_are_told_apart() -> None:
+    made = wrong(
+        lambda path: [
+            node.lineno
+            for node in nodes_of(path)
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "BrokerDirs"
+        ]
+    )
+    assert made.keys() - {"segmend/node/broker_dirs.py"} == MAKERS_OF_BROKERS
+
+
+def test_lists_of_log_dirs_are_typed_no_more_often() -> None:
+    """The dirs of one broker are a `BrokerDirs`, those of several a `ClusterDirs` or `FleetDirs`."""
+    lists = {"list", "tuple", "set", "dict", "Sequence", "Iterable", "Collection", "Mapping"}
+    said = Counter(
+        name_of(path)
+        for path in FILES
+        for node in nodes_of(path)
+        if isinstance(node, ast.Subscript) and ast.unparse(node.value) in lists
+        for each in (node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice])
+        if isinstance(each, ast.Name) and each.id == "LogDir"
+    )
+    assert said.total() <= MOST_LISTS_OF_DIRS, said
 
 
 def test_every_module_says_what_it_is() -> None:

@@ -28,6 +28,7 @@ from bench.peers import KAFKA
 from bench.races.fleet import CACHE
 from bench.scale import Scale
 from bench.table import Target, show
+from segmend.cluster.cluster_dirs import FleetDirs
 from segmend.fleet.driver import Driver, LocalDriver
 from segmend.logdir.log_dir import LogDir
 from segmend.rescue.export import export
@@ -135,9 +136,9 @@ class _Races:
 
     def _export(self, driver: Driver, out: Path) -> None:
         request = RescueRequest(dirs=(str(self._folder),), out=str(out), form="delta")
-        dirs = [LogDir.open(str(self._folder))]
+        fleet = FleetDirs([LogDir.open(str(self._folder))])
         *_, summary = export(
-            request, dirs, (), lambda table: spread(driver, (), _unheard, table.elsewhere), bundle=None
+            request, fleet, (), lambda table: spread(driver, (), _unheard, table.elsewhere), bundle=None
         )
         assert summary["records"] == self._records
 

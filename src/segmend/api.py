@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from segmend.checks import CheckOfAny, CheckRun, Level
-from segmend.cluster import ClusterForecast, Nodes, members, with_zookeeper
+from segmend.cluster import ClusterDirs, ClusterForecast, Nodes, with_zookeeper
 from segmend.errors import MissingExtra, UsageError
 from segmend.formats.java_number import LONG_MAX, LONG_MIN
 from segmend.kernel.columns import COLUMNS, WantedRecords
@@ -90,7 +90,7 @@ def forecast_cluster(
     `zookeeper` are the dataDir of its ZooKeeper, and its dataLogDir. Dirs of another cluster than most are
     named as unknown.
     """
-    cluster = members(log_dirs, Release.parse(kafka) if kafka else None, strangers=True)
+    cluster = ClusterDirs(log_dirs, Release.parse(kafka) if kafka else None, strangers=True)
     brokers, told = with_zookeeper(cluster.brokers, zookeeper)
     nodes = Nodes(brokers, ForecastOptions(now_ms=time.time_ns() // 1_000_000))
     return ClusterForecast(nodes, only, cluster.unplaced, told)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from segmend.cluster.cluster_dirs import FleetDirs
 from segmend.cluster.vanished import vanished
 from segmend.logdir.log_dir import LogDir
 from tests.cli.run import run
@@ -30,8 +31,8 @@ def taken_from(golden: Path, into: Path, *names: str, checkpoints: bool = True) 
 @pytest.mark.parametrize("name", ALL)
 def test_nothing_is_missed_where_all_is_there(name: str) -> None:
     dirs = [LogDir.open(str(path)) for path in sorted(golden(name).glob("b*/d*"))]
-    assert vanished(dirs) == {}
-    assert [vanished([each]) for each in dirs] == [{}] * len(dirs), "one dir of several was saved"
+    assert vanished(FleetDirs(dirs)) == {}
+    assert [vanished(FleetDirs([each])) for each in dirs] == [{}] * len(dirs), "one dir of several was saved"
 
 
 @pytest.mark.parametrize("checkpoints", one_in(2, [True, False]))
@@ -56,7 +57,7 @@ def test_what_all_brokers_lost_is_no_all_clear(checkpoints: bool, tmp_path: Path
 
 def test_lines_of_the_checkpoints_where_no_metadata_tells(tmp_path: Path) -> None:
     dirs = taken_from(golden("1.1.0-killed"), tmp_path / "one", "codec-gzip-0")
-    found = vanished([LogDir.open(str(path)) for path in dirs])
+    found = vanished(FleetDirs(LogDir.open(str(path)) for path in dirs))
     assert list(found) == [("codec-gzip", 0)]
     assert "reach to offset" in found["codec-gzip", 0]
 
@@ -69,4 +70,4 @@ def test_what_came_since_the_dirs_were_listed_is_not_gone(tmp_path: Path) -> Non
     assert {key for log_dir in listed for key in log_dir.recovery_points} > {("orders", 0)}
     (from_dir,) = sorted(whole.glob("b1/d*/orders-0"))
     copy_tree(from_dir, tmp_path / "fleet" / from_dir.relative_to(whole))
-    assert vanished(listed) == {}
+    assert vanished(FleetDirs(listed)) == {}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from segmend.cluster import ClusterForecast, Leadership, Nodes, members
+from segmend.cluster import ClusterDirs, ClusterForecast, Leadership, Nodes
 from segmend.cluster.values import NodeOutcome, Prospect
 from segmend.loading import ForecastOptions
 from segmend.logdir.log_dir import LogDir
@@ -50,7 +50,7 @@ def test_the_cluster_does_what_is_forecast(name: str, trial: str, tmp_path: Path
     up, hurt = TRIALS[trial]
     if hurt is not None:
         hurt(root)
-    found = members(LogDir.open(str(path)) for path in sorted(root.glob("b*/d*")))
+    found = ClusterDirs(LogDir.open(str(path)) for path in sorted(root.glob("b*/d*")))
     lines = list(ClusterForecast(Nodes(found.brokers, ForecastOptions()), only=up))
     starts = {str(line.node_id): line.broker.starts for line in lines if isinstance(line, NodeOutcome)}
     assert starts == {node: word != "refuses" for node, word in recorded["became"].items()}

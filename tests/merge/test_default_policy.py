@@ -8,7 +8,8 @@ from tests.cli.run import run
 from tests.golden.unpack import unpack
 from tests.lab.compaction.by_default import ARCHIVE, NAMES
 
-from segmend.cluster.newest_metadata import compacts_by
+from segmend.cluster.cluster_dirs import FleetDirs
+from segmend.cluster.policies import Policies
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.log_dir import LogDir
 
@@ -32,7 +33,7 @@ def forget_cleaning(root: Path) -> None:
 def test_what_tells_the_policy(root: Path) -> None:
     def told(*policies: str) -> list[bool | None]:
         configs = [ServerConfig(given={"log.cleanup.policy": policy}) for policy in policies]
-        return [*map(compacts_by([LogDir.open(str(path)) for path in dirs(root)], configs), NAMES)]
+        return [*map(Policies([FleetDirs(LogDir.open(str(path)) for path in dirs(root))], configs), NAMES)]
 
     assert told() == [None, False]  # a cleaner was at the one
     assert told("delete") == [False, False]

@@ -20,6 +20,7 @@ from tests.fleet.build import three_brokers
 from tests.golden.unpack import unpack
 from tests.rescue.replicas import told
 
+from segmend.cluster.cluster_dirs import FleetDirs
 from segmend.errors import PartitionError, SegmendError
 from segmend.formats.batch import compute_crc
 from segmend.formats.build import NewRecord, build_batch
@@ -183,7 +184,7 @@ def go(dirs: Sequence[Path], out: Path, form: str, meanwhile: Callable[[], None]
     request = RescueRequest(dirs=tuple(map(str, dirs)), out=str(out), form=form, topic="orders")
     todo = [] if meanwhile is None else [meanwhile]
     heard: Told = lambda behind, _, __: todo.pop()() if behind and todo else None  # noqa: E731
-    return [*rescue(request, [*map(LogDir.open, request.dirs)], (), here(heard), lambda _: ())]
+    return [*rescue(request, FleetDirs(map(LogDir.open, request.dirs)), (), here(heard), lambda _: ())]
 
 
 def refused(lines: Sequence[Line]) -> list[Line]:

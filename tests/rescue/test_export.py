@@ -19,6 +19,7 @@ from tests.golden.shared import golden
 from tests.rescue.replicas import replicas
 from tests.surgery.faulty import Died, Disk, Mortal
 
+from segmend.cluster.cluster_dirs import FleetDirs
 from segmend.kernel.batches import iter_batches
 from segmend.logdir.disk import FileReader
 from segmend.logdir.log_dir import LogDir
@@ -212,7 +213,7 @@ def test_killed_anywhere_each_record_is_there_once(tmp_path: Path, monkeypatch: 
     def go(out: Path, fx: Effects) -> None:
         request = RescueRequest(dirs=(str(log.dir),), out=str(out), form="delta")
         opened = [LogDir.open(str(log.dir))]
-        assert list(export(request, opened, (), lambda form: here(lambda *_: None, form), fx))
+        assert list(export(request, FleetDirs(opened), (), lambda form: here(lambda *_: None, form), fx))
 
     log.show(2)
     first = tmp_path / "first"

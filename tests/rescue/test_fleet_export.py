@@ -9,6 +9,7 @@ from tests.cli.run import run
 from tests.golden.shared import golden
 from tests.rescue.test_export import Growing, offsets, table
 
+from segmend.cluster.cluster_dirs import FleetDirs
 from segmend.fleet.driver import LocalDriver
 from segmend.logdir.log_dir import LogDir
 from segmend.rescue.additions import Additions
@@ -81,7 +82,7 @@ def test_a_task_that_was_given_up_and_writes_on_changes_nothing(tmp_path: Path) 
     def each(added: Additions):  # type: ignore[no-untyped-def]
         return spread(driver, (), lambda *_: None, added.elsewhere)
 
-    list(export(request, [LogDir.open(str(log.dir))], (), each, bundle=None))
+    list(export(request, FleetDirs([LogDir.open(str(log.dir))]), (), each, bundle=None))
     assert offsets(out) == [*range(end)]
     assert len(list(out.glob("*.parquet"))) > len(DeltaTable(str(out)).file_uris())
 

@@ -14,6 +14,7 @@ from tests.rescue.replicas import replicas
 from tests.seeds import SEED
 from tests.surgery.faulty import Died, Disk, Failing, Mortal, Unplugged
 
+from segmend.cluster.cluster_dirs import FleetDirs
 from segmend.errors import SegmendError
 from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
@@ -33,7 +34,7 @@ def go(dirs: Iterable[Path], out: Path, form: str, fx: Effects) -> int:
     paths = tuple(map(str, dirs))
     request = RescueRequest(dirs=paths, out=str(out), form=form, release=Release.parse("4.3"))
     opened, each = [LogDir.open(path) for path in paths], here(lambda *_: None)
-    return len(list(rescue(request, opened, (), each, lambda _: (), fx)))
+    return len(list(rescue(request, FleetDirs(opened), (), each, lambda _: (), fx)))
 
 
 @pytest.mark.parametrize("form", one_in(4, ["jsonl", "log-dir", "csv", "parquet"]))

@@ -150,7 +150,7 @@ def read_committed(dirs: list[Path], compacted: bool | None) -> tuple[set[int], 
     """The offsets that the source gives, and by producer, first and last offset what it cannot know."""
     options = parse_options({"isolation": "read_committed", "columns": "offset,_damage"})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("segmend.cluster.newest_metadata.Policies.__call__", lambda *_: compacted)
+        patch.setattr("segmend.cluster.policies.Policies.__call__", lambda *_: compacted)
         works = open_table([*map(str, dirs)], options, cores=1)
     rows = [row for work in works for batch in read(work) for row in batch.to_pylist()]
     told = (found for row in rows if row["_damage"] for found in [TOLD.search(row["_damage"])] if found)

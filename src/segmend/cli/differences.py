@@ -14,15 +14,15 @@ from segmend.broker.cleanup_policy import COMPACTED_TOPICS
 from segmend.cli.options import policies_of
 from segmend.cli.output import emit, emit_json, emit_long_json, style
 from segmend.cli.replicas import asks_for
-from segmend.cluster.members import members
-from segmend.cluster.newest_metadata import compacts_by, newest_image
+from segmend.cluster.cluster_dirs import FleetDirs
+from segmend.cluster.gathered import PassedOver
+from segmend.cluster.policies import Policies
 from segmend.cluster.vanished import in_checkpoints
 from segmend.errors import ExitCode
 from segmend.fleet.surroundings import Surroundings
 from segmend.frozen import frozen
-from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import Key
 from segmend.merge.compared import Compared
-from segmend.merge.gathered import Key, PassedOver
 from segmend.node.metadata_image import MetadataImage
 from segmend.report.diff import (
     partition_json,
@@ -66,20 +66,20 @@ class _Metadata:
 
 def tell(
     args: argparse.Namespace,
-    dirs: Sequence[LogDir],
+    fleet: FleetDirs,
     every: Callable[[Callable[[str], bool | None]], Iterable[Compared]],
     number: int,
     *,
     whole: bool = True,
 ) -> int:
-    """Tell of each partition of `dirs` as it comes, and by the exit code whether all are equal.
+    """Tell of each partition of `fleet` as it comes, and by the exit code whether all are equal.
 
     `every` compares that `number` of them, and is given what tells whether a topic is compacted. `whole`: the
     dirs were given, and not some partitions in them.
     """
     begun = time.monotonic()
-    cluster = members(dirs)
-    image = newest_image(cluster.brokers.values())
+    cluster = fleet.only_cluster
+    image = cluster.image
     lines = dict[Key, set[int]]()
     for node, broker in cluster.brokers.items() if whole else ():
         for key, _ in chain.from_iterable(in_checkpoints(each, image) for each in broker.dirs):
@@ -87,8 +87,8 @@ def tell(
     metadata = _Metadata(image=image, brokers=frozenset(cluster.brokers), lines=lines)
     counts: Counter[str] = Counter(partitions=0, replicas=0, batches=0, bytes=0, alone=0, doubtful=0)
     code, unlike = ExitCode.NOTHING_WRONG, set[str]()
-    progress, compacts = Progress(sys.stderr, sizes=False), compacts_by(dirs, policies_of(args))
-    around = Surroundings(dirs, compacts.known, partial(asks_for, args), whole=whole)
+    progress, compacts = Progress(sys.stderr, sizes=False), Policies([fleet], policies_of(args))
+    around = Surroundings(fleet, partial(asks_for, args), whole=whole)
     try:
         for partition in map(around.beyond, every(compacts)):
             progress.update(counts["partitions"], number, f"{partition.topic}-{partition.partition}")

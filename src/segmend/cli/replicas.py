@@ -9,12 +9,11 @@ from fnmatch import fnmatchcase
 from segmend.cli.output import note
 from segmend.cli.selection import refuse_topic
 from segmend.cli.targets import Targets, open_targets
-from segmend.cluster.members import members
+from segmend.cluster.cluster_dirs import FleetDirs
+from segmend.cluster.gathered import gathered
 from segmend.errors import UsageError
 from segmend.formats.names import CLUSTER_METADATA_TOPIC
-from segmend.logdir.log_dir import LogDir
-from segmend.logdir.partition_dir import PartitionDir
-from segmend.merge.gathered import Key, gathered
+from segmend.logdir.partition_dir import Key, PartitionDir
 
 
 def targets_of(paths: Sequence[str]) -> Targets:
@@ -33,16 +32,16 @@ def asks_for(args: argparse.Namespace, key: Key) -> bool:
 
 
 def replicas_in(
-    args: argparse.Namespace, dirs: Sequence[LogDir], places: Iterable[str] = ()
+    args: argparse.Namespace, fleet: FleetDirs, places: Iterable[str] = ()
 ) -> Mapping[Key, Sequence[PartitionDir]]:
     """The directories of each partition that is asked for; with `places` only these directories count.
 
     Raises `SegmendError`, and `UsageError` where the dirs are of more than one cluster.
     """
-    members(dirs)
-    refuse_topic(args.topic, (each for log_dir in dirs for each in log_dir.partitions))
+    fleet.refuse_several()
+    refuse_topic(args.topic, (each for log_dir in fleet.dirs for each in log_dir.partitions))
     metadata = ("cluster-metadata",) if args.topic == CLUSTER_METADATA_TOPIC else ()
-    groups, twice, _ = gathered(dirs, places, ("current", *metadata))
+    groups, twice, _ = gathered(fleet, places, ("current", *metadata))
     for each in twice:
         _counted_once(each)
     chosen = {key: replicas for key, replicas in groups.items() if asks_for(args, key)}

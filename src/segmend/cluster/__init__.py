@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from segmend.cluster.members import Members, members, with_zookeeper
+from segmend.cluster.cluster_dirs import ClusterDirs, FleetDirs, with_zookeeper
 from segmend.cluster.nodes import Nodes
 from segmend.cluster.start import ClusterForecast, Line
 from segmend.cluster.values import ClusterOutcome, Leadership, NodeOutcome, Quorum, QuorumVoter, ReplicaCopy
 
 __all__ = [
+    "ClusterDirs",
     "ClusterForecast",
     "ClusterOutcome",
+    "FleetDirs",
     "Leadership",
     "Line",
-    "Members",
     "NodeOutcome",
     "Nodes",
     "Quorum",
     "QuorumVoter",
     "ReplicaCopy",
-    "members",
     "with_zookeeper",
 ]

@@ -6,13 +6,14 @@ copy of the dir of such a broker has only what there was by then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from segmend.cluster.newest_metadata import KnownCluster
-from segmend.cluster.vanished import Key, Wants, in_checkpoints, reach
+from segmend.cluster.cluster_dirs import ClusterMetadata, FleetDirs
+from segmend.cluster.vanished import Wants, in_checkpoints, reach
 from segmend.frozen import frozen
 from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import Key
 from segmend.node.last_run import EarlierDir, Kind
 
 Holders = Mapping[str, int | None]
@@ -83,9 +84,9 @@ class NotRead:
         )
 
 
-def not_here(known: Sequence[KnownCluster], wants: Wants) -> tuple[int, ...] | None:
+def not_here(fleet: FleetDirs, wants: Wants) -> tuple[int, ...] | None:
     """Brokers that are to have replicas of what is wanted, and no dir here; None if nothing tells."""
-    missing = set[int]()
+    missing, known = set[int](), fleet.known
     for each in known:
         names = each.image.names
         theirs = {
@@ -98,16 +99,15 @@ def not_here(known: Sequence[KnownCluster], wants: Wants) -> tuple[int, ...] | N
     return tuple(sorted(missing)) if known else None
 
 
-def beyond(dirs: Sequence[LogDir], known: Sequence[KnownCluster]) -> Callable[[Key], NotRead]:
+def beyond(fleet: FleetDirs) -> Callable[[Key], NotRead]:
     """By the metadata, and by the checkpoints of dirs from which a replica is gone."""
-    images = {id(log_dir): each.image for each in known for log_dir in each.dirs}
     gone: dict[Key, list[tuple[LogDir, int]]] = {}
-    for log_dir in dirs:
+    for log_dir, image in ((each, cluster.image) for cluster in fleet.clusters for each in cluster.dirs):
         here = {partition.key for partition in log_dir.current}
-        for key, end in in_checkpoints(log_dir, images.get(id(log_dir))):
+        for key, end in in_checkpoints(log_dir, image):
             if key not in here:
                 gone.setdefault(key, []).append((log_dir, end))
-    whole = [(each, each.earlier()) for each in known]
+    whole = [(each, each.earlier()) for each in fleet.known]
 
     def told(key: Key) -> NotRead:
         in_sync = (_in_sync(cluster, key, earlier) for cluster, earlier in whole)
@@ -119,7 +119,7 @@ def beyond(dirs: Sequence[LogDir], known: Sequence[KnownCluster]) -> Callable[[K
     return told
 
 
-def _in_sync(cluster: KnownCluster, key: Key, earlier: Mapping[str, EarlierDir]) -> _InSync:
+def _in_sync(cluster: ClusterMetadata, key: Key, earlier: Mapping[str, EarlierDir]) -> _InSync:
     leader = cluster.image.leaders.get((cluster.image.ids.get(key[0], ""), key[1]))
     whole = () if leader is None else tuple(sorted({*leader.isr, *leader.elr}))
     theirs = {each.path for node in whole if node in cluster.brokers for each in cluster.brokers[node].dirs}

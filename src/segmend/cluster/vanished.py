@@ -6,54 +6,52 @@ that a broker has in a dir (`LogManager.checkpointLogRecoveryOffsets`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
-from segmend.cluster.members import members
-from segmend.cluster.newest_metadata import by_cluster, newest_image
+from segmend.cluster.cluster_dirs import FleetDirs
 from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import Key
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
 
-Key = tuple[str, int]
 Wants = Callable[[Key], bool]
 """Whether a partition is asked for."""
 
 
-def vanished(dirs: Sequence[LogDir]) -> dict[Key, str]:
+def vanished(fleet: FleetDirs) -> dict[Key, str]:
     """By topic and partition: how it is known, and that it is in none of these.
 
     What a running broker made since they were listed is not gone.
     """
     reasons: dict[Key, str] = {}
-    for group in by_cluster(dirs):
-        brokers = members(group).brokers
-        image = newest_image(brokers.values())
-        reasons |= {} if image is None else dict(_assigned(image, brokers))
-        for log_dir in group:
+    for cluster in fleet.clusters:
+        image = cluster.image
+        reasons |= {} if image is None else dict(_assigned(image, cluster.brokers))
+        for log_dir in cluster.dirs:
             for key, end in in_checkpoints(log_dir, image):
                 reasons[key] = f"{key[0]}-{key[1]}: {reach(log_dir, end)}, and none of these dirs has it"
-    gone = reasons.keys() - _in(dirs)
+    gone = reasons.keys() - _in(fleet)
     if gone:
-        gone -= _in([LogDir.attempt(log_dir.path, log_dir.files) for log_dir in dirs])
+        gone -= _in(fleet.afresh())
     return {key: reasons[key] for key in sorted(gone)}
 
 
-def _in(dirs: Sequence[LogDir]) -> set[Key]:
-    return {partition.key for log_dir in dirs for partition in log_dir.current}
+def _in(fleet: FleetDirs) -> set[Key]:
+    return {partition.key for partition in fleet.served()}
 
 
 def _assigned(image: MetadataImage, brokers: Mapping[int, BrokerDirs]) -> Iterator[tuple[Key, str]]:
     for (topic_id, partition), replicas in image.replicas.items():
         name = image.names.get(topic_id, "")
         for node in replicas if name else ():
-            if node in brokers and _has_home(image, topic_id, partition, node, brokers[node].dirs):
+            if node in brokers and _has_home(image, topic_id, partition, node, brokers[node]):
                 words = f"by the metadata log broker {node} has it, and none of these dirs does"
                 yield (name, partition), f"{name}-{partition}: {words}"
 
 
-def _has_home(image: MetadataImage, topic_id: str, partition: int, node: int, dirs: Sequence[LogDir]) -> bool:
+def _has_home(image: MetadataImage, topic_id: str, partition: int, node: int, broker: BrokerDirs) -> bool:
     """Whether the dir in which the node is to have its replica is here: for certain since KIP-858 only."""
-    registered, here = {*image.log_dirs.get(node, ())}, {each.directory_id for each in dirs}
+    registered, here = {*image.log_dirs.get(node, ())}, {each.directory_id for each in broker.dirs}
     home = image.directory(topic_id, partition, node)
     return home in here if home in registered else bool(registered) and registered <= here
 

@@ -12,9 +12,8 @@ from segmend.fleet.pack import FILE_COST, pack
 from segmend.fleet.remote import files_of
 from segmend.frozen import frozen, replace
 from segmend.logdir.log_dir import LogDir
-from segmend.logdir.partition_dir import PartitionDir
+from segmend.logdir.partition_dir import Key, PartitionDir
 from segmend.merge.compared import Compared, compared
-from segmend.merge.gathered import Key
 from segmend.merge.packed import Packed
 from segmend.merge.values import Run
 

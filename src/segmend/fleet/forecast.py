@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from segmend.cluster import ClusterForecast
-from segmend.cluster.members import NOBODYS, with_zookeeper
+from segmend.cluster.cluster_dirs import NOBODYS, with_zookeeper
 from segmend.cluster.nodes import NodeStart, Sight, image_of, sight, start
 from segmend.fleet.driver import Driver
 from segmend.fleet.listing import Place, brokers, find_places

@@ -6,31 +6,29 @@ all-clear that another one would not.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
+from segmend.cluster.cluster_dirs import FleetDirs
 from segmend.cluster.elsewhere import NotRead, beyond, not_here
-from segmend.cluster.newest_metadata import KnownCluster
+from segmend.cluster.gathered import PassedOver, passed_over, running_on
 from segmend.cluster.vanished import Wants, vanished
 from segmend.frozen import replace
-from segmend.logdir.log_dir import LogDir
+from segmend.logdir.partition_dir import Key
 from segmend.merge.compared import Compared
-from segmend.merge.gathered import Key, PassedOver, passed_over, running_on
 
 
 class Surroundings:
-    """Of the log dirs of one cluster, of the partitions that are wanted; begun before anything is read.
+    """Of log dirs, of the partitions that are wanted; begun before anything is read.
 
-    `known` is its metadata. Where not `whole` dirs are read, but partition directories in them, nothing is
+    Where not `whole` dirs are read, but partition directories in them, nothing is
     said of what is beside these.
     """
 
-    def __init__(
-        self, dirs: Sequence[LogDir], known: Sequence[KnownCluster], wants: Wants, *, whole: bool = True
-    ) -> None:
-        self._dirs, self._known, self._wants = dirs, known, wants
-        self._whole = dirs if whole else ()
-        self._running = running_on(dirs)
-        self._beyond = beyond(dirs, known)
+    def __init__(self, fleet: FleetDirs, wants: Wants, *, whole: bool = True) -> None:
+        self._fleet, self._wants = fleet, wants
+        self._whole = fleet if whole else FleetDirs()
+        self._running = running_on(fleet)
+        self._beyond = beyond(fleet)
 
     def elsewhere(self, key: Key) -> NotRead:
         """What may have been beyond the replicas of a partition."""
@@ -53,15 +51,15 @@ class Surroundings:
 
     def passed_over(self) -> PassedOver:
         """What is not looked at; asked once all is read."""
-        running = running_on(self._dirs, self._running)
+        running = running_on(self._fleet, self._running)
         return replace(
             passed_over(self._whole, self._wants), running=running,
-            not_here=not_here(self._known, self._wants), killed=tuple(self._killed(running)),
+            not_here=not_here(self._fleet, self._wants), killed=tuple(self._killed(running)),
         )  # fmt: skip
 
     def _killed(self, running: Collection[str]) -> Iterator[str]:
         """The dirs with what is wanted of which nothing says that their broker was stopped."""
-        for log_dir in self._dirs:
+        for log_dir in self._fleet.dirs:
             wanted = any(self._wants(each.key) for each in log_dir.current)
             if wanted and not log_dir.is_clean and log_dir.path not in running:
                 yield log_dir.path

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
-from itertools import chain, groupby
+from itertools import groupby
 from operator import itemgetter
 from typing import Final
 from uuid import uuid4
@@ -18,7 +18,9 @@ import pyarrow as pa
 
 from segmend.checks import Level
 from segmend.checks.runner import SCANNED_KINDS
-from segmend.cluster.newest_metadata import Policies, compacts_by
+from segmend.cluster.cluster_dirs import FleetDirs
+from segmend.cluster.gathered import gathered
+from segmend.cluster.policies import Policies
 from segmend.errors import UsageError
 from segmend.fleet import columns, filling, rows
 from segmend.fleet.damaged import DamageTally, few_of, tell_gone, tell_unread, tell_unseen, unreadable
@@ -43,7 +45,6 @@ from segmend.logdir.config import ServerConfig
 from segmend.logdir.file_system import Unreadable
 from segmend.logdir.log_dir import LogDir
 from segmend.logdir.partition_dir import PartitionDir
-from segmend.merge.gathered import gathered
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.wording import plural
 
@@ -204,28 +205,21 @@ class _Consumed:
         self._options = options
         opened = _opened(places) if options.table in CONSUMED else ()
         groups = grouped(opened, lambda each: each[0].cluster_id).items()
-        self._dirs = {cluster: [log_dir for _, log_dir in group] for cluster, group in groups}
+        self._fleets = {cluster: FleetDirs(each for _, each in group) for cluster, group in groups}
         kinds = _kinds(options.table)
-        replicas = (gathered(dirs, kinds=kinds).groups.values() for dirs in self._dirs.values())
+        replicas = (gathered(fleet, kinds=kinds).groups.values() for fleet in self._fleets.values())
         self._taken = {each.path for groups in replicas for partitions in groups for each in partitions}
 
     @cached_property
     def compacts(self) -> Policies:
         """What tells whether a topic is compacted."""
-        dirs = chain.from_iterable(self._dirs.values())
-        return compacts_by(dirs, [ServerConfig.load(path) for path in self._options.config])
+        return Policies(self._fleets.values(), [ServerConfig.load(path) for path in self._options.config])
 
     @cached_property
     def _around(self) -> dict[str | None, Surroundings]:
-        whole, known = not self._options.brokers, self.compacts.known
+        whole = not self._options.brokers
         return {
-            cluster: Surroundings(
-                dirs,
-                [each for each in known if not {*map(id, each.dirs)}.isdisjoint(map(id, dirs))],
-                self._wants,
-                whole=whole,
-            )
-            for cluster, dirs in self._dirs.items()
+            cluster: Surroundings(fleet, self._wants, whole=whole) for cluster, fleet in self._fleets.items()
         }
 
     def _wants(self, key: tuple[str, int]) -> bool:
@@ -233,7 +227,7 @@ class _Consumed:
 
     def takes(self, partition: PartitionDir) -> bool:
         """As in a rescue, no link to the directory of another partition, and each directory once."""
-        return not self._dirs or partition.path in self._taken
+        return not self._fleets or partition.path in self._taken
 
     def gone(self) -> Iterator[str]:
         """The partitions that are wanted and in none of the log dirs, in words."""

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # partition.metadata has 43 bytes; a broker looks at its first two lines only.
 _PARTITION_METADATA_BYTES = 64 << 10
+Key = tuple[str, int]
+"""Topic and number of a partition."""
 PARTITION_KINDS: frozenset[DirKind] = frozenset({"current", "future", "delete", "stray", "cluster-metadata"})
 
 
@@ -45,7 +47,7 @@ class PartitionDir:
         self.kind: DirKind = parsed.kind
         self.topic = parsed.topic
         self.partition = parsed.partition
-        self.key = self.topic, self.partition
+        self.key: Key = self.topic, self.partition
 
     @classmethod
     def forced(cls, log_dir: LogDir, name: str) -> PartitionDir:

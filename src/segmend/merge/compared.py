@@ -8,8 +8,7 @@ from functools import partial
 
 from segmend.errors import PartitionError, UsageError
 from segmend.frozen import frozen
-from segmend.logdir.partition_dir import PartitionDir
-from segmend.merge.gathered import Key
+from segmend.logdir.partition_dir import Key, PartitionDir
 from segmend.merge.look import Second
 from segmend.merge.replicas import begin_reading, read_replica, while_it_runs
 from segmend.merge.rule import merge

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
+from segmend.cluster.gathered import PassedOver, PassedOverObject
 from segmend.formats.names import parse_file_name
 from segmend.kernel.types import KINDS
 from segmend.merge.compared import Compared
-from segmend.merge.gathered import PassedOver, PassedOverObject
 from segmend.merge.values import Conflicts, Merged, Replica, Standing
 from segmend.report import text
 from segmend.report.producers import written_by

@@ -12,15 +12,14 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Final
 
-from segmend.cluster.newest_metadata import compacts_by
+from segmend.cluster.cluster_dirs import FleetDirs
+from segmend.cluster.policies import Policies
 from segmend.errors import SegmendError, UsageError
 from segmend.fleet.surroundings import Surroundings
 from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import replace
 from segmend.logdir import disk
-from segmend.logdir.log_dir import LogDir
 from segmend.merge.spans import Spans
-from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue import forms
 from segmend.rescue.lines import Line, PartitionLine
 from segmend.rescue.outlet import Folder, in_words, refuse_overlap
@@ -35,7 +34,7 @@ _BUNDLE: Final = 256 << 20
 
 def export(
     request: RescueRequest,
-    dirs: Sequence[LogDir],
+    fleet: FleetDirs,
     only: Sequence[str],
     each: Callable[[forms.Growing], Each],
     fx: Effects | None = None,
@@ -47,19 +46,17 @@ def export(
     for about `bundle` bytes, or one for all. Raises `SegmendError`.
     """
     form = forms.growing(request.form)
-    refuse_overlap(request.out, (log_dir.path for log_dir in dirs))
-    wanted, fx = replicas_wanted(request, dirs, only), fx or Effects()
-    brokers, compacts = BrokerDirs(dirs, release=request.release), compacts_by(dirs, request.configs)
-    around = Surroundings(dirs, compacts.known, request.wants, whole=not only)
+    refuse_overlap(request.out, (log_dir.path for log_dir in fleet.dirs))
+    wanted, fx = replicas_wanted(request, fleet, only), fx or Effects()
+    compacts = Policies([fleet], request.configs)
+    around = Surroundings(fleet, request.wants, whole=not only)
     with _opened(request.out, form, fx):
         folder = Folder(request.out, fx)
         tasks = [
-            RescueTask(
-                request=request, places=wanted[key], release=brokers.release, compacted=compacts(key[0])
-            )
+            RescueTask(request=request, places=wanted[key], release=fleet.release, compacted=compacts(key[0]))
             for key in sorted(wanted)
         ]
-        table = form.grow(request, folder, [task.due for task in tasks], lambda: brokers.metadata)
+        table = form.grow(request, folder, [task.due for task in tasks], lambda: fleet.image)
         lows = {key: table.reached(f"{key[0]}-{key[1]}").next_offset for key in wanted}
         tasks = [
             replace(task, request=replace(request, offsets=(lows[task.places[0].key], LONG_MAX)))

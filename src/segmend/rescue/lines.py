@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias, TypedDict
 
+from segmend.cluster.gathered import PassedOverObject
 from segmend.json_values import JsonObject
-from segmend.merge.gathered import PassedOverObject
 
 
 class DivergedSpan(TypedDict, total=False):

@@ -7,11 +7,9 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 from segmend.broker.cleanup_policy import POLICY
-from segmend.errors import UsageError
 from segmend.formats.java_number import LONG_MAX, LONG_MIN
 from segmend.frozen import field, frozen, replace
 from segmend.logdir.config import ServerConfig
-from segmend.logdir.log_dir import LogDir
 from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.release import Release
 from segmend.merge.fates import Fates
@@ -123,33 +121,6 @@ class Due:
     partition: int
     size: int
     place: PartitionDir | None = None
-
-
-@frozen
-class Home:
-    """Whose log dir OUT is to be: the dir that has its identity, if any, and all dirs of the same node."""
-
-    identity: LogDir | None
-    dirs: tuple[LogDir, ...] = ()
-
-
-def home_of(dirs: Sequence[LogDir], broker: int | None) -> Home:
-    """The first node of these dirs, or the one with this id; raises `UsageError` if there is none such."""
-    named = [(each, each.meta_properties.value) for each in dirs]
-    named_homes = [
-        (each, meta) for each, meta in named if meta is not None and broker in (None, meta.node_id)
-    ]
-    if broker is not None and not named_homes:
-        raise UsageError(f"--broker {broker}: no meta.properties among these dirs has this id")
-    if not named_homes:
-        return Home(identity=None)
-    identity, mine = named_homes[0]
-    same = [
-        each
-        for each, meta in named_homes
-        if (meta.cluster_id, meta.node_id) == (mine.cluster_id, mine.node_id)
-    ]
-    return Home(identity=identity, dirs=tuple(same))
 
 
 @frozen

@@ -8,17 +8,17 @@ from functools import cache, partial
 from operator import attrgetter
 from typing import Final, cast
 
-from segmend.cluster.newest_metadata import Policies, compacts_by
+from segmend.cluster.cluster_dirs import FleetDirs
+from segmend.cluster.gathered import gathered
+from segmend.cluster.policies import Policies
 from segmend.errors import ExitCode, PartitionError, UsageError
 from segmend.fleet.surroundings import Surroundings
 from segmend.formats.java_number import LONG_MAX
 from segmend.frozen import frozen, replace
-from segmend.logdir.log_dir import LogDir
-from segmend.logdir.partition_dir import PartitionDir
+from segmend.logdir.partition_dir import Key, PartitionDir
 from segmend.logdir.release import Release
 from segmend.merge.cut import count_of
 from segmend.merge.fates import fates
-from segmend.merge.gathered import Key, gathered
 from segmend.merge.look import Second
 from segmend.merge.packed import Packed
 from segmend.merge.pieces import Piece, pieces
@@ -27,12 +27,11 @@ from segmend.merge.rule import merge, refuse_another_cluster, refuse_strangers
 from segmend.merge.salvage import salvaged
 from segmend.merge.spans import common, united
 from segmend.merge.values import Conflicts, Damaged, Diverged, Replica, Run
-from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue import forms
 from segmend.rescue.compact import compact
 from segmend.rescue.lines import DivergedSpan, Line, PartitionLine, SourceCount, SummaryLine
 from segmend.rescue.outlet import Folder, open_outlet, refuse_overlap
-from segmend.rescue.request import CompactionResult, Due, Job, RescueRequest, Written, home_of, ranges_within
+from segmend.rescue.request import CompactionResult, Due, Job, RescueRequest, Written, ranges_within
 from segmend.surgery.writing.effects import Effects
 from segmend.wording import few, plural
 
@@ -52,7 +51,7 @@ _TOLD: Final = (
 
 def rescue(
     request: RescueRequest,
-    dirs: Sequence[LogDir],
+    fleet: FleetDirs,
     only: Sequence[str],
     each: Each,
     text: Text,
@@ -61,16 +60,16 @@ def rescue(
     """The lines of the report: one a partition, and the summary.
 
     A partition of which only `refused` is told is not in the journal, nor is the summary then, so the same
-    command goes on with it. `only` are paths of partition directories where not all of `dirs` was given;
+    command goes on with it. `only` are paths of partition directories where not all of `fleet` was given;
     `each` writes the partitions, and `text` makes the report for people of all lines. Of a rescue that was at
     its end the report is told once more (`again`): nobody looks. Raises `SegmendError`.
     """
-    refuse_overlap(request.out, (log_dir.path for log_dir in dirs))
-    form, home = forms.form(request.form), home_of(dirs, request.broker)
-    wanted = replicas_wanted(request, dirs, only)
-    brokers, compacts = BrokerDirs(dirs, release=request.release), compacts_by(dirs, request.configs)
-    release = brokers.release
-    around = Surroundings(dirs, compacts.known, request.wants, whole=not only)
+    refuse_overlap(request.out, (log_dir.path for log_dir in fleet.dirs))
+    form, home = forms.form(request.form), fleet.home(request.broker)
+    wanted = replicas_wanted(request, fleet, only)
+    compacts = Policies([fleet], request.configs)
+    release = fleet.release if home is None else home.release
+    around = Surroundings(fleet, request.wants, whole=not only)
     with open_outlet(request.out, request.identity, fx or Effects()) as outlet:
         done = set(map(_place, outlet.partitions))
         todo = [
@@ -78,7 +77,7 @@ def rescue(
             for key in wanted
             if key not in done
         ]
-        form.prepare(request, outlet, [task.due for task in todo], brokers.metadata)
+        form.prepare(request, outlet, [task.due for task in todo], fleet.image)
         if outlet.summary is not None:
             yield from outlet.partitions
             yield {**outlet.summary, "again": True}
@@ -180,10 +179,10 @@ def written(
 
 
 def replicas_wanted(
-    request: RescueRequest, dirs: Sequence[LogDir], only: Sequence[str]
+    request: RescueRequest, fleet: FleetDirs, only: Sequence[str]
 ) -> dict[tuple[str, int], Sequence[PartitionDir]]:
     """The replicas of each partition that is asked for; raises `UsageError`."""
-    by_key = gathered(dirs, only, ("current",)).groups
+    by_key = gathered(fleet, only).groups
     wanted = {key: places for key, places in by_key.items() if request.wants(key)}
     if not wanted:
         here = few(sorted({topic for topic, _ in by_key})) or "none"

@@ -20,8 +20,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from segmend.cluster.cluster_dirs import FleetDirs
 from segmend.cluster.elsewhere import More, NotRead
-from segmend.cluster.newest_metadata import compacts_by
+from segmend.cluster.policies import Policies
 from segmend.errors import SegmendError, UsageError
 from segmend.fleet.compare import ListedDir, places_now
 from segmend.fleet.damaged import tell_gone, tell_unread
@@ -39,7 +40,6 @@ from segmend.merge.replicas import read_replica
 from segmend.merge.rule import merge as merged_by_the_rule
 from segmend.merge.rule import refuse_strangers
 from segmend.merge.values import Conflict, Diverged, Merged, Range, Replica
-from segmend.node.broker_dirs import BrokerDirs
 from segmend.rescue.arrow_rows import batches, schema
 from segmend.rescue.request import RescueRequest
 from segmend.rescue.rows import Tally
@@ -106,17 +106,16 @@ def _sent(
     places = find_places(absolute([paths] if isinstance(paths, str) else paths))
     make_ready(spark, places, out=None)
     tell_unread(places, PERMISSIVE)
-    dirs = [LogDir.attempt(place.path, place.files) for place in places]
-    release, compacts = BrokerDirs(dirs).release, compacts_by(dirs, request.configs)
-    around = Surroundings(dirs, compacts.known, request.wants)
+    fleet = FleetDirs(LogDir.attempt(place.path, place.files) for place in places)
+    compacts, around = Policies([fleet], request.configs), Surroundings(fleet, request.wants)
     tell_gone((*around.gone().values(), *around.unsure()), PERMISSIVE)
-    wanted = replicas_wanted(request, dirs, ())
+    wanted = replicas_wanted(request, fleet, ())
     for replicas in wanted.values():
         # A DataFrame has no line that tells of a partition that it is left out.
         refuse_strangers([*map(unread, replicas)])
     tasks = [
         (
-            RescueTask(request=request, places=replicas, release=release, compacted=compacts(key[0])),
+            RescueTask(request=request, places=replicas, release=fleet.release, compacted=compacts(key[0])),
             around.elsewhere(key),
         )
         for key, replicas in wanted.items()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from segmend.cluster import ClusterForecast, ClusterOutcome, Leadership, Nodes, members
+from segmend.cluster import ClusterDirs, ClusterForecast, ClusterOutcome, Leadership, Nodes
 from segmend.cluster.values import Prospect
 from segmend.loading import BrokerOutcome, ForecastOptions, PartitionOutcome, forecast
 from segmend.logdir.config import ServerConfig
@@ -94,7 +94,7 @@ def test_what_three_brokers_serve_is_forecast(case, tmp_path: Path) -> None:
         for node, path in enumerate(several.DIRS, 1)
     }
     dirs = [LogDir.open(str(root / path)) for path in several.DIRS]
-    brokers = members(dirs, Release.parse(version), configs).brokers
+    brokers = ClusterDirs(dirs, Release.parse(version), configs).brokers
     *lines, outcome = ClusterForecast(Nodes(brokers, ForecastOptions()), outage.up)
     assert isinstance(outcome, ClusterOutcome)
     told = {line.topic: line for line in lines if isinstance(line, Leadership)}

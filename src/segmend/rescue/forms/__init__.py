@@ -17,11 +17,12 @@ from segmend.discovery import modules_in
 from segmend.errors import MissingExtra
 
 if TYPE_CHECKING:
+    from segmend.cluster.cluster_dirs import Home
     from segmend.node.metadata_image import MetadataImage
     from segmend.rescue.lines import PartitionLine
     from segmend.rescue.outlet import Folder
     from segmend.rescue.reached import Reached
-    from segmend.rescue.request import Due, Home, Job, RescueRequest, Written
+    from segmend.rescue.request import Due, Job, RescueRequest, Written
 
 GROWING: Final = ("delta", "kafka")
 """What `--as` of an export can be."""
@@ -46,8 +47,11 @@ class NamedForm(Form, Protocol):
         `known` is the metadata of their cluster, if it is among the dirs.
         """
 
-    def finish(self, home: Home, outlet: Folder, lines: Sequence[PartitionLine]) -> None:
-        """All partitions are written: `lines` is what the journal says of them."""
+    def finish(self, home: Home | None, outlet: Folder, lines: Sequence[PartitionLine]) -> None:
+        """All partitions are written: `lines` is what the journal says of them.
+
+        `home` is whose log dir OUT is to be, None where no dir tells that.
+        """
 
 
 class Growing(Form, Protocol):
@@ -88,7 +92,7 @@ def prepare(request: RescueRequest, outlet: Folder, due: Sequence[Due], known: M
     del request, outlet, due, known
 
 
-def finish(home: Home, outlet: Folder, lines: Sequence[PartitionLine]) -> None:
+def finish(home: Home | None, outlet: Folder, lines: Sequence[PartitionLine]) -> None:
     """For a form that has nothing more to do."""
     del home, outlet, lines
 

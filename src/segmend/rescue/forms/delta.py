@@ -14,6 +14,7 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.transaction import AddAction
 
+from segmend.cluster.cluster_dirs import Home
 from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.additions import Additions
 from segmend.rescue.arrow_rows import schema, write_parquet
@@ -23,7 +24,7 @@ from segmend.rescue.forms import prepare as prepare
 from segmend.rescue.lines import FormFacts, PartitionLine
 from segmend.rescue.long_names import stem
 from segmend.rescue.outlet import Folder
-from segmend.rescue.request import Due, Home, Job, RescueRequest, Written
+from segmend.rescue.request import Due, Job, RescueRequest, Written
 
 BEGINS: Final = frozenset({"_delta_log"})
 _INSTANT: Final = pa.timestamp("us", tz="UTC")
@@ -42,7 +43,7 @@ def write(job: Job, outlet: Folder) -> Written:
     return write_parquet(job, outlet, wanted, f"{stem(job.name)}.parquet")
 
 
-def finish(home: Home, outlet: Folder, lines: Sequence[PartitionLine]) -> None:
+def finish(home: Home | None, outlet: Folder, lines: Sequence[PartitionLine]) -> None:
     """Commit what is not in the table yet. Raises `SegmendError`."""
     del home
     committed = Committed(outlet)

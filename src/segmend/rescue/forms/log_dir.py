@@ -12,6 +12,7 @@ from typing import Final
 from segmend.broker.checkpoints import LEADER_EPOCHS, TOPIC_IDS
 from segmend.broker.recovery import PRODUCER_STATE
 from segmend.broker.sanity import TIME_INDEX
+from segmend.cluster.cluster_dirs import Home
 from segmend.errors import UsageError
 from segmend.formats import (
     clean_shutdown,
@@ -41,7 +42,7 @@ from segmend.merge.spans import Spans, common
 from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.lines import FormFacts, PartitionLine
 from segmend.rescue.outlet import Folder
-from segmend.rescue.request import Due, Home, Job, RescueRequest, Written
+from segmend.rescue.request import Due, Job, RescueRequest, Written
 from segmend.rescue.rows import Tally
 from segmend.rescue.space import require_space
 from segmend.surgery.derive.file_bytes import joined_leader_epochs, producer_snapshot_of
@@ -281,11 +282,11 @@ def _records_of(piece: Piece, batch: RecordBatch) -> int:
     return batch.records_count if told else count_of(replace(piece, start=batch.position, stop=batch.end))
 
 
-def finish(home: Home, outlet: Folder, lines: Sequence[PartitionLine]) -> None:
+def finish(home: Home | None, outlet: Folder, lines: Sequence[PartitionLine]) -> None:
     """Whose dir it is, the checkpoints, and last that it was closed in order."""
-    if home.identity is not None:
+    if home is not None:
         _copy(home.identity, meta_properties.FILE_NAME, outlet)
-        _bring_metadata(home.dirs, outlet)
+        _bring_metadata(home.broker.metadata_dir, outlet)
     for name in _OF_THE_END:
         _checkpoint(name, [(line, line["form"]["next_offset"]) for line in lines], outlet)
     started = [(line, line["form"]["log_start_offset"]) for line in lines]
@@ -304,9 +305,8 @@ def _checkpoint(name: str, rows: Sequence[tuple[PartitionLine, int]], outlet: Fo
     outlet.lay(name, offset_checkpoint.render(OffsetCheckpoint(entries=entries)))
 
 
-def _bring_metadata(dirs: Sequence[LogDir], outlet: Folder) -> None:
+def _bring_metadata(log_dir: LogDir | None, outlet: Folder) -> None:
     """The metadata log of the node, without which a KRaft broker knows none of its topics."""
-    log_dir = next((each for each in dirs if each.cluster_metadata is not None), None)
     if log_dir is None or log_dir.cluster_metadata is None:
         return
     with outlet.folder(CLUSTER_METADATA) as folder:

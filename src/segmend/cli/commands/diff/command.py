@@ -9,6 +9,7 @@ from functools import partial
 from segmend.cli.differences import tell
 from segmend.cli.options import add_diff_options, add_output_options, count
 from segmend.cli.replicas import replicas_in, targets_of
+from segmend.cluster.cluster_dirs import FleetDirs
 from segmend.merge.compared import compared
 
 EXAMPLES = """\
@@ -50,7 +51,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compare, tell, and say by the exit code whether all are equal."""
     targets = targets_of(args.paths)
-    groups = replicas_in(args, targets.dirs, targets.places)
+    fleet = FleetDirs(targets.dirs)
+    groups = replicas_in(args, fleet, targets.places)
     every = partial(compared, groups, jobs=args.jobs if args.jobs > 0 else len(os.sched_getaffinity(0)))
     whole = not targets.names
-    return tell(args, targets.dirs, lambda compacts: every(compacts=compacts), len(groups), whole=whole)
+    return tell(args, fleet, lambda compacts: every(compacts=compacts), len(groups), whole=whole)

@@ -9,6 +9,7 @@ from segmend.cli.options import add_output_options
 from segmend.cli.replicas import targets_of
 from segmend.cli.rescue import export_request, tell
 from segmend.cli.rescue_options import DECODES, add_export_options, add_live_options
+from segmend.cluster.cluster_dirs import FleetDirs
 from segmend.report.progress import Progress
 from segmend.rescue import forms
 from segmend.rescue.export import export
@@ -74,5 +75,8 @@ def run(args: argparse.Namespace) -> int:
         return here(progress.update, table)
 
     return tell(
-        args, request, progress, lambda _: export(request, targets.dirs, sorted(targets.places), each)
+        args,
+        request,
+        progress,
+        lambda _: export(request, FleetDirs(targets.dirs, args.kafka), sorted(targets.places), each),
     )

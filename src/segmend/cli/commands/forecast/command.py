@@ -22,7 +22,7 @@ from segmend.cli.output import emit, emit_json, style
 from segmend.cli.stopped_surgery import stopped_surgery
 from segmend.cli.targets import broker_of, open_or_note, open_typed
 from segmend.cli.topic_config import add_topic_config, told_settings
-from segmend.cluster import ClusterForecast, Nodes, members, with_zookeeper
+from segmend.cluster import ClusterDirs, ClusterForecast, Nodes, with_zookeeper
 from segmend.errors import ExitCode, UsageError
 from segmend.explain.startup import measured
 from segmend.loading import (
@@ -186,7 +186,7 @@ def _is_bad(line: PartitionOutcome | DirectoryOutcome | DirOutcome | Later | Bro
 
 def run_cluster(args: argparse.Namespace) -> ExitCode:
     """Play the starts of all nodes, or of those of `--only`."""
-    cluster = members(open_typed(args.paths), args.kafka, _configs(args.config), strangers=True)
+    cluster = ClusterDirs(open_typed(args.paths), args.kafka, _configs(args.config), strangers=True)
     brokers, zookeeper = with_zookeeper(cluster.brokers, args.zookeeper)
     only = chosen_nodes(args.only, brokers)
     clean = True if args.clean else False if args.unclean else None

@@ -9,6 +9,7 @@ from segmend.cli.options import add_output_options
 from segmend.cli.replicas import targets_of
 from segmend.cli.rescue import request_of, tell
 from segmend.cli.rescue_options import DECODES, add_rescue_options
+from segmend.cluster.cluster_dirs import FleetDirs
 from segmend.report.progress import Progress
 from segmend.rescue.run import here, rescue
 
@@ -97,5 +98,5 @@ def run(args: argparse.Namespace) -> int:
         args,
         request,
         progress,
-        lambda text: rescue(request, targets.dirs, sorted(targets.places), each, text),
+        lambda text: rescue(request, FleetDirs(targets.dirs, args.kafka), sorted(targets.places), each, text),
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from segmend.cluster.newest_metadata import compacts_by
+from segmend.cluster.cluster_dirs import FleetDirs
+from segmend.cluster.policies import Policies
 from segmend.errors import SegmendError, UsageError
 from segmend.frozen import frozen, replace
 from segmend.logdir import disk
@@ -108,8 +109,8 @@ def open_case(
         refuse_other_topic(place, request.broker.metadata)
     homes = [BrokerDirs([each.home], release=request.release) for each in leaders if each.home is not None]
     brokers = (request.broker, *homes)
-    dirs = [log_dir for broker in brokers for log_dir in broker.dirs]
-    compacted = compacts_by(dirs, configs)(target.topic)
+    fleet = FleetDirs(log_dir for broker in brokers for log_dir in broker.dirs)
+    compacted = Policies([fleet], configs)(target.topic)
     read = zip(places, _read(places, compacted, request.on_progress), limits, strict=True)
     replicas = tuple(each if at is None else committed(place, each, at) for place, each, at in read)
     refuse_strangers(replicas)

@@ -156,7 +156,8 @@ from itertools import chain
 
 from segmend.cli.output import emit_asked, style
 from segmend.cli.replicas import asks_for, replicas_in, targets_of
-from segmend.cluster.newest_metadata import compacts_by
+from segmend.cluster.cluster_dirs import FleetDirs
+from segmend.cluster.policies import Policies
 from segmend.errors import ExitCode
 from segmend.fleet.surroundings import Surroundings
 from segmend.logdir.config import ServerConfig
@@ -172,10 +173,11 @@ OPTIONS = ("topic", "partition")
 def run(args: argparse.Namespace, paths: Sequence[str]) -> int:
     """Say of each partition which epochs make its branch, and whose batches are taken."""
     targets = targets_of(paths)
-    groups = replicas_in(args, targets.dirs, targets.places)
+    fleet = FleetDirs(targets.dirs)
+    groups = replicas_in(args, fleet, targets.places)
     configs = [] if args.config is None else [ServerConfig.load(args.config)]
-    compacts = compacts_by(targets.dirs, configs)
-    around = Surroundings(targets.dirs, compacts.known, partial(asks_for, args), whole=not targets.names)
+    compacts = Policies([fleet], configs)
+    around = Surroundings(fleet, partial(asks_for, args), whole=not targets.names)
     code = ExitCode.NOTHING_WRONG
     for partition in map(around.beyond, compared(groups, jobs=1, compacts=compacts)):
         emit_asked(args, map(merge_json, [partition]), merge_lines(partition, style(args)))

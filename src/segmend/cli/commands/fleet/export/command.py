@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from segmend.cli.rescue import export_request, tell
+from segmend.cluster.cluster_dirs import FleetDirs
 from segmend.fleet.listing import find_places
 from segmend.logdir.log_dir import LogDir
 from segmend.report.progress import Progress
@@ -23,7 +24,7 @@ def run(args: argparse.Namespace) -> int:
     as_tasks_find_them(args)
     places = find_places(args.paths)
     code = note_unread(places, "what only it may have is not looked for")
-    dirs = [LogDir.attempt(place.path, place.files) for place in places]
+    fleet = FleetDirs((LogDir.attempt(place.path, place.files) for place in places), args.kafka)
     request = export_request(args, args.paths)
     progress = Progress(sys.stderr)
     with driver_of(args) as driver:
@@ -31,4 +32,4 @@ def run(args: argparse.Namespace) -> int:
         def each(table: forms.Growing) -> Each:
             return spread(driver, places, progress.update, table.elsewhere)
 
-        return code | tell(args, request, progress, lambda _: export(request, dirs, (), each, bundle=None))
+        return code | tell(args, request, progress, lambda _: export(request, fleet, (), each, bundle=None))

@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from segmend.cli.rescue import request_of, tell
+from segmend.cluster.cluster_dirs import FleetDirs
 from segmend.fleet.listing import find_places
 from segmend.logdir.log_dir import LogDir
 from segmend.report.progress import Progress
@@ -20,9 +21,9 @@ def run(args: argparse.Namespace) -> int:
     as_tasks_find_them(args)
     places = find_places(args.paths)
     code = note_unread(places, "what only it may have is not looked for")
-    dirs = [LogDir.attempt(place.path, place.files) for place in places]
+    fleet = FleetDirs((LogDir.attempt(place.path, place.files) for place in places), args.kafka)
     request = request_of(args, args.paths)
     progress = Progress(sys.stderr)
     with driver_of(args) as driver:
         each = spread(driver, places, progress.update)
-        return code | tell(args, request, progress, lambda text: rescue(request, dirs, (), each, text))
+        return code | tell(args, request, progress, lambda text: rescue(request, fleet, (), each, text))

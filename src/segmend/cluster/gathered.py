@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypedDict
 
+from segmend.cluster.cluster_dirs import FleetDirs
 from segmend.formats.names import parse_dir_name, parse_file_name
 from segmend.frozen import frozen
 from segmend.logdir.file_system import or_none, place_of
 from segmend.logdir.log_dir import LogDir
-from segmend.logdir.partition_dir import PartitionDir
+from segmend.logdir.partition_dir import Key, PartitionDir
 from segmend.node.older import UNTOLD
 from segmend.wording import few
-
-Key = tuple[str, int]
 
 
 class Gathered(NamedTuple):
@@ -27,9 +26,7 @@ class Gathered(NamedTuple):
     shared: tuple[str, ...]
 
 
-def gathered(
-    dirs: Sequence[LogDir], places: Iterable[str] = (), kinds: Iterable[str] = ("current",)
-) -> Gathered:
+def gathered(fleet: FleetDirs, places: Iterable[str] = (), kinds: Iterable[str] = ("current",)) -> Gathered:
     """The directories of each partition, sorted.
 
     Those of a partition are sorted, too, alone as in the fleet, however they were given: by broker id and
@@ -37,7 +34,7 @@ def gathered(
     A link to the directory of another partition is not taken.
     """
     wanted, taken = frozenset(places), frozenset(kinds)
-    every = [each for log_dir in sorted(dirs, key=_whose) for each in log_dir.partitions]
+    every = [each for log_dir in sorted(fleet.dirs, key=_whose) for each in log_dir.partitions]
     chosen = [each for each in every if (each.path in wanted if wanted else each.kind in taken)]
     seen: dict[tuple[int, int] | str, PartitionDir] = {}
     twice, shared = list[str](), list[str]()
@@ -108,15 +105,15 @@ class PassedOver:
         }  # fmt: skip
 
 
-def running_on(dirs: Iterable[LogDir], before: Iterable[str] = ()) -> tuple[str, ...]:
+def running_on(fleet: FleetDirs, before: Iterable[str] = ()) -> tuple[str, ...]:
     """The paths of those on which a broker runs, and of those on which one ran `before`."""
-    return tuple(dict.fromkeys((*before, *(each.path for each in dirs if each.broker_running()))))
+    return tuple(dict.fromkeys((*before, *(each.path for each in fleet.dirs if each.broker_running()))))
 
 
-def passed_over(dirs: Sequence[LogDir], wants: Callable[[Key], bool]) -> PassedOver:
+def passed_over(fleet: FleetDirs, wants: Callable[[Key], bool]) -> PassedOver:
     """Of the partitions wanted; of whole log dirs, not where partition directories were given."""
     aside, broken = list[PartitionDir](), list[str]()
-    for log_dir in dirs:
+    for log_dir in fleet.dirs:
         others = (each for each in log_dir.partitions if each.kind in ("future", "delete", "stray"))
         aside += (each for each in others if wants(each.key))
         links = (name for name, kind in sorted(log_dir.entries.items()) if kind == "link-broken")
@@ -127,15 +124,13 @@ def passed_over(dirs: Sequence[LogDir], wants: Callable[[Key], bool]) -> PassedO
             if parsed.kind == "current" and wants((parsed.topic, parsed.partition))
         )
     served: dict[Key, list[PartitionDir]] = {}
-    for each in (each for log_dir in dirs if aside for each in log_dir.partitions if each.kind == "current"):
+    for each in fleet.served() if aside else ():
         served.setdefault(each.key, []).append(each)
     left = (each for each in aside if each.kind != "delete")
-    current = [
-        each for log_dir in dirs for each in log_dir.partitions if each.kind == "current" and wants(each.key)
-    ]
+    current = [each for each in fleet.served() if wants(each.key)]
     linked = [*filter(_is_link, current)]
     return PassedOver(
-        shared=gathered(dirs).shared if linked else (),
+        shared=gathered(fleet).shared if linked else (),
         aside=(*(each.path for each in aside), *(log for each in current for log in _other_logs(each))),
         strays=tuple(each.path for each in left if _may_have_more(each, served.get(each.key, ()))),
         broken=tuple(broken),
