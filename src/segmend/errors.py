@@ -6,6 +6,7 @@ things that stop a command; each is told in one line and ends with its exit code
 
 from __future__ import annotations
 
+import re
 from enum import IntFlag
 
 
@@ -74,6 +75,11 @@ OUT_OF_MEMORY = "the system gives no more memory or threads (ulimit -a, limits o
 
 def system_words(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
+
+
+def library_words(words: str) -> str:
+    """What a library says in colours and over many lines, as one line of plain text."""
+    return " ".join(re.sub(r"\x1b\[[0-9;]*m|↳|\n\s+0: .*", "", words, flags=re.DOTALL).split())
 
 
 class UsageError(SegmendError):

@@ -16,7 +16,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from segmend.errors import SegmendError, UsageError, system_words
+from segmend.errors import SegmendError, UsageError, library_words, system_words
 from segmend.fleet.remote import store_of
 from segmend.frozen import frozen
 from segmend.logdir.file_system import FileStat, Unreadable
@@ -25,7 +25,6 @@ MARK: Final = ".segmend-probe-"
 """Files of this beginning are there for a moment, to see who sees them."""
 _OF_URLS: Final = r"%#?[]\^|"
 _OF_LOCAL_URLS: Final = re.compile(r"%[0-9A-Fa-f]{2}|\\")
-_NOISE: Final = re.compile(r"\x1b\[[0-9;]*m|↳|\n\s+0: .*", re.DOTALL)
 
 
 @frozen
@@ -191,9 +190,4 @@ def remove(path: str) -> None:
 
 def one_line(error: Exception) -> str:
     """What a library of tables says, which likes colours, many lines and the way it came."""
-    return plain(str(error))[:300]
-
-
-def plain(words: str) -> str:
-    """What such a library says as one line of plain text."""
-    return " ".join(_NOISE.sub("", words).split())
+    return library_words(str(error))[:300]

@@ -32,7 +32,7 @@ from obstore.exceptions import (
 )
 from obstore.store import from_url
 
-from segmend.fleet.folder import plain
+from segmend.errors import library_words
 from segmend.formats import offset_index, time_index
 from segmend.formats.byte_columns import nonzero_size
 from segmend.formats.names import parse_file_name
@@ -480,6 +480,6 @@ def _reason(words: str) -> str:
     """What was asked, and why it failed: the innermost cause stands far below, among Rust's names."""
     told, _, below = words.partition("Debug source")
     cause = [*_CAUSE.findall(below)[-1:], *(lack for sign, lack in _LACKING.items() if sign in words)]
-    asked, _, answer = plain(told).partition(" - ")
+    asked, _, answer = library_words(told).partition(" - ")
     parts = [*asked[:200].split(), *(["-", *answer[:200].split()] if answer else [])]
     return " ".join([*parts, *(f"({each})" for each in cause)])

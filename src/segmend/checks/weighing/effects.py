@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from segmend.broker.failures import DIR_FAILED, NOT_A_PARTITION, Fate, LoadFailure
-from segmend.checks import known_codes
+from segmend.checks.registry import known_codes
 from segmend.findings import Basis, BrokerEffect, Finding, Severity
 from segmend.formats import meta_properties, partition_metadata
 from segmend.formats.names import BOOTSTRAP_CHECKPOINT, CLUSTER_METADATA, INDEX_SUFFIXES, parse_file_name

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from segmend.checks import Level, Scope, all_checks, known_codes
 from segmend.checks.context import BrokerContext
+from segmend.checks.manual import Level, Scope
+from segmend.checks.registry import all_checks, known_codes
 from segmend.findings import Basis, BrokerEffect, Cause, Finding, Severity
 from segmend.formats.names import parse_file_name
 from segmend.frozen import replace

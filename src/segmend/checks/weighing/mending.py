@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from segmend.checks import Level, known_codes, remedies
+from segmend.checks import remedies
 from segmend.checks.context import BrokerContext
-from segmend.checks.manual import Consequence
+from segmend.checks.manual import Consequence, Level
+from segmend.checks.registry import known_codes
 from segmend.findings import Finding, Remedy, Severity
 from segmend.frozen import replace
 from segmend.logdir.file_system import LINKS, Unreadable
