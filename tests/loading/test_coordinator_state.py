@@ -119,3 +119,10 @@ def test_a_release_before_3_4_1_may_not_read_what_one_since_4_wrote(
     assert told is None if says is None else says in str(told)
     for release, image in (("3.3.2", older), ("3.4.1", newer), ("3.3.2", None)):
         assert coordinator_state.not_loaded(partition, Release.parse(release), image) is None
+
+
+def test_a_start_that_ends_leaves_no_groups_open(dirs: list[Path]) -> None:
+    """3.3.2 refuses dirs of 4.3.1 for their directory ids: its coordinators read nothing."""
+    ran = run("forecast", *dirs, "--kafka", "3.3.2", "--json", code=4)
+    assert ran.json[-1]["outcome"] == "refuses"
+    assert not any("does not know" in each for each in ran.json[-1]["unknown"])

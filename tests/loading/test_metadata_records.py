@@ -82,8 +82,8 @@ def test_what_fits_does_not(tmp_path: Path) -> None:
 
 
 def test_a_second_topic_record_ended_nobody_before_it_was_looked_for(tmp_path: Path) -> None:
-    """Not in the classes of 3.3.2; the partitions of the first are gone by it, and become strays."""
-    found = last([*OF_3_3, metadata.topic("t", build.topic_id("t"))], tmp_path, "3.3.2").to_json()
+    """In Kafka's sources since 3.6.0; the partitions of the first are gone by it, and become strays."""
+    found = last([*OF_3_3, metadata.topic("t", build.topic_id("t"))], tmp_path, "3.5.2").to_json()
     assert found["outcome"] == "starts"
     assert (found["lost"]["partitions"], found["unserved"]) != (0, 0)
 
@@ -107,3 +107,26 @@ def test_a_newer_version_is_read_as_the_newest_that_is_known(tmp_path: Path) -> 
     assert last([level, registered, *read[1:]], tmp_path / "one", "3.6.2").to_json()["outcome"] == "starts"
     newer = registered[:2] + b"\x03" + registered[3:]
     assert last([level, newer, *read[1:]], tmp_path / "two", "3.6.2").to_json()["outcome"] == "refuses"
+
+
+def test_a_record_is_read_by_the_table_of_each_release(tmp_path: Path) -> None:
+    """Of a version that nobody knows, 3.6.2 reads what is in it as the only one that it does."""
+    level = metadata.feature("metadata.version", 11)
+    registered = written("REGISTER_BROKER_RECORD", 1, brokerId=1, brokerEpoch=7)
+    odd = metadata.partition(build.topic_id("t"), 0, (1,))
+    odd = odd[:2] + b"\x04" + odd[3:]
+    first = next(at for at, each in enumerate(SOUND) if each[:2] == odd[:2])
+    records = [level, registered, *SOUND[2:first], odd, *SOUND[first + 1 :]]
+    found = last(records, tmp_path / "one", "3.6.2")
+    assert (found.starts, found.unknown) == (True, ())
+    assert not last(records, tmp_path / "two", "3.9.2").starts
+
+
+def test_up_to_3_3_nothing_is_sure_of_records_behind_one_that_it_cannot_read(tmp_path: Path) -> None:
+    """Seen on 3.3.2: a PartitionRecord of 3.7 for no topic, over which a release that reads it would end."""
+    foreign = metadata.partition(OTHER, 0, (1,), [OTHER])
+    found = last([*OF_3_3, foreign], tmp_path / "one", "3.3.2")
+    assert found.starts
+    assert any("Failed to deserialize record with type 3" in each for each in found.unknown)
+    sure = last([*OF_3_3, metadata.partition(OTHER, 0, (1,))], tmp_path / "two", "3.3.2")
+    assert "no topic with that ID was found" in str(sure.reason)

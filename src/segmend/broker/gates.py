@@ -17,7 +17,7 @@ from segmend.broker.features import (
     UNSTABLE,
     supported,
 )
-from segmend.broker.metadata_log import UNKNOWN_LEVEL
+from segmend.broker.metadata_log import ENDS_UNREAD, UNKNOWN_LEVEL
 from segmend.broker.rule import Rule, Words, gone_in
 from segmend.broker.server_listeners import ROLES
 from segmend.broker.server_names import MIGRATION
@@ -84,7 +84,8 @@ def metadata_refusals(
     """
     said = [_unknown_level(image, release)]
     if release.padded[:2] <= LOOKED_AT:
-        said.insert(1 if LEVEL_FIRST.of(release) else 0, _unknown_record(records, release))
+        unknown = unknown_record(records, release) if ENDS_UNREAD.of(release) else None
+        said.insert(1 if LEVEL_FIRST.of(release) else 0, unknown)
         unstable = any(boolean(given.get(name)) for name in UNSTABLE)
         said += [] if unstable else _unsupported(image, release)
     yield from filter(None, said)
@@ -122,14 +123,20 @@ def _unknown_level(image: GateImage, release: Release) -> str | None:
     return UNKNOWN_LEVEL.say(release, level)
 
 
-def _unknown_record(records: Mapping[int, Collection[int]], release: Release) -> str | None:
+def unknown_record(records: Mapping[int, Collection[int]], release: Release) -> str | None:
+    """What the release says of a kind of record, or of a version of one, that it cannot read."""
     for kind, unread in sorted(records.items()):
         if kind > max(RECORD_SINCE):
             return UNKNOWN_KIND.format(kind)
-        rule = RECORD_VERSIONS.get(kind)
-        if release < RECORD_SINCE.get(kind, (0, 8)) or (rule is not None and rule.of(release) in unread):
+        if not reads(release, kind, unread):
             return CANNOT_PARSE.format(kind)
     return None
+
+
+def reads(release: Release, kind: int, unread: Collection[int]) -> bool:
+    """Whether it reads records of that kind that releases with these newest versions of it cannot read."""
+    rule = RECORD_VERSIONS.get(kind)
+    return release >= RECORD_SINCE.get(kind, (0, 8)) and (rule is None or rule.of(release) not in unread)
 
 
 def topic_refusals(

@@ -7,10 +7,11 @@ releases up to 3.6 did is in `segmend.broker.old_identity`.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
+from enum import Enum
 from typing import Final
 
 from segmend.broker.old_identity import READING, Reading, as_read, goes_offline, refusals
-from segmend.broker.rule import new_in
+from segmend.broker.rule import Rule, new_in
 from segmend.broker.server_listeners import ROLES
 from segmend.broker.server_rules import ZOOKEEPER
 from segmend.formats.damage import Damage
@@ -20,6 +21,30 @@ from segmend.logdir.release import Release
 
 DIRECTORY_IDS: Final = new_in("MetaPropertiesEnsemble; KIP-858", (3, 7))
 CLUSTER_IDS: Final = new_in("KafkaServer; KAFKA-7335", (2, 4))
+
+
+class Rewriting(Enum):
+    """When a broker writes a meta.properties that is there anew, and what comes of it where nobody can."""
+
+    NEVER = "never"
+    ENDS = "at each start, and the process ends"
+    PASSED_OVER = "at each start, and it marks a dir of the file's name, which is none"
+    OFFLINE = "at each start, and the dir goes offline"
+    IF_OTHER = "if it says something else then"
+
+
+REWRITING: Final = Rule(
+    "KafkaServer.checkpointBrokerMetadata; MetaPropertiesEnsemble.Copier (3.7)",
+    (
+        ((0, 8), Rewriting.NEVER),
+        ((2, 4), Rewriting.ENDS),
+        ((3, 2, 1), Rewriting.PASSED_OVER),
+        ((3, 6, 2), Rewriting.OFFLINE),
+        ((3, 7), Rewriting.IF_OTHER),
+    ),
+)
+"""With ZooKeeper; a KRaft node writes one that says something else then (3.7), and ends over that."""
+UNWRITTEN_IDENTITY: Final = "Error while writing meta.properties to {}: {} ({})"
 
 UNFORMATTED = "No `meta.properties` found in {} (have you run `kafka-storage.sh` to format the directory?)"
 NONE_READABLE = "No readable meta.properties files found."

@@ -27,7 +27,7 @@ SAME_TOPIC: Final = "Found duplicate TopicRecord for {} with topic ID {}"
 OTHER_TOPIC: Final = (
     "Found duplicate TopicRecord for {} with a different ID than before. Previous ID was {} and new ID is {}"
 )
-TOPICS_ONCE: Final = new_in("ReplicationControlManager.replay(TopicRecord)", (3, 5))
+TOPICS_ONCE: Final = new_in("ReplicationControlManager.replay(TopicRecord)", (3, 6))
 OTHER_LENGTHS: Final = "The lengths for replicas and directories do not match."
 HAS_DIRECTORIES: Final = new_in("PartitionRegistration; KIP-858", (3, 7))
 NO_RECOVERY_STATE: Final = "Value {} is not a valid leader recovery state"

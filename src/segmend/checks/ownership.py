@@ -11,7 +11,7 @@ from typing import NamedTuple
 from segmend.broker.failures import CANNOT_LOCK, CANNOT_REPLACE, NOT_READABLE
 from segmend.findings import Finding, Remedy, Where
 from segmend.formats.names import SEGMENT_SUFFIXES
-from segmend.logdir.as_user import READ_ONLY, access_list, on_this_disk, unchangeable
+from segmend.logdir.as_user import READ_ONLY, access_list, mount_point, on_this_disk, unchangeable
 from segmend.logdir.file_system import FILES, READ, SEARCH, WRITE, FileStat
 from segmend.logdir.log_dir import LOCK, LogDir
 from segmend.logdir.partition_dir import PartitionDir
@@ -69,7 +69,8 @@ def _unchangeable(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     """What even root cannot change: by an attribute, or by a read-only mount within the log dir."""
     for name, words, partition in _kept(log_dir, context):
         path = f"{context.path}/{name}" if name else context.path
-        fix = "mount -o remount,rw" if words == READ_ONLY else "chattr -i -a"
+        mounted = words == READ_ONLY
+        fix = "mount -o remount,rw" if mounted else "chattr -i -a"
         yield context.finding(
             "K13",
             f"nobody, root not either, can write, replace or remove it ({words}): a start, retention or the "
@@ -77,7 +78,7 @@ def _unchangeable(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
             Where(name or None),
             of=partition.key if partition else None,
             broker_says=CANNOT_REPLACE.format(path, words),
-            remedy=remedies.advice(f"{fix} {shlex.quote(path)}"),
+            remedy=remedies.advice(f"{fix} {shlex.quote(mount_point(path) if mounted else path)}"),
         )
 
 

@@ -14,6 +14,7 @@ from segmend.broker.server_texts import unheard
 from segmend.broker.serving import MAP_FAILED
 from segmend.formats.names import CONSUMER_OFFSETS
 from segmend.loading.metadata import ANOTHER_HOME, FOLLOWS, IN_ITS_HOME, NOBODYS, in_zookeeper
+from segmend.loading.metadata_log import passed_over
 from segmend.loading.prelude import Prelude
 from segmend.loading.replicas import Loaded
 from segmend.loading.topic_ids import doubtful_ids
@@ -67,14 +68,13 @@ class LeftOpen:
         for state in self._prelude.states:
             yield from state.unknown
         yield from (each.unknown for each in self._loaded if each.unknown)
-        failing = (each for one in self._loaded for each in one.later if each.fails)
-        yield from dict.fromkeys(f"{each.dir}: how long it serves: {each.why}" for each in failing)
         yield from self._places()
         yield from (f"{path}: what it should have: {why}" for path, why in self._broker.older_dirs.items())
         yield from self._unsure
         yield from ends_elected(self._broker)
         yield from perhaps_shut_out(self._broker)
         if not self._refused:
+            yield from self._in_service()
             yield from odd_settings(self._broker.config, self._broker.release)
             yield from self._maps(known=True)
             yield from missing_files(self._broker).values()
@@ -97,6 +97,15 @@ class LeftOpen:
         if any(log_dir.broker_running() for log_dir in self._broker.dirs):
             yield "what the broker that runs here has not written yet"
 
+    def _in_service(self) -> Iterator[str]:
+        """What a broker meets once it is up."""
+        passed = passed_over(self._broker)
+        yield from () if passed is None else (passed,)
+        asked = (each.in_service for each in self._loaded if each.in_service and not each.unknown)
+        yield from dict.fromkeys(asked)
+        failing = (each for one in self._loaded for each in one.later if each.fails)
+        yield from dict.fromkeys(f"{each.dir}: how long it serves: {each.why}" for each in failing)
+
     def _places(self) -> Iterator[str]:
         """Dirs that server.properties has otherwise, or may have, or of which nobody knows whose they are."""
         if self._broker.is_nobodys:
@@ -109,6 +118,8 @@ class LeftOpen:
     def _older(self) -> Iterator[str]:
         """What its logs had of metadata that is not there any more: in its own copy, or where it asks."""
         log, image = self._broker.own_metadata_log, self._prelude.metadata.image
+        if log is not None and log.has_unread:
+            return  # what it lacks may be there: that is told of the start
         served = {one.key[1:]: one for one in self._loaded if one.service == Service.SERVED and one.key}
         if log is not None and log.whole:
             epochs = {name: one.epoch for name, one in served.items()}

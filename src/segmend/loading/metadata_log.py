@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from segmend.broker.gates import unknown_record
 from segmend.broker.metadata_log import (
     ALREADY_A_FILE,
     BROKEN_RECORD,
@@ -54,7 +55,7 @@ def look_at_metadata(
     """(the `directory` line, what is scanned, why the process ends, or None)."""
     loaded = load(partition, Settings(release=broker.release, clean=False))
     refusal = next(_refusals(partition, broker, loaded), None)
-    unknown = loaded.unknown or loaded.dangling or _passed_over(partition, broker)
+    unknown = loaded.unknown or loaded.dangling
     if _in_the_last_epoch(partition) and _has_others(broker):
         unknown = unknown or NO_EPOCH_LEFT.format(INT_MAX)
     outcome = DirectoryOutcome(
@@ -126,13 +127,16 @@ def _of_quorum(partition: PartitionDir, broker: BrokerDirs) -> Iterator[str]:
         yield OTHER_VOTERS.format(sorted(given), sorted(stored))
 
 
-def _passed_over(partition: PartitionDir, broker: BrokerDirs) -> str | None:
-    """A record that cannot be read, where that ends nobody."""
-    log = broker.metadata_log(partition.log_dir)
-    if log is None or ENDS_UNREAD.of(broker.release):
+def passed_over(broker: BrokerDirs) -> str | None:
+    """A record that cannot be read, where that ends nobody: what fits the others is not known then."""
+    home, log = broker.metadata_dir, broker.own_metadata_log
+    partition = None if home is None else home.cluster_metadata
+    if partition is None or log is None or ENDS_UNREAD.of(broker.release):
         return None
     unread = (each for each in log.misfits if each.rule is ENDS_UNREAD)
-    return next((PASSED_OVER.format(BROKEN_RECORD.format(each.offset, each.says)) for each in unread), None)
+    says = next((BROKEN_RECORD.format(each.offset, each.says) for each in unread), None)
+    says = says or unknown_record(log.unread, broker.release)
+    return None if says is None else f"{partition.path}: {PASSED_OVER.format(says)}"
 
 
 def _in_the_last_epoch(partition: PartitionDir) -> bool:
@@ -150,8 +154,8 @@ def _of_records(partition: PartitionDir, broker: BrokerDirs, loaded: LoadedLog) 
     log = broker.metadata_log(partition.log_dir)
     if log is None:
         return
-    for misfit in log.misfits:
-        if misfit.rule.of(broker.release):
+    for misfit in log.misfits if passed_over(broker) is None else ():
+        if misfit.is_met(broker.release):
             yield BROKEN_RECORD.format(misfit.offset, misfit.says)
     if log.misplaced:
         yield log.misplaced

@@ -18,9 +18,13 @@ from segmend.broker.failures import (
     NO_READABLE_DIR,
     Fate,
 )
+from segmend.broker.identity import REWRITING, UNWRITTEN_IDENTITY, Rewriting
 from segmend.broker.recovery import EMPTIED_UNWRITTEN, UNWRITTEN
+from segmend.broker.server_names import MIGRATION
 from segmend.broker.strays import SET_ASIDE, STRAYS, StrayHandling
 from segmend.formats import clean_shutdown
+from segmend.formats.config_values import boolean
+from segmend.formats.meta_properties import FILE_NAME as META_PROPERTIES
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.loading.dirs import DirState
 from segmend.loading.replicas import Loaded
@@ -28,10 +32,14 @@ from segmend.loading.values import Service
 from segmend.logdir.file_system import READ, SEARCH, WRITE, Unreadable
 from segmend.logdir.log_dir import LOCK, LogDir
 from segmend.logdir.release import Release
+from segmend.node.broker_dirs import BrokerDirs
 
 _WRITTEN_SOON = (HIGH_WATERMARK, RECOVERY_POINT, LOG_START_OFFSET)
 FULL = f"how long {{}} serves: its file system is full; {UNWRITTEN}; {EMPTIED_UNWRITTEN}"
 WITHIN_A_MINUTE = "how long {} serves: a checkpoint is first written a minute after the start, and then: {}"
+NO_MORE_FAILURES = (
+    "what becomes of a dir that fails later, for the thread that would take it offline ends: {}"
+)
 NO_MORE_FILES = f"how long {{}} serves: its file system has room for no more files (df -i); {UNWRITTEN}"
 
 
@@ -68,6 +76,28 @@ def _has_no_room(log_dir: LogDir) -> str | None:
     except Unreadable:
         return None
     return FULL if space.has_no_room else NO_MORE_FILES if space.has_no_more_files else None
+
+
+def rewrite_identity(state: DirState, broker: BrokerDirs) -> str | None:
+    """Why the process ends, or what else comes of a meta.properties that is written anew, and cannot be."""
+    log_dir, path = state.log_dir, f"{state.path}/{META_PROPERTIES}"
+    value, release = log_dir.meta_properties.value, broker.release
+    kept = log_dir.files.fixed(path) if META_PROPERTIES in log_dir.entries and not state.offline else None
+    if kept is None or value is None:
+        return None
+    says = UNWRITTEN_IDENTITY.format(state.path, path, kept)
+    how = REWRITING.of(release)
+    wants_id = broker.kraft or boolean(broker.config.given.get(MIGRATION))
+    changes = (wants_id and value.directory_id is None) or None in (value.cluster_id, value.node_id)
+    if broker.kraft:
+        return says if how is Rewriting.IF_OTHER and changes else None
+    if how is Rewriting.ENDS:
+        return says
+    if how is Rewriting.PASSED_OVER:
+        state.unknown.append(f"{state.path}: {NO_MORE_FAILURES.format(says)}")
+    elif how is Rewriting.OFFLINE or (how is Rewriting.IF_OTHER and changes):
+        state.offline = says
+    return None
 
 
 def leave(state: DirState, release: Release) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from segmend.broker.checkpoints import drops_epochs
 from segmend.broker.cleaner import SETS_ASIDE
 from segmend.broker.cleanup_policy import compacted
-from segmend.broker.failures import ENDS_WITH_IT, LoadFailure, fatal
+from segmend.broker.failures import CANNOT_WRITE_CHECKPOINT, ENDS_WITH_IT, LoadFailure, fatal
 from segmend.broker.identity import NEITHER
 from segmend.broker.index_room import known_room
 from segmend.broker.leading import NO_SUCH_TOPIC, OTHER_ID
@@ -130,7 +130,8 @@ class Loaded:
     `loads_as`: the same while logs are loaded, when no two may have one; up to 3.6 no stray is known before.
     `again`: its dir is offline, and what is told is of the one that takes its place. `other_id`: its topic
     id is not the one that its name has in the metadata. `in_remote`: it begins in remote storage. `epoch` is
-    the newest leader epoch of a log that is served, `producer` the highest id of its producers.
+    the newest leader epoch of a log that is served, `producer` the highest id of its producers. `in_service`
+    is what is not known of it once clients ask for it, and matters to no start that ends.
     """
 
     outcome: PartitionOutcome | DirectoryOutcome
@@ -143,6 +144,7 @@ class Loaded:
     before: Extent = Extent()
     after: Extent | None
     unknown: str | None = None
+    in_service: str | None = None
     later: tuple[Later, ...] = ()
     again: bool = False
     other_id: bool = False
@@ -266,13 +268,23 @@ def _other(
     )  # fmt: skip
 
 
+def unnoted(dir_state: DirState) -> str | None:
+    """What comes of a cleaner that has cleaned a log of the dir, and can write down for none how far."""
+    path = f"{dir_state.path}/{CLEANER_OFFSET}"
+    here = CLEANER_OFFSET in dir_state.log_dir.entries
+    kept = dir_state.log_dir.files.fixed(path) if here else None
+    if kept is None:
+        return None
+    says = f"{CANNOT_WRITE_CHECKPOINT.format(path)}: {path}.tmp -> {CLEANER_OFFSET} ({kept})"
+    return f"how long {dir_state.path} serves: the cleaner's first log of it ends with that: {says}"
+
+
 def _doubt(dir_state: DirState, loaded: LoadedLog, situation: Situation) -> str | None:
     """What is not known of a log that is served."""
     return (
         doubtful_mark(dir_state, loaded, situation.image)
         or cut_short(dir_state, loaded, situation.image)
         or gone_on(dir_state, loaded)
-        or not_loaded(loaded.state.partition, situation.broker.release, situation.image)
     )
 
 
@@ -286,7 +298,7 @@ def _current(
 ) -> Loaded:
     after, outcome, reason = loaded.after or Extent(), Service.SERVED, stray
     later: tuple[Later, ...] = ()
-    other_id, unread, doubt = False, None, None
+    other_id, unread, doubt, in_service = False, None, None, None
     if loaded.unknown is not None:
         outcome, stray = Service.UNSERVED, f"not known: {loaded.unknown}"
         reason = stray
@@ -303,8 +315,8 @@ def _current(
         after, outcome, other_id = Extent(), Service.UNSERVED, situation.assigned(partition)
     else:
         cleaned_to = dir_state.of(CLEANER_OFFSET, partition.key)
-        own, given = situation.topic(partition.topic), situation.broker.config.given
-        cleaned = compacted(partition.topic, cleaned_to, own, situation.dynamic, given)
+        own, config = situation.topic(partition.topic), situation.broker.config
+        cleaned = compacted(partition.topic, cleaned_to, own, situation.dynamic, config.given)
         alone = situation.image is not None and situation.image.alone(partition.topic, partition.partition)
         begins = dir_state.of(LOG_START_OFFSET, partition.key)
         limits = situation.retention(partition.topic).limits
@@ -313,7 +325,9 @@ def _current(
             told = situation.image is not None
             hole = note_failing_reads(loaded, situation.budget, compacted=cleaned, told=told)
             later = (*_closed(dir_state, loaded, situation), *_served(dir_state, loaded, after, situation))
-            doubt = _doubt(dir_state, loaded, situation) or hole
+            doubt = _doubt(dir_state, loaded, situation)
+            in_service = not_loaded(partition, situation.broker.release, situation.image) or hole
+            in_service = in_service or (unnoted(dir_state) if cleaned and config.cleaner_runs else None)
         except Unreadable as refused:
             unread = UNREAD.format(partition.path, refused)
     line = PartitionOutcome(
@@ -327,7 +341,8 @@ def _current(
         outcome=line, dir_state=dir_state, path=partition.path, failure=failure, later=later,
         key=key, loads_as=loads_as,
         open_transactions=loaded.open_transactions, before=loaded.before, after=loaded.after,
-        unknown=loaded.unknown or unread or loaded.by_listing or loaded.dangling or doubt, other_id=other_id,
+        unknown=loaded.unknown or unread or loaded.by_listing or loaded.dangling or doubt,
+        in_service=in_service, other_id=other_id,
         in_remote=begins_there(line, loaded),
         epoch=newest_of_topic(partition, situation.image),
         producer=max(loaded.state.states, default=-1),

@@ -120,6 +120,8 @@ class _Run:
         gate = None if self._refusal else refused_metadata(broker)
         self._others.extend(prelude.read_metadata_logs(self._refuse))
         self._refuse(gate)
+        if broker.kraft:  # before a log is looked at
+            self._rewrite_identities(states)
         self._untouched = self._refusal is not None
         self._load_all(states, prelude.situation())
         for state in states:
@@ -146,6 +148,8 @@ class _Run:
         self._duplicates()
         self._refuse(places.set_aside(self._loaded, states, broker.release))
         self._futures()
+        if not broker.kraft:
+            self._rewrite_identities(states)
         for state in states:
             places.leave(state, broker.release)
             self._refuse(state.fatal)
@@ -155,6 +159,10 @@ class _Run:
                 self._refuse(METADATA_DIR_FAILED.format(state.path, state.offline))
         self._loaded = [made_again(one, states, broker, image) for one in self._loaded]
         self._loaded = replaced(aside(self._loaded, states, broker), self._budget)
+
+    def _rewrite_identities(self, states: Sequence[DirState]) -> None:
+        for state in states:
+            self._refuse(places.rewrite_identity(state, self._broker))
 
     def _refuse(self, reason: str | None) -> None:
         self._refusal = self._refusal or reason

@@ -211,6 +211,14 @@ def unchangeable(path: str) -> str | None:
     return IMMUTABLE if disk.is_immutable(path) else None
 
 
+def mount_point(path: str) -> str:
+    """Where the file system of a path is mounted, which may be above it, or elsewhere behind a link."""
+    place, points = disk.real_path(path), disk.mount_points()
+    while place not in points and place != os.path.dirname(place):
+        place = os.path.dirname(place)
+    return place
+
+
 def access_list(path: str) -> PosixAcl | None:
     """Who else may use a file, beside its mode; None without one."""
     data = disk.access_list(path)

@@ -7,6 +7,7 @@ its beginning (`whole`) it would call every topic unknown.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from typing import Final, cast
 
 from segmend.broker.gates import RECORD_VERSIONS
@@ -18,7 +19,6 @@ from segmend.broker.metadata_log import (
     is_ahead,
 )
 from segmend.broker.metadata_records import HAS_TRANSACTIONS, IN_SNAPSHOT, UNREADABLE
-from segmend.broker.rule import Rule
 from segmend.formats import control
 from segmend.formats.batch import RecordBatch
 from segmend.formats.envelope import FRAME_VERSION
@@ -64,7 +64,8 @@ class MetadataLog:
     `voter_set` the voters that it names last (KIP-853). What this process may not read (`forbidden`) is
     neither whole nor blank. `held` are the records of a transaction that has not ended yet: one that never
     does is taken back by the next leader. `misplaced` is what is said of a begin or an end that is in the
-    wrong place, `misfits` of the first records that do not fit those before them, one by each rule.
+    wrong place, `misfits` of the first records that do not fit those before them, one by each rule, kind and
+    the releases that can read it.
     """
 
     image: MetadataImage = field(default_factory=MetadataImage)
@@ -81,7 +82,7 @@ class MetadataLog:
     unread: dict[int, set[int]] = field(default_factory=dict)
     voter_set: tuple[control.VoterSetEntry, ...] = ()
     epochs: dict[int, int] = field(default_factory=dict)
-    held: list[tuple[str, Data, int, int]] | None = None
+    held: list[tuple[str, Data, int, int, bytes]] | None = None
     misplaced: str | None = None
     misfits: list[Misfit] = field(default_factory=list)
 
@@ -90,6 +91,11 @@ class MetadataLog:
         """Where it ends, as elections compare it: (leader epoch, offset)."""
         end, epoch = self.snapshot or (0, 0)
         return max((self.epoch, self.end), (epoch, end))
+
+    @property
+    def has_unread(self) -> bool:
+        """Whether a record of it says nothing to any release."""
+        return any(each.rule is ENDS_UNREAD for each in self.misfits)
 
     def take_snapshot(self, file: FileEntry) -> None:
         """Take a snapshot; a batch that is cut off at its end is not seen."""
@@ -159,35 +165,31 @@ class MetadataLog:
         if value == _NO_OP:
             self.unread.setdefault(_NO_OP[1], set())
             return
-        decoded = decode(None, as_read(value))["value"] or {}
-        data = decoded.get("data")
+        said = decode(None, as_read(value))["value"] or {}
+        data = _sound(value, said.get("data"))
         if len(value) >= _HEADER:
-            self._try_others(value, reads=isinstance(data, dict))
-        if isinstance(data, dict) and not _too_new(value, data):
-            self._take(str(decoded["type"]), cast(Data, data), offset, time)
-        elif isinstance(data, dict) or "error" in decoded:
-            says = decoded.get("error", f"Failed to deserialize record with type {value[1]}")
-            self._note(ENDS_UNREAD, offset, UNREADABLE.format(says))
+            unread = self.unread.setdefault(value[1], set())
+            unread.update(newest for newest, read in _by_others(value, unread) if read is None)
+            if data is None:  # by its older table a release may read it, as another one does not
+                data = next((read for _, read in _by_others(value) if read is not None), None)
+        if data is not None:
+            self._take(messages(RECORDS)[value[1]].name, data, offset, time, value)
+        elif isinstance(said.get("data"), dict) or "error" in said:
+            says = said.get("error", f"Failed to deserialize record with type {value[1]}")
+            kind = value[1] if len(value) >= _HEADER else -1
+            self._note(Misfit(rule=ENDS_UNREAD, offset=offset, says=UNREADABLE.format(says), kind=kind))
 
-    def _try_others(self, value: bytes, *, reads: bool) -> None:
-        """By which tables it cannot be read: a release that knows no such version takes its own newest."""
-        unread = self.unread.setdefault(value[1], set())
-        rule = RECORD_VERSIONS.get(value[1])
-        for _, newest in rule.steps if rule is not None else ():
-            if newest < value[2] and newest not in unread:
-                data = (decode(None, as_read(value, newest))["value"] or {}).get("data") if reads else None
-                if not isinstance(data, dict) or _too_new(value, data, newest):
-                    unread.add(newest)
+    def _note(self, found: Misfit) -> None:
+        about = found.rule, found.kind, found.unread
+        if all((each.rule, each.kind, each.unread) != about for each in self.misfits):
+            self.misfits.append(found)
 
-    def _note(self, rule: Rule[bool], offset: int, says: str) -> None:
-        if all(each.rule is not rule for each in self.misfits):
-            self.misfits.append(Misfit(rule=rule, offset=offset, says=says))
-
-    def _take(self, kind: str, data: Data, offset: int, time: int) -> None:
+    def _take(self, kind: str, data: Data, offset: int, time: int, value: bytes) -> None:
         """Apply it, or hold it back until its transaction ends."""
         if kind in (_BEGIN, _END, _ABORT):
             if time < 0:
-                self._note(HAS_TRANSACTIONS, offset, IN_SNAPSHOT.format(kind))
+                says = IN_SNAPSHOT.format(kind)
+                self._note(Misfit(rule=HAS_TRANSACTIONS, offset=offset, says=says, kind=value[1]))
             if (kind == _BEGIN) == (self.held is not None) and self.misplaced is None:
                 says = BEGUN_ALREADY if kind == _BEGIN else NO_BEGIN
                 name = "".join(word.capitalize() for word in kind.split("_"))
@@ -197,10 +199,11 @@ class MetadataLog:
             for each in ended or ():
                 self._take(*each)
         elif self.held is not None:
-            self.held.append((kind, data, offset, time))
+            self.held.append((kind, data, offset, time, value))
         else:
             for rule, says in misfits(kind, data, self.image):
-                self._note(rule, offset, says)
+                unread = tuple(newest for newest, read in _by_others(value) if read is None)
+                self._note(Misfit(rule=rule, offset=offset, says=says, kind=value[1], unread=unread))
             self.image.apply(kind, data, time)
             self.records += 1
 
@@ -217,12 +220,27 @@ def as_read(value: bytes, newest: int | None = None) -> bytes:
     return value if value[2] <= most else value[:2] + bytes((most,)) + value[_HEADER:]
 
 
-def _too_new(value: bytes, data: dict[str, object], newest: int | None = None) -> bool:
-    """Whether it has structures of a version above the newest one: these alone look at it."""
+def _by_others(value: bytes, known: Collection[int] = ()) -> Iterator[tuple[int, Data | None]]:
+    """What a release reads whose newest version of that kind is lower than the record's, the highest first.
+
+    None if it cannot; not of those `known`.
+    """
+    rule = RECORD_VERSIONS.get(value[1])
+    for _, newest in reversed(rule.steps) if rule is not None else ():
+        if newest < value[2] and newest not in known:
+            said = decode(None, as_read(value, newest))["value"] or {}
+            yield newest, _sound(value, said.get("data"), newest)
+
+
+def _sound(value: bytes, data: object, newest: int | None = None) -> Data | None:
+    """The fields that were read; None without, or with structures that look at the version themselves."""
+    if not isinstance(data, dict):
+        return None
     message = messages(RECORDS)[value[1]]
     most = message.highest if newest is None else newest
     inner = (each for array in data.values() if isinstance(array, list) for each in array)
-    return value[2] > most and any(isinstance(each, dict) for each in inner)
+    too_new = value[2] > most and any(isinstance(each, dict) for each in inner)
+    return None if too_new else cast(Data, data)
 
 
 def begins_as_snapshot(reader: OpenFile) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, cast
 
+from segmend.broker.gates import reads
 from segmend.broker.metadata_records import (
     ALWAYS,
     HAS_CREDENTIALS,
@@ -36,6 +37,7 @@ from segmend.broker.metadata_records import (
 )
 from segmend.broker.rule import Rule
 from segmend.frozen import frozen
+from segmend.logdir.release import Release
 from segmend.node.metadata_image import Data, MetadataImage
 
 Said = Iterator[tuple[Rule[bool], str]]
@@ -54,11 +56,20 @@ _NO_CHANGE: Final = -1
 
 @frozen
 class Misfit:
-    """A record that does not fit, and what is said of it by releases of which `rule` is true."""
+    """A record that does not fit, and what is said of it by releases of which `rule` is true.
+
+    `kind` is its api key, `unread` has the newest versions of it of such releases as cannot read it at all.
+    """
 
     rule: Rule[bool]
     offset: int
     says: str
+    kind: int
+    unread: tuple[int, ...] = ()
+
+    def is_met(self, release: Release) -> bool:
+        """Whether that release says so."""
+        return self.rule.of(release) and reads(release, self.kind, self.unread)
 
 
 def misfits(kind: str, data: Data, image: MetadataImage) -> Said:
