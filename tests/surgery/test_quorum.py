@@ -17,6 +17,7 @@ from segmend.formats import quorum_state
 from segmend.formats.quorum_state import QuorumState
 
 METADATA = "__cluster_metadata-0"
+OLDER = '"leaderId":1,"leaderEpoch":2,"votedId":-1'
 VOTERS = "controller.quorum.voters=1@one:9093,2@two:9093,3@three:9093"
 
 
@@ -109,6 +110,36 @@ def test_a_lost_vote_is_not_given_twice(desk: Desk, others: tuple[Path, Path]) -
     assert desk.plan("quorum", *options, "--gone", 3).code == 0
     desk.apply()
     assert (state(desk, place).leader_epoch or 0) > 1000
+
+
+@pytest.mark.slow
+def test_a_voter_out_of_a_backup_votes_in_no_epoch_again(desk: Desk, others: tuple[Path, Path]) -> None:
+    """It was called whole. With real controllers (tests/lab/quorums/older.py) what was committed was gone."""
+    place = home(desk)
+    kept = (place / "quorum-state").read_text()
+    assert '"leaderId":2,"leaderEpoch":3,"votedId":2' in kept
+    config = ("--config", desk.root / "server.properties")
+    ran = desk.run("plan", "quorum", *desk.dirs, *config)
+    assert "of an older copy of it (then: --restored): only the files of all other voters can tell" in ran.out
+    (place / "quorum-state").write_text(kept.replace('"leaderId":2,"leaderEpoch":3,"votedId":2', OLDER))
+    ran = desk.plan("quorum", *config, "--from", others[0])
+    assert ran.code == 8
+    assert "(node 2) says that it voted in epoch 3 (for node 2), and its quorum-state ends at" in ran.err
+    assert "--gone 3" in ran.err
+    given = ("--from", others[0], "--from", others[1])
+    assert desk.plan("quorum", *config, *given).code == 0
+    assert facts(desk) == {"end": 631}
+    desk.apply()
+    assert (state(desk, place).leader_epoch, state(desk, place).voted_id) == (4, -1)
+    desk.undo()
+    (place / "quorum-state").write_text(kept)
+    assert desk.plan("quorum", *config, *given).code == 0
+    assert desk.planned()["steps"] == []
+    assert "go further, up to offset 631 of epoch 3" in desk.planned()["notes"][-1]
+    assert desk.plan("quorum", "--restored", *config, *given).code == 0
+    desk.apply()
+    assert state(desk, place).leader_epoch == 4
+    desk.undo()
 
 
 def lose_log(place: Path) -> None:

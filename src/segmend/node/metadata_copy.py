@@ -15,13 +15,13 @@ from segmend.formats.batch import RecordBatch
 from segmend.frozen import dataclass, field, frozen, replace
 from segmend.kernel.scan import iter_batches
 from segmend.kernel.types import CHAIN_KINDS, TAIL_KINDS
-from segmend.logdir.file_system import Unreadable
+from segmend.logdir.file_system import OpenFile, Unreadable
 from segmend.logdir.files import FileEntry
 from segmend.logdir.log_segment import LogSegment
 from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.scans import whole_scan
 from segmend.logdir.second_looks import look_again
-from segmend.node.metadata_log import NO_HEADER, begins_as_snapshot, control_types
+from segmend.node.metadata_log import NO_HEADER, begins_as_snapshot, control_records, control_types
 
 Position = tuple[int, int]
 """(leader epoch, offset): which of two logs is newer, as elections compare them."""
@@ -54,6 +54,15 @@ class SoundBytes:
     stop: int
 
 
+@frozen
+class Election:
+    """What a leader wrote first, at `offset`: who it is, and who had given it the vote of that epoch."""
+
+    epoch: int
+    offset: int
+    change: control.LeaderChange
+
+
 @dataclass(slots=True)
 class MetadataRun:
     """Sound batches without a gap between them, in one or more segments; `end` is one after the last.
@@ -65,6 +74,7 @@ class MetadataRun:
     end: int
     parts: list[SoundBytes] = field(default_factory=list)
     epochs: dict[int, int] = field(default_factory=dict)
+    elections: list[Election] = field(default_factory=list)
     time: int = 0
 
     @property
@@ -242,10 +252,17 @@ def _beyond(partition: PartitionDir, runs: Sequence[MetadataRun]) -> int | None:
     return told if runs[-1].end < told <= runs[-1].end + _PLAUSIBLE else runs[-1].end + 1
 
 
+def _elections(reader: OpenFile, batch: RecordBatch) -> Iterator[Election]:
+    for value in (record.value for record in control_records(reader, batch)):
+        if isinstance(value, control.LeaderChange):
+            yield Election(epoch=batch.partition_leader_epoch, offset=batch.base_offset, change=value)
+
+
 def _with_likely_epochs(runs: Sequence[MetadataRun]) -> Sequence[MetadataRun]:
     """Without leader epochs above those of later runs: no checksum covers them, and they never fall."""
     for run, following in zip(reversed(runs[:-1]), reversed(runs[1:]), strict=True):
         run.epochs = {epoch: first for epoch, first in run.epochs.items() if epoch <= following.epoch}
+        run.elections = [each for each in run.elections if each.epoch in run.epochs]
     return runs
 
 
@@ -271,6 +288,7 @@ def _runs(segments: Sequence[LogSegment]) -> Iterator[MetadataRun]:
                         yield run
                         run = MetadataRun(batch.base_offset, batch.base_offset)
                     run.add(segment.log, batch)
+                    run.elections += _elections(reader, batch)
                     position = batch.end
                 size = reader.size
         except Unreadable:

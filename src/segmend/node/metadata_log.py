@@ -251,10 +251,15 @@ def begins_as_snapshot(reader: OpenFile) -> bool:
 
 def control_types(reader: OpenFile, batch: RecordBatch) -> list[int]:
     """The types of a batch's control records; empty for one that has others."""
+    return [record.type for record in control_records(reader, batch)]
+
+
+def control_records(reader: OpenFile, batch: RecordBatch) -> list[control.ControlRecord]:
+    """The control records of a batch; empty for one that has others."""
     if not batch.is_control or batch.size > _BATCH_LIMIT:
         return []
     records = iter_records(reader.read(batch.size, batch.position), batch, [], limit=_BATCH_LIMIT)
-    return [control.parse(record.key, record.value)[0].type for record in records]
+    return [control.parse(record.key, record.value)[0] for record in records]
 
 
 def read_metadata_log(partition: PartitionDir, *, snapshot_first: bool = True) -> MetadataLog:

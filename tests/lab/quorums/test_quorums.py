@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.lab.ports import wait_until_free
+from tests.lab.quorums import older
 from tests.lab.quorums.record import recorded, unpacked
 from tests.lab.quorums.trial import Case, Scene, play
 from tests.real.conftest import need_kafka
@@ -102,6 +103,17 @@ def test_a_quorum_comes_up(case: Case, bases: Path, tmp_path: Path) -> None:
     base = unpacked(case.base, bases / case.base)
     wait_until_free([port for pair in ports(base) for port in pair])
     assert play(base, case, tmp_path).wrong == []
+
+
+@pytest.mark.broker
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", ["3.9.2", *(["4.3.1", "4.3.1-dynamic", "3.9.2-dynamic"] if SWEEP else [])])
+def test_a_voter_out_of_a_backup_loses_nothing_and_votes_once(name: str, bases: Path, tmp_path: Path) -> None:
+    """Started without `plan quorum` it does: what was committed is not there."""
+    need_kafka(name.partition("-")[0])
+    base = unpacked(name, bases / name)
+    wait_until_free([port for pair in ports(base) for port in pair])
+    assert older.played(name, base, tmp_path)["lost"]
 
 
 def ports(base: Path) -> list[list[int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Final
 
 from segmend.errors import UsageError
 from segmend.formats.names import CLUSTER_METADATA
@@ -17,6 +18,7 @@ from segmend.logdir.release import AS_GIVEN
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_copy import MetadataCopy, MetadataStanding, Position
 from segmend.node.metadata_version import registered_metadata_version
+from segmend.surgery.ops.quorum.older_copy import OwnCopy
 from segmend.surgery.ops.quorum.sources import Source, sound_state, sources
 from segmend.surgery.options import flag, option
 from segmend.surgery.planning import accepted_loss, amounts
@@ -30,6 +32,7 @@ class Options:
     from_: tuple[str, ...] = option(
         "another node's metadata dir, or its __cluster_metadata-0; repeatable", "DIR", default=()
     )
+    restored: bool = flag("the node's own files are of an older copy of it: its votes since are lost")
     standalone: bool = flag("the other voters are lost for good: this node becomes the only one")
     config: str | None = option("the node's server.properties", "FILE")
     gone: tuple[int, ...] = option(
@@ -39,6 +42,9 @@ class Options:
     accept_loss: int | None = option(
         "give up N records of the metadata that no whole copy has", "N-records", accepted_loss.records
     )
+
+
+RESTORED: Final = "--restored says so"
 
 
 @frozen
@@ -88,10 +94,37 @@ class QuorumCase:
         """Where the node's copy is to be."""
         return f"{self.home.path}/{CLUSTER_METADATA}"
 
-    @property
+    @cached_property
     def state(self) -> QuorumState | None:
-        """The node's own quorum-state, None if it is lost."""
+        """The node's own quorum-state, None if it is lost, or is older than its last vote."""
+        return None if self.older_votes else self._found_state
+
+    @property
+    def _found_state(self) -> QuorumState | None:
         return None if self.partition is None else sound_state(self.partition)
+
+    @cached_property
+    def older_votes(self) -> str | None:
+        """Why its quorum-state does not have its last vote; None where nothing tells that."""
+        if self.options.restored and self._found_state is not None:
+            return RESTORED
+        return next(self._own.votes_of(self.sources), None)
+
+    @cached_property
+    def older(self) -> str | None:
+        """Why its own files are of an older copy than the one that ran last; None where nothing tells."""
+        return self.older_votes or next(self._own.records_of(self.sources), None)
+
+    @property
+    def _own(self) -> OwnCopy:
+        return OwnCopy(
+            node_id=self.node_id, directory_id=self.home.directory_id, copy=self.own, state=self._found_state
+        )
+
+    @property
+    def ends_unknown(self) -> bool:
+        """Whether nothing of its own tells how far its log went."""
+        return self.own is None or self.own.is_empty or self.own.cut_short or self.older is not None
 
     @property
     def copies(self) -> list[MetadataCopy]:
@@ -112,7 +145,9 @@ class QuorumCase:
 
     @property
     def _others_count(self) -> bool:
-        return self.options.standalone or self.own is None or self.own.is_empty or not self.own.has_all
+        if self.options.standalone or self.own is None or self.own.is_empty or not self.own.has_all:
+            return True
+        return self.older is not None
 
     @cached_property
     def reached(self) -> Position:

@@ -4,7 +4,8 @@ A node goes by its newest snapshot and the log behind it (`KafkaMetadataLog`, `M
 own copy still has a whole snapshot and all of the log from there, or the log from offset 0, only what is
 damaged is set aside. Else the newest of the copies that were given is taken, byte for byte, up to its last
 whole batch. `quorum-state`, where the node notes how it voted, stays as it is; if it is lost the node gets
-one of an epoch in which it cannot have voted.
+one of an epoch in which it cannot have voted. So it does where other voters' files show, or `--restored`
+says, that its own are of an older copy of it (`older_copy`), whole as they look: then others' count as well.
 
 `--standalone` is for a quorum that is lost for good: the last voter is made the only one. That is no
 election: what it does not have is lost, and voters that come back with their old files would make a second
@@ -40,6 +41,8 @@ examples:
       --from /mnt/node2/meta --from /mnt/node3/meta -o plan.json            restored from the newest of them
   segmend plan quorum /data/meta --config server.properties \\
       --from /mnt/node2/meta --gone 3 -o plan.json     its votes are lost, too, and voter 3 with its disk
+  segmend plan quorum /data/meta --restored --config server.properties \\
+      --from /mnt/node2/meta --from /mnt/node3/meta -o plan.json            out of a backup: no vote twice
   segmend plan quorum /data/meta --config server.properties \\
       --standalone -o plan.json                        the last voter of a lost quorum leads alone"""
 
@@ -69,7 +72,7 @@ def _mended(case: QuorumCase, choice: ChosenCopy) -> Draft:
     files = list(_files(case, choice))
     after = _log(case, files)
     steps = _in_order(case, [*votes.steps(case, after), *files])
-    notes = [*_notes(case, choice), *votes.notes(case, after)]
+    notes = [*_notes(case, choice, after), *votes.notes(case, after)]
     facts = {"end": choice.standing.position[1]}
     unasked, losses = _not_asked(case, after), _losses(case, choice)
     gone = set() if unasked is None or choice.source is None else unasked & set(case.options.gone)
@@ -82,7 +85,8 @@ def _mended(case: QuorumCase, choice: ChosenCopy) -> Draft:
 def _alone(case: QuorumCase, choice: ChosenCopy) -> Draft:
     """The last voter."""
     files, end = list(_files(case, choice)), choice.standing.position[1]
-    voter_set = _log(case, files).voter_set
+    after = _log(case, files)
+    voter_set = after.voter_set
     survivor = standalone.survivor(case.node_id, case.home.directory_id, voter_set, case.config)
     epoch = votes.free_epoch(case, survivor.others)
     ending = log_files.ending(case.home, choice.standing, None if choice.source else case.own)
@@ -95,7 +99,7 @@ def _alone(case: QuorumCase, choice: ChosenCopy) -> Draft:
     covered = 0 if snapshot is None else snapshot.end
     unseen = votes.unseen(survivor.others, case.sources)
     price = standalone.price(survivor, epoch, (covered, end), unseen, case.broker.release)
-    notes = [*_notes(case, choice), *price]
+    notes = [*_notes(case, choice, after), *price]
     facts = {"end": end + (survivor.entry is not None), "epoch": epoch, "voters": [survivor.node_id]}
     losses = _losses(case, choice)
     if unseen:
@@ -128,10 +132,12 @@ def _log(case: QuorumCase, files: Sequence[Step]) -> MetadataLog:
     return MetadataLog() if log is None else log
 
 
-def _notes(case: QuorumCase, choice: ChosenCopy) -> Iterator[str]:
+def _notes(case: QuorumCase, choice: ChosenCopy, after: MetadataLog) -> Iterator[str]:
     (epoch, end), base = choice.standing.position, choice.standing.snapshot
     what = "the log from offset 0" if base is None else f"the snapshot up to offset {base.end}"
     up_to = f"{what}, in all up to offset {end} of epoch {epoch}"
+    if case.older is not None:
+        yield f"this node's files are of an older copy of it: {case.older}"
     if choice.source is not None:
         yield f"the newest whole copy is {choice.source}: {up_to}"
         if case.own is None:
@@ -145,6 +151,22 @@ def _notes(case: QuorumCase, choice: ChosenCopy) -> Iterator[str]:
                 "only other nodes can tell"
             )
         yield f"its own copy {'is whole' if case.own and case.own.loads_all else 'has all'}: {up_to}"
+        if case.older is None:
+            yield from _behind(case, after)
+
+
+def _behind(case: QuorumCase, after: MetadataLog) -> Iterator[str]:
+    """What is not known of files that look whole: a copy of a week ago does, too. Nothing of no voter's."""
+    unasked = votes.not_asked(case, after)
+    own = (0, 0) if case.own is None else case.own.reached
+    ahead = [source for source in case.sources if source.copy.reached > own]
+    why = "only the files of all other voters can tell (--from)"
+    if ahead:
+        epoch, end = max(source.copy.reached for source in ahead)
+        why = f"{' and '.join(map(str, ahead))} go further, up to offset {end} of epoch {epoch}"
+    elif unasked == []:
+        return
+    yield f"whether this node was behind, or its files are of an older copy of it (then: --restored): {why}"
 
 
 def _losses(case: QuorumCase, choice: ChosenCopy) -> list[Loss]:
@@ -172,7 +194,7 @@ def _not_asked(case: QuorumCase, after: MetadataLog) -> set[int] | None:
 
     What was committed a majority has: the others have all of it, but not each of them.
     """
-    if case.own is not None and not case.own.is_empty and not case.own.cut_short:
+    if not case.ends_unknown:
         return set()
     unasked = votes.not_asked(case, after)
     return None if unasked is None else set(unasked)
@@ -183,8 +205,11 @@ def _unsure(case: QuorumCase, choice: ChosenCopy, unasked: set[int] | None) -> L
     whom = "nothing tells which nodes vote" if unasked is None else (
         f"the files of voter {', '.join(map(str, sorted(unasked)))} were not given"
     )  # fmt: skip
+    own = "its own log is gone, or ends before the newest snapshot"
+    if case.older is not None:
+        own = f"this node's files are of an older copy of it ({case.older})"
     why = (
-        f"its own log is gone, or ends before the newest snapshot, and {whom}: what was committed from "
+        f"{own}, and {whom}: what was committed from "
         f"offset {end} on may be with them alone, and a quorum without them would lose it"
     )
     return Left(why=why, path=case.path, next=_with_another(case))
@@ -215,4 +240,5 @@ def _with_another(case: QuorumCase) -> str:
     asked = [] if case.options.config is None else [f"--config {shlex.quote(case.options.config)}"]
     asked += [f"--from {shlex.quote(each)}" for each in case.options.from_]
     asked += [f"--gone {each}" for each in case.options.gone]
+    asked += ["--restored"] if case.options.restored else []
     return remedies.quorum(case.home.path, *asked, "--from OTHER_METADATA_DIR").command

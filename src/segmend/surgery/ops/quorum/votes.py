@@ -61,7 +61,7 @@ def steps(case: QuorumCase, after: MetadataLog) -> Iterator[Step]:
     voters = _voters(case, after)
     path = f"{case.path}/{FILE_NAME}"
     if case.node_id not in voters or is_other_directory(case, after):
-        if look(path, content=False).kind != "missing":
+        if case.older_votes is None and look(path, content=False).kind != "missing":
             yield Quarantine.of(path, "cannot be read, and this node has no vote")
         return
     others = sorted(voters - {case.node_id})
@@ -123,9 +123,10 @@ def _refuse_unseen(case: QuorumCase, others: Collection[int]) -> None:
     missing = sorted(set(unseen(others, case.sources)) - set(case.options.gone))
     if missing:
         them = ", ".join(map(str, missing))
+        since = f", which is an older one ({case.older_votes})" if case.older_votes else ""
         flags = " ".join(f"--gone {each}" for each in missing)
         raise SegmendError(
-            f"the votes of node {case.node_id} are lost with its quorum-state, and voter {them} may know of "
-            "an epoch in which it voted: give their copies too (--from), or say that their disks are gone "
-            f"for good and never come back: {flags}"
+            f"the votes of node {case.node_id} are lost with its quorum-state{since}, and voter {them} may "
+            "know of an epoch in which it voted: give their copies too (--from), or say that their disks are "
+            f"gone for good and never come back: {flags}"
         )
