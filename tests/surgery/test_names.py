@@ -71,6 +71,33 @@ def test_what_a_replica_proves_to_have_is_not_lost(clean: Desk) -> None:
     assert (ran.code, "Kafka's own topics are meant only by __*" in ran.err) == (16, True)
 
 
+def test_a_proof_that_is_gone_by_then_proves_nothing(clean: Desk) -> None:
+    """Another node led meanwhile, and the replica was cut to what that one had, or removed; it may grow."""
+    other = clean.root / "other"
+    copy_tree(home_of(clean, "single-0"), other / "single-0")
+    assert clean.plan("delete", "--partition", "single-0", "--replica", other).code == 0
+    first, *_, last = sorted((other / "single-0").glob("*.log"))
+    before, (sealed, active) = clean.tree(), (log.read_bytes() for log in (first, last))
+    end = batches_of(last)[-1]
+    for log, hurt in (
+        (last, active[: end.position]),  # cut, and more fetched from a leader that had another history
+        (last, active[:-1] + bytes([active[-1] ^ 1]) + active),
+        (first, sealed[:-1]),
+        (first, None),
+    ):
+        kept = log.read_bytes()
+        log.write_bytes(hurt) if hurt is not None else log.unlink()
+        ran = clean.run("apply", clean.plan_file, "--yes", "--state-dir", clean.state)
+        assert (ran.code, f"{log}: " in ran.err, "make the plan again" in ran.err) == (8, True, True), ran
+        assert "since it proved to have what this plan gives up here" in ran.err
+        assert clean.tree() == before
+        copy_tree(home_of(clean, "single-0"), other / "single-0")
+        assert log.read_bytes() == kept
+    last.write_bytes(active + active[end.position :])
+    clean.apply()
+    clean.undo()
+
+
 def test_a_replica_gets_the_id_that_its_topic_has(clean: Desk) -> None:
     home = home_of(clean, "single-0")
     own = home.joinpath("partition.metadata").read_text()

@@ -55,6 +55,7 @@ from segmend.surgery.fingerprint import hashing_told
 from segmend.surgery.plan import Plan
 from segmend.surgery.step import Step
 from segmend.surgery.twins import twins
+from segmend.surgery.witnesses import refuse_changed_witnesses
 from segmend.surgery.writing.effects import Effects, sync_dir
 from segmend.surgery.writing.transfer import written
 from segmend.surgery.writing.work import Workplace, crosses, folder
@@ -188,6 +189,8 @@ def examine(
         with _looking(run, tell):
             refuse_untold(run)
         refuse_state(run.plan, begun=None if untouched else run, run=run)
+        if untouched:
+            refuse_changed_witnesses(run.plan)
     else:
         refuse_stopped_since(run)
         refuse_twins_of_undo(run)

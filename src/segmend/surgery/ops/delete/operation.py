@@ -28,6 +28,7 @@ from segmend.surgery.replicas.replica_log import ReplicaLog
 from segmend.surgery.request import Request
 from segmend.surgery.step import Step
 from segmend.surgery.steps.quarantine import Quarantine
+from segmend.surgery.witnesses import witnesses
 
 NAME = "delete"
 EXAMPLES = """\
@@ -73,6 +74,7 @@ def plan(request: Request[Options]) -> Plan:
     draft = Draft(
         steps=steps, losses=[_loss(price) for price in going if price.unsaved],
         notes=list(_notes(request, going)), left=[_left(p, total) for p in last if p not in going],
+        extra=witnesses(price.proof for price in going if price.proof is not None),
     )  # fmt: skip
     arguments = arguments_of(options)
     return assembly.make(NAME, arguments, request, draft)
@@ -134,7 +136,10 @@ def _notes(request: Request[Options], going: Sequence[Price]) -> Iterator[str]:
 
 @frozen
 class Price:
-    """`unsaved`: no other replica is known to have these `records`, from offset `first` to `last`."""
+    """`unsaved`: no other replica is known to have these `records`, from offset `first` to `last`.
+
+    `proof` is the one that has all of it.
+    """
 
     partition: PartitionDir
     why: str
@@ -142,6 +147,7 @@ class Price:
     records: int = 0
     first: int | None = None
     last: int | None = None
+    proof: PartitionDir | None = None
 
 
 def price_of(
@@ -159,7 +165,8 @@ def price_of(
     others = [*_beside(partition, broker, leaving), *given_replicas(partition, replicas, ids)]
     for other in others:
         if has_all(own, ReplicaLog.of(other)):
-            return Price(partition=partition, why=f"{other.path} proves to have every batch of it")
+            why = f"{other.path} proves to have every batch of it"
+            return Price(partition=partition, why=why, proof=other)
     if others:
         why = f"{others[0].path} lacks some of it, or differs"
     else:

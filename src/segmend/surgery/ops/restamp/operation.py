@@ -40,6 +40,7 @@ from segmend.surgery.replicas.given import given_replicas
 from segmend.surgery.replicas.replica_log import ReplicaLog
 from segmend.surgery.request import Request
 from segmend.surgery.steps.replace_file import ReplaceFile
+from segmend.surgery.witnesses import witnesses
 
 NAME = "restamp"
 EXAMPLES = """\
@@ -89,7 +90,7 @@ class _Stamp:
 
 @frozen
 class _Risk:
-    """Records that a follower loses where one of these nodes leads without them.
+    """Records that a follower loses where one of these nodes leads without them; of others there are proofs.
 
     So 4.3.1 cut the one restamped replica of three to nothing, which it would have kept as a stray.
     """
@@ -97,6 +98,7 @@ class _Risk:
     stamp: _Stamp
     nodes: Sequence[int]
     tally: BatchTally
+    proofs: Sequence[PartitionDir]
 
 
 def plan(request: Request[Options]) -> Plan:
@@ -119,7 +121,8 @@ def plan(request: Request[Options]) -> Plan:
             raise SegmendError(f"{each.after.path}: with id {each.after.topic_id}: {why}; {hint}")
     _refuse_twins(stamps, changed)
     _refuse_shared_id(request, changed)
-    risks = list(_risks(request, changed))
+    exposed = list(_exposed(request, changed))
+    risks = [each for each in exposed if each.nodes]
     total = sum(risk.tally.records for risk in risks)
     accepted_loss.refuse_other_figure(options.accept_loss, total)
     kept = () if options.accept_loss is not None else [risk.stamp for risk in risks]
@@ -133,11 +136,12 @@ def plan(request: Request[Options]) -> Plan:
         steps=[_step(each) for each in going], notes=notes,
         losses=[] if kept else [_loss(risk) for risk in risks],
         left=[_left(risk, total) for risk in risks if kept],
+        extra=witnesses(proof for each in exposed if each.stamp in going for proof in each.proofs),
     )  # fmt: skip
     return assembly.make(NAME, arguments, request, draft)
 
 
-def _risks(request: Request[Options], changed: Sequence[_Stamp]) -> Iterator[_Risk]:
+def _exposed(request: Request[Options], changed: Sequence[_Stamp]) -> Iterator[_Risk]:
     exposed = [(each, nodes) for each in changed if (nodes := each.after.others_that_may_lead)]
     total, done = sum(each.partition.size for each, _ in exposed), 0
 
@@ -148,20 +152,20 @@ def _risks(request: Request[Options], changed: Sequence[_Stamp]) -> Iterator[_Ri
 
     for each, nodes in exposed:
         tally, _ = tally_of(ReplicaLog.of(each.partition, tell))
-        unproven = sorted(nodes - _proven(request, each)) if tally.records else []
-        if unproven:
-            yield _Risk(stamp=each, nodes=unproven, tally=tally)
+        proven = _proven(request, each) if tally.records else {}
+        unproven = sorted(nodes - proven.keys()) if tally.records else []
+        yield _Risk(stamp=each, nodes=unproven, tally=tally, proofs=[*proven.values()])
 
 
-def _proven(request: Request[Options], each: _Stamp) -> set[int]:
-    """The nodes whose replicas were given, and have every batch of this one."""
+def _proven(request: Request[Options], each: _Stamp) -> dict[int, PartitionDir]:
+    """By node the replicas that were given, and have every batch of this one."""
     ids = [topic_id for topic_id in (each.before.topic_id, each.after.topic_id) if topic_id is not None]
-    own, node_ids = ReplicaLog.of(each.partition), set()
+    own, proven = ReplicaLog.of(each.partition), dict[int, PartitionDir]()
     for other in given_replicas(each.partition, request.options.replica, ids):
         node_id = other.log_dir.node_id
         if node_id is not None and has_all(own, ReplicaLog.of(other)):
-            node_ids.add(node_id)
-    return node_ids
+            proven[node_id] = other
+    return proven
 
 
 def _loss(risk: _Risk) -> Loss:
