@@ -18,6 +18,7 @@ import pytest
 from hypothesis import settings
 
 from segmend.cli import stopped_surgery
+from tests.costs import RECORDING, Costs
 from tests.draws import CI, FAST, Draws
 from tests.golden.shared import GOLDEN, Shared, written
 from tests.memory import MEMORY, another_disk, has_room, prefix, remove_leftovers, swift
@@ -77,6 +78,10 @@ def pytest_configure(config: pytest.Config) -> None:
     budget = FAST if without_slow(config) else CI if os.environ.get("CI") == "true" else None
     if drawn := budget and (getattr(config, "workerinput", {}).get("draws", "") or whole):
         config.pluginmanager.register(Draws(budget, "" if drawn is True else drawn))
+    if os.environ.get(RECORDING):
+        config.pluginmanager.register(Costs())
+        if hasattr(config, "workerinput") or not config.option.numprocesses:
+            del os.environ[RECORDING]  # tests start runs of their own
     chosen = config.option.basetemp or os.environ.get("TMPDIR") or os.environ.get("PYTEST_DEBUG_TEMPROOT")
     if not chosen and not hasattr(config, "workerinput") and has_room():
         os.environ["PYTEST_DEBUG_TEMPROOT"] = str(MEMORY)

@@ -1,9 +1,10 @@
 """Run all fast tests, and record which of them are costly, for `tests.draws`: `python -m tests.costs`.
 
-Words are given to pytest: `-m "" tests/spark` runs those of Spark; rows of tests that did not run stay. In
-one process; a loaded machine takes more CPU for the same, so it had better be quiet.
+Words are given to pytest: `-m "" tests/spark` runs those of Spark, `-n 4 -m ""` all tests side by side;
+rows of tests that did not run stay. A loaded machine takes more CPU for the same, so it had better be quiet.
 """
 
+import ctypes
 import json
 import os
 import sys
@@ -14,9 +15,12 @@ from statistics import mean
 
 import pytest
 
-from tests.draws import COSTS, FAST, parts
+from tests.draws import COSTS, FAST, Worker, parts, recorded
 
 TICKS = os.sysconf("SC_CLK_TCK")
+PR_SET_CHILD_SUBREAPER = 36
+RECORDING = "SEGMEND_COSTS"
+"""Environment: `conftest.py` gives each process of the run its `Costs`."""
 
 
 def used() -> float:
@@ -40,9 +44,13 @@ def _above(process: int, parent: dict[int, int]) -> Iterator[int]:
 
 
 class Costs:
-    """A plug-in of pytest: adds up what the cases of each test take, and writes down who is costly."""
+    """A plug-in of pytest: adds up what the cases of each test take, and writes down who is costly.
+
+    What a test leaves behind in the background, as Spark's own scripts do, becomes a child of this process.
+    """
 
     def __init__(self) -> None:
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self._took: dict[tuple[str, str], list[float]] = defaultdict(list)
 
     @pytest.hookimpl(wrapper=True)
@@ -53,12 +61,21 @@ class Costs:
         self._took[parts(item.nodeid)].append(used() - began)
         return done
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Worker) -> None:
+        """What a worker saw."""
+        for file, test, took in getattr(node, "workeroutput", {}).get(RECORDING, ()):
+            self._took[file, test] += took
+
+    @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """All of them, in the order in which one looks for them, without those that are no longer there."""
-        recorded = session.config.rootpath / COSTS
+        if hasattr(session.config, "workeroutput"):
+            session.config.workeroutput[RECORDING] = [[*test, took] for test, took in self._took.items()]
+            return
         rows = {
             (file, test): cost
-            for file, tests in json.loads(recorded.read_text()).items()
+            for file, tests in recorded(session.config).items()
             for test, cost in tests.items()
         }
         rows |= {test: round(mean(took), 3) for test, took in self._took.items()}
@@ -66,7 +83,7 @@ class Costs:
         for (file, test), cost in sorted(rows.items()):
             if cost > FAST.cheap and is_there(session.config.rootpath / file, test):
                 files[file][test] = cost
-        recorded.write_text(json.dumps(files, indent=1) + "\n")
+        (session.config.rootpath / COSTS).write_text(json.dumps(files, indent=1) + "\n")
 
 
 def is_there(file: Path, test: str) -> bool:
@@ -75,4 +92,5 @@ def is_there(file: Path, test: str) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(pytest.main(["-q", *(sys.argv[1:] or ["tests"])], plugins=[Costs()]))
+    os.environ[RECORDING] = "true"
+    sys.exit(pytest.main(["-q", *(sys.argv[1:] or ["tests"])]))
