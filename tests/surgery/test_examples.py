@@ -358,6 +358,7 @@ DEEDS: Mapping[str, tuple[Deed, ...]] = {
         Deed(hurt_metadata("log"), extra),
         Deed(hurt_metadata("log"), extra),
         Deed(hurt_metadata("checkpoint"), extra),
+        Deed(hurt_metadata("checkpoint"), extra),
     ),
     "rename": (Deed(restored, renamed),) * 4,
     "repair": (
