@@ -1,7 +1,8 @@
 """Run all fast tests, and record which of them are costly, for `tests.draws`: `python -m tests.costs`.
 
 Words are given to pytest: `-m "" tests/spark` runs those of Spark, `-n 4 -m ""` all tests side by side;
-rows of tests that did not run stay. A loaded machine takes more CPU for the same, so it had better be quiet.
+rows of tests that did not run stay, as with `SEGMEND_COSTS=true .ci/run`. A loaded
+machine takes more CPU for the same, so it had better be quiet.
 """
 
 import ctypes
@@ -52,14 +53,21 @@ class Costs:
     def __init__(self) -> None:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self._took: dict[tuple[str, str], list[float]] = defaultdict(list)
+        self._begun = False
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """One more case."""
-        began = used()
+        """One more case, if it is begun: the day may leave it out."""
+        began, self._begun = used(), False
         done = yield
-        self._took[parts(item.nodeid)].append(used() - began)
+        if self._begun:
+            self._took[parts(item.nodeid)].append(used() - began)
         return done
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_call(self) -> None:
+        """It was not left out."""
+        self._begun = True
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Worker) -> None:
