@@ -26,7 +26,7 @@ from segmend.fleet.cross.replica import Cluster, Divergence, Group, ListedReplic
 from segmend.fleet.delta import AuditRun, DeltaFile
 from segmend.fleet.driver import Driver
 from segmend.fleet.healing import heal
-from segmend.fleet.listing import Place, absolute, brokers, compared_with_nobody
+from segmend.fleet.listing import Place, absolute, brokers, clusters, compared_with_nobody
 from segmend.fleet.pack import pack
 from segmend.fleet.plan import AuditPlan, make_plan
 from segmend.fleet.remote import listed_once
@@ -211,7 +211,7 @@ def _suspects(doubted: Sequence[SuspectRow], places: Mapping[int, Place]) -> lis
 def _groups(
     replicas: Iterable[HeldReplica], told: _BesideRows, places: Mapping[int, Place], spool: Spool
 ) -> Iterable[Group]:
-    clusters = _clusters(places.values())
+    whose = _clusters(places.values())
     for (cluster, topic, partition), same in groupby(replicas, itemgetter(*PARTITION)):
         group = list(same)
         doubtful = _is_unread(group[0], told, places)
@@ -219,7 +219,7 @@ def _groups(
             unread = doubtful or _is_unread(row, told, places)
             spool.add("replicas", _replica_row(row, told.diverged, unread=unread))
         yield Group(
-            cluster=clusters[cluster],
+            cluster=whose[cluster],
             topic=topic,
             partition=partition,
             replicas=[_replica(row, told.diverged, places) for row in group],
@@ -228,14 +228,14 @@ def _groups(
 
 
 def _clusters(places: Collection[Place]) -> dict[str, Cluster]:
-    by_cluster: dict[str, dict[int, list[str]]] = {}
-    for (cluster, broker), group in brokers(places).items():
-        by_cluster.setdefault(cluster, {})[broker] = [place.path for place in group]
     unreadable = {place.path for place in places if place.unreadable}
     return {
-        name: Cluster(cluster_id=name or None, brokers=members, unreadable=unreadable)
-        for name, members in by_cluster.items()
-    }
+        name: Cluster(
+            cluster_id=name or None, unreadable=unreadable,
+            brokers={broker: [place.path for place in group] for broker, group in members.items()},
+        )
+        for name, members in clusters(places).items()
+    }  # fmt: skip
 
 
 def _replica(row: HeldReplica, diverged: Diverged, places: Mapping[int, Place]) -> ListedReplica:

@@ -11,7 +11,7 @@ from segmend.cluster import ClusterForecast
 from segmend.cluster.cluster_dirs import NOBODYS, with_zookeeper
 from segmend.cluster.nodes import NodeStart, Sight, image_of, sight, start
 from segmend.fleet.driver import Driver
-from segmend.fleet.listing import Place, brokers, find_places
+from segmend.fleet.listing import Place
 from segmend.frozen import frozen
 from segmend.loading import ForecastOptions
 from segmend.logdir.release import Release
@@ -91,17 +91,6 @@ class FleetNodes:
 
     def starts(self, node_ids: Iterable[int], leader: int | None) -> Iterator[NodeStart]:
         return self._driver.run(play, [self._task(node_id, leader) for node_id in node_ids])
-
-
-def clusters(paths: Sequence[str]) -> dict[str, dict[int, list[Place]]]:
-    """The places of each node by cluster id ("" where no disk tells it), then by node id.
-
-    Ids are negative where nothing tells whose a dir is. Raises `SegmendError` for paths without log dirs.
-    """
-    by_cluster: dict[str, dict[int, list[Place]]] = {}
-    for (cluster, node_id), places in brokers(find_places(paths)).items():
-        by_cluster.setdefault(cluster, {})[node_id] = places
-    return by_cluster
 
 
 def forecast_fleet(

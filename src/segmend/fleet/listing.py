@@ -406,3 +406,14 @@ def _parents(path: str) -> Iterator[str]:
 def brokers(places: Iterable[Place]) -> dict[tuple[str, int], list[Place]]:
     """The places of each broker, by (cluster id, broker id)."""
     return grouped(places, lambda place: (place.cluster_id or "", place.broker))
+
+
+def clusters(places: Iterable[Place]) -> dict[str, dict[int, list[Place]]]:
+    """The places of each broker by cluster id ("" where no disk tells it), then by broker id.
+
+    Ids are negative where nothing tells whose a dir is.
+    """
+    by_cluster: dict[str, dict[int, list[Place]]] = {}
+    for (cluster, broker), group in brokers(places).items():
+        by_cluster.setdefault(cluster, {})[broker] = group
+    return by_cluster

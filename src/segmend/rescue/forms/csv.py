@@ -5,36 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
-from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.decoding import Decoding
 from segmend.rescue.forms import finish as finish
-from segmend.rescue.long_names import stem
-from segmend.rescue.outlet import Folder
-from segmend.rescue.partly import part
-from segmend.rescue.request import Due, Job, RescueRequest, Written
-from segmend.rescue.rows import Row, columns, rows
-from segmend.rescue.space import require_space
+from segmend.rescue.rows import Row
+from segmend.rescue.text_form import TextForm
 from segmend.rescue.texts import base64, base64_pieces, headers, instant, is_long
-
-
-def prepare(request: RescueRequest, outlet: Folder, due: Sequence[Due], known: MetadataImage | None) -> None:
-    del outlet, known
-    fields = columns(request.salvage)
-    require_space(request, due, lambda row, decoding: _line(row, fields, decoding))
-
-
-def write(job: Job, outlet: Folder) -> Written:
-    with part(job, outlet, f"{stem(job.name)}.csv") as opened:
-        stream, tally, decoding = opened.stream, opened.tally, opened.tally.decoding
-        fields = columns(job.request.salvage)
-        if opened.is_new:
-            stream.write((",".join((*fields, *decoding.columns)) + "\n").encode())
-        for row in rows(opened.job, tally, outlet.tell):
-            for piece in _line(row, fields, decoding):
-                stream.write(piece)
-            opened.wrote(row.offset)
-        size = stream.tell()
-    return tally.written(size)
 
 
 def _line(row: Row, fields: Sequence[str], decoding: Decoding) -> Iterable[bytes]:
@@ -72,3 +47,7 @@ def _field(value: object) -> str:
     if isinstance(value, int):
         return str(value)
     return '"' + str(value).replace('"', '""') + '"'
+
+
+_FORM = TextForm("csv", _line, lambda names: (",".join(names) + "\n").encode())
+prepare, write = _FORM.prepare, _FORM.write

@@ -8,8 +8,8 @@ import time
 from segmend.cli.cluster import chosen_nodes, tell_cluster
 from segmend.cli.output import emit
 from segmend.errors import ExitCode
-from segmend.fleet.forecast import clusters, forecast_fleet
-from segmend.fleet.listing import absolute
+from segmend.fleet.forecast import forecast_fleet
+from segmend.fleet.listing import absolute, clusters, find_places
 from segmend.loading import ForecastOptions
 
 from ..driving import driver_of, paths_for_tasks
@@ -17,7 +17,7 @@ from ..driving import driver_of, paths_for_tasks
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Forecast each cluster below the paths in turn."""
-    by_cluster, good = clusters(paths_for_tasks(args)), True
+    by_cluster, good = clusters(find_places(paths_for_tasks(args))), True
     options = ForecastOptions(deep=args.deep, now_ms=time.time_ns() // 1_000_000)
     chosen = chosen_nodes(args.only, {node for places in by_cluster.values() for node in places})
     zookeeper = absolute(args.zookeeper)
