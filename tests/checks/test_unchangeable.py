@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.checks import build_metadata as metadata
+from tests.checks import build_partition as build
 from tests.cli.run import Ran, run
 from tests.faults.written import metadata_dir, two_dirs, with_metadata
 from tests.mounts import need_mount
@@ -60,6 +61,21 @@ def test_what_an_attribute_keeps_is_a_finding(where: str, keep: Keep, tmp_path: 
     obey(ran)
     assert "K13" not in {each["code"] for each in run("check", log_dir, "--json").of("finding")}
     assert run("forecast", log_dir, "--json", "--kafka", "4.3.1").code == 0
+
+
+@pytest.mark.parametrize("file", ["meta.properties", "bootstrap.checkpoint", "t-0/partition.metadata"])
+def test_what_no_start_changes_is_a_warning(file: str, keep: Keep, tmp_path: Path) -> None:
+    """4.3.1 starts over these, and serves; the forecast says so."""
+    log_dir = node(tmp_path)
+    if file == "bootstrap.checkpoint":
+        level = build.record(0, None, metadata.feature("metadata.version", metadata.LEVEL_4_3))
+        (log_dir / file).write_bytes(build.batch(0, [level]))
+    keep(log_dir / file)
+    assert run("forecast", log_dir, "--json", "--kafka", "4.3.1").code == 0
+    found = [each for each in run("check", log_dir, "--json", "--kafka", "4.3.1").of("finding")]
+    assert [(each["file"], each["severity"]) for each in found if each["code"] == "K13"] == [
+        (file, "warning")
+    ]
 
 
 def obey(ran: Ran) -> None:
@@ -119,6 +135,12 @@ def test_an_identity_that_is_written_anew(
     before = run("forecast", *dirs, "--json", "--kafka", release).json[-1]
     assert before["outcome"] == "starts"
     keep(dirs[1] / "meta.properties")
+    (found,) = (
+        each
+        for each in run("check", *dirs, "--json", "--kafka", release).of("finding")
+        if each["code"] == "K13"
+    )
+    assert (found["severity"] == "error") is bool(offline or outcome == "refuses")
     ran = run("forecast", *dirs, "--json", "--kafka", release)
     assert ran.json[-1]["outcome"] == outcome
     assert [each["outcome"] for each in ran.of("dir")].count("offline") == offline

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import shlex
 from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
 from segmend.broker.failures import CANNOT_LOCK, CANNOT_REPLACE, NOT_READABLE
+from segmend.broker.identity import REWRITING, Rewriting
 from segmend.findings import Finding, Remedy, Where
-from segmend.formats.names import SEGMENT_SUFFIXES
+from segmend.formats import partition_metadata
+from segmend.formats.meta_properties import FILE_NAME as META_PROPERTIES
+from segmend.formats.names import BOOTSTRAP_CHECKPOINT, SEGMENT_SUFFIXES
 from segmend.logdir.as_user import READ_ONLY, access_list, mount_point, on_this_disk, unchangeable
 from segmend.logdir.file_system import FILES, READ, SEARCH, WRITE, FileStat
 from segmend.logdir.log_dir import LOCK, LogDir
@@ -19,7 +23,7 @@ from segmend.logdir.user import ROOT, User
 
 from . import remedies
 from .context import DirContext
-from .manual import ERROR, OFFLINE, Code, Level, Page, Scope
+from .manual import ERROR, OFFLINE, WARNING, Code, Level, Page, Scope
 
 CODES = (
     Code("K13", ERROR, "a file or directory that the user who owns the log dir cannot read or write", OFFLINE,
@@ -44,6 +48,13 @@ LEVEL = Level.STARTUP
 MAX_SHOWN = 100
 # What would be four more looks for each segment.
 _OF_SEGMENTS = (*SEGMENT_SUFFIXES, ".snapshot")
+_FAILS = "a start, retention or the removal of its topic fails over that"
+_QUIET = "no start fails over that; what is to replace or remove it does"
+_UNTOUCHED = {
+    META_PROPERTIES: "no start fails over that unless it has to change what is in it",
+    BOOTSTRAP_CHECKPOINT: _QUIET,
+    partition_metadata.FILE_NAME: _QUIET,
+}
 _WRITTEN_IN_PLACE = (*SEGMENT_SUFFIXES, ".swap", ".tmp", f"/{LOCK}")
 
 
@@ -70,16 +81,24 @@ def _unchangeable(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     for name, words, partition in _kept(log_dir, context):
         path = f"{context.path}/{name}" if name else context.path
         mounted = words == READ_ONLY
+        quiet = _UNTOUCHED.get(posixpath.basename(name)) if not _is_written_anew(name, context) else None
         fix = "mount -o remount,rw" if mounted else "chattr -i -a"
         yield context.finding(
             "K13",
-            f"nobody, root not either, can write, replace or remove it ({words}): a start, retention or the "
-            "removal of its topic fails over that",
+            f"nobody, root not either, can write, replace or remove it ({words}): {quiet or _FAILS}",
             Where(name or None),
             of=partition.key if partition else None,
             broker_says=CANNOT_REPLACE.format(path, words),
             remedy=remedies.advice(f"{fix} {shlex.quote(mount_point(path) if mounted else path)}"),
+            severity=None if quiet is None else WARNING,
         )
+
+
+def _is_written_anew(name: str, context: DirContext) -> bool:
+    """Whether the release writes this meta.properties at each start."""
+    how = REWRITING.of(context.release)
+    at_each_start = how not in (Rewriting.NEVER, Rewriting.IF_OTHER)
+    return name == META_PROPERTIES and at_each_start and not context.broker_dirs.kraft
 
 
 def _kept(log_dir: LogDir, context: DirContext) -> Iterator[tuple[str, str, PartitionDir | None]]:
