@@ -37,3 +37,19 @@ def compacted(
         return True
     usual = dynamic.get(POLICY, given.get(POLICY, ""))
     return "compact" in policies_in(own.get("cleanup.policy", usual))
+
+
+def newly_compacted(
+    topic: str,
+    cleaned_to: int | None,
+    own: Mapping[str, str],
+    dynamic: Mapping[str, str],
+    given: Mapping[str, str],
+) -> bool:
+    """Whether a setting of the broker, not of the topic, has the cleaner take a log that it never took."""
+    return (
+        cleaned_to is None
+        and topic not in COMPACTED_TOPICS
+        and "cleanup.policy" not in own
+        and compacted(topic, cleaned_to, own, dynamic, given)
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from segmend.broker.cleaner import SETS_ASIDE
+from segmend.broker.cleanup_policy import POLICY
 from segmend.broker.deletions import REPLICA_DELETED
 from segmend.broker.retention import (
     DELETE_DELAY_SECONDS,
@@ -30,7 +31,7 @@ from segmend.loading.high_watermark import Watermark
 from segmend.loading.limits import Retention
 from segmend.loading.load import LoadedLog
 from segmend.loading.segment import Segment, lost_from, newest_from
-from segmend.loading.values import Extent, Later
+from segmend.loading.values import COMPACTED, Extent, Later
 from segmend.logdir.files import FileEntry
 from segmend.logdir.index_file import last_entry
 from segmend.logdir.partition_dir import PartitionDir
@@ -126,6 +127,10 @@ def _is_untold(each: Retained) -> bool:
     return each.largest_timestamp == 0 or each.by_mtime
 
 
+_FIRST_CLEANING = (
+    f"{POLICY} has compact, and the cleaner was not here before: of each key the newest record stays, "
+    "without a key none; segmend explain compaction"
+)
 _UNLESS_CLEANED = ", unless the log cleaner rewrites it before, and its records are younger than that"
 _UNLESS_THROWN = (
     ", unless the log cleaner takes the log before: it throws over {0.file} at byte {0.position} "
@@ -161,6 +166,21 @@ def _later(
         records_lost=0 if stays else doomed.records, undue=undue,
         broker_says=breach.broker_says,
     )  # fmt: skip
+
+
+def by_first_cleaning(loaded: LoadedLog) -> Iterator[Later]:
+    """A log that the cleaner takes for the first time: how much of it goes, only its records tell.
+
+    All but the newest segment may be cleaned, once the high watermark is behind it; nothing of a log over
+    which the cleaner throws.
+    """
+    partition, closed = loaded.state.partition, loaded.state.segments[:-1]
+    if sum(each.size for each in closed) and thrown_over(loaded) is None:
+        yield Later(
+            dir=partition.log_dir.path, file=partition.name, topic=partition.topic,
+            partition=partition.partition, what=COMPACTED, why=_FIRST_CLEANING, seconds=None,
+            segments=len(closed),
+        )  # fmt: skip
 
 
 def look_of(loaded: LoadedLog, after: Extent, limits: Limits, mark: Watermark, now_ms: int) -> RetentionLook:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from segmend.broker.checkpoints import drops_epochs
 from segmend.broker.cleaner import SETS_ASIDE
-from segmend.broker.cleanup_policy import compacted
+from segmend.broker.cleanup_policy import compacted, newly_compacted
 from segmend.broker.failures import CANNOT_WRITE_CHECKPOINT, ENDS_WITH_IT, LoadFailure, fatal
 from segmend.broker.identity import NEITHER
 from segmend.broker.index_room import known_room
@@ -31,7 +31,7 @@ from segmend.loading.cleaner_reads import Spoiled, thrown_over
 from segmend.loading.coordinator_state import not_loaded
 from segmend.loading.dirs import DirState, is_needed
 from segmend.loading.high_watermark import AssignedReplicas, high_watermark, replicas_of
-from segmend.loading.later import UNLESS_DEAD, by_deletion, by_retention
+from segmend.loading.later import UNLESS_DEAD, by_deletion, by_first_cleaning, by_retention
 from segmend.loading.limits import Known, Retention, Sources, TopicSettings, retention_of
 from segmend.loading.load import LoadedLog, load
 from segmend.loading.metadata_log import UNKNOWN
@@ -431,14 +431,18 @@ def _all_of(loaded: LoadedLog) -> Lost:
 
 
 def _served(dir_state: DirState, loaded: LoadedLog, after: Extent, situation: Situation) -> tuple[Later, ...]:
-    """The high watermark, and what retention will do."""
+    """The high watermark, and what retention and a first cleaning will do."""
     partition = loaded.state.partition
     note_short(dir_state, loaded, after, situation.image)
     stored = dir_state.of(HIGH_WATERMARK, partition.key)
     mark = high_watermark(after, stored, situation.replicas(partition), situation.broker.release)
     retention = situation.retention(partition.topic)
     cleaned = dir_state.of(CLEANER_OFFSET, partition.key)
-    gone = by_retention(loaded, after, retention, mark, cleaned, now_ms=situation.now_ms)
+    gone = [*by_retention(loaded, after, retention, mark, cleaned, now_ms=situation.now_ms)]
+    own, config = situation.topic(partition.topic), situation.broker.config
+    taken = newly_compacted(partition.topic, cleaned, own, situation.dynamic, config.given)
+    if config.cleaner_runs and taken and not gone:
+        gone += by_first_cleaning(loaded)
     if situation.known(partition.topic).topic:
         return tuple(gone)
     return tuple(replace(each, why=f"{each.why}{_UNKNOWN_TOPIC}") for each in gone)

@@ -234,6 +234,10 @@ TOO_EARLY: Final = "by their own timestamps records of it are younger than that"
 """Of what a damaged time index, or the time of a file, lets retention delete."""
 
 
+COMPACTED: Final = "compacted"
+"""`what` of a log that the cleaner takes for the first time."""
+
+
 @frozen
 class Later:
     """What happens in the first minutes after the start; `seconds` after it, or None if not sure.

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from segmend.loading.timing.costs import PARTS
 from segmend.loading.timing.estimate import Estimate
 from segmend.loading.values import (
+    COMPACTED,
     EFFECTS,
     TOO_EARLY,
     BrokerOutcome,
@@ -179,6 +180,8 @@ def later_lines(outcomes: Iterable[Later], style: Style = PLAIN, *, every: bool 
         counted = f"{plural(later.records_lost, 'record')}, " if later.records_lost else ""
         amount = f"{plural(later.segments, 'segment')}, {counted}"
         amount = f": {amount}{text.size(later.bytes_lost)}" if later.what != "directory replaced" else ""
+        if later.what == COMPACTED:
+            amount = f": {plural(later.segments, 'segment')}"
         undue = f", {style('red', 'too early')}: {TOO_EARLY}" if later.undue else ""
         yield f"{when}: {style('yellow', later.what)} {where}{amount} ({later.why}{undue})"
     if more:
@@ -214,15 +217,18 @@ def _part(time: Estimate, part: str, seconds: float) -> str:
 
 
 def broker_lines(
-    outcome: BrokerOutcome, deleted: int = 0, style: Style = PLAIN, *, undue: int = 0
+    outcome: BrokerOutcome, deleted: int = 0, style: Style = PLAIN, *, undue: int = 0, compacted: int = 0
 ) -> Iterator[str]:
-    """The verdict; `deleted` are records that go within minutes after it, `undue` of them too early."""
+    """The verdict; `deleted` are records that go within minutes after it, `undue` of them too early.
+
+    `compacted` are logs that the cleaner takes then for the first time.
+    """
     rules = f"rules of Kafka {outcome.release} ({outcome.release_reason})"
     if not outcome.starts:
         yield f"{style('red', 'the broker refuses to start')}: {text.clean(outcome.reason or '')}"
         yield rules
     else:
-        words = "; ".join(_became(outcome, deleted, undue, style))
+        words = "; ".join(_became(outcome, deleted, undue, compacted, style))
         seconds = f"about {text.duration(outcome.seconds)}{_parts(outcome.time)}"
         worst = "" if outcome.supposed is None else f"; if {text.clean(outcome.supposed)}"
         yield f"the broker starts{worst}, {words}; {seconds}; {rules}"
@@ -232,7 +238,7 @@ def broker_lines(
         yield f"assumed: {text.clean('; '.join(outcome.assumed))}"
 
 
-def _became(outcome: BrokerOutcome, deleted: int, undue: int, style: Style) -> Iterator[str]:
+def _became(outcome: BrokerOutcome, deleted: int, undue: int, compacted: int, style: Style) -> Iterator[str]:
     """What is lost, what is not served, and what can be said of neither."""
     lost = outcome.lost
     if lost.partitions:
@@ -247,10 +253,12 @@ def _became(outcome: BrokerOutcome, deleted: int, undue: int, style: Style) -> I
     if metadata.partitions:
         yield style("red", text.metadata_lost(metadata.records))
     if outcome.nothing_lost:
-        yield "nothing lost by the start" if deleted else "nothing lost"
+        yield "nothing lost by the start" if deleted or compacted else "nothing lost"
     elif not lost.partitions:
         other, of = (" other", "topics") if metadata.partitions else ("", "the others")
         yield f"no{other} loss seen" if outcome.unknown else f"nothing lost of {of}"
     if deleted:
         early = f", {style('red', f'{undue:,} of them too early')}" if undue else ""
         yield f"{plural(deleted, 'record')} deleted within minutes after it{early}"
+    if compacted:
+        yield f"{plural(compacted, 'log')} compacted for the first time soon after it"

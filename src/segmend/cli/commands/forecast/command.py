@@ -36,6 +36,7 @@ from segmend.loading import (
     forecast_any,
 )
 from segmend.loading.timing.estimate import Machine
+from segmend.loading.values import COMPACTED
 from segmend.logdir.as_user import user_of
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.processes import max_map_count
@@ -165,7 +166,8 @@ def _tell(forecast: Forecast, look: Style, progress: Progress, *, every: bool) -
     if forecast.broker is not None:
         later = [line for line in lines if isinstance(line, Later)]
         deleted, undue = (sum(x.records_lost for x in some) for some in (later, filter(_is_bad, later)))
-        emit(broker_lines(forecast.broker, deleted, look, undue=undue))
+        compacted = sum(line.what == COMPACTED for line in later)
+        emit(broker_lines(forecast.broker, deleted, look, undue=undue, compacted=compacted))
     return _code(any(map(_is_bad, lines)))
 
 
