@@ -204,6 +204,14 @@ class TestLz4:
             assert "no content checksum" in failure(LZ4, frame[:-cut]).reason
         assert decompress(LZ4, frame[:-4] + b"none") == MIXED
 
+    def test_nothing_is_read_behind_a_block_of_no_bytes(self) -> None:
+        """4.3.1 takes it for the end: "premature EOF reached"; right before the end it does no harm."""
+        head, end = compress(LZ4, b"")[:7], bytes(4)
+        empty, full = b"\1\0\0\0\0", b"\3\0\0\x80abc"
+        assert decompress(LZ4, head + full + empty + empty + end) == b"abc"
+        for blocks in (empty + full, full + empty + full):
+            assert "a block of no bytes" in failure(LZ4, head + blocks + end).reason
+
     def test_liblz4_reads_what_is_written(self) -> None:
         assert lz4.frame.decompress(compress(LZ4, MIXED)) == MIXED
 

@@ -2,7 +2,7 @@
 
 Follows `org.apache.kafka.common.compress.Lz4BlockInputStream`: independent blocks only,
 content checksum (which must be there) and content size skipped, bytes after the end mark
-ignored, and for magic 0 a header checksum that nobody looks at (old clients wrote it over
+ignored, nothing read behind a block of no bytes (`ChunkedBytesStream` takes that for the end), and for magic 0 a header checksum that nobody looks at (old clients wrote it over
 the wrong bytes).
 """
 
@@ -39,6 +39,7 @@ def pieces(view: memoryview, _limit: int, magic: int) -> Iterator[tuple[int, byt
         raise Malformed(at - 1, "lz4: Stream frame descriptor corrupted")
     checksum_size = 4 if flags & 0x10 else 0
     end_size = 8 if flags & 0x04 else 4
+    empty_at: int | None = None
     while True:
         if len(view) - at < 4:
             raise Truncated(at, _PREMATURE_EOS)
@@ -51,7 +52,12 @@ def pieces(view: memoryview, _limit: int, magic: int) -> Iterator[tuple[int, byt
         end = at + 4 + size + checksum_size
         if len(view) < end:
             raise Truncated(at, _PREMATURE_EOS)
-        yield end, _block(view, at, size, max_block, word, checksum_size)
+        block = _block(view, at, size, max_block, word, checksum_size)
+        if block and empty_at is not None:
+            raise Malformed(empty_at, "lz4: a block of no bytes, behind which nothing is read")
+        if not block:
+            empty_at = at
+        yield end, block
         at = end
 
 

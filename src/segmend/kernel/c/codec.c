@@ -116,7 +116,7 @@ static int64_t lz4_frame(const uint8_t *p, int64_t n, int64_t limit, uint8_t **o
         int64_t got = block;
         if (word >> 31) memcpy(*out + size, p, (size_t)block);
         else got = lz4_block(p, block, *out + size, max_block);
-        if (got < 0 || got > limit - size) return -1;
+        if (got <= 0 || got > limit - size) return -1;
         size += got;
         p += block;
     }
