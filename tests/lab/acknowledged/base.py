@@ -55,6 +55,10 @@ def archive(version: str) -> Path:
     return HERE / f"{version}.tar.xz"
 
 
+TIME = 1_761_955_200_000
+"""Milliseconds; what is written goes up from here."""
+
+
 class Story:
     """The producers, and what they were told."""
 
@@ -71,6 +75,7 @@ class Story:
         self.cluster, self.draw = cluster, random.Random(seed)
         self.told: list[Row] = []
         self.number = 0
+        self.headers = True
         codec = "lz4"
         boot = cluster.bootstrap
         self.plain = producer(boot, compression_type="none", linger_ms=5)
@@ -87,8 +92,9 @@ class Story:
             gone = compacted and self.draw.random() < 0.15
             value = None if gone else b"%d %s" % (self.number, self.draw.randbytes(self.draw.randrange(120)))
             headers: list[tuple[str, bytes | None]] = [("n", b"%d" % self.number)] * self.draw.randrange(3)
+            headers = headers if self.headers else []
             client.produce(
-                topic, value, key, partition, timestamp=1_761_955_200_000 + self.number, headers=headers,
+                topic, value, key, partition, timestamp=TIME + self.number, headers=headers,
                 on_delivery=self._callback(into, headers),
             )  # fmt: skip
         client.poll(0)

@@ -2,7 +2,7 @@
 
 Each broker cleans in its own way: the first at once and tombstones, too, the second never, the third late.
 Transactions, some aborted, write the compacted topic between the rounds, and delete keys that are written
-again later, or never.
+again later, or never. In each round some keys are written once, and those of an earlier one deleted for good.
 
 `python -m tests.lab.acknowledged RELEASE --base FILE` takes it.
 """
@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.lab.acknowledged.base import Row, Story, make, make_topics, patiently, producer
+from tests.lab.acknowledged.base import TIME, Row, Story, make, make_topics, patiently, producer
 from tests.lab.cluster import Cluster
 
 CLEANERS: tuple[dict[str, str], ...] = (
@@ -23,6 +23,10 @@ CLEANERS: tuple[dict[str, str], ...] = (
 
 class Cleaned(Story):
     """See above."""
+
+    def __init__(self, cluster: Cluster, seed: int) -> None:
+        super().__init__(cluster, seed)
+        self.passing: list[bytes] = []
 
     @staticmethod
     def prepare(cluster: Cluster) -> None:
@@ -64,8 +68,21 @@ class Cleaned(Story):
                 end = client.commit_transaction if kept else client.abort_transaction
                 patiently(lambda end=end: end(60))  # type: ignore[misc]
                 self.told += mine if kept else []
+            self._pass_by()
             if number % 2:
                 time.sleep(1.5)
+
+    def _pass_by(self) -> None:
+        """New keys, and tombstones of older ones: nobody writes these again."""
+        self.passing.append(f"passing {len(self.passing)}".encode())
+        deleted = self.passing[-4] if len(self.passing) > 3 else None
+        for key, value in ((self.passing[-1], b"once"), *([(deleted, None)] if deleted else [])):
+            self.number += 1
+            self.keyed.produce(
+                "compacted", value, key, 0, timestamp=TIME + self.number,
+                on_delivery=self._callback(self.told, []),
+            )  # fmt: skip
+            self.keyed.flush(90)
 
 
 if __name__ == "__main__":
