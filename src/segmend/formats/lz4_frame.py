@@ -2,8 +2,9 @@
 
 Follows `org.apache.kafka.common.compress.Lz4BlockInputStream`: independent blocks only,
 content checksum (which must be there) and content size skipped, bytes after the end mark
-ignored, nothing read behind a block of no bytes (`ChunkedBytesStream` takes that for the end), and for magic 0 a header checksum that nobody looks at (old clients wrote it over
-the wrong bytes).
+ignored, nothing read behind a block of no bytes (`ChunkedBytesStream` takes it for the end),
+and for magic 0 a header checksum that nobody looks at (old clients wrote it over the wrong
+bytes).
 """
 
 from __future__ import annotations
@@ -26,6 +27,17 @@ _PREMATURE_EOS = "lz4: Stream ended prematurely"
 
 def pieces(view: memoryview, _limit: int, magic: int) -> Iterator[tuple[int, bytes]]:
     """(position, bytes of one block at most 4 MiB long); `Malformed` where the frame breaks."""
+    empty_at: int | None = None
+    for at, end, block in _blocks(view, magic):
+        if block and empty_at is not None:
+            raise Malformed(empty_at, "lz4: a block of no bytes, behind which nothing is read")
+        if not block:
+            empty_at = at
+        yield end, block
+
+
+def _blocks(view: memoryview, magic: int) -> Iterator[tuple[int, int, bytes]]:
+    """(position, the one after it, bytes) of each block."""
     if len(view) < 6:
         raise Truncated(0, _PREMATURE_EOS)
     if view[:4] != MAGIC:
@@ -39,7 +51,6 @@ def pieces(view: memoryview, _limit: int, magic: int) -> Iterator[tuple[int, byt
         raise Malformed(at - 1, "lz4: Stream frame descriptor corrupted")
     checksum_size = 4 if flags & 0x10 else 0
     end_size = 8 if flags & 0x04 else 4
-    empty_at: int | None = None
     while True:
         if len(view) - at < 4:
             raise Truncated(at, _PREMATURE_EOS)
@@ -52,12 +63,7 @@ def pieces(view: memoryview, _limit: int, magic: int) -> Iterator[tuple[int, byt
         end = at + 4 + size + checksum_size
         if len(view) < end:
             raise Truncated(at, _PREMATURE_EOS)
-        block = _block(view, at, size, max_block, word, checksum_size)
-        if block and empty_at is not None:
-            raise Malformed(empty_at, "lz4: a block of no bytes, behind which nothing is read")
-        if not block:
-            empty_at = at
-        yield end, block
+        yield at, end, _block(view, at, size, max_block, word, checksum_size)
         at = end
 
 
