@@ -195,6 +195,13 @@ BY_TIME = "startingOffsetsByTimestamp"
         ),
         ({BY_TIME: '{"t":{"0":9999999999999}}', f"{BY_TIME}Strategy": "latest"}, range(0)),
         ({"startingTimestamp": "9999999999999", f"{BY_TIME}Strategy": "latest"}, range(0)),
+        # -1 and -2 stand for the end and the beginning: Spark hands them on to a broker, which knows them.
+        ({"endingTimestamp": "-1"}, range(120)),
+        ({"startingTimestamp": "-2", "endingTimestamp": "+1700000001000"}, range(3)),
+        ({"startingTimestamp": "-1"}, range(0)),
+        ({"endingTimestamp": "-2"}, range(0)),
+        ({BY_TIME: '{"t":{"0":-2}}', "endingOffsetsByTimestamp": '{"t":{"0":-1}}'}, range(120)),
+        ({BY_TIME: '{"t":{"0":-1}}', "endingOffsets": '{"t":{"0":-1}}'}, range(0)),
         # The earliest is not compared with where a read ends, whatever that is.
         ({"startingOffsets": '{"t":{"0":-2}}', "endingOffsets": '{"t":{"0":0}}'}, range(0)),
     ],
@@ -215,7 +222,12 @@ def test_times_by_partition_mean_what_they_mean_in_spark(
             {BY_TIME: '{"t":{"0":9}}', "endingOffsetsByTimestamp": '{"t":{"0":8}}'},
             "t-0 would begin at 9, behind the endingOffsetsByTimestamp 8",
         ),
-        ({BY_TIME: '{"t":{"0":-1}}'}, "t-0: -1 is no time"),
+        ({BY_TIME: '{"t":{"0":-3}}'}, "t-0: -3 is no time, nor -1 or -2"),
+        ({"endingTimestamp": "-3"}, "-3 is no time, nor -1 or -2"),
+        (
+            {"startingTimestamp": "-1", "endingOffsets": '{"t":{"0":9}}'},
+            "t-0 would begin at 120, behind where",
+        ),
         ({BY_TIME: "0"}, "'0' is not of the form"),
         ({f"{BY_TIME}Strategy": "first"}, "'first' is none of error, latest"),
         (

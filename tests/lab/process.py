@@ -76,7 +76,9 @@ def java_command(
     if jvm is None:
         shared = archive(release)
         jvm = [*SMALL_JVM, *([f"-XX:SharedArchiveFile={shared}"] if shared.exists() and not classes else [])]
-    flags = [*jvm, f"-D{option}=file:{logging}", "-cp", ":".join(path)]
+    # Who is killed leaves there what it unpacked (lz4's library).
+    settings = f"-D{option}=file:{logging}", f"-Djava.io.tmpdir={logging.parent}"
+    flags = [*jvm, *settings, "-cp", ":".join(path)]
     return [str(find_java()), *flags, main, *map(str, args)]
 
 

@@ -11,7 +11,7 @@ import random
 import re
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,23 +31,85 @@ _PATIENCE = {"kafkaConsumer.pollTimeoutMs": "5000"}
 """Milliseconds that Spark waits for what is behind the end; two minutes if nothing is said."""
 
 
-_OFFSETS = ("{}", " {} ", "nonsense", "latest", "EARLIEST", '{"single":{}}', '{"nowhere":{"0":1}}')
-_TIMES = ("{}", "nonsense", '{"single":{}}', '{"single":{"0":-1}}')
+_OFFSETS = (
+    "{}", " {} ", "nonsense", "latest", "EARLIEST", '{"single":{}}', '{"nowhere":{"0":1}}', "", "null", "[]", "0",
+    *(
+        f'{{"single":{{{number}}}}}'
+        for number in (
+            '"0":-1', '"0":-2', '"0":-3', '"0":"5"', '"0":5.0', '"0":5.7', '"0":1e1', '"0":null', '"0":true',
+            '"0":9223372036854775808', '"00":5', '"+0":5', '" 0":5', '"-0":5', '"0":5,"9":5', '"0":5,"-1":5', '"x":5',
+            '"0":5,"0":7', "0:5",
+        )
+    ),
+    '{"single":{"0":5}} {}', '{"single":{"0":5},}', '{"single":{"0":5},"nowhere":{}}', "{'single':{'0':5}}",
+    '{"single":null}', '{"single":[5]}', '{"single":{"0":5},"single":{"0":7}}',
+)  # fmt: skip
+_TIMES = (
+    "{}", "nonsense", '{"single":{}}', "", "latest", "7", '{"nowhere":{"0":7}}',
+    *(
+        f'{{"single":{{"0":{time}}}}}'
+        for time in (-1, -2, -6, 0, '"7"', 7.5, "1e1", "null", 1 << 62, 1 << 63, "9,\"9\":7")
+    ),
+)  # fmt: skip
+_TIME = (
+    "0",
+    " 7 ",
+    "-1",
+    "-2",
+    "-6",
+    "now",
+    "",
+    "+7",
+    "-0",
+    "007",
+    "7.0",
+    "1e1",
+    "0x7",
+    "٧",
+    str(1 << 62),
+    str(1 << 63),
+)
 ODD: Mapping[str, Sequence[str]] = {
     "startingOffsets": _OFFSETS,
     "endingOffsets": _OFFSETS,
-    "startingTimestamp": ("0", " 7 ", "-1", "now", ""),
-    "endingTimestamp": ("0", " 7 ", "-1", "now", str(1 << 62)),
+    "startingTimestamp": _TIME,
+    "endingTimestamp": _TIME,
     "startingOffsetsByTimestamp": _TIMES,
     "endingOffsetsByTimestamp": _TIMES,
-    "minPartitions": ("0", "-1", "x", ""),
-    "failOnDataLoss": ("TRUE", "no"),
-    "startingOffsetsByTimestampStrategy": ("LATEST", "earliest"),
-    "includeHeaders": ("True", "no"),
-    "kafka.isolation.level": ("READ_COMMITTED", "serializable"),
-    "subscribe": ("single", "nowhere", " "),
-    "subscribePattern": ("single", "nowhere.+"),
-    "assign": ('{"single":[0]}', '{"single":[9]}', "{}"),
+    "minPartitions": ("0", "-1", "x", "", "+3", " 3 ", "3.0", str(1 << 31)),
+    "maxOffsetsPerTrigger": ("3", "0", "-1", "x", ""),
+    "failOnDataLoss": ("TRUE", "no", "", " true "),
+    "startingOffsetsByTimestampStrategy": ("LATEST", "earliest", "", " latest "),
+    "includeHeaders": ("True", "no", "", " true "),
+    "kafka.isolation.level": ("READ_COMMITTED", "serializable", "", " read_committed "),
+    "subscribe": (
+        "single",
+        "nowhere",
+        " ",
+        "",
+        ",",
+        "single,",
+        ",single",
+        "single,single",
+        " single , plain-v2 ",
+        "Single",
+    ),
+    "subscribePattern": ("single", "nowhere.+", "", " ", "(", "single|", "(?i)SINGLE", " single "),
+    "assign": (
+        '{"single":[0]}',
+        '{"single":[9]}',
+        "{}",
+        "",
+        '{"single":[]}',
+        '{"single":0}',
+        '{"single":["0"]}',
+        '{"single":[0,0]}',
+        '{"single":[0.0]}',
+        '{"single":[-1]}',
+        '{"nowhere":[0]}',
+        '{"single":[0]} x',
+        "single",
+    ),
 }
 """What few say: values that make no sense, and a second choice of topics; Spark takes some of them."""
 
@@ -81,6 +143,14 @@ def draw(random_: random.Random, there: Partitions, times: Sequence[int]) -> dic
         name = random_.choice(sorted(ODD))
         options[name] = random_.choice(ODD[name])
     return options
+
+
+def each_odd() -> Iterator[dict[str, str]]:
+    """Each odd value by itself, of one topic if it does not choose the topics."""
+    for name, values in ODD.items():
+        others = {} if name in ("subscribe", "subscribePattern", "assign") else {"subscribe": "single"}
+        for value in values:
+            yield others | {name: value}
 
 
 def _topics(random_: random.Random, there: Partitions) -> tuple[list[tuple[str, int]], dict[str, str]]:
@@ -144,6 +214,7 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--odd", action="store_true", help="each odd value once, and nothing drawn")
     given = parser.parse_args(words)
     with tempfile.TemporaryDirectory() as root, Cluster("4.3.1", Path(root)) as cluster:
         cluster.start()
@@ -156,9 +227,9 @@ def main(words: list[str]) -> int:
         for row in rows(ours):
             there.setdefault((row["topic"], row["partition"]), []).append(row["offset"])
         times = [int(row["timestamp"].timestamp() * 1000) for row in rows(ours)]
-        random_, differ = random.Random(given.seed), 0
-        for _ in range(given.count):
-            options = draw(random_, there, times)
+        random_, differ, count = random.Random(given.seed), 0, 0
+        drawn = (draw(random_, there, times) for _ in range(given.count))
+        for count, options in enumerate(each_odd() if given.odd else drawn, 1):
             # A batch of ours fails over it only if that is said (`mode` is how else it is told).
             loss = {"failOnDataLoss": "true"} | options
             reads = (
@@ -184,7 +255,7 @@ def main(words: list[str]) -> int:
                 ]
                 where = "" if isinstance(mine, str) or isinstance(theirs, str) else f" {apart(mine, theirs)}"
                 print(f"{json.dumps(options)}: ours {said[0]}; Spark's {said[1]}{where}", flush=True)
-        print(f"seed {given.seed}: {given.count} reads, {differ} differ")
+        print(f"seed {given.seed}: {count} reads, {differ} differ")
         spark.stop()
     return min(differ, 1)
 

@@ -57,6 +57,11 @@ def bare_python(folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
+def tmp(folder: Path) -> str:
+    """A flag: executors that are killed leave what they were sent, 130 MB each, where Java has its temporary files."""
+    return f"-Djava.io.tmpdir={folder}"
+
+
 class Daemons:
     """Processes of Spark, each with a log in `folder`, which end with the block."""
 
@@ -71,7 +76,8 @@ class Daemons:
             "JAVA_HOME": str(find_java(os.environ).home),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": light(),
+            "SPARK_DAEMON_JAVA_OPTS": f"{light()} {tmp(folder)}",
+            "SPARK_LOCAL_DIRS": str(folder),
             **environ,
         }
 
@@ -114,7 +120,7 @@ class Cluster:
         given = {
             "spark.cores.max": "2",
             "spark.driver.extraJavaOptions": light(),
-            "spark.executor.extraJavaOptions": light(),
+            "spark.executor.extraJavaOptions": f"{light()} {tmp(self.hold.parent)}",
             "spark.ui.enabled": "false",
         }
         conf = [f'--conf "{name}={value}"' for name, value in (given | settings).items()]

@@ -11,12 +11,15 @@ import warnings
 from collections.abc import Callable
 from typing import Final
 
-from segmend.formats.java_number import LONG_MAX
+from segmend.formats.java_number import LONG_MAX, parse_long
 
 EARLIEST: Final = -2
 """In `startingOffsets`: the first offset there is (`JsonUtils`, `KafkaOffsetRangeLimit.EARLIEST`)."""
 LATEST: Final = -1
-"""In `endingOffsets`, and in the `startingOffsets` of a stream: the end of the log."""
+"""In `endingOffsets`, and in the `startingOffsets` of a stream: the end of the log.
+
+Both also in the place of a time, for Spark hands it on as it is (`ListOffsetsRequest`).
+"""
 
 TopicOffsets = tuple[tuple[tuple[str, int], int], ...]
 """((topic, partition), offset) pairs; or times in their place."""
@@ -137,9 +140,24 @@ def ending_offsets(text: str) -> TopicOffsets:
     return _offsets(text, LATEST)
 
 
+def time(text: str) -> int:
+    """Milliseconds since 1970, as Java reads a number; or -1, the end of the log, or -2, its beginning."""
+    value = parse_long(text)
+    if value is None:
+        raise ValueError(f"'{text}' is not a number")
+    if not _is_time(value):
+        raise ValueError(f"{value} is no time, nor {LATEST} or {EARLIEST}")
+    return value
+
+
 def times(text: str) -> TopicOffsets:
-    """Milliseconds since 1970 by partition."""
-    return _by_partition(text, '{"orders":{"0":1795255200000}}', lambda value: value >= 0, "time")
+    """The same by partition."""
+    what = f"time, nor {LATEST} or {EARLIEST}"
+    return _by_partition(text, '{"orders":{"0":1795255200000}}', _is_time, what)
+
+
+def _is_time(value: int) -> bool:
+    return value >= 0 or value in (EARLIEST, LATEST)
 
 
 def _offsets(text: str, *others: int) -> TopicOffsets:

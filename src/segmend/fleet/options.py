@@ -252,10 +252,12 @@ OPTIONS: Final = (
      "streams, whose default it is. One behind the end, over which Spark throws, is told as `mode` says"),
     _read("endingOffsets", _RECORDS, 'latest or {"orders":{"0":50,"1":-1}}', values.ending_offsets,
      "as in Spark: where to end, itself not included; every partition must be named, -1 is the latest"),
-    _read("startingTimestamp", _RECORDS, "milliseconds", values.integer,
-     "as in Spark: begin at the first offset with such a time or a later one; wins over startingOffsets"),
-    _read("endingTimestamp", _RECORDS, "milliseconds", values.integer,
-     "as in Spark: end before the first offset with such a time or a later one; wins over endingOffsets"),
+    _read("startingTimestamp", _RECORDS, "milliseconds", values.time,
+     "as in Spark: begin at the first offset with such a time or a later one, with -2 at the earliest, -1 at "
+     "the latest; wins over startingOffsets"),
+    _read("endingTimestamp", _RECORDS, "milliseconds", values.time,
+     "as in Spark: end before the first offset with such a time or a later one, with -1 at the latest; wins "
+     "over endingOffsets"),
     _read("startingOffsetsByTimestamp", _RECORDS, '{"orders":{"0":1795255200000}}', values.times,
      "as in Spark: the same by partition; every one must be named; wins over startingOffsets",
      "starting_times"),

@@ -235,7 +235,7 @@ def _start(partition: PartitionDir, options: ReadOptions) -> int:
     time = options.start_time(partition.key)
     if time is not None:
         offset = _offset_at(partition, time)
-        if offset is None and options.unmatched_start == "latest":
+        if time == LATEST or (offset is None and options.unmatched_start == "latest"):
             return tail(partition.segments[-1]).next_offset if partition.segments else 0
         if offset is None:
             every = options.starting_timestamp is not None
@@ -267,8 +267,13 @@ def _asked_end(key: tuple[str, int], options: ReadOptions) -> int | None:
 
 
 def _offset_at(partition: PartitionDir, time: int) -> int | None:
-    """The first offset with this time (ms) or a later one (`UnifiedLog.searchOffsetInLocalLog`)."""
+    """The first offset with this time (ms) or a later one (`UnifiedLog.searchOffsetInLocalLog`).
+
+    Of what stands in its place (`UnifiedLog.fetchOffsetByTimestamp`) None is the end of the log.
+    """
     low = place_start(partition)
+    if time in (EARLIEST, LATEST):
+        return low if time == EARLIEST else None
     for segment in partition.segments:
         following = segment.next_base_offset
         if following is None or following > low:
