@@ -74,6 +74,24 @@ def test_a_path_that_delta_reads_as_another_is_refused_before_all(tmp_path: Path
     assert not list(tmp_path.iterdir())
 
 
+def test_a_table_is_not_looked_for_in_another_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Delta's library reads `a b` for what lies in `a%20b`, also by a link, and from where one stands."""
+    named, read = tmp_path / "a%20b", tmp_path / "a b"
+    named.mkdir()
+    run = delta.new_run()
+    delta.commit(str(read), run, "scan", ["segments"], [])
+    (tmp_path / "link").symlink_to(named)
+    monkeypatch.chdir(named)
+    for out in (named, tmp_path / "link", tmp_path / "link/c", "d"):
+        with pytest.raises(UsageError, match="reads no table where %20 is in "):
+            folder.make_folder(str(out))
+        with pytest.raises(UsageError, match="reads no table where %20 is in "):
+            delta.opened(str(out), "segments")
+    assert not list(named.iterdir())
+    monkeypatch.chdir(tmp_path)
+    assert delta.opened("a b", "segments")
+
+
 @pytest.mark.parametrize("name", ["a 100% b", "a#b?c[1]", "ünï'~:&+"])
 def test_any_other_path_is_one_of_tables(tmp_path: Path, name: str) -> None:
     out, run = str(tmp_path / name), delta.new_run()

@@ -87,6 +87,17 @@ def test_batches_that_claim_too_much_are_named_and_the_rest_is_there(tmp_path: P
         assert (ran.code, ran.of("summary")[0]["records"]) == ((0, 2) if number == 1 else (4, 1)), number
 
 
+@pytest.mark.parametrize("command", [("rescue", "--as", "delta"), ("fleet", "export", "--driver", "local")])
+def test_a_table_that_delta_would_look_for_in_another_path_is_refused(
+    command: tuple[str, ...], fleet: list[Path], tmp_path: Path
+) -> None:
+    """It ended with 0 beside a table of the other path, which readers then took for it; with 8 without one."""
+    for name, code in (("a b", 0), ("a%20b", 16)):
+        ran = run(*command, *fleet, "--out", tmp_path / name, code=code)
+    assert "Delta's library reads no table where %20 is in the path" in ran.err
+    assert not (tmp_path / "a%20b").exists()
+
+
 @pytest.mark.parametrize("codec", [1, 2, 3, 4])
 def test_a_batch_that_inflates_is_named_with_what_keeps_it_alone_as_in_the_fleet(
     codec: int, tmp_path: Path

@@ -32,17 +32,17 @@ _PATIENCE = {"kafkaConsumer.pollTimeoutMs": "5000"}
 
 
 _OFFSETS = (
-    "{}", " {} ", "nonsense", "latest", "EARLIEST", '{"single":{}}', '{"nowhere":{"0":1}}', "", "null", "[]", "0",
+    "{}", " {} ", "nonsense", "latest", "EARLIEST", '{"single":{}}', '{"nowhere":{"0":1}}', "", "null", "[]",
     *(
         f'{{"single":{{{number}}}}}'
         for number in (
             '"0":-1', '"0":-2', '"0":-3', '"0":"5"', '"0":5.0', '"0":5.7', '"0":1e1', '"0":null', '"0":true',
-            '"0":9223372036854775808', '"00":5', '"+0":5', '" 0":5', '"-0":5', '"0":5,"9":5', '"0":5,"-1":5', '"x":5',
-            '"0":5,"0":7', "0:5",
+            '"0":9223372036854775808', '"00":5', '"+0":5', '" 0":5', '"-0":5', '"0":5,"9":5', '"0":5,"-1":5',
+            '"x":5', '"0":5,"0":7', "0:5",
         )
     ),
     '{"single":{"0":5}} {}', '{"single":{"0":5},}', '{"single":{"0":5},"nowhere":{}}', "{'single':{'0':5}}",
-    '{"single":null}', '{"single":[5]}', '{"single":{"0":5},"single":{"0":7}}',
+    "0", '{"single":null}', '{"single":[5]}', '{"single":{"0":5},"single":{"0":7}}',
 )  # fmt: skip
 _TIMES = (
     "{}", "nonsense", '{"single":{}}', "", "latest", "7", '{"nowhere":{"0":7}}',
@@ -227,9 +227,10 @@ def main(words: list[str]) -> int:
         for row in rows(ours):
             there.setdefault((row["topic"], row["partition"]), []).append(row["offset"])
         times = [int(row["timestamp"].timestamp() * 1000) for row in rows(ours)]
-        random_, differ, count = random.Random(given.seed), 0, 0
-        drawn = (draw(random_, there, times) for _ in range(given.count))
-        for count, options in enumerate(each_odd() if given.odd else drawn, 1):
+        random_, differ = random.Random(given.seed), 0
+        drawn = [draw(random_, there, times) for _ in range(given.count)]
+        asked = [*each_odd()] if given.odd else drawn
+        for options in asked:
             # A batch of ours fails over it only if that is said (`mode` is how else it is told).
             loss = {"failOnDataLoss": "true"} | options
             reads = (
@@ -255,7 +256,7 @@ def main(words: list[str]) -> int:
                 ]
                 where = "" if isinstance(mine, str) or isinstance(theirs, str) else f" {apart(mine, theirs)}"
                 print(f"{json.dumps(options)}: ours {said[0]}; Spark's {said[1]}{where}", flush=True)
-        print(f"seed {given.seed}: {count} reads, {differ} differ")
+        print(f"seed {given.seed}: {len(asked)} reads, {differ} differ")
         spark.stop()
     return min(differ, 1)
 

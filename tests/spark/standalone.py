@@ -58,7 +58,7 @@ def bare_python(folder: Path) -> Path:
 
 
 def tmp(folder: Path) -> str:
-    """A flag: executors that are killed leave what they were sent, 130 MB each, where Java has its temporary files."""
+    """A flag: where executors that are killed leave what they were sent, 130 MB each."""
     return f"-Djava.io.tmpdir={folder}"
 
 

@@ -32,6 +32,7 @@ from deltalake.transaction import AddAction
 from segmend.errors import SegmendError
 from segmend.fleet import folder
 from segmend.fleet.commits import torn_commit
+from segmend.fleet.misread import refuse_misread
 from segmend.fleet.remote import store_of
 from segmend.fleet.schemas import STORED
 from segmend.frozen import frozen
@@ -227,6 +228,8 @@ def opened(out: str, name: str) -> DeltaTable | None:
     """The table; None when it is not there. SegmendError when it cannot be read."""
     if folder.is_remote(out):
         store_of(out)  # says so where nothing knows its scheme
+    else:
+        refuse_misread(out)
     home = os.path.join(out, name)
     try:
         torn = torn_commit(home)

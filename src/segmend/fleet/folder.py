@@ -7,7 +7,6 @@ or not at all.
 from __future__ import annotations
 
 import os
-import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from segmend.errors import SegmendError, UsageError, library_words, system_words
+from segmend.fleet.misread import refuse_misread
 from segmend.fleet.remote import store_of
 from segmend.frozen import frozen
 from segmend.logdir.file_system import FileStat, Unreadable
@@ -24,7 +24,6 @@ from segmend.logdir.file_system import FileStat, Unreadable
 MARK: Final = ".segmend-probe-"
 """Files of this beginning are there for a moment, to see who sees them."""
 _OF_URLS: Final = r"%#?[]\^|"
-_OF_LOCAL_URLS: Final = re.compile(r"%[0-9A-Fa-f]{2}|\\")
 
 
 @frozen
@@ -49,7 +48,7 @@ def is_remote(path: str) -> bool:
 def make_folder(out: str) -> None:
     """Make sure that files can be written there; SegmendError where that is not possible."""
     if is_remote(out):
-        _refuse_misread(out)
+        _refuse_url(out)
         mark = f"{out}/{MARK}{uuid.uuid4().hex}"
         try:
             store_of(out).put(mark, b"")
@@ -57,8 +56,7 @@ def make_folder(out: str) -> None:
         except Unreadable as error:
             raise SegmendError(f"--out {out}: {error.reason}") from error
         return
-    if (misread := _OF_LOCAL_URLS.search(out)) is not None:
-        raise UsageError(f"--out {out}: Delta's library reads no table where {misread[0]} is in the path")
+    refuse_misread(out)
     try:
         os.makedirs(out, exist_ok=True)
     except OSError as error:
@@ -67,7 +65,7 @@ def make_folder(out: str) -> None:
         raise SegmendError(f"--out {out}: no permission to write there")
 
 
-def _refuse_misread(out: str) -> None:
+def _refuse_url(out: str) -> None:
     """Delta's library takes the name for a URL, and its files would lie at another place than ours."""
     for each in _OF_URLS:
         if each in out:

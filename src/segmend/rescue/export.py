@@ -22,7 +22,7 @@ from segmend.logdir import disk
 from segmend.merge.spans import Spans
 from segmend.rescue import forms
 from segmend.rescue.lines import Line, PartitionLine
-from segmend.rescue.outlet import Folder, in_words, refuse_overlap
+from segmend.rescue.outlet import Folder, in_words, refuse_place
 from segmend.rescue.request import RescueRequest
 from segmend.rescue.run import Each, RescueTask, replicas_wanted, summary_of, with_doubts
 from segmend.surgery.writing.atomic import TEMPORARY
@@ -46,7 +46,7 @@ def export(
     for about `bundle` bytes, or one for all. Raises `SegmendError`.
     """
     form = forms.growing(request.form)
-    refuse_overlap(request.out, (log_dir.path for log_dir in fleet.dirs))
+    refuse_place(request.out, request.form, (log_dir.path for log_dir in fleet.dirs))
     wanted, fx = replicas_wanted(request, fleet, only), fx or Effects()
     compacts = Policies([fleet], request.configs)
     around = Surroundings(fleet, request.wants, whole=not only)

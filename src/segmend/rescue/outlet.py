@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from segmend.errors import PartitionError, SegmendError, UsageError, system_words
+from segmend.fleet.misread import refuse_misread
 from segmend.logdir import disk
 from segmend.logdir.above import log_dir_around
 from segmend.logdir.disk import FileReader
@@ -371,10 +372,12 @@ def _is_told(line: object) -> bool:
     return known and all(isinstance(each, dict) for name in _OBJECTS for each in line.get(name, ()))
 
 
-def refuse_overlap(out: str, sources: Iterable[str]) -> None:
-    """Raise `UsageError` if OUT lies in a source, or a source in it, or where no directory can be."""
+def refuse_place(out: str, form: str, sources: Iterable[str]) -> None:
+    """Raise `UsageError` if OUT lies in a source, a source in it, or where no directory or table can be."""
     if "://" in out:
         raise UsageError(f"{out}: records go to directories only, not to object stores; give a mounted one")
+    if form == "delta":
+        refuse_misread(out)
     mine = disk.real_path(out).rstrip("/") + "/"
     for source in sources:
         theirs = disk.real_path(source).rstrip("/") + "/"

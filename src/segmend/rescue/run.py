@@ -30,7 +30,7 @@ from segmend.merge.values import Conflicts, Damaged, Diverged, Replica, Run
 from segmend.rescue import forms
 from segmend.rescue.compact import compact
 from segmend.rescue.lines import DivergedSpan, Line, PartitionLine, SourceCount, SummaryLine
-from segmend.rescue.outlet import Folder, open_outlet, refuse_overlap
+from segmend.rescue.outlet import Folder, open_outlet, refuse_place
 from segmend.rescue.request import CompactionResult, Due, Job, RescueRequest, Written, ranges_within
 from segmend.surgery.writing.effects import Effects
 from segmend.wording import few, plural
@@ -64,7 +64,7 @@ def rescue(
     `each` writes the partitions, and `text` makes the report for people of all lines. Of a rescue that was at
     its end the report is told once more (`again`): nobody looks. Raises `SegmendError`.
     """
-    refuse_overlap(request.out, (log_dir.path for log_dir in fleet.dirs))
+    refuse_place(request.out, request.form, (log_dir.path for log_dir in fleet.dirs))
     form, home = forms.form(request.form), fleet.home(request.broker)
     wanted = replicas_wanted(request, fleet, only)
     compacts = Policies([fleet], request.configs)
