@@ -91,7 +91,7 @@ def test_batches_that_claim_too_much_are_named_and_the_rest_is_there(tmp_path: P
 def test_a_table_that_delta_would_look_for_in_another_path_is_refused(
     command: tuple[str, ...], fleet: list[Path], tmp_path: Path
 ) -> None:
-    """It ended with 0 beside a table of the other path, which readers then took for it; with 8 without one."""
+    """It ended with 0 beside a table of the other path, which readers took for it; with 8 without one."""
     for name, code in (("a b", 0), ("a%20b", 16)):
         ran = run(*command, *fleet, "--out", tmp_path / name, code=code)
     assert "Delta's library reads no table where %20 is in the path" in ran.err

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable
 from typing import Final
 
-from segmend.formats.java_number import LONG_MAX, parse_long
+from segmend.formats.java_number import LONG_MAX, parse_int, parse_long
 
 EARLIEST: Final = -2
 """In `startingOffsets`: the first offset there is (`JsonUtils`, `KafkaOffsetRangeLimit.EARLIEST`)."""
@@ -67,10 +67,11 @@ def integer(text: str) -> int:
 
 
 def positive(text: str) -> int:
-    """A number from 1."""
-    if integer(text) < 1:
+    """A number from 1, as Java reads one."""
+    value = parse_long(text)
+    if value is None or value < 1:
         raise ValueError(f"'{text}' is not a number of 1 or more")
-    return int(text)
+    return value
 
 
 def offset_range(text: str) -> tuple[int | None, int | None]:
@@ -174,7 +175,10 @@ def _by_partition(text: str, form: str, fits: Callable[[int], bool], what: str) 
         for partition, offset in partitions.items():
             if type(offset) is not int or not fits(offset) or offset > LONG_MAX:
                 raise ValueError(f"{topic}-{partition}: {offset} is no {what}")
-            offsets[topic, integer(partition)] = offset
+            number = parse_int(partition)
+            if number is None:
+                raise ValueError(f"'{partition}' is not a number")
+            offsets[topic, number] = offset
     return tuple(sorted(offsets.items())) or NONE_NAMED
 
 
