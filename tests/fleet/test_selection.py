@@ -202,6 +202,11 @@ BY_TIME = "startingOffsetsByTimestamp"
         ({"endingTimestamp": "-2"}, range(0)),
         ({BY_TIME: '{"t":{"0":-2}}', "endingOffsetsByTimestamp": '{"t":{"0":-1}}'}, range(120)),
         ({BY_TIME: '{"t":{"0":-1}}', "endingOffsets": '{"t":{"0":-1}}'}, range(0)),
+        # Numbers are what Java takes for one.
+        (
+            {"startingOffsets": '{"t":{"-0":7}}', "endingOffsets": '{"t":{"+0":9}}', "minPartitions": "+2"},
+            [7, 8],
+        ),
         # The earliest is not compared with where a read ends, whatever that is.
         ({"startingOffsets": '{"t":{"0":-2}}', "endingOffsets": '{"t":{"0":0}}'}, range(0)),
     ],
