@@ -20,6 +20,7 @@ WHERE = {
     "quorum-state": "__cluster_metadata-0/quorum-state",
     "the metadata's index": "__cluster_metadata-0/00000000000000000000.index",
     "the cleaner's checkpoint": "cleaner-offset-checkpoint",
+    "what becomes the cleaner's checkpoint": "cleaner-offset-checkpoint.tmp",
 }  # fmt: skip
 RECORDS = [
     *metadata.cluster(["t", "u"]), metadata.topic_setting("u", "cleanup.policy", "compact"), metadata.NO_OP
@@ -53,6 +54,8 @@ def keep(tmp_path: Path) -> Iterator[Keep]:
 @pytest.mark.parametrize("where", WHERE)
 def test_what_an_attribute_keeps_is_a_finding(where: str, keep: Keep, tmp_path: Path) -> None:
     log_dir = node(tmp_path)
+    if where.startswith("what becomes"):
+        (log_dir / WHERE[where]).touch()
     keep(log_dir / WHERE[where] if WHERE[where] else log_dir)
     ran = run("check", log_dir, "--json", "--kafka", "4.3.1")
     assert [each["file"] for each in ran.of("finding") if each["code"] == "K13"] == [WHERE[where] or None]
@@ -144,3 +147,24 @@ def test_an_identity_that_is_written_anew(
     ran = run("forecast", *dirs, "--json", "--kafka", release)
     assert ran.json[-1]["outcome"] == outcome
     assert [each["outcome"] for each in ran.of("dir")].count("offline") == offline
+
+
+@pytest.mark.parametrize("how", ["fixed", "full"])
+@pytest.mark.parametrize(("release", "offline"), [("1.1.0", 1), ("2.8.2", 1), ("3.9.2", 0)])
+def test_half_an_identity_that_nobody_can_remove(
+    release: str, offline: int, how: str, keep: Keep, tmp_path: Path
+) -> None:
+    """Up to 3.6 it goes before meta.properties is read (`BrokerMetadataCheckpoint.read`)."""
+    dirs = two_dirs(tmp_path)
+    for log_dir in dirs:
+        (log_dir / "meta.properties").write_text("version=0\nbroker.id=1\n")
+    half = dirs[1] / "meta.properties.tmp"
+    if how == "fixed":
+        half.touch()
+        keep(half)
+    elif offline:
+        half.mkdir()
+        (half / "x").touch()
+    told = run("forecast", *dirs, "--json", "--kafka", release)
+    assert told.json[-1]["outcome"] == "starts"
+    assert [each["outcome"] for each in told.of("dir")].count("offline") == offline

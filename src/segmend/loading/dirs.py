@@ -20,11 +20,12 @@ from segmend.broker.old_identity import READING, Reading
 from segmend.broker.strays import knows
 from segmend.formats.clean_shutdown import FILE_NAME as MARKER
 from segmend.formats.damage import Damage
+from segmend.formats.meta_properties import FILE_NAME as META_PROPERTIES
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.frozen import dataclass, field
 from segmend.loading.timing.estimate import DirWork, LoadJob, Work
 from segmend.loading.values import Effect
-from segmend.logdir.file_system import Unreadable, is_full
+from segmend.logdir.file_system import SEARCH, WRITE, Unreadable, is_full
 from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
 from segmend.node.broker_dirs import BrokerDirs
@@ -169,10 +170,20 @@ def read_checkpoint(state: DirState, name: str, release: Release, *, heeded: boo
             state.doubtful = state.doubtful or reason
 
 
+def _keeps_a_half(log_dir: LogDir, release: Release) -> bool:
+    """Whether a meta.properties.tmp is there that a release up to 3.6 cannot remove before it reads."""
+    name, files = f"{META_PROPERTIES}.tmp", log_dir.files
+    path = f"{log_dir.path}/{name}"
+    if name not in log_dir.entries or READING.of(release) == Reading.ENSEMBLE:
+        return False
+    full = log_dir.entries[name] == "dir" and is_full(files, path)
+    return full or (files.fixed(path) or files.denial(log_dir.path, WRITE | SEARCH)) is not None
+
+
 def identity_of(log_dir: LogDir, release: Release, *, is_metadata_dir: bool) -> Identity:
     """The dir's meta.properties for `identity.verify`; a file in its place cannot be read."""
     file = log_dir.meta_properties
-    if not log_dir.entries and not _may_be_missing(log_dir):
+    if (not log_dir.entries and not _may_be_missing(log_dir)) or _keeps_a_half(log_dir, release):
         return Identity(path=log_dir.path, missing=False, value=None, is_metadata_dir=is_metadata_dir)
     return Identity(
         path=log_dir.path,

@@ -43,7 +43,7 @@ from segmend.loading.state import Settings
 from segmend.loading.timing.estimate import LoadJob
 from segmend.loading.usable import fails_later
 from segmend.loading.values import DirectoryOutcome, Extent, Later, PartitionOutcome, Service
-from segmend.logdir.file_system import Unreadable
+from segmend.logdir.file_system import WRITE, Unreadable
 from segmend.logdir.partition_dir import PartitionDir
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_image import MetadataImage
@@ -270,9 +270,11 @@ def _other(
 
 def unnoted(dir_state: DirState) -> str | None:
     """What comes of a cleaner that has cleaned a log of the dir, and can write down for none how far."""
-    path = f"{dir_state.path}/{CLEANER_OFFSET}"
-    here = CLEANER_OFFSET in dir_state.log_dir.entries
-    kept = dir_state.log_dir.files.fixed(path) if here else None
+    path, files = f"{dir_state.path}/{CLEANER_OFFSET}", dir_state.log_dir.files
+    there = dir_state.log_dir.entries
+    beside = f"{CLEANER_OFFSET}.tmp"
+    kept = files.fixed(path) if CLEANER_OFFSET in there else None
+    kept = kept or (files.denial(f"{dir_state.path}/{beside}", WRITE) if beside in there else None)
     if kept is None:
         return None
     says = f"{CANNOT_WRITE_CHECKPOINT.format(path)}: {path}.tmp -> {CLEANER_OFFSET} ({kept})"
