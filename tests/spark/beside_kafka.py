@@ -118,12 +118,11 @@ def draw(random_: random.Random, there: Partitions, times: Sequence[int]) -> dic
         elif random_.random() < 0.2:
             options[name] = "earliest" if other == -2 else "latest"
         if random_.random() < 0.15:
-            options[time] = str(random_.choice(times) + random_.choice((-1, 0, 1)))
+            options[time] = str(_time(random_, times))
         if random_.random() < 0.2 and wanted:
             when: dict[str, dict[str, int]] = {}
             for topic, partition in wanted:
-                near = random_.choice(times) + random_.choice((-1, 0, 0, 1))
-                when.setdefault(topic, {})[str(partition)] = near
+                when.setdefault(topic, {})[str(partition)] = _time(random_, times)
             options[f"{name}ByTimestamp"] = json.dumps(when)
     for name, values in (
         ("startingOffsetsByTimestampStrategy", ("latest", "latest", "error")),
@@ -136,6 +135,12 @@ def draw(random_: random.Random, there: Partitions, times: Sequence[int]) -> dic
         name = random_.choice(sorted(ODD))
         options[name] = random_.choice(ODD[name])
     return options
+
+
+def _time(random_: random.Random, times: Sequence[int]) -> int:
+    """That of a record or beside it; seldom what stands for the beginning or the end of a log."""
+    near = random_.choice(times) + random_.choice((-1, 0, 0, 1))
+    return random_.choice((-1, -2)) if random_.random() < 0.1 else near
 
 
 def each_odd() -> Iterator[dict[str, str]]:
