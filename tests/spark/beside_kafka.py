@@ -78,7 +78,7 @@ ODD: Mapping[str, Sequence[str]] = {
     "failOnDataLoss": ("TRUE", "no", ""),
     "startingOffsetsByTimestampStrategy": ("LATEST", "earliest", ""),
     "includeHeaders": ("True", "no", ""),
-    "kafka.isolation.level": ("read_committed", "serializable", ""),
+    "kafka.isolation.level": (" read_committed ", "serializable", ""),
     "subscribe": (
         "single", "nowhere", " ", "", ",", "single,", ",single", "single,single",
         " single , plain-v2 ", "Single",
@@ -100,7 +100,7 @@ OTHERWISE: Mapping[str, Sequence[str]] = {
     "failOnDataLoss": (" true ",),
     "includeHeaders": (" true ",),
     "startingOffsetsByTimestampStrategy": (" latest ",),
-    "kafka.isolation.level": ("READ_COMMITTED", " read_committed "),
+    "kafka.isolation.level": ("READ_COMMITTED",),
     # No row and no word would hide a slip; without failOnDataLoss it is a warning.
     "subscribePattern": ("nowhere.+",),
 }
