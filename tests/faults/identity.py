@@ -257,6 +257,8 @@ FAULTS = [
         "N30", "0..220", base=metadata_dir),
     written("quorum-state-version", quorum_state('{"data_version":9}'), "K11", "refuses", base=metadata_dir),
     written("quorum-state-behind", an_epoch_behind, "K12", "0..220", base=metadata_dir),
+    written("metadata-record-misfit", unhurt, "K29", "refuses",
+        base=with_metadata([*cluster(["t", "u"]), build_metadata.remove_topic("5Ck7mLhOSHGMUSQB0K3Dfg")])),
     written("bootstrap-empty", file(BOOTSTRAP, b""), "K26", "refuses", base=known_and_formatted),
     written("bootstrap-torn", lambda p: p.edit(p.dirs[0] / BOOTSTRAP, lambda data: data[:-3]),
         "K26", "refuses", base=known_and_formatted),

@@ -44,6 +44,7 @@ from segmend.logdir.log_dir import LogDir
 from segmend.logdir.partition_dir import PartitionDir
 from segmend.node.bootstrap import bootstrap_failure
 from segmend.node.broker_dirs import BrokerDirs
+from segmend.node.metadata_log import MetadataLog
 
 UNKNOWN: Final = "unknown"
 """The outcome of a directory that this process may not read."""
@@ -139,6 +140,15 @@ def passed_over(broker: BrokerDirs) -> str | None:
     return None if says is None else f"{partition.path}: {PASSED_OVER.format(says)}"
 
 
+def misfits(log: MetadataLog, broker: BrokerDirs) -> Iterator[str]:
+    """What the release says of records that it cannot replay, and ends over."""
+    for misfit in log.misfits if passed_over(broker) is None else ():
+        if misfit.is_met(broker.release):
+            yield BROKEN_RECORD.format(misfit.offset, misfit.says)
+    if log.misplaced:
+        yield log.misplaced
+
+
 def _in_the_last_epoch(partition: PartitionDir) -> bool:
     quorum = partition.quorum_state
     return quorum.value is not None and not quorum.damages and quorum.value.leader_epoch == INT_MAX
@@ -154,11 +164,7 @@ def _of_records(partition: PartitionDir, broker: BrokerDirs, loaded: LoadedLog) 
     log = broker.metadata_log(partition.log_dir)
     if log is None:
         return
-    for misfit in log.misfits if passed_over(broker) is None else ():
-        if misfit.is_met(broker.release):
-            yield BROKEN_RECORD.format(misfit.offset, misfit.says)
-    if log.misplaced:
-        yield log.misplaced
+    yield from misfits(log, broker)
     end = 0 if loaded.after is None else loaded.after.log_end_offset or 0
     known = max(log.reached, log.snapshot[0] if log.snapshot else 0)
     if READS_ITSELF.of(broker.release) and end > known and not log.ahead:
