@@ -37,14 +37,20 @@ from segmend.surgery.execute.preconditions import LOST, LOST_OR_NOT
 
 SURGEONS = ("anna", "boris")
 TURNS = 9
+PARTS = ("tail", "old", "appended", "before")
+"""What steps keep of a log."""
 DONE = (1, 5)
 """What an `apply` says that did something."""
 
 
 def batches(*roots: Path) -> set[str]:
-    """The hashes of all batches, or messages, with a right checksum in logs that lie below."""
-    logs = (path for root in roots if root.exists() for path in root.rglob("*.log"))
+    """The hashes of all batches, or messages, with a right checksum in logs below, or parts of them."""
+    logs = (p for root in roots if root.exists() for p in root.rglob("*") if p.name in PARTS or is_log(p))
     return {found for path in logs if path.is_file() for found in _batches(path.read_bytes())}
+
+
+def is_log(path: Path) -> bool:
+    return path.suffix == ".log"
 
 
 def _batches(data: bytes) -> Iterator[str]:

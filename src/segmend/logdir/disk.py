@@ -291,6 +291,7 @@ def space(path: str) -> Space:
         read_only=bool(v.f_flag & os.ST_RDONLY),
         files=v.f_files,
         files_left=v.f_favail,
+        block=unit,
     )
 
 

@@ -139,7 +139,8 @@ _FEW_FILES: Final = 8
 class Space:
     """Bytes of the file system that holds a path; `available` is what an ordinary user may take.
 
-    `files` is how many files it can have (inodes), if it tells, and `files_left` how many more.
+    `files` is how many files it can have (inodes), if it tells, and `files_left` how many more. A file takes
+    whole blocks.
     """
 
     total: int
@@ -148,6 +149,7 @@ class Space:
     read_only: bool
     files: int = 0
     files_left: int = 0
+    block: int = 4096
 
     @property
     def has_no_more_files(self) -> bool:

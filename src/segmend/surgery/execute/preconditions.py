@@ -379,7 +379,7 @@ def refuse_full(run: PlanRun, steps: Sequence[int], vaults: str, direction: Dire
     sums: dict[int, int] = {}
     for number in steps:
         left = []
-        for need in _needs(run, number, f"{vaults}/{number + 1:04d}", direction):
+        for need in needs_of(run, number, f"{vaults}/{number + 1:04d}", direction):
             where, device = _device(need.where)
             origin = None if need.origin is None else _device(need.origin)[1]
             if need.origin is not None and origin == device and not crosses(need.origin, need.where):
@@ -428,7 +428,7 @@ def _alone(step: Step, most: int) -> int:
     return min(most, sum(status.allocated for status in rows if status.nlink == 1))
 
 
-def _needs(run: PlanRun, number: int, vault: str, direction: Direction) -> Iterator[Need]:
+def needs_of(run: PlanRun, number: int, vault: str, direction: Direction) -> Iterator[Need]:
     """What a step still takes up: less what an earlier attempt brought there, or left to be removed first."""
     step = run.plan.steps[number]
     for need in step.needs(vault):

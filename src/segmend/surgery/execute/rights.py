@@ -19,18 +19,22 @@ from segmend.surgery.execute.lock import without_lock
 from segmend.surgery.execute.plan_run import PlanRun
 from segmend.surgery.fingerprint import Fingerprint, below, look
 from segmend.surgery.mounts import mounted, renamed
+from segmend.surgery.plan import Plan
 from segmend.surgery.step import Step
 from segmend.surgery.steps.append_file import AppendFile
 from segmend.surgery.steps.make_dir import MakeDir
 from segmend.surgery.steps.patch_file import PatchFile
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
+from segmend.surgery.writing.atomic import TEMPORARY
 from segmend.surgery.writing.transfer import leftovers, vault_name
 from segmend.surgery.writing.work import crosses, folder
 
 READ_ONLY = "{}: its file system is mounted read-only; mount it writable (see `dmesg` if it was)"
 _IMMUTABLE = "{}: is made immutable (chattr -i, -a)"
 _SHOWN = 3
+_OWN, _WITHIN = "0" * 60, f"/journals/{'0' * 60}/steps/0001/{TEMPORARY}"
+"""Of paths below a place of segmend's own: a name of a run, or longer, and what is around a file."""
 _CHANGE = os.W_OK | os.X_OK
 
 
@@ -81,7 +85,7 @@ def _refusals(step: Step, vaults: str, status: Status) -> Iterator[str]:
     places = [*step.paths, *([vaults] if len(step.paths) == 1 else [])]
     yield from filter(None, map(_closed, map(folder, step.paths)))
     if status is Status.BEFORE:
-        yield from filter(None, [_unreadable(step), _closed_once_made(step)])
+        yield from filter(None, [_unreadable(step), _closed_once_made(step), _given_away(step)])
     for path in step.paths:
         kind = None if os.path.islink(path) else disk.path_type(path)
         copied = crosses(folder(places[0]), folder(places[-1]))
@@ -158,6 +162,38 @@ def _closed_once_made(step: Step) -> str | None:
         f"{step.paths[0]}: is to have mode {mode:o}, as what is beside it or copied, and this user could not "
         "change it any more; chmod that and plan again, or run this as root"
     )
+
+
+def _given_away(step: Step) -> str | None:
+    """Whose what it makes is to be, if this user may not give it to him."""
+    if os.geteuid() == 0 or not isinstance(step, AppendFile | MakeDir | ReplaceFile):
+        return None
+    to = step.after
+    if step.before.kind != "missing":
+        return None
+    if to.uid not in (None, os.geteuid()):
+        return f"{step.paths[0]}: is to belong to user {to.uid}; run this as that user, or as root"
+    if to.gid is not None and not _may_give(to.gid):
+        return f"{step.paths[0]}: is to belong to group {to.gid}, which this user is not in; run this as root"
+    return None
+
+
+def refuse_unfit(places: Sequence[str], plan: Plan) -> None:
+    """Raise `SegmendError` for places of segmend's own that can be no directories, or are too deep."""
+    names = [path.rpartition("/")[2] for step in plan.steps for path in step.paths]
+    longest = max([len(_OWN), *(len(os.fsencode(name)) for name in names)])
+    for place in places:
+        near = place
+        while not os.path.lexists(near):
+            near = folder(near)
+        parts = [len(os.fsencode(part)) for part in place.split("/")]
+        if disk.path_type(near) != "dir":
+            raise SegmendError(f"{place}: not a directory; nothing was changed (give another place)")
+        most, deepest = os.pathconf(near, "PC_NAME_MAX"), os.pathconf(near, "PC_PATH_MAX")
+        if max(parts) > most:
+            raise SegmendError(f"{place}: has a name of over {most} bytes; nothing was changed")
+        if sum(parts) + len(parts) + longest + len(_WITHIN) > deepest:
+            raise SegmendError(f"{place}: is too deep for what comes there; nothing was changed")
 
 
 def _closed(path: str, seen: Status | None = None) -> str | None:

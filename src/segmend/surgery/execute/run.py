@@ -27,6 +27,7 @@ from segmend.surgery.execute.journal import JournalWriter, writing
 from segmend.surgery.execute.journal_events import BACK, FORWARD, Direction, Event, Status
 from segmend.surgery.execute.log_ends import log_ends, refuse_appended
 from segmend.surgery.execute.own_files import make_dirs, write_private
+from segmend.surgery.execute.own_room import refuse_without_room
 from segmend.surgery.execute.plan_run import PLAN, PlanRun, RunState, packed
 from segmend.surgery.execute.preconditions import (
     LOST,
@@ -45,7 +46,7 @@ from segmend.surgery.execute.preconditions import (
     way_back,
     what_helps,
 )
-from segmend.surgery.execute.rights import refuse_without_rights
+from segmend.surgery.execute.rights import refuse_unfit, refuse_without_rights
 from segmend.surgery.execute.runs import next_turn
 from segmend.surgery.execute.runs import vaults as vaults_of
 from segmend.surgery.execute.steps_told import RunRefused
@@ -207,7 +208,9 @@ def examine(
     if direction == BACK:
         refuse_changed_aside(run, todo)
     refuse_full(run, todo, vaults, direction)
+    refuse_unfit([run.state_dir, vaults], run.plan)
     refuse_without_rights(run, todo, vaults)
+    refuse_without_room(run, todo, vaults, direction)
     if direction == BACK:
         with _looking(run, tell):
             refuse_damaged_backups(run, todo)
