@@ -62,7 +62,9 @@ OUT = ("heard",) * 6 + ("head", "gone", "closed", "full")
 ERR = ("heard",) * 8 + ("closed", "full")
 CLOCK = re.compile(
     rb'"(?:seconds|elapsed|run_id|run|at|written|time)": ?[^,}]+|\d[\d.,]* (?:ms|s|min|[MGK]i?B/s)\b'
+    rb"|\d{4}-repair-[0-9a-f]{8}"
 )
+"""Times, and names that are made of them."""
 LINE = re.compile(rb"segmend: [^\n]+\n")
 
 
@@ -201,7 +203,7 @@ def asked(name: str, found: list[list[object]]) -> list[list[str]]:
     return [[*name.split(), *map(str, words)] for words in found]
 
 
-def made(home: Path, source: str, uid: int, *, plan: bool) -> Place:
+def made(home: Path, source: str, uid: int) -> Place:
     """The tree anew, as it was, at the same place, and the user's own."""
     if home.exists():
         remove(home)
@@ -209,14 +211,17 @@ def made(home: Path, source: str, uid: int, *, plan: bool) -> Place:
     make_tree(home / "it", remembered(golden(source)))
     (home / "away").mkdir()
     place = Place(home / "it", home / "away")
-    if plan:
-        next(path for each in place.partitions for path in each.glob("*.index")).unlink()
-        run("plan", "repair", *place.dirs, "-o", place.plan)
-        assert place.plan.exists()
-    if uid:
-        for path in (home, *home.rglob("*")):
-            os.chown(path, uid, uid, follow_symlinks=False)
+    next(path for each in place.partitions for path in each.glob("*.index")).unlink()
+    owned(home, uid)  # before the plan, which holds for the owners that it saw
+    run("plan", "repair", *place.dirs, "-o", place.plan)
+    assert place.plan.exists()
+    owned(home, uid)
     return place
+
+
+def owned(home: Path, uid: int) -> None:
+    for path in (home, *home.rglob("*")) if uid else ():
+        os.chown(path, uid, uid, follow_symlinks=False)
 
 
 def played(seed: int, number: int, folder: Path, of: tuple[str, ...] = ()) -> str:
@@ -234,20 +239,22 @@ def drawn(draw: Random, folder: Path, of: tuple[str, ...] = ()) -> str:
     (folder / "file").touch()
     ends: list[Ended] = []
     for around in (Around({}), odd):
-        place = made(home, source, uid, plan=True)
+        place = made(home, source, uid)
         name, argvs = lines(place, Random(again), of)
         argvs = [[str(home / word) if word.startswith("away/") else word for word in argv] for argv in argvs]
-        for argv in argvs[:-1]:
-            begun(argv, home, Around({}), uid)
-        (words,) = argvs[-1:]
+        *first, words = argvs
+        for argv in first:
+            assert (done := begun(argv, home, Around({}), uid)).code == ExitCode.CHANGED, done
         if "RUN" in words:
             words[words.index("RUN")] = str(next((home / "away" / "state").glob("journals/*")))
         wait = (around.moment or 0.0) * (ends[0].seconds * 1.1 if ends else 0)
         ends.append(begun(words, home, around, uid, wait))
-    found = [*wrong(*ends, odd)]
-    told = f"{source}, {'nobody' if uid else 'root'}: {' '.join(words)!r}: {odd}\n{ends[0]}\n{ends[1]}"
+    plain, other = ends
+    assert name not in ("apply", "undo") or plain.code in (ExitCode.CHANGED, 0), plain
+    found = [*wrong(plain, other, odd)]
+    told = f"{source}, {'nobody' if uid else 'root'}: {' '.join(words)!r}: {odd}\n{plain}\n{other}"
     assert not found, f"{'; '.join(found)}: {told}".replace(str(home), "HOME")[:5000]
-    return name if ends[1].code != ExitCode.CANCELLED else "cancelled"
+    return name if other.code != ExitCode.CANCELLED else "cancelled"
 
 
 if __name__ == "__main__":
