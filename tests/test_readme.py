@@ -13,9 +13,9 @@ from segmend.errors import ExitCode
 from segmend.surgery.ops.balance import operation as balance
 from tests.cli.run import run
 from tests.conftest import one_in
+from tests.copies import copy_tree
 from tests.faults.patient import Patient
 from tests.faults.table import fault_called
-from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
 from tests.golden.unpack import unpack
 from tests.lab.outages.base import HERE
@@ -183,6 +183,7 @@ MORE = {
 """What a command says besides, on a broker alone."""
 TOLD_ELSEWHERE = {"quorum", "reverse"}
 """They want another node, and a broker that ran since: tests/surgery/test_quorum.py, test_reverse.py."""
+HELPED = {*MENDS, *MORE, *TOLD_ELSEWHERE}
 
 
 def patient_of(whole: Path, root: Path) -> Patient:
@@ -191,6 +192,51 @@ def patient_of(whole: Path, root: Path) -> Patient:
     dirs = tuple(sorted((root / "b1").iterdir()))
     mine = next(path for log_dir in dirs for path in log_dir.glob("codec-none-0"))
     return Patient(dirs, mine, next(dirs[1].glob("codec-gzip-0"), mine))
+
+
+def operation_of(words: list[str]) -> str:
+    return "repair --from" if words[2] == "repair" and "--from" in words else words[2]
+
+
+def asked(words: list[str], patient: Patient, leader: Path, elsewhere: Path) -> list[str]:
+    """The command of the block, of what is there."""
+    there = {
+        "DIR": [patient.log_dir],
+        "DIR…": [*patient.dirs],
+        "orders-3": [patient.partition.name],
+        "orders-3.1f0c…-stray": [path.name for log_dir in patient.dirs for path in log_dir.glob("*-stray")],
+        "/disk1/kafka": [patient.log_dir],
+        "/disk2/kafka": [next(path for path in patient.dirs if path != patient.log_dir)],
+        "/mnt/node2/meta": [leader.parent],
+        "/mnt/replica/orders-3": [leader],
+        "/mnt/leader/orders-3": [leader],
+        "/mnt/spare": [elsewhere],
+        "40GB": ["1KB"],
+        "orders": [patient.partition.name.rpartition("-")[0]],
+        "orders*": [patient.partition.name.rpartition("-")[0]],
+    }
+    return [str(part) for word in words[1:] for part in there.get(word, [word])]
+
+
+@pytest.mark.slow
+def test_what_helps_a_command_is_needed(
+    tmp_path: Path, elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a sound broker alone, and without more words, there is nothing for it to plan."""
+    assert {operation_of(words) for words in PLANS} >= HELPED
+    whole = golden("4.3.1-clean") / "b1"
+    patient = patient_of(whole, tmp_path)
+    leader = next(whole.glob(f"*/{patient.partition.name}"))
+    monkeypatch.chdir(tmp_path)
+    for words in PLANS:
+        Path("plan.json").unlink(missing_ok=True)
+        given = [
+            *asked(words, patient, leader, elsewhere),
+            *(["--state-dir", "state"] if words[2] == "reverse" else []),
+        ]
+        main(given)
+        steps = Path("plan.json").exists() and json.loads(Path("plan.json").read_text())["steps"]
+        assert not steps or operation_of(words) not in HELPED, capsys.readouterr()
 
 
 @pytest.mark.parametrize(
@@ -209,22 +255,9 @@ def test_mend_it(
     whole = golden("4.3.1-clean") / "b1"
     patient = patient_of(whole, tmp_path)
     leader = next(whole.glob(f"*/{patient.partition.name}"))
-    operation = "repair --from" if words[2] == "repair" and "--from" in words else words[2]
+    operation = operation_of(words)
     if operation in MENDS:
         fault_called(MENDS[operation]).hurt(patient)
-    there = {
-        "DIR…": [*patient.dirs],
-        "orders-3": [patient.partition.name],
-        "orders-3.1f0c…-stray": [path.name for log_dir in patient.dirs for path in log_dir.glob("*-stray")],
-        "/disk1/kafka": [patient.log_dir],
-        "/disk2/kafka": [next(path for path in patient.dirs if path != patient.log_dir)],
-        "/mnt/replica/orders-3": [leader],
-        "/mnt/leader/orders-3": [leader],
-        "/mnt/spare": [elsewhere],
-        "40GB": ["1KB"],
-        "orders": [patient.partition.name.rpartition("-")[0]],
-        "orders*": [patient.partition.name.rpartition("-")[0]],
-    }
     monkeypatch.chdir(tmp_path)
     if operation == "balance":
         dirs = [str(path) for path in patient.dirs]
@@ -233,9 +266,9 @@ def test_mend_it(
         used = sum(path.stat().st_size for path in patient.dirs[0].rglob("*"))
         monkeypatch.setattr(balance, "file_systems", disks(2 * used, room=1 << 40))
     hurt = picture(tmp_path / "b1")
-    argv = [str(part) for word in words[1:] for part in there.get(word, [word])]
-    argv += MORE.get(operation, [])
-    assert main(argv) == 0, capsys.readouterr()
+    assert main([*asked(words, patient, leader, elsewhere), *MORE.get(operation, [])]) == 0, (
+        capsys.readouterr()
+    )
     assert json.loads(Path("plan.json").read_text())["steps"]
     before, more = hurt, {"apply": ["--yes"], "undo": ["--yes"]}
     for each in AFTERWARDS:
