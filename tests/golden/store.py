@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from tests.copies import copy_tree
 from tests.golden.dump import decode_internal, dump
 from tests.golden.features import features
-from tests.golden.judge import copy_tree
 from tests.golden.pack import pack
-from tests.golden.shared import golden
 from tests.lab.cluster import Cluster
 
 HERE = Path(__file__).parent
@@ -55,7 +54,7 @@ def shorten_time_indexes(root: Path) -> None:
             os.truncate(path, used * 12)
 
 
-def keep(cluster: Cluster, scratch: Path) -> str:
+def keep(cluster: Cluster, golden: Golden, scratch: Path) -> str:
     """Pack the stopped cluster as it lies there, dump a copy, and enter it in the manifest."""
     release = cluster.release
     name = f"{release.version}-{golden.variant}"
