@@ -2,11 +2,14 @@
 
 import functools
 import os
+import shutil
 import stat
+import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from tests.golden.shared import is_golden
 from tests.golden.unpack import unpack
 from tests.memory import swift
 
@@ -115,9 +118,19 @@ def fresh(archive: Path, into: Path) -> Path:
     return into
 
 
-def copy_tree(source: Path, target: Path) -> None:
-    """A copy with modes and times."""
+def copy_into(source: Path, target: Path) -> None:
+    """A copy with modes and times, over and beside what is there."""
     make_tree(target, tree_of(source))
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """A copy in the place of what is there, with holes and times; what is golden is read once a process."""
+    shutil.rmtree(target, ignore_errors=True)
+    if is_golden(source):
+        make_tree(target, remembered(source))
+    else:
+        target.mkdir(parents=True)
+        subprocess.run(["cp", "-a", "--sparse=always", f"{source}/.", str(target)], check=True)
 
 
 def copy_file(source: Path, target: Path) -> None:

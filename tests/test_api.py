@@ -11,7 +11,7 @@ from segmend.formats.build import BatchProducer, NewRecord, build_batch
 from segmend.loading import PartitionOutcome
 from tests.cli.run import python
 from tests.conftest import expected, golden_names
-from tests.files import flip
+from tests.faults.on_disk import flip, lengthen
 from tests.golden.shared import golden
 from tests.markers import build_marker
 
@@ -124,8 +124,7 @@ def long_partition(tmp_path: Path) -> segmend.PartitionDir:
         )
         (root / f"{base:020d}.log").write_bytes(b"".join(halves))
     marker = build_marker(offset=30, commit=True, producer_id=7, producer_epoch=0, timestamp=2000)
-    with open(root / f"{20:020d}.log", "ab") as log:
-        log.write(marker)
+    lengthen(root / f"{20:020d}.log", marker)
     (found,) = segmend.open(tmp_path).partitions
     return found
 

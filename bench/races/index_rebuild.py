@@ -18,7 +18,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.lab.broker import Broker
 from tests.lab.releases import release
 from tests.lab.zookeeper import ZooKeeper

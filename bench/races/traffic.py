@@ -11,7 +11,7 @@ import os
 import shutil
 from pathlib import Path
 
-from tests.files import flip
+from tests.faults.on_disk import flip
 from tests.golden.unpack import unpack
 from tests.traffic import counted
 

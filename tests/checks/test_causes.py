@@ -11,6 +11,7 @@ from tests.checks.build_metadata import cluster
 from tests.cli.run import run
 from tests.faults.hands import positions
 from tests.faults.identity import key, meta
+from tests.faults.on_disk import flip
 from tests.faults.patient import Patient
 from tests.faults.table import Case, all_cases, fault_called
 from tests.faults.written import clean_dir, node_dirs, two_dirs, with_metadata
@@ -163,9 +164,7 @@ def test_a_swap_that_is_all_that_is_left_is_not_moved_away(damaged: bool, tmp_pa
     def hurt(patient: Patient) -> None:
         log = patient.file("active")
         if damaged:
-            data = bytearray(log.read_bytes())
-            data[70] ^= 1
-            log.write_bytes(data)
+            flip(log, 70)
         log.rename(f"{log}.swap")
 
     findings = found(custom(hurt, clean_dir).hurt(tmp_path).dirs)

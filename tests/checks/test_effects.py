@@ -11,8 +11,9 @@ import pytest
 from tests.brokers import broker_of
 from tests.checks import build_metadata as metadata
 from tests.checks import build_partition as build
-from tests.copies import copy_tree
+from tests.copies import copy_into
 from tests.faults.hands import flipped, positions
+from tests.faults.on_disk import lengthen
 from tests.faults.patient import Patient
 from tests.faults.table import fault_called
 from tests.faults.written import (
@@ -189,7 +190,7 @@ def test_two_directories_of_one_partition(tmp_path: Path) -> None:
 def test_of_two_directories_the_one_without_records_is_to_go(tmp_path: Path, empty: int) -> None:
     """A broker made it anew while the dir of the other one was away; the order of the dirs says nothing."""
     dirs = two_dirs(tmp_path)
-    copy_tree(dirs[0] / "t-0", dirs[1] / "t-0")
+    copy_into(dirs[0] / "t-0", dirs[1] / "t-0")
     for path in (dirs[empty] / "t-0").glob("0*"):
         path.unlink()
     (dirs[empty] / "t-0" / f"{0:020d}.log").touch()
@@ -354,7 +355,7 @@ def test_a_control_record_of_a_bootstrap_checkpoint_that_is_none_of_krafts_ends_
     dirs = known_and_formatted(tmp_path)
     path = dirs[0] / "bootstrap.checkpoint"
     footer = build.batch(1, [build.record(0, bytes.fromhex(key), bytes(8))], attributes=0x20)
-    path.write_bytes(path.read_bytes() + footer)
+    lengthen(path, footer)
     run = CheckRun(broker_of(dirs, "4.3"), level=Level.STARTUP)
     assert [each.code for each in run if each.code == "K26"] == ["K26"] * ends
 
@@ -375,7 +376,7 @@ def test_what_every_start_does_soon_after_it_is_not_nothing(tmp_path: Path) -> N
 @pytest.mark.parametrize("release", ["2.8", "3.3"])
 def test_a_dir_that_fails_before_a_log_with_an_open_transaction(release: str, tmp_path: Path) -> None:
     """Since 3.0 a broker dies that reads such a log in a dir that is offline already; the forecast knows."""
-    copy_tree(golden("2.8.2-killed") / "b1", tmp_path / "b1")
+    copy_into(golden("2.8.2-killed") / "b1", tmp_path / "b1")
     dirs = sorted((tmp_path / "b1").iterdir())
     (dirs[0] / "log-start-offset-checkpoint").write_text("0\n1\ntrimmed 0 150\n0\n")
     effect = found(dirs, release=release)["C07"].broker_effect

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.beside import broker_on
 from tests.brokers import broker_of
+from tests.faults.on_disk import lengthen
 from tests.faults.written import clean_dir, killed_dir, metadata_dir, with_zookeeper
 
 from segmend.checks import CheckRun, Level, Scope, environment
@@ -33,7 +34,7 @@ def found(
 def test_a_held_lock_is_told_and_the_torn_tail_is_not(tmp_path: Path) -> None:
     dirs = killed_dir(tmp_path)
     log = sorted((dirs[0] / "u-0").glob("*.log"))[-1]
-    log.write_bytes(log.read_bytes() + b"\0\0\0\0\0\0\1\0\0\0\1\0\0\0\0\0\2\0\0\0\0")
+    lengthen(log, b"\0\0\0\0\0\0\1\0\0\0\1\0\0\0\0\0\2\0\0\0\0")
     with broker_on(dirs[0]):
         assert [f.code for f in found(dirs, Level.DEEP)] == ["K15"]
     assert [f.code for f in found(dirs, Level.DEEP) if f.severity != Severity.INFO] == ["L01"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.brokers import broker_of
 from tests.conftest import golden_params
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.golden.shared import golden
 
 from segmend.checks import CheckRun, Level

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.checks import build_metadata as metadata
 from tests.checks import build_partition as build
-from tests.files import flip
+from tests.faults.on_disk import flip
 
 from segmend import check
 from segmend.findings import Safety

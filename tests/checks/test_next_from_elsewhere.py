@@ -10,7 +10,8 @@ import pytest
 from tests.brokers import broker_of
 from tests.cli.run import run
 from tests.conftest import one_in
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
+from tests.faults.on_disk import rewrite
 from tests.golden.shared import golden
 from tests.surgery.shows.names import stamp
 
@@ -75,7 +76,7 @@ def test_a_topic_id_is_known_in_another_dir(
 def test_the_metadata_log_is_mended_by_its_own_operation(hurt: str, dirs: list[Path]) -> None:
     """No leader's files are taken for it, which `plan graft` refuses."""
     log = dirs[0] / "__cluster_metadata-0/00000000000000000000.log"
-    log.write_bytes(HURTS[hurt](log.read_bytes()))
+    rewrite(log, HURTS[hurt])
     found = [each for each in findings(dirs) if (each.file or "").startswith("__cluster_metadata-0")]
     commands = {each.remedy.command for each in found if each.remedy and each.severity == "error"}
     assert commands

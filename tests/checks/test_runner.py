@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 from tests.brokers import broker_of
+from tests.faults.on_disk import flip, put_link
 from tests.faults.written import clean_dir, killed_dir, two_dirs
-from tests.files import flip
 
 from segmend import threads
 from segmend.checks import CheckRun, Level, Wanted
@@ -169,8 +169,7 @@ FILES = [
 def test_a_loop_of_links_ends_nothing(name: str, level: Level, tmp_path: Path) -> None:
     """Whichever file cannot be opened: no exception, and the other partition is looked at."""
     dirs = hurt(clean_dir(tmp_path))
-    (dirs[0] / name).unlink()
-    (dirs[0] / name).symlink_to(Path(name).name)
+    put_link(dirs[0] / name, Path(name).name)
     run = checked(dirs, level)
     assert {finding.code for finding in run} >= {"N01", "C10"}
     assert run.summary.partitions == 2

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.brokers import broker_of
+from tests.faults.on_disk import put_lines
 from tests.faults.table import Case, all_cases
 from tests.faults.written import two_dirs, with_zookeeper
 
@@ -69,7 +70,7 @@ def test_what_a_broker_leaves_of_the_last_topics_of_a_dir(
     with_zookeeper(dirs)
     shutil.rmtree(dirs[1] / "v-0")
     for name, rows in lines.items():
-        (dirs[1] / name).write_text("\n".join(["0", str(len(rows)), *rows, ""]))
+        put_lines(dirs[1] / name, rows)
     findings = list(CheckRun(broker_of(dirs, release)))
     assert {finding.code for finding in findings} == {"N27"}
     assert {finding.severity for finding in findings} == severities

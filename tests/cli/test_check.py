@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import run
+from tests.faults.on_disk import flip
 from tests.faults.written import clean_dir, killed_dir, known_dirs, two_dirs, with_zookeeper
-from tests.files import flip
 
 from segmend.cli.commands.check import command as check
 from segmend.logdir import disk

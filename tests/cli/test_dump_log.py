@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from tests.cli.run import run
 from tests.conftest import expected
+from tests.faults.on_disk import lengthen
 from tests.golden.shared import golden
 
 from segmend.cli.main import main
@@ -139,8 +140,7 @@ def test_index_sanity_check(tmp_path: Path) -> None:
     index = copied(tmp_path)
     arguments = ("check", "--startup", "--kafka", "2.2", index.parent, "--json")
     assert run(*arguments).of("finding") == []
-    with open(index, "ab") as file:
-        file.write(b"\0\0\1")
+    lengthen(index, b"\0\0\1")
     (finding,) = run(*arguments).of("finding")
     assert finding["code"] == "I25"
     assert "neither positive nor a multiple of 8" in finding["message"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import run
-from tests.files import flip
+from tests.faults.on_disk import flip
 from tests.fleet.build import three_brokers
 from tests.fleet.test_audit import refuse
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import run
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.golden.shared import golden
 
 from segmend.cli import commands

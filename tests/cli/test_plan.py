@@ -12,8 +12,8 @@ import pytest
 from tests.checks.build_partition import PartitionWriter, write_log_dir
 from tests.cli.run import SOURCE, Ran, run
 from tests.conftest import golden_names
-from tests.files import flip
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
+from tests.faults.on_disk import flip, lengthen
 from tests.golden.shared import golden
 from tests.surgery.picture import picture
 
@@ -383,7 +383,7 @@ def test_an_undo_without_a_name_is_of_the_only_journal(dirs: tuple[Path, Path], 
     a, b = dirs
     other = write_log_dir(tmp_path / "it's" / "other", [PartitionWriter("w")])
     cut = tmp_path / "it's" / "other" / "w-0" / f"{0:020}.log"
-    cut.write_bytes(cut.read_bytes() + GARBAGE)
+    lengthen(cut, GARBAGE)
     planned(tmp_path, "move", a, b, "--partition", "x-0", "--to", b)
     assert applied(tmp_path).code == 1
     moved = trees(a, b)

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import python
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
+from tests.faults.on_disk import move_away
 from tests.golden.shared import golden
 from tests.surgery.desk import Desk
 from tests.surgery.picture import picture
@@ -343,8 +344,7 @@ def test_a_refusal_leaves_no_journal(desk: Desk) -> None:
 def test_a_partition_behind_a_link_is_left_alone(desk: Desk) -> None:
     """Its files lie in no log dir; the rest of the plan goes on without it."""
     linked, plain = desk.dirs[0] / "txn-0", desk.dirs[0] / "nulls-0"
-    linked.rename(desk.root / "txn-0")
-    linked.symlink_to(desk.root / "txn-0")
+    move_away(linked, desk.root / "txn-0")
     for partition in (linked, plain):
         next(partition.glob("*.index")).unlink()
     before = picture(desk.root / "txn-0")

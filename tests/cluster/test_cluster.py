@@ -23,9 +23,9 @@ from segmend.logdir.release import Release
 from segmend.node.metadata_image import MetadataImage, PartitionLeader
 from tests.cli.run import run
 from tests.cluster.two import one_of_two
+from tests.copies import copy_tree
 from tests.faults.hands import flipped, positions
-from tests.files import flip
-from tests.golden.judge import copy_tree
+from tests.faults.on_disk import flip, keep_lines, lengthen
 from tests.golden.shared import golden
 from tests.golden.unpack import unpack
 from tests.lab.elections import HERE
@@ -265,7 +265,7 @@ def test_a_dir_that_cannot_be_looked_at_is_named(fleet: Path) -> None:
 def test_a_torn_end_that_a_sound_copy_does_not_miss_is_none(fleet: Path) -> None:
     """Half a batch behind the last whole one, on a node that was killed: as at most kills."""
     log = max(next(fleet.glob("b3/d*/__transaction_state-1")).glob("*.log"))
-    log.write_bytes(log.read_bytes() + b"\0" * 11)
+    lengthen(log, b"\0" * 11)
     ran = run("forecast", "--cluster", *dirs_of(fleet), "--json")
     name = ("__transaction_state", 1)
     (line,) = [each for each in ran.of("partition") if (each["topic"], each["partition"]) == name]
@@ -303,8 +303,7 @@ def test_a_partition_that_is_gone_from_all_nodes_is_no_all_clear(fleet: Path) ->
     for folder in fleet.glob("b*/d*/orders-0"):
         shutil.rmtree(folder)
         for path in folder.parent.glob("*-offset-checkpoint"):
-            rows = [row for row in path.read_text().splitlines()[2:] if not row.startswith("orders 0 ")]
-            path.write_text("\n".join(["0", str(len(rows)), *rows, ""]))
+            keep_lines(path, lambda row: not row.startswith("orders 0 "))
     ran = run("forecast", "--cluster", *dirs_of(fleet), code=4)
     assert "orders-0: not known" in ran.out
 

@@ -22,7 +22,7 @@ from segmend.node.metadata_image import MetadataImage, PartitionLeader
 from segmend.node.older import ahead, told
 from segmend.report.cluster import node_lines
 from tests.cli.run import run
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.golden.shared import golden
 from tests.golden.unpack import unpack
 from tests.lab.quorums.record import HERE

@@ -10,7 +10,7 @@ from segmend.cluster.vanished import vanished
 from segmend.logdir.log_dir import LogDir
 from tests.cli.run import run
 from tests.conftest import one_in
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.golden.shared import golden
 
 ALL = ("0.8.2.2-killed", "1.1.0-killed", "2.8.2-killed", "3.9.2-clean", "4.3.1-killed", "4.3.1-fleet")

@@ -2,6 +2,7 @@
 
 from tests.faults.hands import longer
 from tests.faults.hurts import Hurt, both, edited, file, gone, instead, linked
+from tests.faults.on_disk import lines_of, put_lines
 from tests.faults.patient import CLEANER, HIGH, RECOVERY, START, Patient, put
 from tests.faults.table import alone, fault, killed, under, written
 from tests.faults.written import clean_dir
@@ -20,8 +21,7 @@ def doubled(patient: Patient) -> None:
     """The partition's recovery point twice, the last one 0."""
     patient.line(RECOVERY, patient.end)
     path = patient.log_dir / RECOVERY
-    version, count, *rest = path.read_text().splitlines()
-    path.write_text("\n".join([version, str(int(count) + 1), *rest, f"{patient.topic} 0 0", ""]))
+    put_lines(path, [*lines_of(path), f"{patient.topic} 0 0"])
 
 
 def huge(name: str) -> Hurt:

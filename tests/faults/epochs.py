@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tests.checks import build_partition as build
 from tests.faults.hurts import Hurt, both, file, instead, left, unhurt
+from tests.faults.on_disk import lines_of, put_lines
 from tests.faults.patient import HIGH, RECOVERY, START, Patient
 from tests.faults.table import alone, elsewhere, fault, killed, under, written
 from tests.faults.written import Dirs, clean_dir, plain
@@ -25,12 +26,12 @@ def identity(content: str) -> Hurt:
 
 def lines(patient: Patient) -> list[str]:
     """The entries of the epoch file."""
-    return (patient.partition / EPOCHS).read_text().splitlines()[2:]
+    return lines_of(patient.partition / EPOCHS)
 
 
 def with_lines(patient: Patient, kept: list[str]) -> None:
     """The epoch file with these entries."""
-    patient.write(EPOCHS, "\n".join(["0", str(len(kept)), *kept, ""]))
+    put_lines(patient.partition / EPOCHS, kept)
 
 
 def hollow(patient: Patient) -> None:

@@ -1,5 +1,6 @@
 """Hands that hurt bytes: changes of a log by the numbers of its batches, of indexes by rows."""
 
+import random
 import struct
 from collections.abc import Callable
 
@@ -66,7 +67,7 @@ def flipped(number: int, at: int = 70) -> Change:
 
 
 def zeroed(first: int, last: int) -> Change:
-    """The log with batches `first` to `last` (exclusive) turned to zeros."""
+    """The log with batches `first` to `last` (exclusive) with_any_bit to zeros."""
 
     def changed(data: bytes) -> bytes:
         start, end = (positions(data)[n] for n in (first, last))
@@ -103,6 +104,20 @@ def longer(tail: bytes) -> Change:
 def emptied(_data: bytes) -> bytes:
     """Nothing."""
     return b""
+
+
+def turn_any(
+    data: bytearray | memoryview, draw: random.Random, first: int = 0, end: int | None = None
+) -> None:
+    """Turn one bit of these bytes over."""
+    data[draw.randrange(first, len(data) if end is None else end)] ^= 1 << draw.randrange(8)
+
+
+def with_any_bit(data: bytes, draw: random.Random) -> bytes:
+    """The bytes with one bit with_any_bit over."""
+    out = bytearray(data)
+    turn_any(out, draw)
+    return bytes(out)
 
 
 def entry(row: int, form: str, at: int, change: Number, size: int = 8) -> Change:

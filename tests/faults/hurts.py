@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Callable
 
 from tests.faults.hands import Change
+from tests.faults.on_disk import put_folder, put_link, remove_all, rewrite
 from tests.faults.patient import Patient, put
 
 Hurt = Callable[[Patient], object]
@@ -38,12 +39,7 @@ def removed(*kinds: str, role: str = "rolled") -> Hurt:
 
 def segment_removed(role: str) -> Hurt:
     """Everything of a segment removed, its snapshot too."""
-
-    def hurt(patient: Patient) -> None:
-        for path in list(patient.partition.glob(f"{patient.base(role):020d}.*")):
-            path.unlink()
-
-    return hurt
+    return lambda patient: remove_all(patient.partition, f"{patient.base(role):020d}.*")
 
 
 def left(name: str, content: str | bytes = b"") -> Hurt:
@@ -58,7 +54,7 @@ def file(name: str, content: str | bytes) -> Hurt:
 
 def edited(name: str, change: Change) -> Hurt:
     """A file of the log dir changed."""
-    return lambda patient: patient.edit(patient.log_dir / name, change)
+    return lambda patient: rewrite(patient.log_dir / name, change)
 
 
 def gone(name: str) -> Hurt:
@@ -78,23 +74,14 @@ def instead(name: str, inside: str = "") -> Hurt:
         path = patient.log_dir / name.replace("PARTITION", patient.partition.name)
         if name.startswith(METADATA):
             path = next(each for each in patient.dirs if (each / METADATA).exists()) / name
-        path.unlink(missing_ok=True)
-        path.mkdir()
-        if inside:
-            (path / inside).write_text("x")
+        put_folder(path, inside)
 
     return hurt
 
 
 def linked(name: str, target: str = "/nowhere/at/all") -> Hurt:
     """A symbolic link in place of a file of the log dir."""
-
-    def hurt(patient: Patient) -> None:
-        path = patient.log_dir / name
-        path.unlink(missing_ok=True)
-        path.symlink_to(target)
-
-    return hurt
+    return lambda patient: put_link(patient.log_dir / name, target)
 
 
 def renamed(suffix: str) -> Hurt:

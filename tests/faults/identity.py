@@ -14,6 +14,7 @@ from tests.checks import build_partition as build
 from tests.checks.build_metadata import cluster
 from tests.faults.hands import Change, flipped, in_batch, positions, resealed, with_number
 from tests.faults.hurts import METADATA, Hurt, file, instead, linked, unhurt
+from tests.faults.on_disk import move_away, rewrite
 from tests.faults.patient import CLEANER, Patient, put
 from tests.faults.table import Fault, Other, alone, under, written
 from tests.faults.written import (
@@ -43,7 +44,7 @@ def in_zstd(patient: Patient) -> None:
     def packed(one: bytes) -> bytes:
         return build.seal(with_number(one, ">h", 21, lambda now: now | ZSTD)[:61] + compress(ZSTD, one[61:]))
 
-    patient.edit(patient.file("active"), in_batch(-1, packed))
+    rewrite(patient.file("active"), in_batch(-1, packed))
 
 
 def meta(number: int, change: Callable[[str], str]) -> Hurt:
@@ -78,7 +79,7 @@ def metadata(patient: Patient) -> Path:
 
 def metadata_log(change: Change) -> Hurt:
     """The last segment of the KRaft log rewritten."""
-    return lambda patient: patient.edit(sorted(metadata(patient).glob("*.log"))[-1], change)
+    return lambda patient: rewrite(sorted(metadata(patient).glob("*.log"))[-1], change)
 
 
 def quorum_state(content: str | None) -> Hurt:
@@ -175,8 +176,7 @@ def a_link_to_roots(patient: Patient) -> None:
     """One lies on another disk, behind a link, and belongs to root there."""
     path = patient.file("first", "index")
     there = patient.log_dir.parent / "moved away.index"
-    path.rename(there)
-    path.symlink_to(there)
+    move_away(path, there)
     given_away(patient)
     os.chown(there, 0, 0)
     there.chmod(0o600)
@@ -241,9 +241,9 @@ FAULTS = [
     written("metadata-log-a-file-in-second-dir", lambda p: put(p.dirs[1] / METADATA, "x"),
         "K06", "refuses", base=node_dirs),
     written("metadata-logs-empty", second_log, "K06", "refuses"),
-    written("metadata-snapshot-footer", lambda p: p.edit(p.log_dir / SNAPSHOT, lambda data: data[:-82]),
+    written("metadata-snapshot-footer", lambda p: rewrite(p.log_dir / SNAPSHOT, lambda data: data[:-82]),
         "K08", "0..220", base=metadata_dir),
-    written("metadata-snapshot-crc", lambda p: p.edit(p.log_dir / SNAPSHOT, flipped(0)),
+    written("metadata-snapshot-crc", lambda p: rewrite(p.log_dir / SNAPSHOT, flipped(0)),
         "K08", "refuses", base=metadata_dir),
     written("metadata-no-snapshot", no_start_of_metadata, "K09", "refuses", base=metadata_dir),
     kraft("quorum-state-last-epoch", in_the_last_epoch, "K24", "refuses"),
@@ -260,7 +260,7 @@ FAULTS = [
     written("metadata-record-misfit", unhurt, "K29", "refuses",
         base=with_metadata([*cluster(["t", "u"]), build_metadata.remove_topic("5Ck7mLhOSHGMUSQB0K3Dfg")])),
     written("bootstrap-empty", file(BOOTSTRAP, b""), "K26", "refuses", base=known_and_formatted),
-    written("bootstrap-torn", lambda p: p.edit(p.dirs[0] / BOOTSTRAP, lambda data: data[:-3]),
+    written("bootstrap-torn", lambda p: rewrite(p.dirs[0] / BOOTSTRAP, lambda data: data[:-3]),
         "K26", "refuses", base=known_and_formatted),
     written("bootstrap-gone", lambda p: (p.dirs[0] / BOOTSTRAP).unlink(),
         "", "0..220", base=known_and_formatted),

@@ -6,6 +6,7 @@ from tests.checks import build_partition as build
 from tests.checks.build_partition import INDEX_BYTES, PartitionWriter
 from tests.faults.hands import Change, cut, emptied, longer, offset, position, time_entry, txn_entry
 from tests.faults.hurts import HEX, Hurt, both, copied, index, left, removed, renamed, unhurt
+from tests.faults.on_disk import put_folder, rewrite
 from tests.faults.patient import Patient
 from tests.faults.table import fault, killed, under, unflushed, written
 from tests.faults.written import one, two_dirs
@@ -57,7 +58,7 @@ def orphan(kind: str) -> Hurt:
 
 def txn(change: Change, role: str = "rolled") -> Hurt:
     """The transaction index of a segment rewritten."""
-    return lambda patient: patient.edit(patient.file(role, "txnindex"), change)
+    return lambda patient: rewrite(patient.file(role, "txnindex"), change)
 
 
 def is_a_folder(kind: str, role: str) -> Hurt:
@@ -65,8 +66,7 @@ def is_a_folder(kind: str, role: str) -> Hurt:
 
     def hurt(patient: Patient) -> None:
         path = patient.file(role, kind)
-        path.unlink()
-        path.mkdir()
+        put_folder(path)
 
     return hurt
 
@@ -76,8 +76,7 @@ def snapshot_folder(role: str) -> Hurt:
 
     def hurt(patient: Patient) -> None:
         path = patient.file(role, "snapshot")
-        path.unlink(missing_ok=True)
-        path.mkdir()
+        put_folder(path)
 
     return hurt
 
@@ -85,8 +84,7 @@ def snapshot_folder(role: str) -> Hurt:
 def snapshot_folder_at_end(patient: Patient) -> None:
     """A directory where the next stop writes the snapshot of the log end, in place of one that is there."""
     path = patient.partition / f"{patient.end:020d}.snapshot"
-    path.unlink(missing_ok=True)
-    path.mkdir()
+    put_folder(path)
 
 
 def zero_tail(kind: str, role: str) -> Hurt:

@@ -20,6 +20,7 @@ from tests.faults.hurts import (
     segment_removed,
     unhurt,
 )
+from tests.faults.on_disk import lengthen, move_away, put_link, rewrite
 from tests.faults.patient import HIGH, RECOVERY, START, Patient, put
 from tests.faults.table import alone, elsewhere, fault, killed, under, written
 from tests.faults.written import metadata_dir, plain, with_metadata
@@ -81,7 +82,7 @@ def swap_of_two(patient: Patient) -> None:
     base = patient.base("rolled")
     more = patient.file("last-rolled").read_bytes()
     path = patient.partition / f"{base:020d}.log.swap"
-    path.write_bytes(path.read_bytes() + more)
+    lengthen(path, more)
 
 
 def snapshot_unfound(patient: Patient) -> None:
@@ -117,7 +118,7 @@ def swap_absurd(patient: Patient) -> None:
     """A swap log whose last batch claims offset 1,000,000."""
     patient.copy("rolled", ".swap")
     path = patient.partition / f"{patient.base('rolled'):020d}.log.swap"
-    path.write_bytes(with_field(-1, "offset", lambda _: 1_000_000)(path.read_bytes()))
+    rewrite(path, with_field(-1, "offset", lambda _: 1_000_000))
 
 
 def swap_of(data: Callable[[Patient], bytes], role: str = "rolled") -> Hurt:
@@ -180,8 +181,7 @@ def started_before(patient: Patient) -> None:
 def linked(patient: Patient) -> None:
     """A symbolic link where the directory was."""
     target = patient.log_dir.parent / f"elsewhere-{patient.topic}"
-    patient.partition.rename(target)
-    patient.partition.symlink_to(target)
+    move_away(patient.partition, target)
 
 
 def dangling(kind: str, role: str) -> Hurt:
@@ -189,8 +189,7 @@ def dangling(kind: str, role: str) -> Hurt:
 
     def hurt(patient: Patient) -> None:
         path = patient.file(role, kind)
-        path.unlink()
-        path.symlink_to(f"/not-mounted/{path.name}")
+        put_link(path, f"/not-mounted/{path.name}")
 
     return hurt
 
@@ -198,8 +197,7 @@ def dangling(kind: str, role: str) -> Hurt:
 def all_dangling(patient: Patient) -> None:
     """Every log on a place that is not mounted."""
     for path in patient.partition.glob("*.log"):
-        path.unlink()
-        path.symlink_to(f"/not-mounted/{path.name}")
+        put_link(path, f"/not-mounted/{path.name}")
 
 
 def index_swap_of(role: str) -> Hurt:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.faults.hands import Change
+from tests.faults.on_disk import lines_of, put_lines, rewrite
 
 RECOVERY, HIGH = "recovery-point-offset-checkpoint", "replication-offset-checkpoint"
 START, CLEANER = "log-start-offset-checkpoint", "cleaner-offset-checkpoint"
@@ -71,7 +72,7 @@ class Patient:
 
     def log(self, role: str, change: Change) -> None:
         """Rewrite a segment's log."""
-        self.edit(self.file(role), change)
+        rewrite(self.file(role), change)
 
     def index(self, role: str, kind: str, change: Change) -> None:
         """Rewrite an index without its preallocated zeros."""
@@ -89,18 +90,11 @@ class Patient:
         """Write a file of the partition directory."""
         put(self.partition / name, content)
 
-    def edit(self, path: Path, change: Change) -> None:
-        """Rewrite a file."""
-        path.write_bytes(change(path.read_bytes()))
-
     def line(self, checkpoint: str, offset: int | None) -> None:
         """Set the partition's line of an offset checkpoint; None takes it out."""
-        path = self.log_dir / checkpoint
-        lines = path.read_text().splitlines()[2:] if path.exists() else []
-        lines = [line for line in lines if line and line.rpartition(" ")[0] != f"{self.topic} 0"]
-        if offset is not None:
-            lines.append(f"{self.topic} 0 {offset}")
-        path.write_text("\n".join(["0", str(len(lines)), *lines, ""]))
+        path, mine = self.log_dir / checkpoint, f"{self.topic} 0"
+        lines = [line for line in lines_of(path) if line and line.rpartition(" ")[0] != mine]
+        put_lines(path, lines if offset is None else [*lines, f"{mine} {offset}"])
 
     def copy(
         self, role: str, suffix: str, base: int | None = None, kinds: str = "log index timeindex"

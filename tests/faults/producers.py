@@ -8,6 +8,7 @@ from tests.checks import build_partition as build
 from tests.checks.build_partition import PartitionWriter, seal
 from tests.faults.hands import Change, cut, emptied, longer, positions, without
 from tests.faults.hurts import Hurt, left, segment_removed, unhurt
+from tests.faults.on_disk import rewrite
 from tests.faults.patient import Patient
 from tests.faults.table import alone, fault, killed, written
 from tests.faults.written import one
@@ -18,7 +19,7 @@ EMPTY = struct.pack(">hIi", 1, 0x48674BC7, 0)
 
 def newest(change: Change) -> Hurt:
     """The newest snapshot rewritten."""
-    return lambda patient: patient.edit(patient.snapshots[-1], change)
+    return lambda patient: rewrite(patient.snapshots[-1], change)
 
 
 def flipped(data: bytes) -> bytes:
@@ -29,7 +30,7 @@ def flipped(data: bytes) -> bytes:
 def all_flipped(patient: Patient) -> None:
     """No snapshot can be read."""
     for path in patient.snapshots:
-        patient.edit(path, flipped)
+        rewrite(path, flipped)
 
 
 def none_left(patient: Patient) -> None:

@@ -6,15 +6,23 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial, wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Protocol
 
 from segmend.formats.byte_columns import nonzero_size
 from tests.checks import build_metadata as metadata
 from tests.checks import build_partition as build
 from tests.checks.build_partition import PartitionWriter
+from tests.faults.on_disk import rewrite
 
 Dirs = Sequence[Path]
-Base = Callable[[Path, bool], Dirs]
-"""Writes log dirs below a directory, as after a clean stop or as after a kill."""
+
+
+class Base(Protocol):
+    """Writes log dirs below a directory, as after a clean stop or as after a kill."""
+
+    def __call__(self, root: Path, clean: bool = True) -> Dirs: ...
+
+
 SECOND_ID = "5Ck7mLhOSHGMUSQB0K3Dfg"
 QUORUM_STATE = (
     '{"leaderId":1,"leaderEpoch":2,"votedId":1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}'
@@ -180,7 +188,7 @@ def in_place(name: str, change: Callable[[bytes], bytes]) -> Callable[[Dirs], No
 
     def hurt(dirs: Dirs) -> None:
         path = dirs[0] / name
-        path.write_bytes(change(path.read_bytes()))
+        rewrite(path, change)
 
     return hurt
 

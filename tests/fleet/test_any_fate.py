@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.checks.build_partition import PartitionWriter
+from tests.faults.hands import turn_any
 from tests.fleet.build import write_broker
 from tests.fleet.refused import refuse_files
 from tests.seeds import SEED, sampled
@@ -98,7 +99,7 @@ def hurt_index(draw: random.Random, log: Path) -> str:
     elif what == "cut":
         index.write_bytes(data[: draw.randrange(len(data))])
     else:
-        data[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
+        turn_any(data, draw)
         index.write_bytes(data)
     return f"{index.name} {what}"
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.checks.build_partition import story
 from tests.cli.run import run as command
+from tests.faults.on_disk import flip, lengthen
 from tests.fleet.build import plain, three_brokers, write_broker
 from tests.seeds import some_of
 from tests.traffic import counted as traffic
@@ -61,14 +62,10 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
-def flip(log: Path, position: int) -> None:
-    """One bit of a file, in place; its modification time stays."""
+def flip_unseen(log: Path, position: int) -> None:
+    """One bit of a file; its modification time stays."""
     before = log.stat()
-    with log.open("r+b") as file:
-        file.seek(position)
-        byte = file.read(1)[0]
-        file.seek(position)
-        file.write(bytes([byte ^ 1]))
+    flip(log, position)
     os.utime(log, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
@@ -85,7 +82,7 @@ def test_an_unchanged_fleet_is_not_read_again_and_its_tables_are_the_same(
     tmp_path: Path, read: list[int]
 ) -> None:
     fleet, out = three_brokers(tmp_path / "fleet"), tmp_path / "out"
-    flip(sealed(fleet)[4], 300)
+    flip_unseen(sealed(fleet)[4], 300)
     first = run(fleet, out)
     whole = sum(read)
     assert (first.row["since_run"], first.row["carried_segments"]) == (None, 0)
@@ -109,12 +106,12 @@ def test_an_unchanged_fleet_is_not_read_again_and_its_tables_are_the_same(
 
 def _append(fleet: Path, chance: random.Random) -> None:
     log = max(chance.choice([p for p in fleet.rglob("orders-*") if p.is_dir()]).glob("*.log"))
-    log.write_bytes(log.read_bytes() + log.read_bytes()[:100])
+    lengthen(log, log.read_bytes()[:100])
 
 
 def _hurt(fleet: Path, chance: random.Random) -> None:
     log = chance.choice(sealed(fleet))
-    flip(log, chance.randrange(log.stat().st_size))
+    flip_unseen(log, chance.randrange(log.stat().st_size))
 
 
 def _cut(fleet: Path, chance: random.Random) -> None:
@@ -127,7 +124,7 @@ def _index(fleet: Path, chance: random.Random) -> None:
     if chance.random() < 0.5:
         index.unlink()
     else:
-        index.write_bytes(index.read_bytes() + b"\0\0\0\1")
+        lengthen(index, b"\0\0\0\1")
 
 
 def _gone(fleet: Path, chance: random.Random) -> None:
@@ -196,7 +193,7 @@ def test_damage_that_leaves_no_trace_is_found_by_full_only_and_that_is_said(
     first = command(*told, "--since-run", "last")
     assert first.code == 0
     assert f"--since-run last: no earlier audit is in {tmp_path / 'out'}, so all was read" in first.err
-    flip(sealed(fleet)[4], 300)
+    flip_unseen(sealed(fleet)[4], 300)
     quiet = command(*told, "--since-run", "last")
     assert (quiet.code, quiet.err) == (0, "")
     assert "not read again: 36 sealed segments" in quiet.out
@@ -215,7 +212,7 @@ def test_damage_that_leaves_no_trace_is_found_by_full_only_and_that_is_said(
 def test_a_change_whose_modification_time_was_set_back_is_seen(tmp_path: Path) -> None:
     fleet, out = three_brokers(tmp_path / "fleet"), tmp_path / "out"
     run(fleet, out)
-    flip(sealed(fleet)[4], 300)
+    flip_unseen(sealed(fleet)[4], 300)
     assert "L05" in run(fleet, out, carried.LAST).codes
 
 
@@ -275,7 +272,7 @@ def test_runs_that_cannot_be_carried_over(tmp_path: Path) -> None:
 def test_a_scan_is_the_same_after_a_file_and_nothing_else_is_taken_for_one(tmp_path: Path) -> None:
     folder = write_broker(tmp_path, 1, [story("t", rounds=2)])
     for log in folder.rglob("*.log"):
-        flip(log, log.stat().st_size // 2)
+        flip_unseen(log, log.stat().st_size // 2)
         with log.open("rb") as file:
             scan = scans.scan_log(BytesReader(file.read()), ScanTask(base_offset=int(log.stem), records=True))
         text = plain_values.to_text(scan)

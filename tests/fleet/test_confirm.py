@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.checks.build_partition import batch, record
 from tests.conftest import examples
+from tests.faults.on_disk import put_folder
 from tests.fleet.build import plain, three_brokers
 
 from segmend.fleet.confirm import Suspect, confirm, differ
@@ -76,8 +77,7 @@ def test_without_an_index_the_whole_segment_is_read(tmp_path: Path) -> None:
 def test_a_replica_that_cannot_be_read_is_not_judged_here(tmp_path: Path) -> None:
     root = three_brokers(tmp_path)
     for file in (root / "b2/data/orders-0").glob("*.log"):
-        file.unlink()
-        file.mkdir()
+        put_folder(file)
     assert confirm([suspect(root)]) == [(1, "orders", 0, None)]
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.copies import copy_tree
 from tests.fleet.build import plain, write_broker
 from tests.fleet.test_tables import rows_of
-from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
 from tests.kernel.log_writer import Message, batch_bytes
 from tests.rescue.test_gaps import cut_out

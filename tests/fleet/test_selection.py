@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from tests.checks.build_partition import PartitionWriter
 from tests.conftest import GOLDEN, examples
+from tests.faults.on_disk import flip
 from tests.fleet.build import mixed, plain, story, three_brokers, write_broker
 from tests.fleet.refused import refuse, refuse_files
 from tests.fleet.test_tables import Rows, ordered, rows_of
@@ -410,9 +411,7 @@ def test_no_row_of_a_transaction_is_committed_whose_end_cannot_be_read(
 
 def hurt(root: Path) -> Path:
     file = write_broker(root, 1, [plain("t", 0, batches=4)]) / "t-0/00000000000000000000.log"
-    content = bytearray(file.read_bytes())
-    content[100 + len(content) // 4] ^= 1
-    file.write_bytes(content)
+    flip(file, 100 + file.stat().st_size // 4)
     return file
 
 
@@ -592,9 +591,7 @@ def test_what_one_replica_lost_comes_from_another(tmp_path: Path, caplog: pytest
     whole = rows_of(root, topics="orders", partitions="0")
     first, second, third = (sorted((root / f"b{n}/data/orders-0").glob("*.log")) for n in (1, 2, 3))
     for number, file in ((0, first[0]), (1, first[0]), (2, second[0]), (3, first[3]), (4, third[3])):
-        content = bytearray(file.read_bytes())
-        content[len(content) // 10 * (number * 2 + 1) + 70] ^= 1
-        file.write_bytes(content)
+        flip(file, file.stat().st_size // 10 * (number * 2 + 1) + 70)
     for file in (first[1], second[2], third[2]):
         file.unlink()
     for split in ("400", "1000000"):

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 from tests.conftest import examples, golden_params
-from tests.files import flip
+from tests.faults.on_disk import flip
 from tests.fleet.build import mixed, plain, three_brokers, write_broker
 from tests.golden.shared import golden
 

@@ -2,15 +2,13 @@
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from tests.copies import make_tree, remembered
-from tests.golden.shared import is_golden
+from tests.copies import copy_tree
 from tests.lab.broker import Broker
 from tests.lab.cluster import Cluster
 from tests.lab.errors import LabError
@@ -29,16 +27,6 @@ def ask(bootstrap: str, scratch: Path, *flags: str) -> dict[str, Any]:
     subprocess.run(command, check=True, timeout=900)
     seen: dict[str, Any] = json.loads(out.read_text())
     return seen
-
-
-def copy_tree(source: Path, target: Path) -> None:
-    """Copy with holes and times; what is golden, and nobody changes, is read once a process."""
-    shutil.rmtree(target, ignore_errors=True)
-    if is_golden(source):
-        make_tree(target, remembered(source))
-    else:
-        target.mkdir(parents=True)
-        subprocess.run(["cp", "-a", "--sparse=always", f"{source}/.", str(target)], check=True)
 
 
 def warnings(lines: list[str], root: Path) -> list[dict[str, str]]:

@@ -3,7 +3,6 @@
 import struct
 
 import pytest
-from tests.faults.hands import positions
 from tests.kernel.log_writer import Message, batch_bytes, varied_log
 
 from segmend.kernel.batch_rows import batch_rows, transactional
@@ -11,11 +10,13 @@ from segmend.kernel.batches import iter_batches, next_offset_from
 from segmend.kernel.types import BatchRange, BytesReader
 
 LOG = b"".join(batch_bytes(10 * n, [Message(0), Message(9)]) for n in range(5))
-AT = positions(LOG)
 
 
 def positions(data: bytes, **options: bool) -> list[int]:
     return [batch.position for batch in iter_batches(BytesReader(data), **options)]
+
+
+AT = positions(LOG)
 
 
 def hurt(at: int, value: bytes) -> bytes:

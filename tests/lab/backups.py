@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.golden.pack import pack
 from tests.golden.produce import producer
 from tests.golden.topics import Topic, create

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.copies import copy_tree
+from tests.faults.on_disk import lines_of, put_lines
 from tests.golden.acts import open_transaction, transactional
-from tests.golden.judge import copy_tree
 from tests.golden.produce import producer, send
 from tests.golden.records import events
 from tests.golden.topics import Topic, create, small_segments
@@ -144,9 +145,8 @@ def set_lines(path: Path, value: int) -> None:
     """Give every topic of this log dir that offset."""
     topics = sorted(folder.name[:-2] for folder in path.parent.glob("[ft]*-0"))
     mine = {*topics, STORY}
-    rows = [line for line in path.read_text().splitlines()[2:] if line.split()[0] not in mine]
-    rows += [f"{topic} 0 {value}" for topic in topics]
-    path.write_text("\n".join(["0", str(len(rows)), *rows, ""]))
+    rows = [line for line in lines_of(path) if line.split()[0] not in mine]
+    put_lines(path, [*rows, *(f"{topic} 0 {value}" for topic in topics)])
 
 
 def keep(cluster: Cluster, into: Path, story: Path | None) -> None:

@@ -8,6 +8,7 @@ dirs that were started beside it.
 """
 
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -21,7 +22,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
 from segmend.broker.election import ELR_FEATURE
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.golden.pack import pack
 from tests.golden.produce import producer, send
 from tests.golden.records import events
@@ -62,8 +63,7 @@ def cut(topic: str, node: int) -> Hurt:
         for marker in (root / f"b{node}").glob("d*/.kafka_cleanshutdown"):
             marker.unlink()
         for log in (root / f"b{node}").glob(f"d*/{topic}-*/*.log"):
-            with log.open("r+b") as file:
-                file.truncate(log.stat().st_size // 2)
+            os.truncate(log, log.stat().st_size // 2)
 
     return hurt
 

@@ -31,6 +31,7 @@ from segmend.loading.timing.estimate import Work
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.files import FileEntry
 from tests.brokers import broker_of
+from tests.faults.on_disk import lines_of, put_lines
 from tests.golden.topics import Topic, create
 from tests.lab.base import QUIET
 from tests.lab.broker import Broker
@@ -137,10 +138,8 @@ def fill_partition(partition: Path, layout: Layout, built: Sequence[bytes]) -> i
 
 def offsets(path: Path, found: dict[str, int]) -> None:
     """Write an offset checkpoint of the topic's partitions; others are kept."""
-    old = path.read_text().splitlines()[2:] if path.exists() else []
-    rows = [row for row in old if row.split()[0] != TOPIC]
-    rows += [f"{TOPIC} {name.rpartition('-')[2]} {offset}" for name, offset in found.items()]
-    path.write_text("\n".join(["0", str(len(rows)), *rows, ""]))
+    rows = [row for row in lines_of(path) if row.split()[0] != TOPIC]
+    put_lines(path, rows + [f"{TOPIC} {name.rpartition('-')[2]} {offset}" for name, offset in found.items()])
 
 
 class Keeper:

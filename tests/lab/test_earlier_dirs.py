@@ -13,7 +13,7 @@ from segmend.formats.clean_shutdown import FILE_NAME as MARKER
 from segmend.loading import BrokerOutcome, ForecastOptions, forecast
 from segmend.logdir.log_dir import LogDir
 from tests.brokers import broker_of
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.golden.produce import producer
 from tests.golden.topics import Topic, create
 from tests.lab.cluster import Cluster

@@ -13,7 +13,7 @@ from segmend.logdir.release import Release
 from segmend.node.older import IDS, OWN
 from tests.brokers import broker_of
 from tests.cli.run import run
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.golden.produce import producer
 from tests.golden.topics import Topic, create, small_segments
 from tests.lab.base import QUIET

@@ -11,6 +11,7 @@ from segmend.explain.retention import reasons
 from segmend.loading import ForecastOptions
 from segmend.logdir.config import ServerConfig
 from tests.brokers import broker_of
+from tests.faults.on_disk import put_lines
 from tests.golden.topics import Topic, create
 from tests.lab.base import QUIET
 from tests.lab.broker import Broker
@@ -73,8 +74,8 @@ def checkpoints(log_dir: Path, ends: dict[str, int]) -> None:
     starts = {"trimmed": 8}
     highs = {**ends, "below": 5}
     for name, found in (("recovery-point", ends), ("replication", highs), ("log-start", starts)):
-        rows = [f"{topic} 0 {offset}" for topic, offset in found.items()]
-        (log_dir / f"{name}-offset-checkpoint").write_text("\n".join(["0", str(len(rows)), *rows, ""]))
+        path = log_dir / f"{name}-offset-checkpoint"
+        put_lines(path, (f"{topic} 0 {offset}" for topic, offset in found.items()))
 
 
 def logs(log_dir: Path) -> set[str]:

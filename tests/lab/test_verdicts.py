@@ -20,6 +20,7 @@ from segmend.logdir.log_dir import LogDir
 from tests.brokers import broker_of
 from tests.copies import make_tree, remembered
 from tests.faults.hurts import unhurt
+from tests.faults.on_disk import lines_of, put_lines
 from tests.faults.patient import Patient, lonely_topic, patient_in
 from tests.faults.table import Fault, recorded_faults
 from tests.golden.unpack import unpack
@@ -69,10 +70,8 @@ def unpacked(name: str, into: Path) -> Path:
     """The base of a recording, without the lines of partitions that were left out of the archive."""
     base = unpack(archive(name), into)
     for path in base.glob("b1/*/*-offset-checkpoint"):
-        lines = path.read_text().splitlines()[2:]
-        kept = [line for line in lines if path.with_name("{}-{}".format(*line.split())).is_dir()]
-        if lines:
-            path.write_text("\n".join(["0", str(len(kept)), *kept, ""]))
+        if lines := lines_of(path):
+            put_lines(path, (e for e in lines if path.with_name("{}-{}".format(*e.split())).is_dir()))
     return base
 
 

@@ -21,8 +21,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ConfigResource,
 )
 
+from tests.copies import copy_tree
 from tests.golden.acts import commit_group, transactional
-from tests.golden.judge import copy_tree
 from tests.golden.pack import pack
 from tests.golden.produce import producer, send
 from tests.golden.records import events

@@ -30,7 +30,7 @@ from segmend.logdir.config import ServerConfig
 from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
 from segmend.node.broker_dirs import BrokerDirs
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.golden.pack import pack
 from tests.golden.unpack import unpack
 from tests.lab import settings, upgrade

@@ -2,12 +2,12 @@
 
 import json
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.cli.run import as_one_who_may_not, python, run
+from tests.faults.on_disk import put_folder
 from tests.faults.written import known_dirs, two_dirs, with_zookeeper
 from tests.golden.unpack import unpack
 from tests.lab.upgrade import ARCHIVES
@@ -154,8 +154,7 @@ def test_what_a_dir_lost_that_has_only_its_identity_is_no_all_clear(tmp_path: Pa
     root = unpack(ARCHIVES / "4.3.1.tar.xz", tmp_path)
     dirs = sorted(root.glob("b1/d*"))
     kept = (dirs[1] / "meta.properties").read_bytes()
-    shutil.rmtree(dirs[1])
-    dirs[1].mkdir()
+    put_folder(dirs[1])
     (dirs[1] / "meta.properties").write_bytes(kept)
     check, forecast = run("check", *dirs, "--json"), run("forecast", *dirs, "--json")
     assert (check.code, forecast.code) == (4, 4)

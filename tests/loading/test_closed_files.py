@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.brokers import broker_of
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.golden.shared import golden
 from tests.surgery.child import NOBODY, as_user
 

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import run
+from tests.copies import copy_tree
 from tests.faults.hands import flipped, positions
+from tests.faults.on_disk import lengthen
 from tests.faults.patient import RECOVERY
 from tests.faults.written import ACTIVE, END, known_dirs, removed, two_dirs, with_zookeeper, written
-from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
 
 from segmend.loading import EFFECTS
@@ -104,7 +105,7 @@ def test_a_refusal_says_why(dirs: list[Path]) -> None:
 
 def test_the_marker_can_be_imagined_away(dirs: list[Path]) -> None:
     zeros = dirs[0] / f"{ACTIVE}.log"
-    zeros.write_bytes(zeros.read_bytes() + bytes(4096))
+    lengthen(zeros, bytes(4096))
     assert run("forecast", *dirs, "--kafka", "4.3.1", "--json").json[-1]["outcome"] == "refuses"
     ran = run("forecast", *dirs, "--kafka", "4.3.1", "--json", "--unclean")
     assert ran.json[-1]["outcome"] == "starts"
@@ -213,7 +214,7 @@ def test_retention_by_a_damaged_time_index_is_no_good_start(dirs: list[Path], tm
     command = ("forecast", "--config", config, *dirs, "--kafka", "4.3.1")
     assert not run(*command, "--json", code=0).of("later")
     for index in (dirs[0] / "t-0").glob("*.timeindex"):
-        index.write_bytes(index.read_bytes() + bytes(24))
+        lengthen(index, bytes(24))
     ran = run(*command, "--json", code=4)
     (line,) = ran.of("later")
     assert (line["topic"], line["undue"], ran.json[-1]["lost"]["records"]) == ("t", True, 0)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from tests.checks.build_partition import PartitionWriter, write_log_dir
 from tests.cli.run import run
+from tests.faults.on_disk import flip
 from tests.golden.unpack import unpack
 from tests.lab.upgrade import ARCHIVES
 
@@ -24,12 +25,6 @@ def dirs(tmp_path: Path) -> list[Path]:
 def log_of(dirs: list[Path], topic: str) -> Path:
     found = (log for each in dirs for log in each.glob(f"{topic}-*/*.log"))
     return max(found, key=lambda log: log.stat().st_size)
-
-
-def flip(log: Path, at: int) -> None:
-    data = bytearray(log.read_bytes())
-    data[at] ^= 1
-    log.write_bytes(data)
 
 
 @pytest.mark.parametrize(

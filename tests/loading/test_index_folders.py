@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.brokers import broker_of
+from tests.faults.on_disk import put_folder
 from tests.faults.written import known_and_formatted
 
 from segmend.loading import BrokerOutcome, ForecastOptions, Later, forecast
@@ -20,8 +21,7 @@ def test_the_first_look_up_takes_the_dir_offline(
 ) -> None:
     dirs = known_and_formatted(tmp_path)
     index = dirs[number] / f"{topic}-0" / f"{0:020d}.{suffix}"
-    index.unlink()
-    index.mkdir()
+    put_folder(index)
     *lines, broker = forecast(broker_of(dirs, "4.3"), ForecastOptions())
     assert isinstance(broker, BrokerOutcome)
     assert broker.starts

@@ -10,6 +10,7 @@ import pytest
 from tests.brokers import broker_of
 from tests.checks import build_metadata as metadata
 from tests.checks import build_partition as build
+from tests.faults.on_disk import flip
 from tests.faults.written import SECOND_ID, formatted, known_dirs, two_dirs, with_metadata
 
 from segmend.checks import CheckRun, Level
@@ -146,9 +147,7 @@ def test_what_lies_in_a_registered_dir_that_is_not_given_is_not_known(tmp_path: 
 def test_what_is_behind_damage_is_not_gone_by(dirs: list[Path]) -> None:
     """The last two records are those of topic `v`."""
     path = dirs[0] / FIRST
-    data = bytearray(path.read_bytes())
-    data[data.rindex(b"\x02v") - 20] ^= 4
-    path.write_bytes(bytes(data))
+    flip(path, path.read_bytes().rindex(b"\x02v") - 20, 4)
     lines = started(dirs, node(dirs, "1@localhost:9093"))
     assert outcomes(lines) == {"t": "served", "u": "served", "v": "stray"}
 

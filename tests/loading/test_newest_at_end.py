@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 from tests.conftest import golden_params
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.golden.shared import golden
 
 from segmend.loading import segment as loading

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from tests.brokers import broker_of
 from tests.conftest import one_in
+from tests.copies import copy_tree
 from tests.faults.patient import CLEANER
 from tests.faults.table import Case, all_cases
 from tests.faults.written import two_dirs
-from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
 
 from segmend.loading import DirOutcome, ForecastOptions, PartitionOutcome, forecast

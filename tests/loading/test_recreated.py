@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import run
+from tests.copies import copy_tree
+from tests.faults.on_disk import lines_of, put_lines
 from tests.faults.patient import Patient
 from tests.faults.written import two_dirs, with_zookeeper
-from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
 
 from segmend.formats.offset_checkpoint import HIGH_WATERMARK
@@ -97,9 +98,7 @@ def test_before_topics_had_ids_files_that_are_all_younger_leave_it_in_doubt(
             path.write_bytes(b"")
         os.utime(path, (2_000_000_000, 2_000_000_000 if young or path.suffix != ".index" else 1))
     marks = topic.parent / HIGH_WATERMARK
-    version, _, *rows = marks.read_text().splitlines()
-    rows = [row for row in rows if not row.startswith("idem 0 ")]
-    marks.write_text("\n".join([version, str(len(rows) + 1), *rows, "idem 0 5000", ""]))
+    put_lines(marks, [*(row for row in lines_of(marks) if not row.startswith("idem 0 ")), "idem 0 5000"])
     os.utime(marks, (1_000_000_000, 1_000_000_000))  # before its first record
     told = run("forecast", *sorted(topic.parents[1].glob("d*")), "--kafka", "1.1.0", "--json")
     (line,) = (each for each in told.of("partition") if each["topic"] == "idem")

@@ -14,6 +14,7 @@ from tests.brokers import broker_of
 from tests.checks import build_metadata as metadata
 from tests.checks import build_partition as build
 from tests.cli.run import run
+from tests.faults.on_disk import put_folder
 from tests.faults.written import SECOND_ID, formatted, two_dirs, with_metadata
 
 from segmend.checks import CheckRun
@@ -96,8 +97,7 @@ def test_no_log_is_made_for_a_stray_that_an_offline_dir_is_to_have(tmp_path: Pat
     records = [placed if each == plain else each for each in given]
     found = with_metadata(records, formatted)(tmp_path, True)
     (found[0] / "t-0" / "partition.metadata").write_text("version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw\n")
-    (found[1] / "meta.properties").unlink()
-    (found[1] / "meta.properties").mkdir()
+    put_folder(found[1] / "meta.properties")
     broker, (mine,) = started(found, "4.3")[0], started(found, "4.3")[1].values()
     assert broker.starts
     assert (mine.outcome, mine.after.log_end_offset) == ("unserved", None)

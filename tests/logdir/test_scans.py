@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.files import flip
+from tests.faults.on_disk import flip
 
 from segmend.formats.build import NewRecord, build_batch
 from segmend.formats.producer_snapshot import ProducerStateEntry

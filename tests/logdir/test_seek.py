@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli.run import run
 from tests.conftest import examples, one_in
+from tests.faults.on_disk import lengthen
 from tests.logdir.test_walk import write
 
 from segmend.formats.build import NewRecord, build_batch
@@ -153,8 +154,7 @@ def test_bytes_after_the_last_whole_entry_do_not_matter(tmp_path: Path) -> None:
     entry = indexed(tmp_path, [START + n for n in range(200)])
     wanted = start(entry, since=START + 150, first_offset=1)
     for suffix in (".index", ".timeindex"):
-        with open(tmp_path / f"{ZERO}{suffix}", "ab") as file:
-            file.write(bytes(1003))
+        lengthen(tmp_path / f"{ZERO}{suffix}", bytes(1003))
     assert start(entry, since=START + 150, first_offset=1) == wanted > 0
 
 

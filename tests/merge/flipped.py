@@ -18,11 +18,9 @@ from random import Random
 from typing import Any
 
 from tests.cli.run import Ran, run
+from tests.faults.on_disk import batches_of, flip
 from tests.golden.shared import GOLDEN, golden
 from tests.surgery.trials import main, playing
-
-from segmend.kernel.batches import iter_batches
-from segmend.logdir.disk import FileReader
 
 Records = dict[int, tuple[str, ...]]
 COLUMNS = ("timestamp", "key", "value", "headers", "producer_id", "sequence", "leader_epoch")
@@ -58,11 +56,10 @@ def replica(place: Path, broker: Path, *, whole: bool) -> Path:
     return target
 
 
-def flip(folder: Path, draw: Random) -> str:
+def flip_drawn(folder: Path, draw: Random) -> str:
     """Flip a bit of one of its batches; in words, which."""
     log = draw.choice([each for each in sorted(folder.glob("*.log")) if each.stat().st_size])
-    with FileReader(str(log)) as reader:
-        batches = [*iter_batches(reader)]
+    batches = batches_of(log)
     if not batches:
         return f"{log.name} has none any more"
     batch = draw.choice(batches)
@@ -74,9 +71,7 @@ def flip(folder: Path, draw: Random) -> str:
         low = field == "offset" and draw.random() < 0.8
         number = draw.randrange(7 if low else 8 * size)
         at, bit = batch.position + first + size - 1 - number // 8, number % 8
-    data = bytearray(log.read_bytes())
-    data[at] ^= 1 << bit
-    log.write_bytes(data)
+    flip(log, at, 1 << bit)
     return f"{folder.parent.parent.name}/{log.name}@{at} bit {bit} ({field} of {batch.base_offset})"
 
 
@@ -123,7 +118,7 @@ def played(seed: int, number: int, folder: Path) -> str:
     given = sorted(folder.glob("b*/d*")) if whole else copies
     topic = partition.rpartition("-")[0]
     _, before = rescued(given, topic, folder / "truth")
-    flips = [flip(draw.choice(copies), draw) for _ in range(draw.choice((1, 1, 1, 2, 3, 8)))]
+    flips = [flip_drawn(draw.choice(copies), draw) for _ in range(draw.choice((1, 1, 1, 2, 3, 8)))]
     for index in [] if indexed else [each for copy in copies for each in copy.glob("*index")]:
         index.unlink()
     what = (

@@ -17,6 +17,7 @@ from random import Random
 
 from confluent_kafka import KafkaException, Producer
 from tests.cli.run import run
+from tests.faults.on_disk import batches_of
 from tests.golden.produce import producer
 from tests.golden.topics import Topic, codecs, create, small_segments
 from tests.lab.acknowledged.base import patiently
@@ -26,9 +27,6 @@ from tests.lab.cluster import Cluster, until_marks_are_written
 from tests.lab.errors import LabError
 from tests.lab.releases import RELEASES, Release
 from tests.seeds import SEED
-
-from segmend.kernel.batches import iter_batches
-from segmend.logdir.disk import FileReader
 
 SETTINGS = {
     **QUIET,
@@ -125,8 +123,7 @@ def differing(dirs: list[Path]) -> set[str]:
         for home in sorted(each for each in log_dir.glob("*-[0-9]*") if each.is_dir()):
             found = list[tuple[int, int]]()
             for log in sorted(home.glob("*.log")):
-                with FileReader(str(log)) as reader:
-                    found += [(each.base_offset, each.crc) for each in iter_batches(reader)]
+                found += [(each.base_offset, each.crc) for each in batches_of(log)]
             held.setdefault(home.name, []).append(found)
     return {
         name

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from tests.cli.run import run
+from tests.copies import copy_tree
 from tests.faults.hands import seal, with_number
-from tests.golden.judge import copy_tree
+from tests.faults.on_disk import put_lines
 from tests.golden.shared import golden
 from tests.golden.unpack import unpack
 from tests.lab.elections import HERE
@@ -42,8 +43,7 @@ def broker(
     partition = log_dir / "t-0"
     partition.mkdir(parents=True)
     (partition / f"{0:020d}.log").write_bytes(b"".join(batches))
-    lines = epochs.split(", ")
-    (partition / "leader-epoch-checkpoint").write_text("\n".join(["0", str(len(lines)), *lines, ""]))
+    put_lines(partition / "leader-epoch-checkpoint", epochs.split(", "))
     (partition / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}\n")
     (log_dir / "meta.properties").write_text(f"version=1\nnode.id={number}\ncluster.id={cluster}\n")
     if mark is not None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import Ran
-from tests.files import flip
+from tests.faults.on_disk import flip
 from tests.golden.shared import golden
 from tests.merge.flipped import play, replica, rescued, verdict
 from tests.seeds import SEED, sampled

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import Ran, run
+from tests.faults.on_disk import put_link
 from tests.fleet.complaint import complaint
 from tests.golden.shared import golden
 from tests.merge.test_diff import PLAIN, broker
@@ -121,8 +122,7 @@ def test_what_was_set_aside_is_no_all_clear_where_it_may_be_of_this_topic(
     aside = dirs[1] / f"{ASIDE}-stray"
     shutil.copytree(dirs[1] / "t-0", aside)
     log = aside / f"{0:020d}.log"
-    log.unlink()
-    log.symlink_to(tmp_path / "nothing") if data is None else log.write_bytes(data)
+    put_link(log, tmp_path / "nothing") if data is None else log.write_bytes(data)
     if beside is not None:
         (aside / "partition.metadata").write_text(beside)
     for number, command in enumerate(COMMANDS):
@@ -153,8 +153,7 @@ def test_a_replica_on_a_disk_that_is_not_mounted_is_no_all_clear(tmp_path: Path)
 def test_a_log_that_is_a_link_to_nothing_was_not_read(tmp_path: Path) -> None:
     dirs = [broker(tmp_path, 1, PLAIN), broker(tmp_path, 2, PLAIN[:5])]
     log = dirs[0] / "t-0" / f"{0:020d}.log"
-    log.unlink()
-    log.symlink_to(tmp_path / "nothing")
+    put_link(log, tmp_path / "nothing")
     for number, command in enumerate(COMMANDS):
         ran = told(command, tmp_path / f"o{number}", *dirs, code=12)
         assert f"{log}: a link to nothing, or no file" in ran.of("partition")[0]["doubts"], command

@@ -7,8 +7,8 @@ from tests.brokers import broker_of
 from tests.checks.build_partition import write_log_dir
 from tests.cli.run import run
 from tests.conftest import golden_params, one_in
+from tests.copies import copy_tree
 from tests.faults.written import plain
-from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
 
 from segmend.checks import CheckOfAny, Level

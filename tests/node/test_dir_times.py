@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.golden.shared import golden
 
 from segmend.logdir.files import FileEntry

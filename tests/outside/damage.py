@@ -10,7 +10,8 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.copies import copy_tree
+from tests.copies import copy_into
+from tests.faults.on_disk import exchange, lengthen, move_away, overwrite, remove
 
 Hurt = Callable[[Path, random.Random, list[Path]], object]
 HUGE = (1 << 31, (1 << 32) + 17, 1 << 40)
@@ -38,21 +39,10 @@ ODD_NAMES = (
 ODD_SUFFIXES = (".swap", ".cleaned", ".deleted", ".kafka_cleanshutdown", ".tmp", "\n", "\udcff", ".log")
 
 
-def aside(path: Path) -> None:
-    """Nothing is there any more."""
-    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-
-
 def bytes_of(path: Path) -> bytearray:
     """What is in a file before the zeros that it ends with."""
     with open(path, "rb") as stream:
         return bytearray(stream.read(1 << 21))
-
-
-def put(path: Path, at: int, data: bytes) -> None:
-    with open(path, "r+b") as stream:
-        stream.seek(at)
-        stream.write(data)
 
 
 def place(path: Path, draw: random.Random) -> int:
@@ -63,7 +53,7 @@ def place(path: Path, draw: random.Random) -> int:
 def flipped(path: Path, draw: random.Random, _all: list[Path]) -> None:
     at = place(path, draw)
     data = bytes_of(path)
-    put(path, at, bytes([data[at] ^ 1 << draw.randrange(8)]) if data else b"")
+    overwrite(path, at, bytes([data[at] ^ 1 << draw.randrange(8)]) if data else b"")
 
 
 def cut(path: Path, draw: random.Random, _all: list[Path]) -> None:
@@ -76,26 +66,22 @@ def emptied(path: Path, _draw: random.Random, _all: list[Path]) -> None:
 
 def zeroed(path: Path, draw: random.Random, _all: list[Path]) -> None:
     at, size = place(path, draw), path.stat().st_size
-    put(path, at, bytes(min(draw.choice((8, 300, 4096)), size - at)))
+    overwrite(path, at, bytes(min(draw.choice((8, 300, 4096)), size - at)))
 
 
 def garbage(path: Path, draw: random.Random, _all: list[Path]) -> None:
-    put(path, place(path, draw), draw.randbytes(draw.choice((4, 61, 700))))
+    overwrite(path, place(path, draw), draw.randbytes(draw.choice((4, 61, 700))))
 
 
 def longer(path: Path, draw: random.Random, _all: list[Path]) -> None:
-    with open(path, "ab") as stream:
-        stream.write(draw.choice((draw.randbytes(77), bytes(8), bytes(5000), bytes_of(path)[:4096])))
+    lengthen(path, draw.choice((draw.randbytes(77), bytes(8), bytes(5000), bytes_of(path)[:4096])))
 
 
 def swapped(path: Path, draw: random.Random, every: list[Path]) -> None:
     """With another one of its kind, or with anything."""
     alike = [other for other in every if other.suffix == path.suffix and other != path and other.is_file()]
     other = draw.choice(alike or [each for each in every if each != path])
-    between = path.with_name("between")
-    path.rename(between)
-    other.rename(path)
-    between.rename(other)
+    exchange(path, other)
 
 
 def doubled(path: Path, draw: random.Random, _all: list[Path]) -> None:
@@ -111,12 +97,12 @@ def renamed(path: Path, draw: random.Random, _all: list[Path]) -> None:
 
 
 def a_pipe(path: Path, _draw: random.Random, _all: list[Path]) -> None:
-    aside(path)
+    remove(path)
     os.mkfifo(path)
 
 
 def a_socket(path: Path, _draw: random.Random, _all: list[Path]) -> None:
-    aside(path)
+    remove(path)
     with socket.socket(socket.AF_UNIX) as listener:
         here = os.getcwd()
         os.chdir(path.parent)  # an address has little room
@@ -128,7 +114,7 @@ def a_socket(path: Path, _draw: random.Random, _all: list[Path]) -> None:
 
 def a_device(path: Path, draw: random.Random, _all: list[Path]) -> None:
     """/dev/zero, /dev/full: bytes without end. A pipe for who may not make one."""
-    aside(path)
+    remove(path)
     try:
         os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, draw.choice((5, 7))))
     except PermissionError:
@@ -136,17 +122,13 @@ def a_device(path: Path, draw: random.Random, _all: list[Path]) -> None:
 
 
 def a_loop(path: Path, draw: random.Random, _all: list[Path]) -> None:
-    aside(path)
+    remove(path)
     path.symlink_to(draw.choice((path.name, "..", ".", "nowhere", "/dev/zero", "/etc/passwd")))
 
 
 def linked(path: Path, _draw: random.Random, _all: list[Path]) -> None:
     """A link to another place, where it is as it was."""
-    away = path.parents[2] / "away"
-    away.mkdir(exist_ok=True)
-    there = away / f"{path.parent.name}-{path.name}"
-    path.rename(there)
-    path.symlink_to(there)
+    move_away(path, path.parents[2] / "away" / f"{path.parent.name}-{path.name}")
 
 
 def shut_away(path: Path, draw: random.Random, every: list[Path]) -> None:
@@ -178,14 +160,14 @@ def closed(path: Path, draw: random.Random, _all: list[Path]) -> None:
 
 
 def a_folder(path: Path, draw: random.Random, _all: list[Path]) -> None:
-    aside(path)
+    remove(path)
     path.mkdir()
     if draw.random() < 0.5:
         (path / draw.choice(ODD_NAMES)).write_text("x")
 
 
 def a_file(path: Path, draw: random.Random, _all: list[Path]) -> None:
-    aside(path)
+    remove(path)
     path.write_bytes(draw.randbytes(draw.choice((0, 100))))
 
 
@@ -212,7 +194,7 @@ def folder_doubled(path: Path, draw: random.Random, _all: list[Path]) -> None:
     )
     name = draw.choice((*(topic + end for end in ends), *ODD_NAMES))
     other = draw.choice(sorted(each for each in path.parent.parent.iterdir() if each.is_dir()))
-    copy_tree(path, draw.choice((path.parent, other)) / name)
+    copy_into(path, draw.choice((path.parent, other)) / name)
 
 
 def all_empty(path: Path, _draw: random.Random, _all: list[Path]) -> None:
@@ -249,7 +231,7 @@ FILES: dict[str, tuple[Hurt, int]] = {
     "swapped": (swapped, 3),
     "doubled": (doubled, 3),
     "renamed": (renamed, 3),
-    "removed": (lambda path, _draw, _all: aside(path), 4),
+    "removed": (lambda path, _draw, _all: remove(path), 4),
     "pipe": (a_pipe, 3),
     "socket": (a_socket, 2),
     "device": (a_device, 3),
@@ -263,7 +245,7 @@ FILES: dict[str, tuple[Hurt, int]] = {
     "shut away": (shut_away, 2),
 }
 FOLDERS: dict[str, tuple[Hurt, int]] = {
-    "removed": (lambda path, _draw, _all: aside(path), 2),
+    "removed": (lambda path, _draw, _all: remove(path), 2),
     "closed": (closed, 3),
     "odd inside": (odd_inside, 5),
     "doubled": (folder_doubled, 5),

@@ -9,7 +9,8 @@ import pytest
 
 from tests.cli.run import Ran, python, run
 from tests.cli.test_read_only import WATCHER
-from tests.golden.judge import ask, copy_tree, warnings
+from tests.copies import copy_tree
+from tests.golden.judge import ask, warnings
 from tests.golden.shared import golden
 from tests.golden.story import QUICK
 from tests.lab.broker import Broker

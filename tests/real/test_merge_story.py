@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import TopicPartition
 
 from tests.cli.run import run
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.golden.observe import consume, text
 from tests.golden.records import events
 from tests.lab.admin import until_all

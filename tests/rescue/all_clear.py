@@ -19,14 +19,13 @@ from random import Random
 from typing import Any
 
 from tests.cli.run import Ran, run
+from tests.copies import copy_tree
+from tests.faults.on_disk import batches_of, keep_lines, put_folder, put_link
 from tests.fleet.complaint import complaint
-from tests.golden.judge import copy_tree
 from tests.lab.acknowledged.hurt import NAMES
 from tests.lab.acknowledged.judge import Record, World, opened, rows_of
 from tests.surgery.trials import agreed, main, playing
 
-from segmend.kernel.batches import iter_batches
-from segmend.logdir.disk import FileReader
 from segmend.rescue.run import WRONG
 
 BASES = ("1.1.0", "4.3.1")
@@ -65,8 +64,7 @@ def logs_of(replica: Path) -> list[Path]:
 
 def boundaries(log: Path) -> list[tuple[int, int]]:
     """Where batches begin: offset and byte."""
-    with FileReader(str(log)) as reader:
-        return [(each.base_offset, each.position) for each in iter_batches(reader)]
+    return [(each.base_offset, each.position) for each in batches_of(log)]
 
 
 def _without(replica: Path, bases: Sequence[int], beside: bool) -> None:
@@ -121,8 +119,7 @@ def emptied(bed: Bed) -> None:
     for replica in bed.some(bed.replicas(name)):
         metadata = replica / "partition.metadata"
         kept = metadata.read_bytes() if metadata.exists() and bed.draw.random() < 0.7 else None
-        shutil.rmtree(replica)
-        replica.mkdir()
+        put_folder(replica)
         if bed.draw.random() < 0.5:
             (replica / f"{0:020d}.log").touch()
         if kept is not None:
@@ -164,8 +161,7 @@ def lines(bed: Bed) -> None:
     topic, _, number = name.rpartition("-")
     for log_dir in bed.some(bed.dirs):
         for path in log_dir.glob("*-checkpoint"):
-            kept = [each for each in path.read_text().splitlines()[2:] if each.split()[:2] != [topic, number]]
-            path.write_text("\n".join(["0", str(len(kept)), *kept, ""]))
+            keep_lines(path, lambda each: each.split()[:2] != [topic, number])
     bed.did.append(f"lines of {name}")
 
 
@@ -182,8 +178,7 @@ def linked(bed: Bed) -> None:
     """A partition's directory is a link to that of another."""
     name, other = bed.draw.sample(NAMES, 2)
     for log_dir in bed.some([each.parent for each in bed.replicas(name)]):
-        shutil.rmtree(log_dir / name)
-        (log_dir / name).symlink_to(log_dir / other)
+        put_link(log_dir / name, log_dir / other)
     bed.did.append(f"{name} is a link to {other}")
 
 

@@ -22,7 +22,8 @@ from pathlib import Path
 
 from tests.cli.run import SOURCE, Ran, python, run
 from tests.conftest import GOLDEN
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
+from tests.faults.on_disk import batches_of
 from tests.golden.unpack import unpack
 from tests.lab.acknowledged.base import archive
 from tests.merge.test_any_damage import HURTS
@@ -30,10 +31,6 @@ from tests.rescue.test_export import table
 from tests.rescue.test_gaps import cut_out
 from tests.seeds import SEED
 from tests.spark.standalone import LIGHT, bare_python, cluster
-
-from segmend.formats.batch import RecordBatch
-from segmend.kernel.batches import iter_batches
-from segmend.logdir.disk import FileReader
 
 GOLDENS = ("0.10.2.2-killed", "1.1.0-killed", "2.8.2-clean", "3.9.2-killed", "4.3.1-clean")
 BROKERS = {
@@ -99,7 +96,7 @@ def wound(root: Path, draw: random.Random) -> str:
         log.write_bytes(HURTS[what](data, draw.randrange(len(data)), draw.randrange(1, 3000)))
     elif what.startswith("batch"):
         for each in everywhere if what.endswith("everywhere") else [replica]:
-            if len(_batches(each / log.name) if (each / log.name).exists() else ()) > 1:
+            if len(batches_of(each / log.name) if (each / log.name).exists() else ()) > 1:
                 cut_out(each / log.name, 1)
     elif what == "file":
         log.unlink()
@@ -220,13 +217,13 @@ class Trial:
         ends: dict[str, int] = {}
         logs = sorted(self.root.glob("b*/d*/*-[0-9]*/*.log"))
         for log in logs:
-            for batch in _batches(log):
+            for batch in batches_of(log):
                 ends[log.parent.name] = max(ends.get(log.parent.name, 0), min(batch.last_offset, 1 << 20))
         for log in logs:
             bound = round(ends.get(log.parent.name, 0) * share)
             if int(log.stem) > bound:
                 log.unlink()
-            elif at := next((each.position for each in _batches(log) if each.base_offset >= bound), None):
+            elif at := next((each.position for each in batches_of(log) if each.base_offset >= bound), None):
                 os.truncate(log, at)
 
     def _killed(self, seconds: float) -> None:
@@ -241,11 +238,6 @@ class Trial:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-
-
-def _batches(log: Path) -> list[RecordBatch]:
-    with FileReader(str(log)) as reader:
-        return list(iter_batches(reader))
 
 
 def _version(out: Path) -> int:

@@ -7,6 +7,7 @@ before was killed between its commit and its note. What is refused has changed n
 """
 
 import json
+import os
 import random
 import shutil
 import sys
@@ -74,8 +75,7 @@ def hurt(out: Path, draw: random.Random) -> str:
         if what != "note" and draw.random() < 0.5:
             file.unlink()
             return f"{file.name} removed"
-        with file.open("r+b") as opened:
-            opened.truncate(draw.choice((0, draw.randrange(size))))
+        os.truncate(file, draw.choice((0, draw.randrange(size))))
         return f"{file.name} cut"
     return f"{what} {commit.name}"
 

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from tests.cli.run import SOURCE, Ran, python, run
 from tests.conftest import GOLDEN
+from tests.faults.on_disk import lengthen
 from tests.golden.unpack import unpack
 from tests.lab.acknowledged.base import TOPICS
 from tests.lab.acknowledged.hurt import NAMES
@@ -224,8 +225,7 @@ class Appended:
             at = before.stat().st_size if before.exists() else 0
             data = (self.log.whole / name).read_bytes()[at:end]
             for part in (data[: len(data) // 2], data[len(data) // 2 :]):
-                with before.open("ab") as opened:
-                    opened.write(part)
+                lengthen(before, part)
                 stop.wait(self._draw.uniform(0, 0.05))
             self.shown += 1
 

@@ -6,13 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.files import flip
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
+from tests.faults.on_disk import batches_of, flip, lines_of, put_lines
 
 from segmend.formats.batch import RecordBatch
 from segmend.formats.record import decode
-from segmend.kernel.batches import iter_batches
-from segmend.logdir.disk import FileReader
 
 SOME = ("codec-none-0", "codec-zstd-0", "txn-0", "idem-0", "single-0", "compacted-0")
 """Partitions that have much in little: all that a batch can be is in one of them."""
@@ -31,9 +29,8 @@ def replicas(golden: Path, root: Path, names: tuple[str, ...] = SOME, count: int
         text = (log_dir / "meta.properties").read_text()
         (home / "meta.properties").write_text(text.replace("node.id=1", f"node.id={number}"))
         for each in log_dir.glob("*-offset-checkpoint"):
-            version, _, *lines = each.read_text().splitlines() or ("0", "0")
-            lines = [line for line in lines if line.rpartition(" ")[0].replace(" ", "-") in names]
-            (home / each.name).write_text("\n".join([version, str(len(lines)), *lines, ""]))
+            of_names = (line for line in lines_of(each) if line.rpartition(" ")[0].replace(" ", "-") in names)
+            put_lines(home / each.name, of_names)
         found.append(home)
     return found
 
@@ -42,8 +39,7 @@ def hurt(dirs: list[Path], draw: random.Random, choose: Callable[[], set[int]]) 
     """Flip a byte of each batch on the replicas that `choose` names; the offsets that are hurt on all."""
     gone: dict[str, set[int]] = {}
     for log in sorted(dirs[0].glob("*/*.log")):
-        with FileReader(str(log)) as reader:
-            batches = list(iter_batches(reader))
+        batches = batches_of(log)
         spans = [range(first_of(batch, log), batch.last_offset + 1) for batch in batches]
         for batch, span in zip(batches, spans, strict=True):
             whom = choose()

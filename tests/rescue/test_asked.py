@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import as_one_who_may_not, python, run
+from tests.faults.on_disk import put_link
 from tests.fleet.build import plain, write_broker
 from tests.golden.shared import golden
 from tests.rescue.replicas import replicas, told
@@ -141,8 +142,7 @@ def test_replicas_of_another_topic_are_refused_before_any_is_read_and_the_others
         out = tmp_path / f"out{number}"
         metadata.write_text(other)
         for log in sound:
-            log.unlink()
-            log.symlink_to("nothing")
+            put_link(log, "nothing")
         ran = run(*command, *dirs, "--out", out, "--json", code=8)
         lines = {line["topic"]: line for line in ran.of("partition")}
         assert "of topic AAECAwQFBgcICQoLDA0ODw" in lines["codec-zstd"]["refused"], command

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from tests.cli.run import Ran, run
-from tests.files import flip
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
+from tests.faults.on_disk import flip
 from tests.golden.shared import golden
 from tests.real.conftest import need_kafka
 from tests.rescue.replicas import replicas

@@ -13,15 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 from tests.cli.run import Ran, run
-from tests.files import flip
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
+from tests.faults.on_disk import batches_of, flip
 from tests.golden.shared import golden
 from tests.rescue.replicas import replicas
 from tests.surgery.faulty import Died, Disk, Mortal
 
 from segmend.cluster.cluster_dirs import FleetDirs
-from segmend.kernel.batches import iter_batches
-from segmend.logdir.disk import FileReader
 from segmend.logdir.log_dir import LogDir
 from segmend.rescue.additions import Additions
 from segmend.rescue.export import export
@@ -90,8 +88,7 @@ class Growing:
         copy_tree(self.home, self.whole)
         self.ends = []
         for log in sorted(self.whole.glob("*.log")):
-            with FileReader(str(log)) as reader:
-                self.ends += [(log.name, batch.end, batch.last_offset) for batch in iter_batches(reader)]
+            self.ends += [(log.name, batch.end, batch.last_offset) for batch in batches_of(log)]
 
     def show(self, batches: int, more: int = 0) -> int:
         """Have so many batches, and some bytes of the next; the log end offset."""

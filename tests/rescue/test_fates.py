@@ -7,7 +7,7 @@ import pytest
 from tests.checks.build_partition import PartitionWriter
 from tests.cli.run import run
 from tests.conftest import one_in
-from tests.files import flip
+from tests.faults.on_disk import batches_of, flip
 from tests.fleet.build import write_broker
 from tests.golden.shared import golden
 from tests.merge.test_diff import broker
@@ -16,8 +16,6 @@ from tests.rescue.replicas import replicas, told
 from tests.rescue.test_gaps import cut_out
 
 from segmend.formats.build import BatchProducer, NewRecord, build_batch
-from segmend.kernel.batches import iter_batches
-from segmend.logdir.disk import FileReader
 from segmend.logdir.log_dir import LogDir
 from segmend.merge import fates
 from segmend.rescue.request import RescueRequest
@@ -31,8 +29,7 @@ def test_a_lost_marker_makes_no_record_committed_nor_aborted(number: int, tmp_pa
     truth = {row["offset"]: row for row in told(tmp_path / "whole")["txn-0"]}
     markers = []
     for log in sorted(source.glob("txn-0/*.log")):
-        with FileReader(str(log)) as reader:
-            markers += [(log, batch) for batch in iter_batches(reader) if batch.is_control]
+        markers += [(log, batch) for batch in batches_of(log) if batch.is_control]
     log, marker = markers[number]
     flip(log, marker.end - 1)
     before = [each.last_offset for _, each in markers[:number] if each.producer_id == marker.producer_id]

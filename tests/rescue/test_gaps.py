@@ -4,20 +4,17 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import run
-from tests.files import flip
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
+from tests.faults.on_disk import batches_of, flip
 from tests.golden.shared import golden
 from tests.rescue.replicas import replicas
 
 from segmend.formats.build import NewRecord, build_batch
-from segmend.kernel.batches import iter_batches
-from segmend.logdir.disk import FileReader
 
 
 def cut_out(log: Path, *numbers: int) -> int:
     """Take the bytes of these batches out of a file; how many offsets that were."""
-    with FileReader(str(log)) as reader:
-        batches = list(iter_batches(reader))
+    batches = batches_of(log)
     gone = [batches[number] for number in numbers]
     data = log.read_bytes()
     kept = (data[each.position : each.end] for each in batches if each not in gone)

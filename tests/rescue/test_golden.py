@@ -12,7 +12,8 @@ import pytest
 from deltalake import DeltaTable
 from tests.cli.run import run
 from tests.conftest import golden_names, golden_params
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
+from tests.faults.on_disk import lines_of, put_lines
 from tests.golden.shared import golden
 from tests.surgery.shows.server import written
 
@@ -103,9 +104,8 @@ def test_a_log_dir_counts_what_rows_count(name: str, tmp_path: Path) -> None:
     dirs = sorted((tmp_path / "b1").glob("d*"))
     for path in dirs:
         checkpoint = path / "replication-offset-checkpoint"
-        head, rows = checkpoint.read_text().splitlines()[:2], checkpoint.read_text().splitlines()[2:]
-        lower = [f"{' '.join(row.split()[:2])} {int(row.split()[2]) // 2}" for row in rows]
-        checkpoint.write_text("\n".join([*head, *lower, ""]))
+        rows = [row.split() for row in lines_of(checkpoint)]
+        put_lines(checkpoint, (f"{topic} {number} {int(offset) // 2}" for topic, number, offset in rows))
     told = {}
     for form in ("jsonl", "log-dir"):
         ran = run("rescue", *dirs, "--out", tmp_path / form, "--as", form, "--json", "--topic", "*txn*")

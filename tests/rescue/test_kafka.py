@@ -249,7 +249,7 @@ def test_why_sending_stopped_is_said_and_not_what_that_did(monkeypatch: pytest.M
 
     def stopped() -> None:
         try:
-            sender.send(0, None, b"value")
+            sender.send(0, None, b"value", timestamp=0, headers=[])
             sender.finish()
         finally:
             sender.give_up()

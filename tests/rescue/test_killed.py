@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from tests.conftest import one_in
-from tests.files import contents, flip
+from tests.faults.on_disk import flip
+from tests.files import contents
 from tests.golden.shared import golden
 from tests.rescue.replicas import replicas
 from tests.seeds import SEED

@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import run
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
+from tests.faults.on_disk import batches_of
 from tests.golden.shared import golden
 from tests.rescue.replicas import replicas, told
-
-from segmend.kernel.batches import iter_batches
-from segmend.logdir.disk import FileReader
 
 
 def test_transactions_of_a_lost_file_are_not_taken_for_removed(tmp_path: Path) -> None:
@@ -26,8 +24,7 @@ def test_a_hole_in_a_topic_that_is_not_compacted_is_said(tmp_path: Path) -> None
     name, root = "codec-lz4-0", tmp_path / "root"
     copy_tree(golden("4.3.1-killed") / "b1", root)
     log = max(root.glob(f"*/{name}/*.log"), key=lambda path: path.stat().st_size)
-    with FileReader(str(log)) as reader:
-        gone = list(iter_batches(reader))[2:4]
+    gone = batches_of(log)[2:4]
     data = log.read_bytes()
     log.write_bytes(data[: gone[0].position] + data[gone[-1].end :])
     dirs = sorted(root.glob("*/meta.properties"))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import run
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.golden.unpack import unpack
 from tests.lab.backups import HERE, NODES, ONCE, THRICE
 from tests.merge.test_passed_over import COMMANDS, told

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 from tests.checks.build_partition import PartitionWriter
+from tests.faults.on_disk import batches_of
 from tests.fleet.build import write_broker
 from tests.seeds import SEED, sampled
 
 from segmend.fleet.options import parse_options
 from segmend.fleet.tables import open_table, read
-from segmend.kernel.batches import iter_batches
-from segmend.logdir.disk import FileReader
 from segmend.logdir.last_stable_offset import last_stable_offset
 from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import NEWEST
@@ -64,8 +63,7 @@ def written(draw: random.Random) -> tuple[PartitionWriter, list[Written]]:
 def hurt(folder: Path, draw: random.Random, *, cuts: bool) -> None:
     """A few batches, markers before others; sometimes a segment or an index."""
     for log in sorted(folder.glob("*.log")):
-        with FileReader(str(log)) as reader:
-            batches = [*iter_batches(reader)]
+        batches = batches_of(log)
         data = bytearray(log.read_bytes())
         for batch in reversed(batches):
             if draw.random() < (0.3 if batch.is_control else 0.08):

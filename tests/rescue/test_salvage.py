@@ -8,14 +8,12 @@ from typing import Any
 
 import pytest
 from tests.cli.run import run
-from tests.files import flip
+from tests.faults.on_disk import batches_of, flip
 from tests.golden.shared import golden
 from tests.rescue.replicas import replicas, told
 
 from segmend.formats.build import NewRecord, build_batch
 from segmend.formats.record import decode
-from segmend.kernel.batches import iter_batches
-from segmend.logdir.disk import FileReader
 
 NAMES = ("codec-none-0", "codec-zstd-0", "idem-0", "txn-0")
 
@@ -30,8 +28,7 @@ def flipped(dirs: list[Path], draw: random.Random) -> dict[str, dict[int, bool]]
     found: dict[str, dict[int, bool]] = {}
     for log in sorted(dirs[0].glob("*/*.log")):
         data = log.read_bytes()
-        with FileReader(str(log)) as reader:
-            batches = list(iter_batches(reader))
+        batches = batches_of(log)
         for batch in batches:
             many = draw.random() < 0.3
             places = []
@@ -87,8 +84,7 @@ def judge(seed: int, tmp_path: Path) -> None:
 def test_the_mark_in_every_form_and_where_it_is_refused(tmp_path: Path) -> None:
     (source,) = replicas(golden("4.3.1-killed"), tmp_path, ("codec-none-0",), count=1)
     log = next(source.glob("*/*.log"))
-    with FileReader(str(log)) as reader:
-        batch = list(iter_batches(reader))[1]
+    batch = batches_of(log)[1]
     flip(log, batch.end - 2)
     span = set(range(batch.base_offset, batch.last_offset + 1))
 

@@ -27,14 +27,13 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from tests.beside import broker_on
 from tests.cli.run import Ran, run
+from tests.faults.on_disk import batches_of, lengthen
 from tests.fleet.build import TOPICS, plain, write_broker
 from tests.rescue.looked_at import Together, heard, in_workers
 from tests.rescue.test_export import table
 from tests.surgery.trials import agreed, main, playing
 
 from segmend.formats.build import NewRecord, build_batch
-from segmend.kernel.batches import iter_batches
-from segmend.logdir.disk import FileReader
 
 Record = tuple[str, int, str]
 """Partition, offset, value."""
@@ -47,13 +46,8 @@ def logs_of(replica: Path) -> list[Path]:
     return sorted(replica.glob("*.log"))
 
 
-def _batches(log: Path) -> list[Any]:
-    with FileReader(str(log)) as reader:
-        return [*iter_batches(reader)]
-
-
 def _end(replica: Path) -> int:
-    ends = [batch.last_offset + 1 for log in logs_of(replica) for batch in _batches(log)]
+    ends = [batch.last_offset + 1 for log in logs_of(replica) for batch in batches_of(log)]
     return max(ends, default=0)
 
 
@@ -73,14 +67,12 @@ def _renamed(replica: Path, log: Path) -> None:
 def grown(replicas: Sequence[Path], draw: Random) -> None:
     end = _end(replicas[0])
     for replica in replicas:
-        with logs_of(replica)[-1].open("ab") as log:
-            log.write(_more(end, "new"))
+        lengthen(logs_of(replica)[-1], _more(end, "new"))
 
 
 def torn(replicas: Sequence[Path], draw: Random) -> None:
     data = _more(_end(replicas[0]), "new")
-    with logs_of(replicas[0])[-1].open("ab") as log:
-        log.write(data[: draw.randrange(1, len(data))])
+    lengthen(logs_of(replicas[0])[-1], data[: draw.randrange(1, len(data))])
 
 
 def rolled(replicas: Sequence[Path], draw: Random) -> None:
@@ -91,16 +83,15 @@ def rolled(replicas: Sequence[Path], draw: Random) -> None:
 
 def cut(replicas: Sequence[Path], draw: Random) -> None:
     log = logs_of(replicas[0])[-1]
-    os.truncate(log, draw.choice([0, *(batch.position for batch in _batches(log))]))
+    os.truncate(log, draw.choice([0, *(batch.position for batch in batches_of(log))]))
 
 
 def cut_and_grown(replicas: Sequence[Path], draw: Random) -> None:
     """As a follower that truncates and fetches of another leader."""
     log = logs_of(replicas[0])[-1]
-    batch = draw.choice(_batches(log))
+    batch = draw.choice(batches_of(log))
     os.truncate(log, batch.position)
-    with log.open("ab") as opened:
-        opened.write(_more(batch.base_offset, "other", 60))
+    lengthen(log, _more(batch.base_offset, "other", 60))
 
 
 def first_gone(replicas: Sequence[Path], draw: Random) -> None:
@@ -128,7 +119,7 @@ def cleaned(replicas: Sequence[Path], draw: Random) -> None:
     merged = replica / "merged"
     with merged.open("wb") as opened:
         for log in (first, second):
-            kept = (batch for batch in _batches(log) if draw.random() < 0.7)
+            kept = (batch for batch in batches_of(log) if draw.random() < 0.7)
             opened.writelines(log.read_bytes()[batch.position : batch.end] for batch in kept)
     for log in (first, second):
         _renamed(replica, log)

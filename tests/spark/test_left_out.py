@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.faults.on_disk import flip
 from tests.fleet.build import plain, write_broker
 from tests.spark.standalone import SECONDS
 
@@ -24,9 +25,7 @@ def damaged_fleet(root: Path) -> Path:
     folder = write_broker(root, 1, [plain("orders", 0), plain("orders", 1)])
     for partition in (0, 1):
         log = folder / f"orders-{partition}" / f"{30:020}.log"
-        data = bytearray(log.read_bytes())
-        data[70] ^= 1
-        log.write_bytes(data)
+        flip(log, 70)
     return root
 
 

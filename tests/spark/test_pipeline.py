@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.dataset as ds
 import pyspark
 import pytest
-from tests.files import flip
+from tests.faults.on_disk import flip
 from tests.fleet.build import three_brokers
 from tests.spark.standalone import light
 

@@ -25,6 +25,7 @@ from pathlib import Path
 from tests.checks.test_next_commands import BROUGHT_TO_LIGHT
 from tests.cli.run import Ran
 from tests.conftest import GOLDEN
+from tests.faults.on_disk import lengthen
 from tests.golden.unpack import unpack
 from tests.surgery.child import NOBODY, begun_and_heard
 from tests.surgery.drawn import GOLDENS
@@ -322,8 +323,7 @@ class Acts:
         path = self.chance.choice(sorted(logs))
         who.said.append(f"# appended to {path}")
         since = b"what came since, by whomever: %d" % self.chance.getrandbits(60)
-        with open(path, "ab") as file:
-            file.write(since)
+        lengthen(path, since)
         who.foreign = True
         who.wanted.add(since)
 

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from tests.cli.run import Ran
 from tests.conftest import GOLDEN
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.golden.unpack import unpack
 from tests.memory import another_disk, prefix
 from tests.removal import remove

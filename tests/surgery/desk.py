@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.run import Ran, run
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.surgery.picture import Tree, picture
 
 

@@ -21,7 +21,7 @@ from time import monotonic
 
 from tests.cli.run import Ran
 from tests.conftest import GOLDEN
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.golden.unpack import unpack
 from tests.lab.quorums import trial as quorum_trial
 from tests.lab.quorums.record import HERE as QUORUMS

@@ -22,7 +22,7 @@ from random import Random
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 from tests.cli.run import Ran, run
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.golden.observe import consume
 from tests.golden.produce import producer, send
 from tests.golden.records import Rec

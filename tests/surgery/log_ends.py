@@ -20,8 +20,8 @@ from typing import Any
 
 from tests.cli.run import run
 from tests.conftest import GOLDEN
-from tests.copies import copy_tree
-from tests.faults.hands import positions
+from tests.copies import copy_into
+from tests.faults.hands import positions, turn_any
 from tests.golden.unpack import unpack
 from tests.surgery.drawn import GOLDENS, hurt
 from tests.surgery.trials import Drawn, each_of, main, nobody_else
@@ -45,7 +45,7 @@ def hurt_field(data: bytearray, at: int, name: str, draw: Random) -> None:
     if not field:
         return
     if draw.random() < 0.6:
-        field[draw.randrange(len(field))] ^= 1 << draw.randrange(8)
+        turn_any(field, draw)
     else:
         number = draw.choice([0, 1, 5, 1 << 20, (1 << 31) - 1, draw.randrange(4096)])
         field[:] = number.to_bytes(20, "big")[-size:][: len(field)]
@@ -132,8 +132,8 @@ class Draw(Drawn):
         able = [path for path in logs.values() if path.stat().st_size and path.parent.name[:2] != "__"]
         chosen = draw.choice([path for path in able if path.parent.suffix == ""] or able)
         sound, log_dir = home / "sound" / chosen.parent.name, home / "log dir"
-        copy_tree(chosen.parent, sound)
-        copy_tree(chosen.parent, log_dir / chosen.parent.name)
+        copy_into(chosen.parent, sound)
+        copy_into(chosen.parent, log_dir / chosen.parent.name)
         for path in (each for each in chosen.parents[1].iterdir() if each.is_file()):
             shutil.copy2(path, log_dir)
         log = log_dir / chosen.parent.name / chosen.name
@@ -174,7 +174,7 @@ def complaints(log_dir: Path, sound: Path, home: Path, level: str | None, releas
             continue
         tried = home / "tried"
         shutil.rmtree(tried, ignore_errors=True)
-        copy_tree(log_dir, tried)
+        copy_into(log_dir, tried)
         command = command.replace(str(log_dir), str(tried))
         said, done = not_planned(command, sound, home, row)
         yield from (f"{what}: {words}" for words in said)

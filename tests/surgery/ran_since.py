@@ -29,7 +29,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 from tests.cli.run import run
-from tests.files import flip_at_share
+from tests.faults.on_disk import flip_at_share
 from tests.golden.observe import consume
 from tests.golden.produce import producer, send
 from tests.golden.records import Batch, Rec

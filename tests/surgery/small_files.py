@@ -9,7 +9,6 @@ nothing hide one that does.
 """
 
 import shlex
-import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -23,7 +22,8 @@ from typing import Any
 
 from tests.cli.run import run
 from tests.conftest import GOLDEN
-from tests.copies import copy_tree
+from tests.copies import copy_into
+from tests.faults.on_disk import move_away, put_folder, put_link
 from tests.golden.unpack import unpack
 from tests.lab.disasters.edited import edited
 from tests.memory import swift
@@ -65,16 +65,11 @@ def instead(path: Path, draw: Random) -> None:
     kind = draw.choice(["empty", "full", "nothing", "loop", "elsewhere", "pipe"])
     if kind == "elsewhere":
         target = path.parents[1] / "elsewhere" / f"{path.parent.name}.{path.name}"
-        target.parent.mkdir(exist_ok=True)
-        shutil.move(path, target)
-        path.symlink_to(target)
-        return
-    path.unlink()
-    if kind in ("empty", "full"):
-        path.mkdir()
-        (path / "x").write_text("x") if kind == "full" else None
+        move_away(path, target)
+    elif kind in ("empty", "full"):
+        put_folder(path, "x" if kind == "full" else "")
     else:
-        path.symlink_to(path.name if kind == "loop" else "/nowhere/at/all")
+        put_link(path, path.name if kind == "loop" else "/nowhere/at/all")
 
 
 def of_number(text: str, draw: Random) -> str:
@@ -375,7 +370,7 @@ def play(numbers: Iterable[int], seed: int, goldens: Sequence[str], home: Path) 
         draw = Draw.of(seed, number, goldens)
         was = whole(draw.golden, stopped_otherwise=draw.stopped_otherwise)
         hurt = Broker(folder / "hurt disks", draw.release)
-        copy_tree(was.broker.home, hurt.home)
+        copy_into(was.broker.home, hurt.home)
         said = draw.hurt(hurt.dirs)
         if draw.normal or draw.number % 2:
             owned_by_nobody(folder)

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from tests.cli.run import Ran
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.surgery.checkpoints import lines, write
 from tests.surgery.desk import Desk
 

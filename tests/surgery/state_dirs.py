@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
+from tests.faults.on_disk import put_folder, put_link, remove
 from tests.surgery.faulty import Disk
 from tests.surgery.journals import Rounds
 from tests.surgery.loop import COMMANDS
@@ -54,8 +55,8 @@ class Checkpointed(Rounds):
 def damage(path: Path, draw: Random) -> str:
     """What was done to it."""
     kinds: dict[str, Callable[[], object]] = {
-        "removed": lambda: removed(path),
-        "a directory": lambda: swapped(path),
+        "removed": lambda: remove(path),
+        "a directory": lambda: put_folder(path),
     }
     if path.is_file():
         data = path.read_bytes()
@@ -66,21 +67,11 @@ def damage(path: Path, draw: Random) -> str:
             "cut": lambda: path.write_bytes(data[:at]),
             "empty": lambda: path.write_bytes(b""),
             "zeroed": lambda: path.write_bytes(bytes(len(data))),
-            "a link to nothing": lambda: (path.unlink(), path.symlink_to("nothing")),
+            "a link to nothing": lambda: put_link(path, "nothing"),
         }
     kind = draw.choice(sorted(kinds))
     kinds[kind]()
     return kind
-
-
-def removed(path: Path) -> None:
-    shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
-def swapped(path: Path) -> None:
-    """An empty directory in its place."""
-    removed(path)
-    path.mkdir()
 
 
 def played(seed: int, number: int, folder: Path) -> str:

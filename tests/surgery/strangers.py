@@ -23,8 +23,8 @@ from random import Random
 
 from confluent_kafka import Consumer, TopicPartition
 from tests.cli.run import Ran, run
-from tests.files import flip_at_share
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
+from tests.faults.on_disk import flip_at_share
 from tests.golden.produce import producer, send
 from tests.golden.records import events
 from tests.golden.topics import Topic, create, small_segments

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import run
+from tests.faults.on_disk import lengthen
 from tests.golden.produce import producer, send
 from tests.golden.records import Batch, Rec
 from tests.golden.topics import Topic, create
@@ -31,8 +32,7 @@ def test_no_undo_puts_the_old_end_of_a_log_before_what_came_since(tmp_path: Path
         dirs = cluster.brokers[0].dirs
         home = next(each / "old-0" for each in dirs if (each / "old-0").is_dir())
         log = max(home.glob("*.log"))
-        with open(log, "ab") as file:
-            file.write(log.read_bytes()[:50])
+        lengthen(log, log.read_bytes()[:50])
         run("plan", "trim", *dirs, "-o", tmp_path / "plan.json", code=0)
         run("apply", tmp_path / "plan.json", "--yes", "--state-dir", tmp_path / "state", code=1)
         cluster.start()

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from tests.beside import broker_on, holding, waiting
+from tests.faults.on_disk import lengthen
 from tests.removal import remove
 from tests.surgery.faulty import Died, Disk, Mortal
 from tests.surgery.world import World, make, plan_of, steps
@@ -171,7 +172,7 @@ def test_bytes_that_changed_under_the_same_size_and_time_are_seen(world: World) 
 def test_an_undo_is_refused_where_somebody_was_since(world: World) -> None:
     run(world)
     path = world.a / "cut-0" / "0.log"
-    path.write_bytes(path.read_bytes() + b"new records")
+    lengthen(path, b"new records")
     found = world.tree()
     with pytest.raises(SegmendError, match=r"cut-0/0\.log: its size is 411, not 400.*nothing was changed"):
         undo(find(str(world.state), None), fx=Disk())
@@ -669,7 +670,7 @@ def test_a_line_that_a_power_cut_tore_never_happened(world: World, torn: bytes) 
     with pytest.raises(Cancelled):
         apply(plan_of(world), str(world.state), fx=Disk(), watch=watch)
     path = Path(find(str(world.state), None).journal)
-    path.write_bytes(path.read_bytes() + torn)
+    lengthen(path, torn)
     told(apply(find(str(world.state), None).plan, str(world.state), fx=Disk()))
     assert [run.state for run in runs(str(world.state))] == ["applied"]
     assert all(isinstance(json.loads(line), dict) for line in path.read_bytes().splitlines())

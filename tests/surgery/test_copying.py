@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.faults.on_disk import overwrite
 from tests.mounts import mounted, need_mount
 from tests.surgery.child import NOBODY
 from tests.surgery.world import make, plan_of
@@ -127,9 +128,7 @@ def test_holes_stay_holes_and_count_as_zeros(tmp_path: Path) -> None:
 def test_a_source_that_changed_is_not_copied(source: Path, tmp_path: Path) -> None:
     piece = NewBytes.range_of(str(source), 0, 3 * MIB)
     assert piece.changed() is None
-    with open(source, "r+b") as file:
-        file.seek(2 * MIB)
-        file.write(b"other")
+    overwrite(source, 2 * MIB, b"other")
     changed = piece.changed()
     assert changed is not None
     assert "are not what they were" in changed
@@ -249,8 +248,6 @@ class TestSharing:
         fx = Notes()
         put(piece, big.with_name("t"), fx=fx)
         assert fx.shared >= 19 * MIB
-        with open(big, "r+b") as file:
-            file.seek(MIB)
-            file.write(b"changed")
+        overwrite(big, MIB, b"changed")
         with pytest.raises(SegmendError, match="is not what it was"):
             put(piece, big.with_name("t2"))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import run
+from tests.faults.on_disk import put_folder, rewrite
 from tests.seeds import SEED, sampled
 from tests.surgery import state_dirs
 from tests.surgery.faulty import Died, Disk, Mortal
@@ -71,7 +72,7 @@ def hurt_copies(run: PlanRun, damage: str) -> None:
         if damage == "gone":
             path.unlink()
         else:
-            path.write_bytes(DAMAGES[damage](path.read_bytes()))
+            rewrite(path, DAMAGES[damage])
 
 
 @pytest.mark.parametrize("damage", [*DAMAGES, "gone"])
@@ -294,7 +295,7 @@ def test_an_open_journal_is_told_of_whatever_its_first_line_is(
     first, end, rest = path.read_bytes().partition(b"\n")
     of_journal, of_begun = LINES[case]
     path.write_bytes(of_journal(first + end) + rest)
-    begun.write_bytes(of_begun(begun.read_bytes()))
+    rewrite(begun, of_begun)
     monkeypatch.setattr(stopped_surgery, "default_state_dir", lambda: str(world.state))
     (line,) = stopped_surgery.stopped_surgery([LogDir.open(str(world.a))]).open
     for command in ("apply", "undo"):
@@ -333,8 +334,7 @@ def test_what_lies_in_the_place_of_old_bytes_is_to_be_moved(world: World) -> Non
     told(apply(plan, str(world.state), fx=Disk()))
     told(undo(find(str(world.state), None), fx=Disk()))
     kept = Path(find(str(world.state), None).vault(0), "tail")
-    kept.unlink()
-    kept.mkdir()
+    put_folder(kept)
     with pytest.raises(SegmendError, match=rf"{kept}: is no plain file; move it out of the way"):
         apply(plan, str(world.state), fx=Disk())
     kept.rmdir()

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from tests.checks.build_partition import write_log_dir
+from tests.copies import copy_tree
 from tests.faults.patient import START, Patient, lonely_topic, patient_in
 from tests.faults.table import fault_called
 from tests.faults.written import metadata_dir, plain
 from tests.files import contents
-from tests.golden.judge import copy_tree
 from tests.lab.test_verdicts import unpacked
 from tests.surgery.sweep import run
 

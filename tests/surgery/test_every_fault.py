@@ -8,10 +8,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.copies import copy_tree
 from tests.faults.hurts import Hurt
 from tests.faults.patient import lonely_topic, patient_in
 from tests.faults.table import Case, all_cases, recorded_faults
-from tests.golden.judge import copy_tree
 from tests.lab.pairs import CANNOT, Pair, drawn
 from tests.lab.releases import release
 from tests.lab.test_verdicts import unpacked

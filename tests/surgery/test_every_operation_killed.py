@@ -9,7 +9,8 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
+from tests.faults.on_disk import lengthen
 from tests.golden.shared import golden
 from tests.memory import swift
 from tests.seeds import SEED, sampled
@@ -55,8 +56,7 @@ def reversed_(bed: Bed) -> None:
     """Of a move, after which records came."""
     planned(bed, move)
     bed.apply()
-    with open(max(bed.where("codec-lz4-0").glob("*.log")), "ab") as log:
-        log.write(b"since")
+    lengthen(max(bed.where("codec-lz4-0").glob("*.log")), b"since")
     made(bed, "plan", "reverse", "--state-dir", bed.state)
 
 

@@ -19,8 +19,8 @@ from unittest.mock import patch
 
 import pytest
 from tests.cli.run import Ran, run
-from tests.files import flip, flip_at_share
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
+from tests.faults.on_disk import flip, flip_at_share, lengthen
 from tests.golden.shared import golden
 from tests.seeds import some_of
 from tests.surgery.checkpoints import drop
@@ -173,8 +173,7 @@ def broken_index(stage: Stage) -> None:
 
 
 def torn(stage: Stage) -> None:
-    with open(last(stage.mine())[0], "ab") as log:
-        log.write(bytes(range(70)))
+    lengthen(last(stage.mine())[0], bytes(range(70)))
 
 
 def hurt_last(stage: Stage) -> None:
@@ -503,8 +502,7 @@ def test_those_of_reverse_and_show(home: Path, monkeypatch: pytest.MonkeyPatch) 
     (shown,) = examples("plan", "show")
     assert "orders-3" in given(stage, shown, monkeypatch).out
     journal = re.findall(r"segmend undo (\S+)", run("apply", "plan.json", "--yes", code=1).out)[0]
-    with open(last(stage.mine())[0], "ab") as log:
-        log.write(b"since")
+    lengthen(last(stage.mine())[0], b"since")
     assert run("undo", "--yes").code == 8
     first, second = examples("plan", "reverse")
     assert given(stage, first, monkeypatch).code == 0

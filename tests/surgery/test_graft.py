@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.beside import broker_on
 from tests.cli.run import Ran
-from tests.files import flip
+from tests.faults.on_disk import batches_of, flip
 from tests.golden.shared import golden
 from tests.surgery.checkpoints import drop, lines, write
 from tests.surgery.picture import picture
@@ -49,8 +49,7 @@ def fall_behind(replica: Path, batch: int, *, torn: int = 0) -> int:
     """
     seen = 0
     for log in sorted(replica.glob("*.log")):
-        with FileReader(str(log)) as reader:
-            found = list(iter_batches(reader))
+        found = batches_of(log)
         if seen + len(found) < batch:
             seen += len(found)
             continue

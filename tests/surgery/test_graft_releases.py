@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.cli.run import Ran, run
 from tests.conftest import golden_names
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.golden.shared import golden
 from tests.seeds import some_of
 from tests.surgery.picture import picture

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.faults.on_disk import batches_of
 from tests.lab.quorums.record import unpacked
 from tests.lab.quorums.trial import Case, Scene
 from tests.memory import swift
@@ -17,7 +18,7 @@ from tests.surgery.loop import Loop
 from tests.surgery.picture import picture
 from tests.surgery.small_fleet import Fleet
 from tests.surgery.test_graft import batches, fall_behind, fork, last
-from tests.surgery.test_merge import NAME, elected, flip_batches, garbage, headers, merge
+from tests.surgery.test_merge import NAME, elected, flip_batches, garbage, merge
 
 from segmend.surgery.plan import Plan
 
@@ -59,7 +60,7 @@ def torn(fleet: Fleet) -> None:
     flip_batches(mine, 1)
     garbage(mine, theirs)
     log = sorted(mine.glob("*.log"))[2]
-    log.write_bytes(log.read_bytes()[: headers(log)[-1].position])
+    log.write_bytes(log.read_bytes()[: batches_of(log)[-1].position])
 
 
 def killed_everywhere(fleet: Fleet, first: int, step: int) -> None:

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from tests.cli.run import run
 from tests.conftest import one_in
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.golden.shared import golden
 
 pytestmark = pytest.mark.usefixtures("no_other_processes")

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 from tests.cli.run import run
 from tests.conftest import examples
+from tests.faults.on_disk import move_away
 from tests.memory import swift
 from tests.seeds import SEED, sampled, some_of
 from tests.surgery.picture import picture
@@ -114,8 +115,7 @@ def test_the_lock_of_a_broker_is_no_step_s(world: World) -> None:
 @pytest.mark.parametrize("name", ["cut-0", "append-0", "far-0"])
 def test_a_link_where_a_directory_was_is_not_followed(world: World, name: str) -> None:
     data = plan_of(world).to_json()
-    (world.a / name).rename(world.root / "moved")
-    (world.a / name).symlink_to(world.root / "moved")
+    move_away(world.a / name, world.root / "moved")
     before = picture(world.root / "moved")
     code, err = _apply(world, data)
     assert code == 8, err
@@ -125,8 +125,7 @@ def test_a_link_where_a_directory_was_is_not_followed(world: World, name: str) -
 
 def test_a_log_dir_that_is_a_link_by_now_is_refused(world: World) -> None:
     data = plan_of(world).to_json()
-    world.b.rename(world.root / "c")
-    world.b.symlink_to(world.root / "c")
+    move_away(world.b, world.root / "c")
     code, err = _apply(world, data)
     assert (code, "a symbolic link on the way" in err) == (8, True), err
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.checks.build_partition import META_V1, seal
-from tests.files import flip_at_share
+from tests.faults.on_disk import flip_at_share
 from tests.golden.shared import golden
 from tests.surgery.desk import Desk
 

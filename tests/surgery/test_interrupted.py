@@ -9,8 +9,8 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from tests.files import flip
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
+from tests.faults.on_disk import flip, lengthen
 from tests.seeds import SWEEP
 from tests.surgery.desk import Desk
 from tests.surgery.faulty import Died, Disk, Mortal
@@ -53,8 +53,7 @@ def test_what_was_pending_and_removed_by_hand_was_not_done_by_us(tmp_path: Path)
 def test_of_two_plans_the_one_mends_what_the_other_left(clean: Desk) -> None:
     log = active(next(d / "codec-lz4-0" for d in clean.dirs if (d / "codec-lz4-0").is_dir()))
     donor = rolled(log.parent, 1)
-    with open(log, "ab") as file:
-        file.write(donor.read_bytes()[: batches_of(donor)[0].size // 2])
+    lengthen(log, donor.read_bytes()[: batches_of(donor)[0].size // 2])
     min(log.parent.glob("*.index")).unlink()
     one, other = clean.root / "repair.json", clean.root / "trim.json"
     assert clean.run("plan", "repair", *clean.dirs, "-o", one).code == 4

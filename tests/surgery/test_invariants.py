@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import run
+from tests.faults.on_disk import lengthen
 from tests.surgery.faulty import Died, Mortal
 from tests.surgery.world import World, make, plan_of, steps
 
@@ -443,6 +444,6 @@ def test_nothing_half_written_is_left_on_a_full_disk(tmp_path: Path) -> None:
 
 def test_a_torn_line_is_cut_off_whatever_its_length(world: World) -> None:
     journal = Path(applied(world).journal)
-    journal.write_bytes(journal.read_bytes() + b"x" * 100_000)
+    lengthen(journal, b"x" * 100_000)
     undo(find(str(world.state), None))
     assert None not in [event_of(line) for line in journal.read_bytes().splitlines(keepends=True)]

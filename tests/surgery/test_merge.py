@@ -7,16 +7,13 @@ from pathlib import Path
 import pytest
 from tests.beside import broker_on
 from tests.cli.run import Ran
-from tests.files import flip
+from tests.faults.on_disk import batches_of, flip, lengthen
 from tests.surgery.checkpoints import lines, write
 from tests.surgery.picture import picture
 from tests.surgery.small_fleet import Fleet
 from tests.surgery.test_graft import batches, fall_behind, last, set_mark
 
-from segmend.formats.batch import RecordBatch
 from segmend.formats.build import NewRecord, build_batch
-from segmend.kernel.batches import iter_batches
-from segmend.logdir.disk import FileReader
 
 NAME = "orders-3"
 EPOCH, AT = 7, 1_700_000_000_000
@@ -31,14 +28,9 @@ def merge(fleet: Fleet, *options: object, name: str = NAME) -> Ran:
 
 def flip_batches(replica: Path, *numbers: int) -> None:
     """Flip a byte in the records of these batches, counted over all segments."""
-    found = [(log, batch) for log in sorted(replica.glob("*.log")) for batch in headers(log)]
+    found = [(log, batch) for log in sorted(replica.glob("*.log")) for batch in batches_of(log)]
     for log, batch in (found[number] for number in numbers):
         flip(log, batch.end - 3, 0x10)
-
-
-def headers(log: Path) -> list[RecordBatch]:
-    with FileReader(str(log)) as reader:
-        return list(iter_batches(reader))
 
 
 def torn(mine: Path, theirs: Path) -> None:
@@ -51,7 +43,7 @@ def torn(mine: Path, theirs: Path) -> None:
 def garbage(mine: Path, theirs: Path) -> None:
     """Bytes too many in the middle: what follows does not lie where it should."""
     log = max(mine.glob("*.log"), key=lambda path: path.stat().st_size)
-    found = headers(log)
+    found = batches_of(log)
     at = found[len(found) // 2].position
     data = log.read_bytes()
     log.write_bytes(data[:at] + b"\xa5" * 77 + data[at:])
@@ -176,8 +168,7 @@ def test_a_source_whose_broker_runs_is_read_as_far_as_it_has_committed(fleet: Fl
     truth, (log, found) = batches(theirs), last(theirs)
     flip_batches(mine, 1)
     fall_behind(mine, len(found))
-    with log.open("ab") as file:
-        file.write(b"half a batch that is being written")
+    lengthen(log, b"half a batch that is being written")
     with broker_on(theirs.parent):
         refused = merge(fleet)
         assert (refused.code, "read only what is committed: --live-source" in refused.err) == (64, True)

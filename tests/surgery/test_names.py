@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.golden.shared import golden
 from tests.seeds import sampled
 from tests.surgery.checkpoints import lines

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from bench.data import KIB, MARKER, log_dir
 from tests.cli.run import run
-from tests.files import flip_at_share
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
+from tests.faults.on_disk import flip_at_share
 from tests.golden.shared import golden
 from tests.memory import another_disk, prefix, swift
 from tests.surgery.desk import Desk

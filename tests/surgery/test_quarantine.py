@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.run import Ran
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.golden.shared import golden
 from tests.surgery.desk import Desk
 from tests.surgery.picture import picture

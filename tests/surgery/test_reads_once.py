@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from bench.data import KIB, MARKER, log_dir
 from tests.cli.run import Ran, run
-from tests.files import flip_at_share
+from tests.faults.on_disk import flip_at_share, overwrite
 
 from segmend.loading.reads import Budget
 from segmend.logdir.disk import FileReader
@@ -102,11 +102,8 @@ def test_a_log_that_changed_since_the_plan_is_refused(disk: Path) -> None:
     plan(disk)
     log = sorted(disk.rglob("*.log"))[1]
     status = log.stat()
-    with open(log, "r+b") as file:
-        file.seek(5000)
-        file.write(b"x" * 16)
-        file.seek(100_000)
-        file.write(b"x" * 16)
+    overwrite(log, 5000, b"x" * 16)
+    overwrite(log, 100_000, b"x" * 16)
     os.utime(log, ns=(status.st_atime_ns, status.st_mtime_ns))
     ran = apply(disk)
     assert ran.code == 8

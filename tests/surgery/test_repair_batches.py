@@ -11,13 +11,14 @@ import pytest
 from crc32c import crc32c
 from tests.checks import build_partition as build
 from tests.conftest import one_in
+from tests.copies import copy_tree
 from tests.faults.hands import Change, cut, flipped, in_batch, positions, resealed, with_number, zeroed
 from tests.faults.hurts import Hurt, on
+from tests.faults.on_disk import move_away, rewrite
 from tests.faults.patient import Patient
 from tests.faults.table import fault_called
 from tests.faults.written import ACTIVE, ROLLED, one
 from tests.files import contents
-from tests.golden.judge import copy_tree
 from tests.golden.shared import golden
 from tests.surgery.desk import Desk
 from tests.surgery.patient import PatientOf, Treated
@@ -132,7 +133,7 @@ def test_a_replica_that_is_another_one_gives_nothing(patient_of: PatientOf) -> N
     patient = patient_of(CRC)
     other = patient.other / f"{ROLLED}.log"
     change = in_batch(7, lambda batch: build.seal(batch[:-1] + bytes([batch[-1] ^ 1])))
-    other.write_bytes(change(other.read_bytes()))
+    rewrite(other, change)
     planned = patient.mend("--from", patient.other)
     assert planned.code == 4
     assert "does not have 121 bytes between the same batches" in planned.out
@@ -224,7 +225,7 @@ def test_a_hole_among_transactions_is_never_blanked(patient_of: PatientOf) -> No
 
 
 def plain_hole(patient: Patient) -> None:
-    patient.edit(patient.other / "00000000000000000018.log", zeroed(2, 4))
+    rewrite(patient.other / "00000000000000000018.log", zeroed(2, 4))
 
 
 def test_a_hole_becomes_one_empty_batch_over_its_offsets(patient_of: PatientOf) -> None:
@@ -245,7 +246,7 @@ def noise(data: bytes) -> bytes:
 def test_a_hole_at_the_end_of_a_rolled_segment_is_blanked_up_to_the_next_one(patient_of: PatientOf) -> None:
     """Nothing sound follows it in the file, but the name of the next segment tells which offsets it had."""
     log = "00000000000000000000.log"
-    patient = patient_of(lambda patient: patient.edit(patient.other / log, noise))
+    patient = patient_of(lambda patient: rewrite(patient.other / log, noise))
     last = batches_of(patient.other / "u-0" / log)[-2:]
     blanks(patient, last[1].last_offset - last[0].base_offset + 1)
 
@@ -379,7 +380,7 @@ def test_each_batch_comes_from_a_replica_that_has_it(patient_of: PatientOf, tmp_
     shutil.copytree(patient.other, second)
     for home, bad in ((patient.other, 8), (second, 9)):
         log = home / f"{ROLLED}.log"
-        log.write_bytes(flipped(bad)(log.read_bytes()))
+        rewrite(log, flipped(bad))
     for alone in (patient.other, second):
         assert patient.mend("--from", alone).code == 4
     planned = patient.mend("--from", patient.other, "--from", second)
@@ -394,7 +395,7 @@ def test_replicas_that_differ_give_nothing_together(patient_of: PatientOf, tmp_p
     second = tmp_path / "second"
     shutil.copytree(patient.other, second)
     log = patient.other / f"{ROLLED}.log"
-    log.write_bytes(flipped(8)(log.read_bytes()))
+    rewrite(log, flipped(8))
     log = second / f"{ROLLED}.log"
     other = in_batch(7, lambda batch: build.seal(batch[:-1] + bytes([batch[-1] ^ 1])))
     log.write_bytes(flipped(9)(other(log.read_bytes())))
@@ -436,8 +437,7 @@ def test_a_log_that_is_a_link_is_put_in_its_place_first(hurt: Hurt, patient_of: 
     patient = patient_of(hurt)
     log = patient.patient.file("rolled" if hurt is CRC else "active")
     away = patient.root / log.name
-    log.rename(away)
-    log.symlink_to(away)
+    move_away(log, away)
     rules = ("--kafka", patient.scene.release)
     found = patient.run("check", "--deep", *patient.dirs, *rules, "--json", "--max", 0).of("finding")
     assert found

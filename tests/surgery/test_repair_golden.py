@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from tests.cli.run import run
 from tests.conftest import one_in
-from tests.files import flip
-from tests.golden.judge import CORRUPT, copy_tree
+from tests.copies import copy_tree
+from tests.faults.on_disk import flip
+from tests.golden.judge import CORRUPT
 from tests.golden.shared import golden
 from tests.lab.base import base
 from tests.lab.trial import copy_base

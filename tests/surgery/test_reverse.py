@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import one_in
-from tests.files import flip, flip_at_share
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
+from tests.faults.on_disk import flip, flip_at_share, lengthen
 from tests.golden.shared import golden
 from tests.surgery.checkpoints import lines, write
 from tests.surgery.desk import Desk
@@ -51,8 +51,7 @@ def test_a_moved_partition_goes_back_with_what_came_since(clean: Desk) -> None:
     clean.plan("move", "--partition", "single-0", "--to", other)
     clean.apply()
     log = max((other / "single-0").glob("*.log"))
-    with open(log, "ab") as file:
-        file.write(MORE)
+    lengthen(log, MORE)
     write(other / HIGH_WATERMARK, {**lines(other / HIGH_WATERMARK), ("single", 0): 90})
     ran = clean.run("undo", "--yes", "--state-dir", clean.state)
     assert (ran.code, f"segmend plan reverse {clean.state}/journals/0001-move-" in ran.err) == (8, True)
@@ -73,8 +72,7 @@ def test_what_came_to_a_renamed_partition_is_seen_before_the_first_step_of_an_un
     clean.apply()
     home = home_of(clean, "other-0")
     log = max(home.glob("*.log"))
-    with open(log, "ab") as file:
-        file.write(MORE)
+    lengthen(log, MORE)
     before = clean.tree()
     ran = clean.run("undo", "--yes", "--state-dir", clean.state)
     assert (ran.code, f"{home}: its " in ran.err, "segmend plan reverse" in ran.err) == (8, True, True)
@@ -123,8 +121,7 @@ def test_an_empty_one_that_gave_way_comes_back_where_the_renamed_one_leaves(
     clean.apply()
     renamed = home.with_name("other-0")
     log = max(renamed.glob("*.log"))
-    with open(log, "ab") as file:
-        file.write(MORE)
+    lengthen(log, MORE)
     write(home.parent / HIGH_WATERMARK, {**lines(home.parent / HIGH_WATERMARK), ("other", 0): 99})
     home.mkdir()  # as the broker does, whose topic it still is
     (home / log.name).touch()
@@ -188,8 +185,7 @@ def test_no_undo_gives_records_that_came_since_to_another_topic(clean: Desk) -> 
     clean.plan("restamp", "--topic", "single")
     clean.apply()
     log = max(home.glob("*.log"))
-    with open(log, "ab") as file:
-        file.write(MORE)
+    lengthen(log, MORE)
     ran = clean.run("undo", "--yes", "--state-dir", clean.state)
     assert (ran.code, f"{log}: has grown since" in ran.err) == (8, True), ran.err
     assert reversed_plan(clean)[0] == 0
@@ -213,8 +209,7 @@ def test_no_torn_end_comes_back_under_the_marker_of_a_later_stop(
     if loss:
         flip(log, batches_of(log)[-2].end - 1, 0x40)
     else:
-        with open(log, "ab") as file:
-            file.write(log.read_bytes()[:50])
+        lengthen(log, log.read_bytes()[:50])
     if not closed:
         (home.parent / clean_shutdown.FILE_NAME).unlink()
     gone = sum(batch.records_count for batch in batches_of(log)[-2:]) if loss else 0
@@ -242,8 +237,7 @@ def test_what_goes_again_is_named_as_lost(clean: Desk, since: bytes) -> None:
     end = fall_behind(home, count // 2)
     clean.plan("graft", "--partition", home.name, "--from", leader)
     clean.apply()
-    with open(max(home.glob("*.log")), "ab") as file:
-        file.write(since)
+    lengthen(max(home.glob("*.log")), since)
     code, plan = reversed_plan(clean)
     assert code == (4 if since else 0)
     lost = [(each.records, each.first_offset, each.last_offset) for each in plan.losses]
@@ -273,8 +267,7 @@ def test_what_a_broker_appended_in_a_new_file_is_seen(clean: Desk, how: str) -> 
         flip(log, batches_of(log)[-2].end - 1, 0x40)
         clean.plan("trim", "--accept-loss", f"{SINGLE - end}-records")
     else:
-        with open(log, "ab") as file:
-            file.write(log.read_bytes()[:50])
+        lengthen(log, log.read_bytes()[:50])
         clean.plan("trim")
     clean.apply()
     new = roll(home, end)
@@ -301,8 +294,7 @@ def test_old_segments_come_back_before_what_came_since_and_damage_does_not(clean
     plan = plan_of(World(clean.root), [step])
     plan = replace(plan, dirs=tuple(DirFingerprint.of(str(path)) for path in clean.dirs))
     run = apply(plan, str(clean.state)).run
-    with open(last, "ab") as file:
-        file.write(MORE)
+    lengthen(last, MORE)
     with pytest.raises(SegmendError, match="has grown since"):
         undo(find(str(clean.state), None))
     back = reverse(run)
@@ -338,8 +330,7 @@ def test_a_file_that_no_step_is_on_and_that_grew_behind_what_was_set_aside(tmp_p
         (world.a / "roll-0" / name).write_bytes(MORE)
     aside = [Quarantine.of(str(world.a / "roll-0" / name), "behind damage") for name in names[1:]]
     run = apply(plan_of(world, [*aside]), str(world.state)).run
-    with open(world.a / "roll-0" / names[0], "ab") as file:
-        file.write(MORE)
+    lengthen(world.a / "roll-0" / names[0], MORE)
     with pytest.raises(SegmendError, match="has grown since"):
         undo(find(str(world.state), None))
     (left,) = reverse(run).left
@@ -397,8 +388,7 @@ def test_what_came_since_stays(tmp_path: Path, name: str) -> None:
     if name == "gone-0":
         path.mkdir()
         path /= "0.log"
-    with open(path, "ab") as file:
-        file.write(MORE)
+    lengthen(path, MORE)
     plan = reverse(find(str(world.state), None))
     apply(plan, str(world.state))
     kept = path if name != "nearer-0/0.log" else world.a / "near-0" / "0.log"
@@ -498,8 +488,7 @@ def test_a_journal_of_before_logs_ends_were_noted(
         undo(find(str(world.state), None))
         return
     time.sleep(0.01)
-    with open(last, "ab") as file:
-        file.write(MORE)
+    lengthen(last, MORE)
     with pytest.raises(SegmendError, match=f"{last.name}: was written since"):
         undo(find(str(world.state), None))
     assert ([left.path for left in reverse(run).left]) == [str(last)]

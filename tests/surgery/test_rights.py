@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
+from tests.faults.on_disk import lengthen
 from tests.golden.shared import golden
 from tests.memory import prefix
 from tests.removal import remove
@@ -308,8 +309,7 @@ def test_a_changed_mode_of_the_marker_is_no_broker_that_was_stopped(desk: Desk) 
 def trimmed(desk: Desk) -> Path:
     """A partition with bytes behind its log, and the plan that takes them off, in no other directory."""
     home = desk.dirs[1] / "codec-none-0"
-    with open(max(home.glob("*.log")), "ab") as file:
-        file.write(b"torn")
+    lengthen(max(home.glob("*.log")), b"torn")
     assert desk.plan("trim").code == 0
     return home
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.seeds import SEED, sampled
 from tests.surgery.desk import Desk
 from tests.surgery.faulty import Died, Disk, Mortal

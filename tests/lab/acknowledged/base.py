@@ -18,7 +18,7 @@ from typing import Any
 
 from confluent_kafka import KafkaException, Producer
 
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.golden.pack import pack
 from tests.golden.produce import producer
 from tests.golden.topics import Topic, create, small_segments

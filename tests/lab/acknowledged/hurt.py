@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from segmend.formats.record import decode
-from segmend.kernel.batches import iter_batches
-from segmend.logdir.disk import FileReader
+from tests.faults.hands import turn_any
+from tests.faults.on_disk import batches_of
 from tests.lab.acknowledged.base import TOPICS
 
 NAMES = [f"{topic}-{number}" for topic, count in TOPICS.items() for number in range(count)]
@@ -59,9 +59,7 @@ def surveyed(root: Path) -> Bed:
         for name in NAMES:
             for log in sorted((root / f"b{node}" / "d0" / name).glob("*.log")):
                 data = log.read_bytes()
-                with FileReader(str(log)) as reader:
-                    batches = list(iter_batches(reader))
-                for batch in batches:
+                for batch in batches_of(log):
                     records, _ = decode(data[batch.position : batch.end], batch)
                     offsets = frozenset(each.offset for each in records)
                     span = batch.position, batch.end
@@ -71,29 +69,30 @@ def surveyed(root: Path) -> Bed:
     return bed
 
 
-Wound = Callable[[random.Random, Place, bytearray], tuple[bytes | None, int, int]]
+Struck = tuple[bytes | bytearray | None, int, int]
+Wound = Callable[[random.Random, Place, bytearray], Struck]
 """Gives the file's new bytes (None: no file), and the range of old bytes that it hurt."""
 
 
-def body(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes | None, int, int]:
+def body(draw: random.Random, place: Place, data: bytearray) -> Struck:
     """A bit that the checksum covers."""
-    data[draw.randrange(place.start + 17, place.end)] ^= 1 << draw.randrange(8)
+    turn_any(data, draw, place.start + 17, place.end)
     return data, place.start, place.end
 
 
-def header(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes | None, int, int]:
+def header(draw: random.Random, place: Place, data: bytearray) -> Struck:
     """A bit of what no checksum covers: base offset, length, epoch, magic."""
-    data[place.start + draw.randrange(17)] ^= 1 << draw.randrange(8)
+    turn_any(data, draw, place.start, place.start + 17)
     return data, place.start, place.end
 
 
-def epoch(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes | None, int, int]:
+def epoch(draw: random.Random, place: Place, data: bytearray) -> Struck:
     """A bit of its leader epoch: all else of it is sound."""
-    data[place.start + draw.randrange(12, 16)] ^= 1 << draw.randrange(8)
+    turn_any(data, draw, place.start + 12, place.start + 16)
     return data, place.start, place.end
 
 
-def zeros(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes | None, int, int]:
+def zeros(draw: random.Random, place: Place, data: bytearray) -> Struck:
     """A sector or a page that was never written."""
     size = draw.choice((512, 4096))
     first = draw.randrange(place.start, place.end) // size * size
@@ -102,7 +101,7 @@ def zeros(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes | N
     return data, first, last
 
 
-def garbage(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes | None, int, int]:
+def garbage(draw: random.Random, place: Place, data: bytearray) -> Struck:
     """Another file's bytes."""
     first = draw.randrange(place.start, place.end)
     last = min(first + draw.randrange(1, 700), len(data))
@@ -110,33 +109,33 @@ def garbage(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes |
     return data, first, last
 
 
-def inserted(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes | None, int, int]:
+def inserted(draw: random.Random, place: Place, data: bytearray) -> Struck:
     """Bytes that do not belong there, between two batches or in the middle of one."""
     at = draw.choice((place.start, draw.randrange(place.start + 1, place.end)))
     more = draw.randbytes(draw.randrange(1, 300))
     return data[:at] + more + data[at:], at, at if at == place.start else at + 1
 
 
-def dropped(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes | None, int, int]:
+def dropped(draw: random.Random, place: Place, data: bytearray) -> Struck:
     """Bytes gone from the middle."""
     first = draw.randrange(place.start, place.end)
     last = min(first + draw.randrange(1, 600), len(data))
     return data[:first] + data[last:], first, last
 
 
-def lifted(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes | None, int, int]:
+def lifted(draw: random.Random, place: Place, data: bytearray) -> Struck:
     """The batch is gone, from border to border: nothing there is damaged."""
     del draw
     return data[: place.start] + data[place.end :], place.start, place.end
 
 
-def cut(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes | None, int, int]:
+def cut(draw: random.Random, place: Place, data: bytearray) -> Struck:
     """The rest of the file is gone."""
     at = draw.choice((place.start, draw.randrange(place.start, place.end)))
     return data[:at], at, len(data)
 
 
-def removed(draw: random.Random, place: Place, data: bytearray) -> tuple[bytes | None, int, int]:
+def removed(draw: random.Random, place: Place, data: bytearray) -> Struck:
     """The file is gone."""
     return None, 0, len(data)
 

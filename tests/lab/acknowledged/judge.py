@@ -18,7 +18,7 @@ from pyarrow import csv
 
 from segmend.merge.spans import Span, has, size, united
 from tests.cli.run import Ran, run
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.golden.unpack import unpack
 from tests.lab.acknowledged.base import TOPICS, archive, text
 from tests.lab.acknowledged.hurt import NAMES, Bed, strike, surveyed

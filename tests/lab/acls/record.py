@@ -21,7 +21,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.golden.pack import pack
 from tests.golden.produce import write
 from tests.golden.records import events

@@ -12,6 +12,7 @@ from segmend.loading import BrokerOutcome, ForecastOptions, PartitionOutcome, fo
 from segmend.logdir.config import ServerConfig
 from tests.brokers import broker_of
 from tests.cli.run import run
+from tests.faults.on_disk import put_folder
 from tests.golden.unpack import unpack
 from tests.lab.apart.record import DIRS, HERE
 
@@ -116,7 +117,6 @@ def test_what_is_no_partition_is_in_nobodys_way_there(dirs: list[Path]) -> None:
     assert any("lost+found" in words for words in unsure.unknown)
     also = ServerConfig(given=given.given | {"log.dirs": ",".join(map(str, dirs))})
     assert not played(dirs, also)[0].starts
-    (dirs[2] / ".lock").unlink(missing_ok=True)
-    (dirs[2] / ".lock").mkdir()
+    put_folder(dirs[2] / ".lock")
     assert not played(dirs, given)[0].starts
     assert {each.code for each in found(dirs, given)[0]} == {"N01"}

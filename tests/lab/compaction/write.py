@@ -10,6 +10,7 @@ from segmend.formats.batch import compute_crc
 from segmend.formats.build import BatchProducer, NewRecord, build_batch
 from segmend.formats.producer_snapshot import ProducerSnapshot, ProducerStateEntry, render
 from tests.faults.hands import positions
+from tests.faults.on_disk import put_lines
 from tests.lab.compaction.draw import DrawnBatch, DrawnLog, DrawnRecord, DrawnSegment
 from tests.markers import build_marker
 
@@ -68,10 +69,8 @@ def write(partition: Path, log: DrawnLog, now: int, *, killed: bool) -> Written:
 def checkpoints(log_dir: Path, written: Mapping[str, Written]) -> None:
     """The four checkpoints of a dir that has these topics."""
     for key, name in FILES.items():
-        rows = [
-            f"{topic} 0 {each.lines[key]}" for topic, each in sorted(written.items()) if key in each.lines
-        ]
-        (log_dir / name).write_text("\n".join(["0", str(len(rows)), *rows, ""]))
+        having = ((topic, each.lines[key]) for topic, each in sorted(written.items()) if key in each.lines)
+        put_lines(log_dir / name, (f"{topic} 0 {offset}" for topic, offset in having))
 
 
 def _lines(log: DrawnLog, bases: Sequence[int], end: int) -> Iterator[tuple[str, int]]:

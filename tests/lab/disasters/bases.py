@@ -18,8 +18,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.copies import copy_tree
 from tests.golden.acts import commit_group, open_transaction
-from tests.golden.judge import copy_tree
 from tests.golden.pack import pack
 from tests.golden.topics import Topic, create, small_segments
 from tests.golden.unpack import unpack

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.checks import build_metadata as metadata
 from tests.checks import build_partition as build
-from tests.copies import copy_tree
+from tests.copies import copy_into
 from tests.lab.disasters.bases import TOPICS
 from tests.lab.disasters.scene import META, Scene
 from tests.lab.disasters.setups import batches, new_id
@@ -61,7 +61,7 @@ def transaction(scene: Scene, target: str, draw: random.Random) -> None:
         records = [metadata.remove_topic(told(mine / "partition.metadata", "topic_id"))]
     else:
         topic_id, there = new_id(draw), mine.with_name(f"{GHOST}-0")
-        copy_tree(mine, there)
+        copy_into(mine, there)
         (there / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}")
         identity = (mine.parent / "meta.properties").read_text()
         ids = [told(mine.parent / "meta.properties", "directory.id")] if "directory.id" in identity else []

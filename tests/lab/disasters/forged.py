@@ -13,6 +13,7 @@ from pathlib import Path
 from segmend.formats import producer_snapshot
 from segmend.formats.codec_write import compress
 from tests.checks.build_partition import legacy_message, seal
+from tests.faults.hands import with_any_bit
 from tests.lab.disasters.bases import TOPICS
 from tests.lab.disasters.batches import Batches, number, split
 from tests.lab.disasters.scene import Scene, chosen, files
@@ -43,16 +44,10 @@ def coded(one: bytes, draw: random.Random) -> bytes:
         "of-another": lambda: attributes(one, now | codec % 4 + 1, packed),
         "unknown": lambda: attributes(one, now | draw.choice((5, 6, 7))),
         "short": lambda: attributes(one, now | codec, packed[: draw.randrange(len(packed))]),
-        "hurt": lambda: attributes(one, now | codec, flipped(packed, draw)),
+        "hurt": lambda: attributes(one, now | codec, with_any_bit(packed, draw)),
         "bits": lambda: attributes(one, now | draw.choice((0x08, 0x40, 0x48, 0x80, 0x100, 0x4000, 0x8000))),
     }
     return kinds[draw.choice(("right", *kinds))]()
-
-
-def flipped(data: bytes, draw: random.Random) -> bytes:
-    """One bit."""
-    at = draw.randrange(len(data))
-    return data[:at] + bytes([data[at] ^ 1 << draw.randrange(8)]) + data[at + 1 :]
 
 
 def older(one: bytes, draw: random.Random) -> bytes:

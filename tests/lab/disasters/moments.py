@@ -5,6 +5,7 @@ import random
 import shutil
 from pathlib import Path
 
+from tests.faults.on_disk import lengthen, overwrite
 from tests.lab.disasters.bases import TOPICS
 from tests.lab.disasters.scene import PAGE, Scene, files, used
 from tests.lab.disasters.wound import Wound
@@ -40,18 +41,15 @@ def rolling(scene: Scene, target: str, draw: random.Random) -> None:
                 b"" if kind in ("log", "snapshot") else bytes(draw.choice((0, 0, PAGE * 8 // 24 * 24)))
             )
     for kind in INDEXES[:2] if draw.random() < 0.5 else ():
-        with open(active.with_suffix(f".{kind}"), "ab") as stream:
-            stream.write(bytes(24 * draw.randrange(200)))
+        lengthen(active.with_suffix(f".{kind}"), bytes(24 * draw.randrange(200)))
 
 
 def punched(scene: Scene, target: str, draw: random.Random) -> None:
     """A hole of some pages anywhere in any file, as a file system leaves it that lost its extents."""
     for folder in scene.places(target):
         path = draw.choice([path for path in files(folder) if used(path)])
-        with open(path, "r+b") as stream:
-            first = draw.randrange(used(path)) // PAGE * PAGE
-            stream.seek(first)
-            stream.write(bytes(min(used(path) - first, PAGE * draw.randint(1, 3))))
+        first = draw.randrange(used(path)) // PAGE * PAGE
+        overwrite(path, first, bytes(min(used(path) - first, PAGE * draw.randint(1, 3))))
 
 
 def reordered(scene: Scene, _target: str, _draw: random.Random) -> None:

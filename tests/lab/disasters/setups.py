@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.faults.on_disk import exchange, put_folder
 from tests.lab.disasters.bases import TOPICS, node
 from tests.lab.disasters.scene import META, Scene
 from tests.lab.disasters.strangers import CHECKPOINTS
@@ -115,8 +116,7 @@ def formatted(scene: Scene, target: str, draw: random.Random) -> None:
     files = {path.name: path.read_bytes() for path in kept}
     first = mine / META / f"{0:020d}-{0:010d}.checkpoint"
     voters = first.read_bytes() if first.exists() and draw.random() < 0.7 else None
-    shutil.rmtree(mine)
-    mine.mkdir()
+    put_folder(mine)
     for name, data in files.items():
         (mine / name).write_bytes(data)
     if voters is not None:
@@ -228,10 +228,7 @@ def topics_exchanged(scene: Scene, target: str, draw: random.Random) -> None:
     """Two topics under each other's name, ids put right by hand."""
     mine, other = scene.partition(target), scene.partition(draw.choice([t for t in TOPICS if t != target]))
     ids = [(path / "partition.metadata").read_bytes() for path in (mine, other)]
-    aside = mine.with_name("aside")
-    mine.rename(aside)
-    other.rename(mine)
-    aside.rename(other)
+    exchange(mine, other)
     for path, data in zip((mine, other), ids, strict=True):
         (path / "partition.metadata").write_bytes(data)
 

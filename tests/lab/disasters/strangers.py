@@ -1,10 +1,11 @@
 """What came from elsewhere or was left half done: another cluster's dirs, merged disks, stopped copies."""
 
+import os
 import random
 import shutil
 from pathlib import Path
 
-from tests.copies import copy_file, copy_tree
+from tests.copies import copy_file, copy_into
 from tests.lab.disasters.bases import RELEASES, TOPICS, node
 from tests.lab.disasters.scene import META, Scene, files
 from tests.lab.disasters.wound import Wound
@@ -36,7 +37,7 @@ def dir_of_another(scene: Scene, target: str, draw: random.Random) -> None:
     mine, fits = scene.log_dir(target), draw.random() < 0.7
     identity = (mine / "meta.properties").read_bytes()
     shutil.rmtree(mine)
-    copy_tree(stranger(scene, draw) / target, mine)
+    copy_into(stranger(scene, draw) / target, mine)
     if fits:
         (mine / "meta.properties").write_bytes(identity)
 
@@ -46,7 +47,7 @@ def topic_of_another(scene: Scene, target: str, draw: random.Random) -> None:
     mine, other = scene.partition(target), stranger(scene, draw)
     theirs = next(path for name in DIRS for path in other.joinpath(name).glob(f"{target}-0"))
     shutil.rmtree(mine)
-    copy_tree(theirs, mine)
+    copy_into(theirs, mine)
 
 
 def merged(scene: Scene, target: str, draw: random.Random) -> None:
@@ -67,7 +68,7 @@ def crosswise(scene: Scene, target: str, draw: random.Random) -> None:
     for path in draw.sample(partitions(then), 3):
         if (other / path.name).exists():
             shutil.rmtree(other / path.name)
-        copy_tree(path, other / path.name)
+        copy_into(path, other / path.name)
 
 
 def checkpoints_older(scene: Scene, target: str, draw: random.Random) -> None:
@@ -96,8 +97,7 @@ def half_copied(scene: Scene, target: str, draw: random.Random) -> None:
         stop = draw.randrange(len(names))
         for path in names[stop + 1 :]:
             path.unlink()
-        with open(names[stop], "r+b") as stream:
-            stream.truncate(draw.randrange(max(1, names[stop].stat().st_size)))
+        os.truncate(names[stop], draw.randrange(max(1, names[stop].stat().st_size)))
 
 
 def hexed(draw: random.Random) -> str:
@@ -110,7 +110,7 @@ def future_left(scene: Scene, target: str, draw: random.Random) -> None:
     mine = scene.partition(target)
     there = draw.choice([path for path in scene.dirs if path.is_dir()])
     future = there / f"{mine.name}.{hexed(draw)}-future"
-    copy_tree(mine, future)
+    copy_into(mine, future)
     found = files(future)
     for path in draw.sample(found, draw.randrange(len(found))):
         path.unlink()
@@ -125,7 +125,7 @@ def renamed(suffix: str) -> Wound:
         if draw.random() < 0.5:
             mine.rename(left)
         else:
-            copy_tree(mine, left)
+            copy_into(mine, left)
 
     return Wound("strangers", hurt, tuple(TOPICS))
 

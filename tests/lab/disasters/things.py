@@ -6,7 +6,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.copies import copy_tree
+from tests.copies import copy_into
+from tests.faults.on_disk import move_away, put_folder, put_link
 from tests.lab.disasters.bases import TOPICS
 from tests.lab.disasters.scene import Scene, chosen, files
 from tests.lab.disasters.wound import Hurt, Wound
@@ -30,25 +31,19 @@ def linked(path: Path, scene: Scene, draw: random.Random) -> None:
     away = scene.root / "away" / f"{path.parent.name}-{path.name}"
     away.parent.mkdir(exist_ok=True)
     if draw.random() < 0.6:
-        path.rename(away)
+        move_away(path, away)
     else:
-        path.unlink()
-    path.symlink_to(away)
+        put_link(path, away)
 
 
 def a_folder(path: Path, _scene: Scene, draw: random.Random) -> None:
     """A directory of that name, perhaps with something in it."""
-    path.unlink()
-    path.mkdir()
-    if draw.random() < 0.5:
-        (path / "x").write_text("x")
+    put_folder(path, "x" if draw.random() < 0.5 else "")
 
 
 def sparse(path: Path, _scene: Scene, draw: random.Random) -> None:
     """Longer than any file of a broker, of zeros that take no room."""
-    size = draw.choice((2**31 - 1, 2**31, 2**31 + 4096, 2**32 + 17))
-    with open(path, "r+b") as stream:
-        stream.truncate(size)
+    os.truncate(path, draw.choice((2**31 - 1, 2**31, 2**31 + 4096, 2**32 + 17)))
 
 
 def sparse_of(scene: Scene, target: str, draw: random.Random) -> None:
@@ -108,7 +103,7 @@ def odd_folder(scene: Scene, target: str, draw: random.Random) -> None:
         if (here / name).exists():
             continue
         if draw.random() < 0.6:
-            copy_tree(scene.partition(topic), here / name)
+            copy_into(scene.partition(topic), here / name)
             if draw.random() < 0.5:
                 (here / name / "partition.metadata").unlink(missing_ok=True)
         else:
@@ -129,10 +124,7 @@ def piped(scene: Scene, target: str, draw: random.Random) -> None:
 def folder_linked(scene: Scene, target: str, _draw: random.Random) -> None:
     """A partition, or the metadata log, moved to another disk, with a link in its place."""
     for path in scene.places(target)[:1]:
-        away = scene.root / "away" / path.name
-        away.parent.mkdir(exist_ok=True)
-        path.rename(away)
-        path.symlink_to(away)
+        move_away(path, scene.root / "away" / path.name)
 
 
 def no_folder(scene: Scene, target: str, draw: random.Random) -> None:
@@ -153,10 +145,9 @@ def logs_linked(scene: Scene, target: str, draw: random.Random) -> None:
     for path in logs if draw.random() < 0.5 else chosen(draw, found if draw.random() < 0.4 else logs, 1):
         away = home / f"{path.parent.name}-{path.name}"
         if home.name == "closed":
-            path.rename(away)
+            move_away(path, away)
         else:
-            path.unlink()
-        path.symlink_to(away)
+            put_link(path, away)
 
 
 THINGS = {

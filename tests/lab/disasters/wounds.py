@@ -6,13 +6,15 @@ the same whatever happens beside it. One that cannot be done any more (its file 
 """
 
 import itertools
+import os
 import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.copies import copy_file, copy_tree
+from tests.copies import copy_file, copy_into
 from tests.faults.hands import positions
+from tests.faults.on_disk import exchange, flip_any, overwrite, put_folder
 from tests.faults.patient import patient_in
 from tests.faults.table import fault_called
 from tests.lab.disasters.bases import TOPICS
@@ -53,35 +55,26 @@ def page_of(path: Path, draw: random.Random) -> int:
     return draw.randrange(max(1, -(-used(path) // PAGE))) * PAGE
 
 
-def put(path: Path, at: int, data: bytes) -> None:
-    """Overwrite bytes of a file within its size."""
-    with open(path, "r+b") as stream:
-        stream.seek(at)
-        stream.write(data[: max(0, path.stat().st_size - at)])
-
-
 def zeroed_on(path: Path, draw: random.Random) -> None:
     """The length was written, the data from some page on was not."""
     at = page_of(path, draw)
-    put(path, at, bytes(used(path) - at))
+    overwrite(path, at, bytes(used(path) - at))
 
 
 def zeroed_page(path: Path, draw: random.Random) -> None:
     """One page was not written."""
     at = page_of(path, draw)
-    put(path, at, bytes(min(PAGE, used(path) - at)))
+    overwrite(path, at, bytes(min(PAGE, used(path) - at)))
 
 
 def cut_at_page(path: Path, draw: random.Random) -> None:
     """Neither length nor data from some page on was written."""
-    with open(path, "r+b") as stream:
-        stream.truncate(page_of(path, draw))
+    os.truncate(path, page_of(path, draw))
 
 
 def cut_anywhere(path: Path, draw: random.Random) -> None:
     """A write that was cut short."""
-    with open(path, "r+b") as stream:
-        stream.truncate(draw.randrange(max(1, used(path))))
+    os.truncate(path, draw.randrange(max(1, used(path))))
 
 
 def emptied(path: Path, _draw: random.Random) -> None:
@@ -91,15 +84,13 @@ def emptied(path: Path, _draw: random.Random) -> None:
 
 def flipped(path: Path, draw: random.Random) -> None:
     """One bit."""
-    at = draw.randrange(used(path))
-    byte = path.read_bytes()[at]
-    put(path, at, bytes([byte ^ 1 << draw.randrange(8)]))
+    flip_any(path, draw, 0, used(path))
 
 
 def garbage(path: Path, draw: random.Random) -> None:
     """A page with bytes of something else."""
     at = page_of(path, draw)
-    put(path, at, draw.randbytes(min(PAGE, used(path) - at)))
+    overwrite(path, at, draw.randbytes(min(PAGE, used(path) - at)))
 
 
 def removed(path: Path, _draw: random.Random) -> None:
@@ -132,7 +123,7 @@ def older(scene: Scene, target: str, draw: random.Random) -> None:
         if not then.is_dir():
             raise LookupError(str(then))
         shutil.rmtree(folder)
-        copy_tree(then, folder)
+        copy_into(then, folder)
 
 
 def older_files(scene: Scene, target: str, draw: random.Random) -> None:
@@ -201,8 +192,7 @@ def gone(scene: Scene, target: str, _draw: random.Random) -> None:
 def hollow(scene: Scene, target: str, _draw: random.Random) -> None:
     """Empty: a mount that is not there, a disk that was replaced."""
     for folder in scene.places(target):
-        shutil.rmtree(folder)
-        folder.mkdir()
+        put_folder(folder)
 
 
 def is_a_file(scene: Scene, target: str, _draw: random.Random) -> None:
@@ -219,11 +209,8 @@ def dropped(scene: Scene, target: str, _draw: random.Random) -> None:
 
 def swapped_dirs(scene: Scene, target: str, draw: random.Random) -> None:
     """Two partition directories with each other's name."""
-    mine, other = scene.partition(target), scene.partition(draw.choice([t for t in TOPICS if t != target]))
-    aside = mine.with_name("aside")
-    mine.rename(aside)
-    other.rename(mine)
-    aside.rename(other)
+    other = scene.partition(draw.choice([t for t in TOPICS if t != target]))
+    exchange(scene.partition(target), other)
 
 
 def swapped_ids(scene: Scene, target: str, draw: random.Random) -> None:
@@ -245,7 +232,7 @@ def of_another_broker(scene: Scene, target: str, draw: random.Random) -> None:
     """A partition of another broker came along: a number that this one has not, or an unknown topic."""
     source = scene.partition(draw.choice(TOPICS))
     name = draw.choice((f"{source.name[:-2]}-1", "elsewhere-0"))
-    copy_tree(source, scene.log_dir(target) / name)
+    copy_into(source, scene.log_dir(target) / name)
     if name == "elsewhere-0" and (source / "partition.metadata").exists():
         text = f"version: 0\ntopic_id: {OTHER_ID}"
         (scene.log_dir(target) / name / "partition.metadata").write_text(text)
@@ -255,7 +242,7 @@ def in_both_dirs(scene: Scene, target: str, draw: random.Random) -> None:
     """Copied to the other log dir and not removed, perhaps half of it."""
     mine = scene.partition(target)
     there = next(path for path in scene.dirs if path != mine.parent) / mine.name
-    copy_tree(mine, there)
+    copy_into(mine, there)
     if draw.random() < 0.4:
         for path in chosen(draw, files(there), 20):
             path.unlink()
@@ -269,11 +256,7 @@ def moved(scene: Scene, target: str, _draw: random.Random) -> None:
 
 def dirs_swapped(scene: Scene, _target: str, _draw: random.Random) -> None:
     """Two disks mounted in each other's place."""
-    one, two = scene.dirs
-    aside = one.with_name("aside")
-    one.rename(aside)
-    two.rename(one)
-    aside.rename(two)
+    exchange(*scene.dirs)
 
 
 def identity(scene: Scene, target: str, draw: random.Random) -> None:

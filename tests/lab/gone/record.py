@@ -25,6 +25,7 @@ from segmend.loading.limits import TopicSettings
 from segmend.logdir.config import ServerConfig
 from segmend.logdir.user import User
 from tests.brokers import broker_of
+from tests.faults.on_disk import lengthen
 from tests.golden.acts import delete_head, delete_topic
 from tests.golden.produce import producer as producing
 from tests.golden.produce import send
@@ -109,7 +110,7 @@ def owned(path: Path, user: int, mode: int) -> None:
 def hurt(broker: UserBroker) -> None:
     """What a copy leaves: indexes that end in zeros, or are empty beside old modification times."""
     for index in place(broker, "zeros").glob("*.timeindex"):
-        index.write_bytes(index.read_bytes() + bytes(120))
+        lengthen(index, bytes(120))
     old = time.time() - 3 * 86400
     for index in place(broker, "modified").glob("*.timeindex"):
         index.write_bytes(b"")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from confluent_kafka import KafkaException, Producer
 
+from tests.copies import copy_tree
 from tests.golden.acts import delete_head, delete_topic, transactional
-from tests.golden.judge import copy_tree
 from tests.golden.produce import producer, send
 from tests.golden.records import events
 from tests.golden.topics import Topic, create, small_segments

@@ -10,8 +10,8 @@ import json
 import tempfile
 from pathlib import Path
 
+from tests.copies import copy_tree
 from tests.golden.acts import commit_group
-from tests.golden.judge import copy_tree
 from tests.golden.pack import pack
 from tests.golden.produce import write
 from tests.golden.records import events

@@ -1,5 +1,6 @@
 """What is done to whole nodes: one row a disaster, each a function of the node's log dirs."""
 
+import os
 import re
 import shutil
 import struct
@@ -7,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.files import flip
+from tests.faults.hands import before
+from tests.faults.on_disk import flip, keep_lines, rewrite
 
 METADATA = "__cluster_metadata-0"
 FOREIGN_ID = "lAb5pZ9vTWWx4JmKu0o3Ng"
@@ -71,7 +73,7 @@ class Node:
 
     def cut(self, size: int) -> None:
         """Cut the metadata log to so many bytes."""
-        self.log.write_bytes(self.log.read_bytes()[:size])
+        os.truncate(self.log, size)
 
     def mention(self, word: bytes) -> int:
         """Where the first batch of the metadata log begins that has a word in it."""
@@ -218,12 +220,12 @@ def replaced(name: str, pattern: str, by: str) -> Act:
 
 def newest(change: Callable[[bytes], bytes]) -> Act:
     """The newest snapshot rewritten."""
-    return lambda node: node.newest.write_bytes(change(node.newest.read_bytes()))
+    return lambda node: rewrite(node.newest, change)
 
 
 def oldest(change: Callable[[bytes], bytes]) -> Act:
     """The oldest snapshot rewritten."""
-    return lambda node: node.snapshots[0].write_bytes(change(node.snapshots[0].read_bytes()))
+    return lambda node: rewrite(node.snapshots[0], change)
 
 
 def flipped(share: float) -> Callable[[bytes], bytes]:
@@ -234,15 +236,6 @@ def flipped(share: float) -> Callable[[bytes], bytes]:
         return data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :]
 
     return change
-
-
-def without_footer(data: bytes) -> bytes:
-    """All batches but the last."""
-    at, places = 0, []
-    while at < len(data):
-        places.append(at)
-        at += 12 + struct.unpack_from(">i", data, at + 8)[0]
-    return data[: places[-1]]
 
 
 def renamed_newest(name: Callable[[Node], str]) -> Act:
@@ -263,7 +256,7 @@ def bootstrap(change: Callable[[bytes], bytes] | None) -> Act:
         if change is None:
             path.unlink()
         else:
-            path.write_bytes(change(path.read_bytes()))
+            rewrite(path, change)
 
     return hurt
 
@@ -288,7 +281,7 @@ def topic_id(name: str, of: str | None) -> Act:
 
 
 def swapped(one: str, other: str) -> Act:
-    """Two directories under each other's name."""
+    """Two directories under each other's name; each stays in its log dir."""
 
     def hurt(node: Node) -> None:
         first, second = node.partition(one), node.partition(other)
@@ -341,9 +334,7 @@ def unlisted(name: str) -> Act:
 
     def hurt(node: Node) -> None:
         for path in node.partition(name).parent.glob("*-checkpoint"):
-            version, _, *rows = path.read_text().splitlines()
-            left = [row for row in rows if not row.startswith(f"{topic} {number} ")]
-            path.write_text("\n".join([version, str(len(left)), *left, ""]))
+            keep_lines(path, lambda row: not row.startswith(f"{topic} {number} "))
 
     return hurt
 
@@ -449,7 +440,7 @@ DISASTERS = [
     # Snapshots and the small files of the metadata log.
     core("snapshot-empty", newest(lambda _: b"")),
     core("snapshot-cut", newest(lambda data: data[: len(data) // 2])),
-    Disaster("snapshot-cut-footer", newest(without_footer)),
+    Disaster("snapshot-cut-footer", newest(before(-1))),
     core("snapshot-flip", newest(flipped(0.5))),
     Disaster("snapshot-flip-header", newest(flipped(0.0))),
     Disaster("snapshot-flip-footer", newest(flipped(0.999))),

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
+from tests.faults.on_disk import exchange, keep_lines
 from tests.lab.disasters.bases import Node
 from tests.lab.disasters.scene import META, Scene
 from tests.lab.disasters.wounds import CANNOT, WOUNDS
@@ -128,8 +129,7 @@ def halved(scene: OneOf, target: str, draw: random.Random) -> None:
     killed(scene, target, draw)
     for folder in of_topic(scene, target):
         for log in folder.glob("*.log"):
-            with log.open("r+b") as file:
-                file.truncate(log.stat().st_size // 2)
+            os.truncate(log, log.stat().st_size // 2)
 
 
 def killed(scene: OneOf, _target: str, _draw: random.Random) -> None:
@@ -151,14 +151,10 @@ def no_marks(scene: OneOf, _target: str, draw: random.Random) -> None:
 def disk_of(scene: OneOf, target: str, draw: random.Random) -> None:
     """The disks of two nodes in each other's place; or one of them twice, and the other lost."""
     mine, theirs = scene.log_dir(target), scene.other.log_dir(target)
-    aside = scene.root / "aside"
-    mine.rename(aside)
     if draw.random() < 0.5:
-        theirs.rename(mine)
-        aside.rename(theirs)
+        exchange(mine, theirs)
     else:
         copy_tree(theirs, mine)
-        shutil.rmtree(aside)
 
 
 def stale_marker(scene: OneOf, target: str, _draw: random.Random) -> None:
@@ -219,9 +215,7 @@ def cut(scene: OneOf, target: str, draw: random.Random) -> None:
 def lines_lost(scene: OneOf, target: str, draw: random.Random) -> None:
     """Some lines of a checkpoint are gone, and its count says so."""
     path = scene.log_dir(target) / f"{draw.choice(('replication', 'recovery-point'))}-offset-checkpoint"
-    version, count, *rows = path.read_text().splitlines()
-    kept = [row for row in rows if draw.random() < 0.5] if int(count) else rows
-    path.write_text("\n".join((version, str(len(kept)), *kept, "")))
+    keep_lines(path, lambda _row: draw.random() < 0.5)
 
 
 def no_metadata(scene: OneOf, _target: str, _draw: random.Random) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.faults.on_disk import put_folder
 from tests.lab.places.base import partition_in
 from tests.lab.places.table import Trial
 
@@ -25,15 +26,13 @@ def topic_id(folder: Path) -> None:
 def log_is_a_folder(folder: Path) -> None:
     """A log that cannot be opened: an IOException that nobody reports at once."""
     path = max(folder.glob("*.log"))
-    path.unlink()
-    path.mkdir()
+    put_folder(path)
 
 
 def index_is_a_folder(folder: Path) -> None:
     """The active index cannot be opened."""
     path = max(folder.glob("*.index"))
-    path.unlink()
-    path.mkdir()
+    put_folder(path)
 
 
 FAILS: dict[str, Fail] = {

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.faults.on_disk import move_away, put_link
 from tests.lab.places.base import partition_in
 
 USER = 12345
@@ -299,15 +300,12 @@ def future_beside(b1: Path) -> None:
 def moved_and_linked(b1: Path) -> None:
     """A partition that lies elsewhere, with a link in its place."""
     here = partition_in(b1 / "d3")
-    here.rename(b1 / here.name)
-    here.symlink_to(b1 / here.name)
+    move_away(here, b1 / here.name)
 
 
 def linked_to_another(b1: Path) -> None:
     """A partition directory that is a link to another partition of the same dir."""
-    here, other = partition_in(b1 / "d3"), partition_in(b1 / "d4")
-    shutil.rmtree(here)
-    here.symlink_to(other)
+    put_link(partition_in(b1 / "d3"), partition_in(b1 / "d4"))
 
 
 def twice_by_link(b1: Path) -> None:
@@ -319,8 +317,7 @@ def twice_by_link(b1: Path) -> None:
 def file_loop(b1: Path) -> None:
     """A log that is a link to itself."""
     path = first(b1 / "d3", ".log")
-    path.unlink()
-    path.symlink_to(path.name)
+    put_link(path, path.name)
 
 
 def emptied(name: str) -> Hurt:

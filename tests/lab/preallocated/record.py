@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.copies import copy_tree
 from tests.faults.hands import positions
-from tests.golden.judge import copy_tree
+from tests.faults.on_disk import rewrite
 from tests.golden.pack import pack
 from tests.golden.produce import write
 from tests.golden.records import events
@@ -101,7 +102,7 @@ def hurt(case: Case, home: Path) -> None:
             (path / ".kafka_cleanshutdown").write_text("")
     (log,) = home.glob(f"d*/{PARTITIONS[0]}/*.log")
     if case.change is not None:
-        log.write_bytes(case.change(log.read_bytes()))
+        rewrite(log, case.change)
 
 
 def extents(port: int) -> dict[str, list[int] | str]:

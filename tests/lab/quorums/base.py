@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.golden.produce import write
 from tests.golden.records import events
 from tests.golden.topics import Topic, create

@@ -21,7 +21,7 @@ from segmend.api import open as open_dir
 from segmend.node.metadata_copy import MetadataCopy
 from tests.cli.run import Ran
 from tests.cli.run import run as segmend
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
 from tests.lab.admin import admin
 from tests.lab.quorums.base import METADATA, Voter, make_topic, nodes, start
 from tests.lab.quorums.record import unpacked

@@ -23,7 +23,11 @@ def unpacked(name: str, into: Path) -> Path:
 def recorded() -> list[tuple[Case, dict[str, Any]]]:
     """The trials, and what came of them."""
     rows = [json.loads(line) for line in TRIALS.read_text().splitlines()]
-    return [(Case(*row["case"][:3], tuple(row["case"][3:])), row) for row in rows]
+    return [
+        (Case(base, node, way, tuple(damages)), row)
+        for row in rows
+        for base, node, way, *damages in [row["case"]]
+    ]
 
 
 def keep(bases: Path, trials: Sequence[Path]) -> None:

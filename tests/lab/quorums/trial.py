@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.run import run as command
-from tests.files import flip_at_share
-from tests.golden.judge import copy_tree
+from tests.copies import copy_tree
+from tests.faults.on_disk import flip_at_share
 from tests.lab.errors import LabError
 from tests.lab.quorums.base import METADATA, TOPICS, Voter, nodes, start
 

@@ -5,6 +5,7 @@ import struct
 from pathlib import Path
 
 from segmend.formats.build import NO_PRODUCER, BatchProducer, NewRecord, build_batch
+from tests.faults.on_disk import lines_of, put_lines
 from tests.lab.retention.draw import Trial, TrialSegment, TrialTopic
 
 MARKER = ".kafka_cleanshutdown"
@@ -36,11 +37,8 @@ def write(trial: Trial, log_dir: Path, now: int) -> None:
 
 
 def _checkpoint(path: Path, offsets: dict[str, int]) -> None:
-    kept = []
-    if path.exists():
-        kept = [row for row in path.read_text().splitlines()[2:] if not row.split()[0].startswith("r")]
-    rows = [*kept, *(f"{topic} 0 {offset}" for topic, offset in offsets.items())]
-    path.write_text("\n".join(["0", str(len(rows)), *rows, ""]))
+    kept = [row for row in lines_of(path) if not row.split()[0].startswith("r")]
+    put_lines(path, [*kept, *(f"{topic} 0 {offset}" for topic, offset in offsets.items())])
 
 
 def _topic(folder: Path, topic: TrialTopic, now: int, *, clean: bool) -> None:

@@ -1,10 +1,11 @@
 """What happens to a log dir whose topics `tier` and `cut` (its first records were deleted) are tiered."""
 
 import random
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.faults.on_disk import remove_all
 
 TOPICS = ("tier", "cut", "plain")
 """The last has nothing in remote storage."""
@@ -26,12 +27,7 @@ class Trial:
 
 
 def _remove(*patterns: str) -> Callable[[Path], None]:
-    def hurt(log_dir: Path) -> None:
-        for pattern in patterns:
-            for path in log_dir.glob(pattern):
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-    return hurt
+    return lambda log_dir: remove_all(log_dir, *patterns)
 
 
 def _of_tiered(file: str) -> Callable[[Path], None]:

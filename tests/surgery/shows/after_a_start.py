@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import GOLDEN
-from tests.files import flip
+from tests.faults.on_disk import flip, lengthen
 from tests.golden.produce import write
 from tests.golden.records import Rec
 from tests.golden.unpack import unpack
@@ -84,8 +84,7 @@ def trim(bed: Bed, home: Path) -> tuple[object, ...]:
     """A torn end."""
     log = active(home)
     donor = rolled(home, 1) if len(list(home.glob("*.log"))) > 2 else rolled(bed.where("codec-none-0"), 1)
-    with open(log, "ab") as file:
-        file.write(donor.read_bytes()[: batches_of(donor)[0].size * 2 // 3])
+    lengthen(log, donor.read_bytes()[: batches_of(donor)[0].size * 2 // 3])
     return "trim", home
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.files import flip
+from tests.faults.on_disk import flip, lengthen
 from tests.surgery.recovery_rule import batches_of
 from tests.surgery.shows.bed import Asked, Bed, Case
 
@@ -108,8 +108,7 @@ def torn(bed: Bed) -> Asked:
     """Half a batch at the end of a log, as a power cut leaves it."""
     log = active(bed.where("codec-lz4-0"))
     donor = rolled(log.parent, 1)
-    with open(log, "ab") as file:
-        file.write(donor.read_bytes()[: batches_of(donor)[0].size * 2 // 3])
+    lengthen(log, donor.read_bytes()[: batches_of(donor)[0].size * 2 // 3])
     return Asked(argv=("trim", *bed.dirs), codes=frozenset({"L01"}))
 
 

@@ -4,6 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
+from tests.faults.on_disk import keep_lines, lines_of
 from tests.surgery.shows.bed import Asked, Bed, Case
 from tests.surgery.shows.damages import AFTER_A_KILL, rolled
 from tests.surgery.test_adopt import set_aside
@@ -16,11 +17,8 @@ GONE = "does not exist in the metadata image"
 def forget(log_dir: Path, topic: str) -> None:
     """Remove the lines of a topic with one partition, as a broker does that has set it aside."""
     for name in FILE_NAMES:
-        path = log_dir / name
-        rows = path.read_text().splitlines() if path.exists() else []
-        kept = [row for row in rows[2:] if not row.startswith(f"{topic} ")]
-        if len(kept) < len(rows) - 2:
-            path.write_text("\n".join([rows[0], str(len(kept)), *kept, ""]))
+        if any(row.startswith(f"{topic} ") for row in lines_of(log_dir / name)):
+            keep_lines(log_dir / name, lambda row: not row.startswith(f"{topic} "))
 
 
 def stray(bed: Bed) -> Asked:

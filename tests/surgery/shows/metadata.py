@@ -1,6 +1,6 @@
 """The cluster's metadata of a lone KRaft node, damaged where the rest of it covers that."""
 
-from tests.files import flip_at_share
+from tests.faults.on_disk import flip_at_share
 from tests.surgery.shows.bed import Asked, Bed, Case
 
 
