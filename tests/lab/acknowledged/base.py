@@ -75,7 +75,6 @@ class Story:
         self.cluster, self.draw = cluster, random.Random(seed)
         self.told: list[Row] = []
         self.number = 0
-        self.headers = True
         codec = "lz4"
         boot = cluster.bootstrap
         self.plain = producer(boot, compression_type="none", linger_ms=5)
@@ -92,7 +91,6 @@ class Story:
             gone = compacted and self.draw.random() < 0.15
             value = None if gone else b"%d %s" % (self.number, self.draw.randbytes(self.draw.randrange(120)))
             headers: list[tuple[str, bytes | None]] = [("n", b"%d" % self.number)] * self.draw.randrange(3)
-            headers = headers if self.headers else []
             client.produce(
                 topic, value, key, partition, timestamp=TIME + self.number, headers=headers,
                 on_delivery=self._callback(into, headers),
