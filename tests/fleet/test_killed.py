@@ -116,14 +116,20 @@ def test_audits_side_by_side_are_each_whole(tmp_path: Path) -> None:
     assert segments(out) == [SEGMENTS] * 3
 
 
-@pytest.mark.parametrize("command", ["audit", "forecast", "rescue", "capacity"])
-def test_where_processes_can_share_nothing_one_does_all(command: str) -> None:
-    """A hardened container: /dev/shm is read-only."""
+@pytest.mark.parametrize(
+    ("command", "shared"),
+    [
+        *((command, "ro") for command in ("audit", "forecast", "rescue", "capacity")),
+        *((command, f"size={room}k") for command in ("diff", "audit") for room in (4, 8, 16)),
+    ],
+)
+def test_where_processes_can_share_nothing_one_does_all(command: str, shared: str) -> None:
+    """A hardened container: /dev/shm is read-only, or has room for some of the locks."""
     with TemporaryDirectory(dir="/var/tmp") as home:
         fleet, out = three_brokers(Path(home) / "fleet"), f"{home}/out"
         told = {"audit": ("--out", out, "--no-report"), "rescue": ("--out", out)}.get(command, ())
         asked = ["-m", "segmend", "fleet", command, str(fleet), *told, "--driver", "local", "--json"]
-        shut = ["unshare", "-rm", "sh", "-c", 'mount -t tmpfs -o ro none /dev/shm && exec "$0" "$@"']
+        shut = ["unshare", "-rm", "sh", "-c", f'mount -t tmpfs -o {shared} none /dev/shm && exec "$0" "$@"']
         ran = python(*asked, prefix=shut)
         shutil.rmtree(out, ignore_errors=True)
         open_ = python(*asked)

@@ -36,9 +36,12 @@ def cores() -> int:
 
 
 def can_share() -> bool:
-    """Whether the system gives us what processes share: not where /dev/shm is read-only or not there."""
+    """Whether the system gives us what processes share: not where /dev/shm is read-only, full or not there.
+
+    A pool needs several locks, for all of which there must be room at once; it begins no process here.
+    """
     try:
-        multiprocessing.get_context("fork").Lock()
+        ProcessPoolExecutor(1, multiprocessing.get_context("fork")).shutdown()
     except (ImportError, OSError):
         return False
     return True
