@@ -253,6 +253,8 @@ def test_an_id_of_another_dir_is_refused(shelf: Desk) -> None:
         ("--node-id", "-1", 16),
         ("--node-id", "x", 16),
         ("--cluster-id", " ", 16),
+        ("--cluster-id", "", 16),
+        ("--cluster-id", "CLUSTER_ID", 16),  # as it stands in what K03 suggests
         ("--config", "/nowhere", 8),
     ],
 )

@@ -46,6 +46,9 @@ REWRITING: Final = Rule(
 """With ZooKeeper; a KRaft node writes one that says something else then (3.7), and ends over that."""
 UNWRITTEN_IDENTITY: Final = "Error while writing meta.properties to {}: {} ({})"
 
+TO_BE_GIVEN: Final = "CLUSTER_ID"
+"""Stands in a suggested command for a cluster id that nobody but the user knows."""
+
 UNFORMATTED = "No `meta.properties` found in {} (have you run `kafka-storage.sh` to format the directory?)"
 NONE_READABLE = "No readable meta.properties files found."
 METADATA_DIR_FAILED = "Encountered I/O error in metadata log directory {}. Cannot continue."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from segmend.broker.identity import NO_NODE_ID, RESERVED_ID, UNFORMATTED, UNREADABLE, Identity
+from segmend.broker.identity import NO_NODE_ID, RESERVED_ID, TO_BE_GIVEN, UNFORMATTED, UNREADABLE, Identity
 from segmend.broker.old_identity import READING, Reading, refusals
 from segmend.findings import Finding, Remedy, Severity, Where
 from segmend.formats.kafka_uuid import parse_uuid
@@ -123,7 +123,7 @@ def _to_be_said(broker: BrokerContext) -> dict[str, str]:
     damaged = [each.value for each in identities if each.kept is None and each.value is not None]
     wanted = {}
     if broker.broker_dirs.kraft and not any(each.cluster_id for each in kept):
-        wanted["cluster_id"] = _one_of((each.cluster_id for each in damaged), "CLUSTER_ID", _is_uuid)
+        wanted["cluster_id"] = _one_of((each.cluster_id for each in damaged), TO_BE_GIVEN, _is_uuid)
     if broker.broker_dirs.config.node_id is None and not any(
         each.node_id is not None and each.node_id >= 0 for each in kept
     ):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from segmend.broker.identity import DIRECTORY_IDS, GENERATED_ID, verify
+from segmend.broker.identity import DIRECTORY_IDS, GENERATED_ID, TO_BE_GIVEN, verify
 from segmend.broker.strays import STRAYS, StrayHandling, stray_reason
 from segmend.errors import UsageError
 from segmend.formats import meta_properties
@@ -100,7 +100,7 @@ def plan(request: Request[Options]) -> Plan:
 
 
 def _text(cluster_id: str | None) -> str | None:
-    if cluster_id is not None and (not cluster_id.strip() or cluster_id != cluster_id.strip()):
+    if cluster_id is not None and (cluster_id != cluster_id.strip() or cluster_id in ("", TO_BE_GIVEN)):
         raise UsageError(f"--cluster-id '{cluster_id}': is no cluster id; give it as kafka-cluster prints it")
     return cluster_id
 
