@@ -80,6 +80,10 @@ FAILFAST: that none of the brokers that were in sync has its replica here, or a 
 than all that are; logs of names that no broker reads, and files that tell of a log which is gone; directories
 that were set aside and may have more, links to nothing, and links to the directory of another partition (no
 row comes of those). A stream tells it once, where it begins. Brokers of which no dir was given are not named.
+Two doubts only a merge has: a read holds no keys of several replicas against each other, so it does not know
+that the one it takes was compacted and lacks what may never have been deleted; and with `read_committed` it
+ends in silence before the first transaction that is open, as a consumer does, where `rescue` gives what is
+there and ends with 4 (its marker may be lost).
 
 **What damage cost** is in three places. `.option("table", "damage")` has a row for each damaged place, and
 reads the logs anew; the column `_damage`, if it is asked for, gives such rows among the records; and a read
