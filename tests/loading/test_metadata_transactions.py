@@ -40,7 +40,7 @@ def outcome(root: Path, topics: Sequence[str], more: Sequence[bytes]) -> str:
         ([metadata.END], "stray", "served"),
         ([metadata.ABORT], "served", "stray"),
         ([], "served", "stray"),
-        ([metadata.ABORT, metadata.BEGIN, GONE], "served", "stray"),
+        ([metadata.ABORT, metadata.BEGIN, metadata.topic("w", build.topic_id("w"))], "served", "stray"),
     ],
 )
 def test_of_a_transaction_only_what_has_ended_counts(
@@ -71,3 +71,14 @@ def test_a_node_ends_over_records_that_it_does_not_expect(
     assert isinstance(last, BrokerOutcome)
     assert not last.starts
     assert says in (last.reason or "")
+
+
+@pytest.mark.parametrize("behind", [[], [metadata.ABORT], [metadata.END]])
+def test_what_is_taken_back_is_replayed_before(behind: list[bytes], tmp_path: Path) -> None:
+    """Seen on 3.6.2: it ended over a partition of no topic, in a transaction that had not ended."""
+    lost = metadata.partition(build.topic_id("nobody"), 0, (metadata.NODE,))
+    records = metadata.cluster("tuv", directory_ids=DIRECTORIES)
+    last = started(tmp_path, [*records, metadata.BEGIN, lost, *behind])[-1]
+    assert isinstance(last, BrokerOutcome)
+    assert not last.starts
+    assert "no topic with that ID was found" in (last.reason or "")

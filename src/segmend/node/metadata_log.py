@@ -7,7 +7,8 @@ its beginning (`whole`) it would call every topic unknown.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from copy import deepcopy
 from typing import Final, cast
 
 from segmend.broker.gates import RECORD_VERSIONS
@@ -48,6 +49,8 @@ _BEGIN: Final = "BEGIN_TRANSACTION_RECORD"
 _END: Final = "END_TRANSACTION_RECORD"
 _ABORT: Final = "ABORT_TRANSACTION_RECORD"
 """Around what a controller writes in several batches, and takes back if it could not end it (KIP-868)."""
+Held = tuple[str, Data, int, int, bytes]
+"""A record that was read: its kind, its fields, its offset, its time (ms; -1 in a snapshot), its bytes."""
 _NO_OP: Final = bytes((FRAME_VERSION, 20, 0, 0))
 """NoOpRecord: a quiet cluster writes two a second."""
 
@@ -82,7 +85,7 @@ class MetadataLog:
     unread: dict[int, set[int]] = field(default_factory=dict)
     voter_set: tuple[control.VoterSetEntry, ...] = ()
     epochs: dict[int, int] = field(default_factory=dict)
-    held: list[tuple[str, Data, int, int, bytes]] | None = None
+    held: list[Held] | None = None
     misplaced: str | None = None
     misfits: list[Misfit] = field(default_factory=list)
 
@@ -194,18 +197,30 @@ class MetadataLog:
                 says = BEGUN_ALREADY if kind == _BEGIN else NO_BEGIN
                 name = "".join(word.capitalize() for word in kind.split("_"))
                 self.misplaced = BROKEN_TRANSACTION.format(offset, name, says)
-            ended = self.held if kind == _END else None
+            if kind == _END:
+                self.records += self._replay(self.image)
+            else:
+                self.try_held()
             self.held = [] if kind == _BEGIN else None
-            for each in ended or ():
-                self._take(*each)
         elif self.held is not None:
             self.held.append((kind, data, offset, time, value))
         else:
-            for rule, says in misfits(kind, data, self.image):
+            self.records += self._replay(self.image, [(kind, data, offset, time, value)])
+
+    def try_held(self) -> None:
+        """Note what of a transaction that is taken back does not fit: a node replays it as it comes."""
+        if self.held:
+            self._replay(deepcopy(self.image))
+
+    def _replay(self, image: MetadataImage, records: Sequence[Held] | None = None) -> int:
+        """Apply records, those that were held back without any; how many."""
+        records = self.held or () if records is None else records
+        for kind, data, offset, time, value in records:
+            for rule, says in misfits(kind, data, image):
                 unread = tuple(newest for newest, read in _by_others(value) if read is None)
                 self._note(Misfit(rule=rule, offset=offset, says=says, kind=value[1], unread=unread))
-            self.image.apply(kind, data, time)
-            self.records += 1
+            image.apply(kind, data, time)
+        return len(records)
 
 
 def as_read(value: bytes, newest: int | None = None) -> bytes:
@@ -292,6 +307,7 @@ def _read(partition: PartitionDir, *, with_log: bool, with_snapshot: bool = True
     for segment in partition.segments if with_log else ():
         if not log.take_log(segment, start):
             break
+    log.try_held()
     if log.forbidden:
         log.whole = log.blank = False
     return log
