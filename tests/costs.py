@@ -5,7 +5,6 @@ rows of tests that did not run stay, as with `SEGMEND_COSTS=true .ci/run`. A loa
 machine takes more CPU for the same, so it had better be quiet.
 """
 
-import ctypes
 import json
 import os
 import sys
@@ -19,7 +18,6 @@ import pytest
 from tests.draws import COSTS, FAST, Worker, parts, recorded
 
 TICKS = os.sysconf("SC_CLK_TCK")
-PR_SET_CHILD_SUBREAPER = 36
 RECORDING = "SEGMEND_COSTS"
 """Environment: `conftest.py` gives each process of the run its `Costs`."""
 
@@ -47,11 +45,10 @@ def _above(process: int, parent: dict[int, int]) -> Iterator[int]:
 class Costs:
     """A plug-in of pytest: adds up what the cases of each test take, and writes down who is costly.
 
-    What a test leaves behind in the background, as Spark's own scripts do, becomes a child of this process.
+    Not what a test leaves behind in the background, as Spark's own scripts do.
     """
 
     def __init__(self) -> None:
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self._took: dict[tuple[str, str], list[float]] = defaultdict(list)
         self._begun = False
 
