@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from segmend.findings import Finding, Severity, Where
 from segmend.formats.names import CLUSTER_METADATA
-from segmend.loading.metadata_log import misfits, passed_over
+from segmend.node.metadata_misfits import misfits, passed_over
 
 from . import remedies
 from .context import BrokerContext

@@ -14,7 +14,6 @@ from segmend.broker.server_texts import unheard
 from segmend.broker.serving import MAP_FAILED
 from segmend.formats.names import CONSUMER_OFFSETS
 from segmend.loading.metadata import ANOTHER_HOME, FOLLOWS, IN_ITS_HOME, NOBODYS, in_zookeeper
-from segmend.loading.metadata_log import passed_over
 from segmend.loading.prelude import Prelude
 from segmend.loading.replicas import Loaded
 from segmend.loading.topic_ids import doubtful_ids
@@ -26,6 +25,7 @@ from segmend.logdir.release import Release
 from segmend.node.dir_times import MINUTE, time_of
 from segmend.node.gates import ends_elected, perhaps_shut_out
 from segmend.node.listed import left_out, missing_files, unlisted
+from segmend.node.metadata_misfits import passed_over
 from segmend.node.older import IDS, OWN, UNTOLD, ahead, given_again, told
 from segmend.node.process_limits import LOADED, MAX_MAP_COUNT, OPEN_FILES, loaded_segments, maps_needed
 from segmend.wording import few

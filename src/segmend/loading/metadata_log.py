@@ -9,19 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from segmend.broker.gates import unknown_record
 from segmend.broker.metadata_log import (
     ALREADY_A_FILE,
-    BROKEN_RECORD,
     CANNOT_DELETE,
     CLEARS_QUORUM_STATE,
-    ENDS_UNREAD,
     FOREIGN_ID,
     INCONSISTENT,
     METADATA_TOPIC_ID,
     NO_EPOCH_LEFT,
     OTHER_VOTERS,
-    PASSED_OVER,
     QUORUM_STATE,
     READS_BOOTSTRAP,
     READS_ITSELF,
@@ -44,7 +40,7 @@ from segmend.logdir.log_dir import LogDir
 from segmend.logdir.partition_dir import PartitionDir
 from segmend.node.bootstrap import bootstrap_failure
 from segmend.node.broker_dirs import BrokerDirs
-from segmend.node.metadata_log import MetadataLog
+from segmend.node.metadata_misfits import misfits
 
 UNKNOWN: Final = "unknown"
 """The outcome of a directory that this process may not read."""
@@ -126,27 +122,6 @@ def _of_quorum(partition: PartitionDir, broker: BrokerDirs) -> Iterator[str]:
     stored = None if quorum.value is None or quorum.damages else quorum.value.current_voters
     if clears and given and stored and given != set(stored):
         yield OTHER_VOTERS.format(sorted(given), sorted(stored))
-
-
-def passed_over(broker: BrokerDirs) -> str | None:
-    """A record that cannot be read, where that ends nobody: what fits the others is not known then."""
-    home, log = broker.metadata_dir, broker.own_metadata_log
-    partition = None if home is None else home.cluster_metadata
-    if partition is None or log is None or ENDS_UNREAD.of(broker.release):
-        return None
-    unread = (each for each in log.misfits if each.rule is ENDS_UNREAD)
-    says = next((BROKEN_RECORD.format(each.offset, each.says) for each in unread), None)
-    says = says or unknown_record(log.unread, broker.release)
-    return None if says is None else f"{partition.path}: {PASSED_OVER.format(says)}"
-
-
-def misfits(log: MetadataLog, broker: BrokerDirs) -> Iterator[str]:
-    """What the release says of records that it cannot replay, and ends over."""
-    for misfit in log.misfits if passed_over(broker) is None else ():
-        if misfit.is_met(broker.release):
-            yield BROKEN_RECORD.format(misfit.offset, misfit.says)
-    if log.misplaced:
-        yield log.misplaced
 
 
 def _in_the_last_epoch(partition: PartitionDir) -> bool:
